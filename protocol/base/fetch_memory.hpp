@@ -1,8 +1,6 @@
 #pragma once
 // Asking the processor for memory that will be read soon, without waiting for it.
 
-#include <boost/smart_ptr/intrusive_ptr.hpp>
-
 #include <cstddef>
 #include <memory>
 
@@ -23,12 +21,6 @@ void fetch_shared(const std::shared_ptr<T>& p) {
   constexpr std::size_t counters = 16;
   if (p != nullptr)
     fetch_memory(reinterpret_cast<const char*>(p.get()) - counters, counters + sizeof(T));
-}
-
-template <class T>
-void fetch_shared(const boost::intrusive_ptr<T>& p) {
-  if (p != nullptr)
-    fetch_memory(p.get(), sizeof(T));
 }
 
 } // namespace belay

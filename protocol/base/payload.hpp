@@ -14,15 +14,19 @@
 
 namespace belay {
 
+class hosted_bytes;
+class payload_ref;
+
 /// Shared between log, peers and state machine without a copy, from any thread. Empty bytes and none (null) are
 /// different things. Never null in a log entry. Costs 8 bytes where it is held, and 8 beside the bytes.
+/// The bytes may be a part of a larger piece of memory, which ends with their last owner (hosted_bytes).
 class payload {
 public:
   payload() noexcept = default;
   payload(std::nullptr_t) noexcept {}
   payload(const payload& other) noexcept : block_(other.block_) {
     if (block_ != nullptr)
-      block_->owners.fetch_add(1, std::memory_order_relaxed);
+      block_->add_owner();
   }
   payload(payload&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   payload& operator=(payload other) noexcept {
@@ -30,19 +34,17 @@ public:
     return *this;
   }
   ~payload() {
-    if (block_ != nullptr && block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      ::operator delete(block_);
+    if (block_ != nullptr && block_->remove_owner())
+      block_->end();
   }
 
-  /// Copies `bytes`. @pre less than 4 GiB: what comes from outside has smaller limits
+  /// Copies `bytes`. @pre less than 2 GiB: what comes from outside has smaller limits
   friend payload make_payload(std::string_view bytes) {
     payload p;
     p.block_ = block::of(bytes);
     return p;
   }
 
-  /// Where the bytes are, or null: nothing of them is read.
-  const void* memory() const noexcept { return block_; }
   explicit operator bool() const noexcept { return block_ != nullptr; }
   /// Valid as long as somebody owns the bytes. @pre not null
   std::string_view operator*() const noexcept { return block_->view(); }
@@ -52,6 +54,7 @@ public:
 
   private:
     friend payload;
+    friend payload_ref;
     explicit arrow(std::string_view bytes) noexcept : bytes_(bytes) {}
     std::string_view bytes_;
   };
@@ -61,21 +64,82 @@ public:
   friend bool operator==(const payload&, const payload&) noexcept = default;
 
 private:
-  struct block {
-    std::atomic<std::uint32_t> owners;
-    std::uint32_t size;
+  friend hosted_bytes;
+  friend payload_ref;
 
-    char* bytes() noexcept { return reinterpret_cast<char*>(this + 1); }
-    std::string_view view() noexcept { return {bytes(), size}; }
-    static block* of(std::string_view text) {
-      PRECONDITION(text.size() <= std::numeric_limits<std::uint32_t>::max());
-      auto* made = new (::operator new(sizeof(block) + text.size())) block{1, static_cast<std::uint32_t>(text.size())};
-      std::memcpy(made->bytes(), text.data(), text.size());
-      return made;
+  struct block {
+    static constexpr std::uint32_t hosted = std::uint32_t(1) << 31;
+
+    block(std::string_view text, std::uint32_t mark) noexcept
+        : size_and_mark(static_cast<std::uint32_t>(text.size()) | mark) {
+      PRECONDITION(text.size() < hosted);
+      std::memcpy(bytes(), text.data(), text.size());
     }
+    char* bytes() noexcept { return reinterpret_cast<char*>(this + 1); }
+    std::string_view view() noexcept { return {bytes(), size_and_mark & ~hosted}; }
+    static block* of(std::string_view text) { return new (::operator new(sizeof(block) + text.size())) block(text, 0); }
+    void add_owner() noexcept { owners.fetch_add(1, std::memory_order_relaxed); }
+    /// @returns whether it was the last one
+    bool remove_owner() noexcept { return owners.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+    /// Behind the last owner.
+    void end() noexcept;
+
+    std::atomic<std::uint32_t> owners = 1;
+    std::uint32_t size_and_mark; ///< the mark: the block is that of hosted_bytes
   };
 
   block* block_ = nullptr;
+};
+
+/// Bytes that others may keep as a payload, at the end of a larger piece of memory, their host. Has one owner at first; those of the payloads are
+/// owners of the host, too. The bytes are behind this object: the host makes room for them.
+class hosted_bytes {
+public:
+  using end_function = void (*)(hosted_bytes&) noexcept;
+
+  /// Copies `bytes` to where they have room. `end` ends the host, on the thread of its last owner.
+  hosted_bytes(std::string_view bytes, end_function end) noexcept : end_(end), block_(bytes, payload::block::hosted) {}
+  hosted_bytes(const hosted_bytes&) = delete;
+  hosted_bytes& operator=(const hosted_bytes&) = delete;
+
+  std::string_view view() noexcept { return block_.view(); }
+  void add_owner() noexcept { block_.add_owner(); }
+  /// Behind the last one there is nothing here any more.
+  void remove_owner() noexcept {
+    if (block_.remove_owner())
+      end_(*this);
+  }
+
+private:
+  friend payload;
+  friend payload_ref;
+
+  end_function end_;
+  payload::block block_; ///< the last member: its bytes follow
+};
+
+/// The bytes of a payload that somebody else owns: becomes a payload where they are kept.
+class payload_ref {
+public:
+  payload_ref() noexcept = default;
+  payload_ref(std::nullptr_t) noexcept {}
+  payload_ref(const payload& of) noexcept : block_(of.block_) {}
+  explicit payload_ref(hosted_bytes& of) noexcept : block_(&of.block_) {}
+
+  operator payload() const noexcept {
+    payload kept;
+    if (block_ != nullptr)
+      block_->add_owner();
+    kept.block_ = block_;
+    return kept;
+  }
+  explicit operator bool() const noexcept { return block_ != nullptr; }
+  /// @pre not null
+  std::string_view operator*() const noexcept { return block_->view(); }
+  payload::arrow operator->() const noexcept { return payload::arrow(**this); }
+
+private:
+  payload::block* block_ = nullptr;
 };
 
 payload make_payload(std::string_view bytes);

@@ -3,7 +3,7 @@
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
-#include "protocol/base/rare_text.hpp"
+#include "protocol/base/payload.hpp"
 
 #include <cstdint>
 #include <map>
@@ -100,7 +100,7 @@ const auto& reach_from(const void* row) {
 
 template <class T>
 constexpr field_kind kind_of() {
-  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, rare_text> || std::is_same_v<T, payload>)
+  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view> || std::is_same_v<T, payload_ref>)
     return field_kind::text;
   else if constexpr (std::is_same_v<T, std::int64_t>)
     return field_kind::integer;
@@ -119,7 +119,10 @@ constexpr field_kind kind_of() {
 inline field_value value_of(const std::string& v) {
   return std::string_view(v);
 }
-inline field_value value_of(const payload& v) {
+inline field_value value_of(std::string_view v) {
+  return v;
+}
+inline field_value value_of(payload_ref v) {
   return *v;
 }
 inline field_value value_of(std::int64_t v) {

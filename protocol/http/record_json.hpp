@@ -52,7 +52,7 @@ inline constexpr auto list_order = order_of<Record>();
 template <class Record, const auto& Order, class View>
 void append_members(std::string& out, const Record& record, const View& view);
 
-inline bool is_empty(const std::string& v) {
+inline bool is_empty(std::string_view v) {
   return v.empty();
 }
 template <class T>
@@ -87,6 +87,7 @@ struct record_view {
   }
 
 private:
+  void append_value(std::string& out, std::string_view v) const { golang::append_json_string(out, v); }
   void append_value(std::string& out, const std::string& v) const { golang::append_json_string(out, v); }
   void append_value(std::string& out, bool v) const { golang::append_bool(out, v); }
   void append_value(std::string& out, std::int64_t v) const { golang::append_number(out, v); }

@@ -79,7 +79,7 @@ constexpr void for_each_field(F&& f) {
 /// Of values by what they hold.
 template <class T>
 bool same_member(const T& a, const T& b) {
-  if constexpr (std::is_same_v<T, payload>)
+  if constexpr (std::is_same_v<T, payload> || std::is_same_v<T, payload_ref>)
     return *a == *b;
   else
     return a == b;

@@ -14,7 +14,7 @@ log_index row_index(const Row&) {
   return {};
 }
 inline log_index row_index(const kv_entry_ptr& row) {
-  return row->modify_index;
+  return row.modify_index();
 }
 inline log_index row_index(const tombstone& row) {
   return row.index;
@@ -27,7 +27,7 @@ class journaled_map {
     std::uint64_t hash;
     change_journal::bookmark mark;
     log_index index() const { return row_index(row); }
-    const std::string& key() const requires std::is_same_v<Row, kv_entry_ptr> { return row->key; }
+    std::string_view key() const requires std::is_same_v<Row, kv_entry_ptr> { return row.key(); }
   };
   using map = chunked_map<held>;
 
@@ -120,7 +120,7 @@ public:
 
   void append_rows(std::vector<dirty_row>& out) const {
     for (const auto& slot : rows_)
-      out.push_back({number_, slot.key(), slot.value.row});
+      out.push_back({number_, std::string(slot.key()), slot.value.row});
   }
   std::uint64_t recompute_digest() const {
     std::uint64_t sum = 0;

@@ -4,13 +4,10 @@
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
-#include "protocol/base/rare_text.hpp"
 #include "protocol/state/fields.hpp"
+#include "protocol/state/keys/kv_entry.hpp"
 #include "protocol/state/kv_op.hpp"
 #include "protocol/state/tags.hpp"
-
-#include <boost/smart_ptr/intrusive_ptr.hpp>
-#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
 #include <map>
 #include <memory>
@@ -24,52 +21,10 @@ namespace belay::state {
 
 /// A pointer by which rows share a record.
 template <class Pointer>
-concept record_pointer = std::is_same_v<Pointer, std::shared_ptr<typename Pointer::element_type>> ||
-    std::is_same_v<Pointer, boost::intrusive_ptr<typename Pointer::element_type>>;
-
-/// A record that may still be changed, to be shared then: empty, or a copy.
-template <class Record, class... From>
-auto make_record(From&&... from) {
-  if constexpr (std::is_base_of_v<boost::intrusive_ref_counter<Record>, Record>)
-    return boost::intrusive_ptr<Record>(new Record(std::forward<From>(from)...));
-  else
-    return std::make_shared<Record>(std::forward<From>(from)...);
-}
+concept record_pointer =
+    std::is_same_v<Pointer, kv_entry_ptr> || std::is_same_v<Pointer, std::shared_ptr<typename Pointer::element_type>>;
 
 using string_map = std::map<std::string, std::string>;
-
-// ---- keys
-
-/// Counts its owners itself, in 8 bytes: there are as many of these as keys. (The block beside a std::shared_ptr's object has 16, and the pointer 8 more.)
-struct kv_entry : boost::intrusive_ref_counter<kv_entry> {
-  static constexpr table in = table::kv;
-
-  std::string key;
-  payload value; ///< never null; empty text = Consul's null
-  std::uint64_t flags = 0;
-  std::uint64_t lock_index = 0;
-  rare_text session; ///< holder; empty: not locked
-  log_index create_index;
-  log_index modify_index;
-  /// Of the holder's grant; zero: not locked. Larger than that of every grant before, of this key or any other.
-  /// It is the log index of the entry that granted the lock, plus mark::fence_base. Log indexes only rise, through
-  /// deletes, failovers and restarts; the base is raised when an archive with larger fences is restored. LockIndex could
-  /// not serve: plain puts and deletes reset it. ModifyIndex neither: a put moves it while the holder stays.
-  std::uint64_t fence = 0;
-};
-using kv_entry_ptr = boost::intrusive_ptr<const kv_entry>;
-
-template <>
-inline constexpr auto fields_of<kv_entry> = std::tuple{
-    field<&kv_entry::key, "Key", as::by_key>{},
-    field<&kv_entry::value, "Value">{},
-    field<&kv_entry::flags, "Flags", as::fixed>{},
-    field<&kv_entry::lock_index, "LockIndex">{},
-    field<&kv_entry::session, "Session", as::omit_empty>{},
-    field<&kv_entry::create_index, "CreateIndex">{},
-    field<&kv_entry::modify_index, "ModifyIndex">{},
-    field<&kv_entry::fence, "", as::later>{}, // a header of its own
-};
 
 // ---- sessions
 

@@ -32,9 +32,10 @@ public:
 
   // ---- members of records, by their types
 
+  void add(std::string_view v) { text(v); }
   void add(const std::string& v) { text(v); }
-  void add(const rare_text& v) { text(v.str()); }
-  void add(const payload& v) { text(v ? std::string_view(*v) : std::string_view()); }
+  void add(payload_ref v) { text(v ? *v : std::string_view()); }
+  void add(const payload& v) { add(payload_ref(v)); }
   void add(bool v) { number(v ? 1 : 0); }
   void add(std::uint64_t v) { number(v); }
   void add(std::int64_t v) { number(static_cast<std::uint64_t>(v)); }
@@ -107,7 +108,7 @@ private:
 /// `Row` is one of row_value's, but not the empty one.
 template <class Row>
 std::uint64_t row_hash(const Row& row) {
-  const auto& record = record_of(row);
+  const auto& record = record_of(row); // a key's is made here
   row_hasher h(record.in);
   h.add(record);
   if constexpr (std::is_same_v<Row, outcome_ptr>) {

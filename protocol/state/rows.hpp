@@ -101,7 +101,7 @@ const Record& record_of(const Record& row) {
   return row;
 }
 template <record_pointer Pointer>
-const auto& record_of(const Pointer& row) {
+decltype(auto) record_of(const Pointer& row) {
   return *row;
 }
 template <class Row>

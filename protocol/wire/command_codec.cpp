@@ -166,7 +166,7 @@ void put(byte_writer& w, const state::txn_result& result) {
                    w.text(row->key);
                    // Results of writes do not show the value, so it need not travel.
                    for_each_written(*row, [&](auto f, const auto& value) {
-                     if constexpr (std::is_same_v<typename decltype(f)::type, payload>)
+                     if constexpr (std::is_same_v<typename decltype(f)::type, payload_ref>)
                        w.text(result.with_value ? std::string_view(*value) : std::string_view());
                      else
                        write_value<f.traits>(w, value);
@@ -178,10 +178,10 @@ void put(byte_writer& w, const state::txn_result& result) {
 }
 
 void get_row(byte_reader& r, state::kv_entry_ptr& row) {
-  auto entry = state::make_record<state::kv_entry>();
-  entry->key = r.text();
-  read_record(r, *entry);
-  row = std::move(entry);
+  state::kv_entry_in_bytes entry;
+  entry.key = r.text();
+  read_record(r, entry);
+  row = state::kv_entry_ptr(entry);
 }
 template <class Record>
 void get_row(byte_reader& r, std::shared_ptr<const Record>& row) {
@@ -330,9 +330,15 @@ bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, 
 }
 template <state::record_pointer Pointer>
 bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, Pointer& out) {
-  auto record = state::make_record<state::record_type<Pointer>>();
+  auto record = std::make_shared<state::record_type<Pointer>>();
   const bool known = get_row_of(r, row_version, key, *record);
   out = std::move(record);
+  return known;
+}
+bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, state::kv_entry_ptr& out) {
+  state::kv_entry_in_bytes entry;
+  const bool known = get_row_of(r, row_version, key, entry);
+  out = state::kv_entry_ptr(entry);
   return known;
 }
 

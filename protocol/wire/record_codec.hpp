@@ -77,9 +77,9 @@ void write_value(byte_writer& w, const T& v) {
     w.varint(v);
   else if constexpr (detail::is_strong_id<T>)
     w.varint(v.value);
-  else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, rare_text>)
+  else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>)
     w.text(v);
-  else if constexpr (std::is_same_v<T, payload>)
+  else if constexpr (std::is_same_v<T, payload> || std::is_same_v<T, payload_ref>)
     w.text(v ? std::string_view(*v) : std::string_view());
   else if constexpr (std::is_same_v<T, state::row_batch>)
     write_batch(w, v);
@@ -139,8 +139,8 @@ void read_value(byte_reader& r, T& v) {
     v = r.varint();
   else if constexpr (detail::is_strong_id<T>)
     v = T{r.varint()};
-  else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, rare_text>)
-    v = r.text();
+  else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>)
+    v = r.text(); // a view is one into what is read
   else if constexpr (std::is_same_v<T, payload>)
     v = make_payload(r.text());
   else if constexpr (std::is_same_v<T, state::row_batch>)

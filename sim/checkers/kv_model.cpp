@@ -27,8 +27,8 @@ std::string in_quotes(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
-std::string_view text_of(const payload& p) {
-  return p ? std::string_view(*p) : std::string_view();
+std::string_view text_of(payload_ref p) {
+  return p ? *p : std::string_view();
 }
 
 std::string lower(std::string text) {
@@ -403,9 +403,9 @@ void kv_model::go_back(draft& d, log_index archive) {
       continue;
     // Somebody else may have held it since: a new grant.
     if (then && !then->session.empty() && (!now || now->session != then->session || now->fence != then->fence)) {
-      auto granted = state::make_record<state::kv_entry>(*then);
-      granted->fence = new_fence(d);
-      then = granted;
+      auto granted = *then;
+      granted.fence = new_fence(d);
+      then = state::kv_entry_ptr(granted);
     }
     d.before.emplace_back(key, now);
     if (then)
@@ -539,7 +539,7 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
   const auto old = live(op.key);
   if (old && !old->session.empty() && old->session != id) {
     state::reply told(false);
-    told.note = {state::refused_for::held, old->session, 0, 0};
+    told.note = {state::refused_for::held, std::string(old->session), 0, 0};
     return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + ", lock is already held",
             told};
   }
@@ -568,7 +568,7 @@ kv_model::step kv_model::unlock(draft& d, const kv_op& op) {
   if (!old || old->session.empty() || old->session != lower(op.session)) {
     state::reply told(false);
     if (old && !old->session.empty())
-      told.note = {state::refused_for::held, old->session, 0, 0};
+      told.note = {state::refused_for::held, std::string(old->session), 0, 0};
     return {certainty::failed, nullptr, false, {}, told};
   }
   return put(d, op, old->lock_index, {}, 0);
@@ -592,12 +592,12 @@ void kv_model::end_session(draft& d, const std::string& id, const std::string& c
     if (ending.behavior == state::session_behavior::remove) {
       remove(d, key);
     } else {
-      auto e = state::make_record<state::kv_entry>(*old);
-      e->session.clear();
-      e->fence = 0;
-      e->modify_index = d.index;
+      auto e = *old;
+      e.session = {};
+      e.fence = 0;
+      e.modify_index = d.index;
       d.before.emplace_back(key, old);
-      live_[key] = e;
+      live_[key] = state::kv_entry_ptr(e);
     }
     if (const auto until = delay_after(d, ending); until != 0)
       delays_[key].push_back({d.index, until});
@@ -616,7 +616,7 @@ kv_model::step kv_model::store(draft& d, const kv_op& op) {
   }
   const auto old = live(op.key);
   // docs/contract/03, section 5.4: the holder stays, the lock index does not.
-  return put(d, op, 0, old ? old->session.str() : std::string(), old ? old->fence : 0);
+  return put(d, op, 0, std::string(old ? old->session : std::string_view()), old ? old->fence : 0);
 }
 
 kv_model::step kv_model::put(draft& d, const kv_op& op, std::uint64_t lock_index, const std::string& holder,
@@ -625,18 +625,17 @@ kv_model::step kv_model::put(draft& d, const kv_op& op, std::uint64_t lock_index
   if (old && old->flags == op.flags && *old->value == text_of(op.value) && old->lock_index == lock_index &&
       old->session == holder && old->fence == grant)
     return {certainty::done, old, false};
-  auto e = state::make_record<state::kv_entry>();
-  e->key = op.key;
-  e->value = op.value ? op.value : make_payload({});
-  e->flags = op.flags;
-  e->lock_index = lock_index;
-  e->session = holder;
-  e->fence = grant;
-  e->create_index = old ? old->create_index : d.index;
-  e->modify_index = d.index;
+  state::kv_draft e;
+  e.key = op.key;
+  e.value = op.value ? op.value : make_payload({});
+  e.flags = op.flags;
+  e.lock_index = lock_index;
+  e.session = holder;
+  e.fence = grant;
+  e.create_index = old ? old->create_index : d.index;
+  e.modify_index = d.index;
   d.before.emplace_back(op.key, old);
-  live_[op.key] = e;
-  return {certainty::done, e, false};
+  return {certainty::done, live_[op.key] = e, false};
 }
 
 void kv_model::remove(draft& d, const std::string& key) {
@@ -971,8 +970,8 @@ bool same_reply(const state::reply& a, const state::reply& b) {
 }
 
 std::string described(const state::kv_entry& e) {
-  std::string text = e.key + "=\"" + std::string(text_of(e.value)) + "\" created " + to_string(e.create_index) +
-                     " modified " + to_string(e.modify_index);
+  std::string text = std::string(e.key) + "=\"" + std::string(text_of(e.value)) + "\" created " +
+                     to_string(e.create_index) + " modified " + to_string(e.modify_index);
   if (e.flags != 0)
     text += " flags " + std::to_string(e.flags);
   if (e.lock_index != 0 || !e.session.empty())

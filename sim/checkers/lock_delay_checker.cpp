@@ -36,7 +36,7 @@ broken lock_delay_checker::committed(const raft::entry& e, std::optional<virtual
       continue;
     const bool restored = !model_.restores().empty() && model_.restores().back() == e.index;
     const auto before = model_.entry_at(key, e.index.prev()), after = model_.entry_at(key, e.index);
-    const std::string holder = before ? before->session.str() : std::string();
+    const std::string holder(before ? before->session : std::string_view());
     const bool kept = after && after->session == holder;
     if (!holder.empty() && !kept && (restored || !model_.sessions().lived_at(holder, e.index)) &&
         model_.lost_by_end(key, holder, e.index))

@@ -20,7 +20,7 @@ public:
         if (const auto* found = std::get_if<state::kv_entries>(&op.answer->data))
           for (const auto& e : found->entries)
             if (e)
-              values_[{e->key, e->modify_index}] = e->value ? *e->value : std::string();
+              values_[{std::string(e->key), e->modify_index}] = *e->value;
   }
 
   expectation expected(const std::string& key, log_index index) const {

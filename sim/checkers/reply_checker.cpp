@@ -119,7 +119,7 @@ std::string of(const operation& op) {
 std::vector<std::string> cut_names(const std::vector<state::kv_entry_ptr>& entries, const state::kv_keys& q) {
   std::vector<std::string> names;
   for (const auto& e : entries) {
-    auto name = e->key;
+    std::string name(e->key);
     if (!q.separator.empty())
       if (const auto at = name.find(q.separator, q.prefix.size()); at != std::string::npos)
         name.resize(at + q.separator.size());
@@ -582,11 +582,11 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
   if (!model_.prefix_index(prefix, s).contains(a.index))
     return false;
   auto next = right.begin();
-  const std::string* last = nullptr;
+  std::optional<std::string_view> last;
   for (const auto& e : told->entries) {
-    if (e->key.compare(0, prefix.size(), prefix) != 0 || (last != nullptr && e->key <= *last))
+    if (e->key.compare(0, prefix.size(), prefix) != 0 || (last && e->key <= *last))
       return false;
-    last = &e->key;
+    last = e->key;
     if (!model_.shows_key(q, e->key, s))
       return false;
     if (model_.doubtful(e->key, s))

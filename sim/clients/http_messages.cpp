@@ -375,15 +375,15 @@ std::uint64_t number_in(const json::object& o, std::string_view name) {
 }
 
 state::kv_entry_ptr entry_in(const json::object& o) {
-  auto e = state::make_record<state::kv_entry>();
-  e->key = text_in(o, "Key");
+  state::kv_draft e;
+  e.key = text_in(o, "Key");
   auto value = golang::decode_base64(text_in(o, "Value"));
-  e->value = make_payload(value ? std::move(*value) : std::string("not base64"));
-  e->flags = number_in(o, "Flags");
-  e->lock_index = number_in(o, "LockIndex");
-  e->session = text_in(o, "Session");
-  e->create_index = log_index{number_in(o, "CreateIndex")};
-  e->modify_index = log_index{number_in(o, "ModifyIndex")};
+  e.value = make_payload(value ? std::move(*value) : std::string("not base64"));
+  e.flags = number_in(o, "Flags");
+  e.lock_index = number_in(o, "LockIndex");
+  e.session = text_in(o, "Session");
+  e.create_index = log_index{number_in(o, "CreateIndex")};
+  e.modify_index = log_index{number_in(o, "ModifyIndex")};
   return e;
 }
 

@@ -300,8 +300,8 @@ void lock_client::learn_holders(const operation& o) {
     if (e->key == semaphore_key) {
       holders_ = holders_in(*e->value);
       holders_at_ = e->modify_index;
-    } else if (!e->session.empty() && e->key == std::string(semaphore_prefix) + e->session.str()) {
-      contending.insert(e->session);
+    } else if (!e->session.empty() && e->key == std::string(semaphore_prefix) + std::string(e->session)) {
+      contending.emplace(e->session);
     }
   }
   // Those whose session has ended hold nothing any more.

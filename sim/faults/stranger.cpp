@@ -166,12 +166,11 @@ void stranger::forge_snapshot(std::size_t to, node_id leader) {
   storage::checkpoint_info info;
   info.meta = {core.last_index().next().next(), core.term(), core.last_time(), core.config()};
   info.digest = 1;
-  state::kv_entry entry;
+  state::kv_draft entry;
   entry.key = "forged";
   entry.value = make_payload("forged");
   entry.create_index = entry.modify_index = log_index{1};
-  const auto row =
-      wire::encode_row({state::table::kv, entry.key, state::make_record<state::kv_entry>(std::move(entry))});
+  const auto row = wire::encode_row({state::table::kv, entry.key, state::kv_entry_ptr(entry)});
   flat_file file;
   storage::snapshot_writer writer(file, info);
   const bool written =

@@ -12,7 +12,7 @@ std::string number(std::uint64_t n) {
   return std::to_string(n);
 }
 
-std::string text_of(const payload& value) {
+std::string text_of(payload_ref value) {
   constexpr std::size_t shown_max = 24;
   return std::string(value->substr(0, shown_max)) + (value->size() > shown_max ? "..." : "");
 }
@@ -201,7 +201,8 @@ std::string words(const operation& o) {
     text += ", index " + to_string(o.answer->index);
     if (const auto* e = std::get_if<state::kv_entries>(&o.answer->data))
       for (const auto& entry : e->entries)
-        text += " [" + entry->key + " = " + text_of(entry->value) + " at " + to_string(entry->modify_index) + "]";
+        text += " [" + std::string(entry->key) + " = " + text_of(entry->value) + " at " +
+                to_string(entry->modify_index) + "]";
     if (const auto* r = std::get_if<state::refusal>(&o.answer->data))
       text += " (" + r->text + ")";
   }

@@ -41,7 +41,7 @@ void check_all_there(cluster_fixture& c, std::size_t node, const std::map<std::s
   const auto r = c.found(c.read(node, state::kv_list{""}, consistency::stale));
   std::map<std::string, std::string> there;
   for (const auto& e : std::get<state::kv_entries>(std::get<state::query_result>(r.answer).data).entries)
-    there[e->key] = *e->value;
+    there[std::string(e->key)] = *e->value;
   for (const auto& [k, v] : acknowledged) {
     CAPTURE(node, k);
     CHECK(there[k] == v);
@@ -54,8 +54,8 @@ std::string contents(cluster_fixture& c, std::size_t node) {
   std::string text;
   const auto keys = c.found(c.read(node, state::kv_list{""}, consistency::stale));
   for (const auto& e : std::get<state::kv_entries>(std::get<state::query_result>(keys.answer).data).entries)
-    text += e->key + "=" + std::string(*e->value) + " " + to_string(e->create_index) + " " +
-            to_string(e->modify_index) + " " + std::to_string(e->lock_index) + e->session.str() + "\n";
+    text += std::string(e->key) + "=" + std::string(*e->value) + " " + to_string(e->create_index) + " " +
+            to_string(e->modify_index) + " " + std::to_string(e->lock_index) + std::string(e->session) + "\n";
   const auto held = c.found(c.read(node, state::session_list{}, consistency::stale));
   for (const auto& s : std::get<state::sessions>(std::get<state::query_result>(held.answer).data).list)
     text += s->id + " " + s->node + " " + to_string(s->create_index) + "\n";
@@ -71,7 +71,7 @@ state::change_rows changes_behind(cluster_fixture& c, std::size_t node, log_inde
 std::vector<std::string> keys_in(const state::change_rows& rows) {
   std::vector<std::string> keys;
   for (const auto& each : rows.list)
-    keys.push_back(each.row->key);
+    keys.emplace_back(each.row->key);
   return keys;
 }
 std::vector<std::string> keys_between(int from, int to) {

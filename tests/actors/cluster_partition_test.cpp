@@ -29,7 +29,7 @@ state::command lock_of(int i, const std::string& session) {
 std::string holder_of(cluster_fixture& c, std::size_t through, int i) {
   const auto r = c.found(c.get(through, "lock/" + std::to_string(i)));
   const auto& found = std::get<state::kv_entries>(std::get<state::query_result>(r.answer).data).entries;
-  return found.empty() ? std::string() : found.front()->session.str();
+  return std::string(found.empty() ? std::string_view() : found.front()->session);
 }
 
 struct partition_figures {

@@ -146,7 +146,12 @@ TEST_CASE("snapshot_archives: without a checkpoint there is nothing to save, and
 TEST_CASE("snapshot_archives: a row that no request could have made is refused", "[actors]") {
   const auto refusal = [](auto record, state::table table, std::string key) {
     using type = decltype(record);
-    auto store = checkpoint_with(state::make_record<type>(std::move(record)), table, std::move(key));
+    state::row_value row;
+    if constexpr (std::is_same_v<type, state::kv_draft>)
+      row = state::kv_entry_ptr(record);
+    else
+      row = std::make_shared<const type>(std::move(record));
+    auto store = checkpoint_with(std::move(row), table, std::move(key));
     snapshot_archives archives(store);
     auto error = restore(archives, saved(archives), 4096).error;
     const std::string lead = "failed to restore snapshot: state.bin is not one of this server's: ";
@@ -155,7 +160,7 @@ TEST_CASE("snapshot_archives: a row that no request could have made is refused",
   const std::string no_request = "it has a row that no request could have made: one of table ";
 
   const auto key = [&](auto spoil) {
-    state::kv_entry e;
+    state::kv_draft e;
     e.key = "k";
     e.value = make_payload("v");
     spoil(e);

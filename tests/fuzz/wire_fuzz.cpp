@@ -106,13 +106,13 @@ std::vector<state::command> commands() {
 
 std::vector<state::dirty_row> rows() {
   using state::table;
-  auto entry = state::make_record<state::kv_entry>();
-  entry->key = "k";
-  entry->value = make_payload(std::string("\0v", 2));
-  entry->lock_index = 3;
-  entry->session = session_id;
-  entry->create_index = log_index{1};
-  entry->modify_index = log_index{200};
+  state::kv_draft entry;
+  entry.key = "k";
+  entry.value = make_payload(std::string("\0v", 2));
+  entry.lock_index = 3;
+  entry.session = session_id;
+  entry.create_index = log_index{1};
+  entry.modify_index = log_index{200};
   return {
       {table::kv, "k", state::kv_entry_ptr(entry)},
       {table::tombstones, "t", state::tombstone{"t", log_index{9}, log_index{8}}},

@@ -19,10 +19,10 @@ const state::kv_get key{"k"};
 const state::kv_list all{""};
 
 state::kv_entry_ptr key_row(std::string name, std::uint64_t at) {
-  auto e = state::make_record<state::kv_entry>();
-  e->key = std::move(name);
-  e->value = make_payload("v");
-  e->create_index = e->modify_index = log_index{at};
+  state::kv_draft e;
+  e.key = std::move(name);
+  e.value = make_payload("v");
+  e.create_index = e.modify_index = log_index{at};
   return e;
 }
 state::kv_entries key_rows(std::vector<state::kv_entry_ptr> list) {

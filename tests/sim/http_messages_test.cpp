@@ -221,12 +221,12 @@ TEST_CASE("http_messages: what is rendered of a write is understood", "[sim]") {
 
   auto t = asked(state::txn{{op_of(state::kv_verb::set)}});
   state::txn_reply rows;
-  auto entry = state::make_record<state::kv_entry>();
-  entry->key = "k/0/1";
-  entry->value = make_payload("x");
-  entry->flags = 7;
-  entry->session = id;
-  entry->create_index = entry->modify_index = log_index{12};
+  state::kv_draft entry;
+  entry.key = "k/0/1";
+  entry.value = make_payload("x");
+  entry.flags = 7;
+  entry.session = id;
+  entry.create_index = entry.modify_index = log_index{12};
   rows.results.push_back({entry, false});
   CHECK_FALSE(understand(rendered(http::render_write(*t.write, state::reply(rows), {}, log_index{12})), done, t));
   CHECK(same_reply(t.reply, state::reply(rows)));

@@ -368,11 +368,11 @@ public:
     o.result = outcome::done;
     state::kv_entries found;
     if (value) {
-      auto e = state::make_record<state::kv_entry>();
-      e->key = std::move(key);
-      e->value = make_payload(*value);
-      e->modify_index = log_index{modified};
-      found.entries.push_back(std::move(e));
+      state::kv_draft e;
+      e.key = std::move(key);
+      e.value = make_payload(*value);
+      e.modify_index = log_index{modified};
+      found.entries.push_back(e);
     }
     o.answer = state::query_result{log_index{std::max<std::uint64_t>(modified, 1)}, found};
     return *this;

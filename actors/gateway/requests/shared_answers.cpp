@@ -57,7 +57,7 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
   if (body != nullptr) {
     metrics_.shared_answer();
   } else if (what.shown_as.raw && !what.shown_as.gzip) { // the value as it is kept
-    const auto& value = std::get<state::kv_entries>(what.rows->data).entries.front()->value;
+    const payload value = std::get<state::kv_entries>(what.rows->data).entries.front()->value;
     const auto bytes = value->size();
     body = keep({{value}, bytes, false}, 0, std::move(what));
   }

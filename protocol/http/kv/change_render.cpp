@@ -26,7 +26,7 @@ void append_members(std::string& out, const state::kv_entry& row, bool removed, 
       out += '"';
     }
     append_number_member(out, "Flags", removed ? 0 : row.flags);
-    golang::append_json_member(out, "Session", removed ? std::string() : row.session.str());
+    golang::append_json_member(out, "Session", removed ? std::string_view() : row.session);
   }
   append_number_member(out, "PreviousIndex", previous.value);
   append_number_member(out, "Index", index.value);

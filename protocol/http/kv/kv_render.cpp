@@ -15,7 +15,7 @@ struct kv_view : record_view {
 
   template <class Field, class T>
   void append(std::string& out, Field f, const T& v) const {
-    if constexpr (!std::is_same_v<T, payload>)
+    if constexpr (!std::is_same_v<T, payload_ref>)
       record_view::append(out, f, v);
     else if (with_value && !v->empty()) {
       out += '"';

@@ -25,7 +25,10 @@ struct rows_of_result {
 
   template <state::record_pointer Pointer>
   void operator()(std::vector<Pointer>& list) const {
-    std::erase_if(list, [&](const auto& row) { return !accepted.accepts(row.get()); });
+    std::erase_if(list, [&](const auto& row) {
+      const auto& record = state::record_of(row);
+      return !accepted.accepts(&record);
+    });
   }
   void operator()(std::vector<state::service_instance>& list) const {
     std::erase_if(list, [&](const auto& row) { return !accepted.accepts(&row); });

@@ -14,14 +14,14 @@ namespace belay::state {
 
 namespace {
 
-/// Of a row, besides its texts: the record, its counters of references, the places of its texts on the heap.
-constexpr std::size_t row_bytes = sizeof(kv_entry) + 96;
+/// Of a row, besides its texts: its numbers, those that are rare, and what the allocator has around each.
+constexpr std::size_t row_bytes = kv_entry_ptr::bytes_beside() + 96;
 
 std::size_t bytes_of_row(const kv_entry_ptr& e) {
   return e ? row_bytes + e->key.size() + e->value->size() + e->session.size() : 0;
 }
 
-bool lies_under(const std::string& key, const std::vector<std::string>& prefixes) {
+bool lies_under(std::string_view key, const std::vector<std::string>& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(), [&](const std::string& p) { return key.starts_with(p); });
 }
 
@@ -40,8 +40,8 @@ std::size_t change_window::bytes_of(const slot& s) {
   return place_bytes + bytes_of_row(s.change.before) + bytes_of_row(s.change.after);
 }
 
-std::uint64_t change_window::hash_of(const std::string& key) {
-  return std::hash<std::string>{}(key);
+std::uint64_t change_window::hash_of(std::string_view key) {
+  return std::hash<std::string_view>{}(key);
 }
 
 kv_change change_window::shown(const slot& s) {
@@ -92,14 +92,12 @@ void change_window::push(log_index index, std::uint64_t effect, key_change chang
 
 /// Rows of slots that leave soon have not been looked at for long, and are let go of then.
 void change_window::fetch_next_to_leave() const {
-  constexpr std::size_t rows_ahead = 8, values_ahead = 4;
+  constexpr std::size_t rows_ahead = 8;
   if (slots_.size() <= rows_ahead)
     return;
   const auto& later = slots_[rows_ahead].change;
   fetch_shared(later.before);
   fetch_shared(later.after);
-  if (const auto& row = slots_[values_ahead].change.before)
-    fetch_memory(row->value.memory());
 }
 
 void change_window::evict() {

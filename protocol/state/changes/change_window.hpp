@@ -63,12 +63,12 @@ private:
     std::uint64_t hash;  ///< of its key
     std::uint64_t bytes; ///< that count for it
 
-    const kv_entry& row() const { return change.after ? *change.after : *change.before; }
+    kv_entry row() const { return change.after ? *change.after : *change.before; }
     change_place place() const { return {index, effect}; }
   };
 
   static std::size_t bytes_of(const slot& s);
-  static std::uint64_t hash_of(const std::string& key);
+  static std::uint64_t hash_of(std::string_view key);
   static kv_change shown(const slot& s);
   const slot& numbered(std::uint64_t n) const { return slots_[static_cast<std::size_t>(n - first_)]; }
   /// Whether it begins where the slot before it of its key has ended. False: that has left.

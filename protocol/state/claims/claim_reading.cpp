@@ -6,7 +6,7 @@ namespace belay::state {
 
 namespace {
 
-std::string node_of(const tables& t, const std::string& session) {
+std::string node_of(const tables& t, std::string_view session) {
   const auto row = t.sessions.find(session);
   return row ? row->node : std::string();
 }
@@ -14,7 +14,7 @@ std::string node_of(const tables& t, const std::string& session) {
 /// A key's holder as a claim, so that both kinds of resources are shown alike.
 claim_ptr as_claim(const kv_entry& held) {
   auto c = std::make_shared<claim_record>();
-  c->of = {held.key, claim_space::keys};
+  c->of = {std::string(held.key), claim_space::keys};
   c->id = c->session = held.session;
   c->key = claim_key(c->of.space, c->of.name, c->id);
   c->state = claim_state::held;
@@ -54,7 +54,7 @@ std::vector<std::string> keys_of_sessions(const tables& t, const claims_list& q)
 
 claim_answer standing_of(const kv_entry& held) {
   claim_answer a;
-  a.of = {held.key, claim_space::keys};
+  a.of = {std::string(held.key), claim_space::keys};
   a.id = a.session = held.session;
   a.state = claim_state::held;
   a.fence = held.fence;
@@ -70,7 +70,7 @@ claim_answer standing_of(const tables& t, const claim_record& c) {
   a.place = line->place(c);
   if (const auto entry = c.of.space == claim_space::keys ? t.kv.find(c.of.name) : nullptr;
       entry && !entry->session.empty())
-    a.ahead.push_back({entry->session, entry->session, claim_state::held});
+    a.ahead.push_back({std::string(entry->session), std::string(entry->session), claim_state::held});
   for (auto at = line->holders.begin(); at != line->holders.end() && a.ahead.size() < ahead_max; ++at)
     a.ahead.push_back({at->second->id, at->second->session, claim_state::held});
   for (auto at = line->queue.begin(); at->second->key != c.key && a.ahead.size() < ahead_max; ++at)

@@ -23,7 +23,7 @@ void for_each_holder(const tables& t, const claim_record& waiter, F&& f) {
   if (waiter.of.space == claim_space::keys) {
     const auto entry = t.kv.find(waiter.of.name);
     if (entry && !entry->session.empty())
-      f(entry->session);
+      f(std::string(entry->session));
     return;
   }
   const auto* line = t.claims.claims.line(waiter.of);

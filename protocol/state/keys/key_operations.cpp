@@ -30,15 +30,14 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
   if (old && old->flags == op.flags && old->lock_index == lock_index && old->session == session &&
       old->fence == fence && *old->value == *value)
     return old;
-  auto entry = make_record<kv_entry>();
-  entry->key = op.key;
-  entry->value = value;
-  entry->flags = op.flags;
-  entry->lock_index = lock_index;
-  entry->session = session;
-  entry->fence = fence;
-  entry->create_index = old ? old->create_index : a.index;
-  entry->modify_index = a.index;
+  const kv_entry_ptr entry = kv_entry{.key = op.key,
+                                      .value = value,
+                                      .flags = op.flags,
+                                      .lock_index = lock_index,
+                                      .session = session,
+                                      .create_index = old ? old->create_index : a.index,
+                                      .modify_index = a.index,
+                                      .fence = fence};
   a.t.kv.put(place, entry);
   key_was_changed(a, op.key);
   return entry;
@@ -48,7 +47,7 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
 kv_entry_ptr overwrite(applying& a, const kv_table::place& place, const kv_op& op) {
   const auto old = kv_table::entry(place);
   const bool keeps = old && !MUTANT(put_takes_the_lock_away);
-  return store(a, place, op, 0, keeps ? std::string_view(old->session) : std::string_view(), keeps ? old->fence : 0);
+  return store(a, place, op, 0, keeps ? old->session : std::string_view(), keeps ? old->fence : 0);
 }
 
 key_result set(applying& a, const kv_op& op) {
@@ -99,7 +98,7 @@ key_result acquire(applying& a, const kv_op& op) {
   if (old && !old->session.empty()) {
     if (old->session != session->id && !MUTANT(lock_granted_twice)) {
       PROBE("kv: lock is held");
-      return {key_outcome::refused, nullptr, {}, old->session};
+      return {key_outcome::refused, nullptr, {}, std::string(old->session)};
     }
     // No new grant: whoever guards something with the fence must go on to let the holder in.
     return {key_outcome::done, store(a, place, op, old->lock_index, session->id, old->fence)};
@@ -119,7 +118,7 @@ key_result release(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
   if (!old || old->session.empty() || (old->session != folded(op.session) && !MUTANT(released_by_anybody)))
-    return {key_outcome::refused, nullptr, {}, old ? old->session.str() : std::string()};
+    return {key_outcome::refused, nullptr, {}, std::string(old ? old->session : std::string_view())};
   a.look_at_lock(op.key);
   return {key_outcome::done, store(a, place, op, old->lock_index, {}, 0)};
 }
@@ -226,11 +225,11 @@ void orphan_key(applying& a, const std::string& key, const session_record& holde
   if (holder.behavior == session_behavior::remove && !MUTANT(delete_behavior_releases))
     remove(a, place, key);
   else {
-    auto entry = make_record<kv_entry>(*old);
-    entry->session.clear();
-    entry->fence = 0;
-    entry->modify_index = a.index;
-    a.t.kv.put(place, std::move(entry));
+    auto entry = *old;
+    entry.session = {};
+    entry.fence = 0;
+    entry.modify_index = a.index;
+    a.t.kv.put(place, entry);
     key_was_changed(a, key, !MUTANT(release_wakes_nobody));
   }
   a.look_at_lock(key);

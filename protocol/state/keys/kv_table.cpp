@@ -8,33 +8,33 @@
 namespace belay::state {
 
 void kv_table::track(const kv_entry_ptr& before, const kv_entry_ptr& after) {
-  const std::string_view old_holder = before ? std::string_view(before->session) : std::string_view();
-  const std::string_view new_holder = after ? std::string_view(after->session) : std::string_view();
+  const std::string_view old_holder = before ? before->session : std::string_view();
+  const std::string_view new_holder = after ? after->session : std::string_view();
   if (old_holder == new_holder)
     return;
   if (!old_holder.empty()) {
     auto at = held_.find(old_holder);
     INVARIANT(at != held_.end());
-    at->second.erase(before->key);
+    at->second.erase(at->second.find(before->key));
     if (at->second.empty())
       held_.erase(at);
   }
   if (!new_holder.empty())
-    held_[std::string(new_holder)].insert(after->key);
+    held_[std::string(new_holder)].emplace(after->key);
 }
 
 void kv_table::put(place p, kv_entry_ptr entry) {
   auto old = kv_table::entry(p);
   track(old, entry);
   journal_.key_changed(std::move(old), entry);
-  const std::string_view key = entry->key; // stays valid: the row keeps the entry alive
+  const auto key = entry.key(); // stays valid: the row keeps the entry alive
   rows_.put(p, key, std::move(entry));
 }
 
 void kv_table::put(kv_entry_ptr entry) {
-  if (rows_.append_loaded(entry->key, entry))
+  if (rows_.append_loaded(entry.key(), entry))
     return track(nullptr, entry);
-  auto p = locate(entry->key);
+  auto p = locate(entry.key());
   put(p, std::move(entry));
 }
 
@@ -42,7 +42,7 @@ void kv_table::erase(place p) {
   const auto old = entry(p);
   track(old, nullptr);
   journal_.key_changed(old, nullptr);
-  rows_.erase(p, old->key);
+  rows_.erase(p, old.key());
 }
 
 void kv_table::erase(std::string_view key) {
@@ -66,7 +66,7 @@ kv_entry_ptr kv_table::find(std::string_view key) const {
 log_index kv_table::list(std::string_view prefix, std::vector<kv_entry_ptr>& out) const {
   log_index newest;
   rows_.for_each_under(prefix, [&](const kv_entry_ptr& e) {
-    newest = std::max(newest, e->modify_index);
+    newest = std::max(newest, e.modify_index());
     out.push_back(e);
   });
   return newest;
@@ -87,15 +87,15 @@ std::string behind(std::string prefix) {
 
 void kv_table::names(std::string_view prefix, std::string_view separator, std::vector<std::string>& out) const {
   for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->key(), prefix);) {
-    const std::string& key = at->key();
-    const auto cut = separator.empty() ? std::string::npos : key.find(separator, prefix.size());
-    if (cut == std::string::npos) {
-      out.push_back(key);
+    const auto key = at->key();
+    const auto cut = separator.empty() ? std::string_view::npos : key.find(separator, prefix.size());
+    if (cut == std::string_view::npos) {
+      out.emplace_back(key);
       ++at;
       continue;
     }
     // All keys that start with the cut name have the same cut, so they are next to each other: skip them in one step.
-    out.push_back(key.substr(0, cut + separator.size()));
+    out.emplace_back(key.substr(0, cut + separator.size()));
     const auto next = behind(out.back());
     at = next.empty() ? rows_.end() : rows_.lower_bound(next);
   }

@@ -25,7 +25,7 @@ namespace belay::state {
 /// A value whose key need not be stored beside it.
 template <class Value>
 concept tells_its_key = requires(const Value& v) {
-  { v.key() } -> std::same_as<const std::string&>;
+  { v.key() } -> std::same_as<std::string_view>;
 };
 
 /// `Value` has `log_index index() const`. A chunk is split when it holds more than `chunk_max` rows.
@@ -40,7 +40,7 @@ public:
   };
   struct slot_of_value {
     Value value;
-    const std::string& key() const { return value.key(); }
+    std::string_view key() const { return value.key(); }
   };
   using slot = std::conditional_t<tells_its_key<Value>, slot_of_value, slot_with_key>;
 
@@ -248,7 +248,7 @@ public:
 
 private:
   static auto keys_of(const chunk& c) {
-    return [&c](std::size_t i) -> const std::string& { return c.slots[i].key(); };
+    return [&c](std::size_t i) -> decltype(auto) { return c.slots[i].key(); };
   }
   static auto find_in(const chunk& c, std::string_view key) { return c.heads.find(key, keys_of(c)); }
   static std::size_t position_in(const chunk& c, std::string_view key) { return find_in(c, key).place; }
@@ -327,7 +327,7 @@ private:
     insert(target, position, key, std::move(v));
     recount(full);
     recount(*upper);
-    auto fence = upper->slots.front().key();
+    auto fence = std::string(upper->slots.front().key());
     chunks_.insert_behind(p.at, std::move(fence), std::move(upper));
   }
 

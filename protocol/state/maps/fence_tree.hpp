@@ -96,7 +96,7 @@ public:
     return {this, p.node_, at};
   }
   /// Of that chunk. @pre it is not the first of all; the fence is less than its own, and greater than all keys of the chunk before it
-  void lower_fence(position p, const std::string& fence) {
+  void lower_fence(position p, std::string_view fence) {
     INVARIANT(p != begin());
     auto& n = *nodes_[p.node_];
     n.fences[p.at_] = fence;

@@ -17,9 +17,10 @@ reply without_hidden_values(reply answer) {
     return answer;
   for (auto& each : results->results)
     if (auto* entry = std::get_if<kv_entry_ptr>(&each.row); entry != nullptr && !each.with_value) {
-      auto bare = make_record<kv_entry>(**entry);
-      bare->value = make_payload({});
-      *entry = std::move(bare);
+      static const payload none = make_payload({});
+      auto bare = **entry;
+      bare.value = none;
+      *entry = bare;
     }
   return answer;
 }

@@ -14,8 +14,9 @@ namespace {
 class byte_counter {
 public:
   void add(const std::string& v) { sum_ += v.size(); }
-  void add(const rare_text& v) { add(v.str()); }
-  void add(const payload& v) { sum_ += v ? v->size() : 0; }
+  void add(std::string_view v) { sum_ += v.size(); }
+  void add(payload_ref v) { sum_ += v ? v->size() : 0; }
+  void add(const payload& v) { add(payload_ref(v)); }
   template <class T>
   void add(const std::optional<T>& v) {
     if (v)

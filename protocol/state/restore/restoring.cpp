@@ -20,9 +20,18 @@ template <record_pointer Pointer>
 Pointer with_indexes_up_to(Pointer row, log_index newest) {
   if (row->create_index <= newest && row->modify_index <= newest)
     return row;
-  auto lowered = make_record<record_type<Pointer>>(*row);
+  auto lowered = std::make_shared<record_type<Pointer>>(*row);
   lowered->create_index = std::min(row->create_index, newest);
   lowered->modify_index = std::min(row->modify_index, newest);
+  return lowered;
+}
+
+kv_entry_ptr with_indexes_up_to(const kv_entry_ptr& row, log_index newest) {
+  if (row->create_index <= newest && row->modify_index <= newest)
+    return row;
+  auto lowered = *row;
+  lowered.create_index = std::min(lowered.create_index, newest);
+  lowered.modify_index = std::min(lowered.modify_index, newest);
   return lowered;
 }
 
@@ -154,11 +163,11 @@ private:
       const bool lives = fresh_->sessions.rows().find(e->session) != nullptr;
       if (newest && lives && e->fence != 0)
         continue;
-      auto changed = make_record<kv_entry>(*e);
-      changed->fence = lives ? a.new_fence() : 0;
+      auto changed = *e;
+      changed.fence = lives ? a.new_fence() : 0;
       if (!lives)
-        changed->session.clear();
-      fresh_->kv.put(std::move(changed));
+        changed.session = {};
+      fresh_->kv.put(changed);
     }
   }
 
@@ -192,7 +201,7 @@ private:
     });
   }
 
-  void delay_until(const std::string& key, cluster_time until) {
+  void delay_until(std::string_view key, cluster_time until) {
     const auto known = fresh_->delays.blocked_until(key, now_);
     if (until > now_ && (!known || *known < until))
       fresh_->delays.start(key, until);

@@ -121,7 +121,7 @@ broken change_judge::compare_with(log_index at) const {
   PROBE("changes: what a stream has told was compared with the state");
   std::map<std::string, row> now;
   for (const auto& e : keys_.entries_at(prefix_, at))
-    now[e->key] = {std::string(*e->value), e->session, e->flags, e->modify_index};
+    now[std::string(e->key)] = {std::string(*e->value), std::string(e->session), e->flags, e->modify_index};
   if (now == known_)
     return std::nullopt;
   const auto differs = std::find_if(now.begin(), now.end(), [&](const auto& each) {

@@ -108,7 +108,7 @@ void kv_model::settle(draft& d, const resource_name& of) {
 
 std::string kv_model::holder_of(const std::string& key) const {
   const auto e = live(key);
-  return e ? e->session.str() : std::string();
+  return std::string(e ? e->session : std::string_view());
 }
 
 bool kv_model::is_free(const draft& d, const std::string& key) const {

@@ -96,10 +96,10 @@ bool eventually(const std::function<bool()>& what) {
 }
 
 state::query_result entry_result(const std::string& key, const std::string& value) {
-  auto e = state::make_record<state::kv_entry>();
-  e->key = key;
-  e->value = make_payload(value);
-  e->create_index = e->modify_index = log_index{5};
+  state::kv_draft e;
+  e.key = key;
+  e.value = make_payload(value);
+  e.create_index = e.modify_index = log_index{5};
   return {log_index{5}, state::kv_entries{{e}}};
 }
 

@@ -826,14 +826,14 @@ struct slow_gateway {
     state::kv_entries found;
     seeded_random random(1);
     for (int i = 0; i < 90; ++i) {
-      auto e = state::make_record<state::kv_entry>();
-      e->key = "tree/" + std::to_string(i);
+      state::kv_draft e;
+      e.key = "tree/" + std::to_string(i);
       std::string value;
       while (value.size() < 400)
         value += static_cast<char>(random.below(256));
-      e->value = make_payload(std::move(value));
-      e->create_index = e->modify_index = log_index{9};
-      found.entries.push_back(std::move(e));
+      e.value = make_payload(std::move(value));
+      e.create_index = e.modify_index = log_index{9};
+      found.entries.push_back(e);
     }
     f.behind().answer = [rows = state::query_result{log_index{9}, std::move(found)}](const state::query&) {
       return rows;
@@ -933,11 +933,11 @@ namespace {
 std::shared_ptr<const state::query_result> tree_of(std::size_t keys, std::size_t value_bytes) {
   state::kv_entries found;
   for (std::size_t i = 0; i < keys; ++i) {
-    auto e = state::make_record<state::kv_entry>();
-    e->key = "tree/" + std::to_string(i);
-    e->value = make_payload(std::string(value_bytes, 'v'));
-    e->create_index = e->modify_index = log_index{9};
-    found.entries.push_back(std::move(e));
+    state::kv_draft e;
+    e.key = "tree/" + std::to_string(i);
+    e.value = make_payload(std::string(value_bytes, 'v'));
+    e.create_index = e.modify_index = log_index{9};
+    found.entries.push_back(e);
   }
   return std::make_shared<const state::query_result>(state::query_result{log_index{9}, std::move(found)});
 }
@@ -1032,7 +1032,7 @@ TEST_CASE("who asks while others still take the same answer shares it, and gets 
   }
   CHECK(count_in(f.numbers(), "http_renderings") == 1);
   auto& first = std::get<state::kv_entries>(changed.data).entries.front();
-  first = state::make_record<state::kv_entry>(*first); // written again with the same content
+  first = state::kv_entry_ptr(*first); // written again with the same content
   f.behind().answer = [&](const state::query&) { return changed; };
   slow.push_back(f.client(4096));
   slow.back().send(get("/v1/kv/tree?recurse"));

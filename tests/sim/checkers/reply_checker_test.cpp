@@ -96,11 +96,11 @@ private:
 };
 
 state::kv_entry_ptr row(std::string key, std::string value, std::uint64_t created, std::uint64_t modified) {
-  auto e = state::make_record<state::kv_entry>();
-  e->key = std::move(key);
-  e->value = make_payload(std::move(value));
-  e->create_index = i(created);
-  e->modify_index = i(modified);
+  state::kv_draft e;
+  e.key = std::move(key);
+  e.value = make_payload(std::move(value));
+  e.create_index = i(created);
+  e.modify_index = i(modified);
   return e;
 }
 template <class... Rows>

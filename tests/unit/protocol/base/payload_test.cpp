@@ -1,7 +1,5 @@
 #include "protocol/base/payload.hpp"
 
-#include "protocol/base/rare_text.hpp"
-
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -54,23 +52,50 @@ TEST_CASE("payload: owners on several threads") {
   CHECK(*shared == std::string(1000, 'x'));
 }
 
-TEST_CASE("rare_text: a text in the room of a pointer") {
-  static_assert(sizeof(rare_text) == sizeof(void*));
-  rare_text t;
-  CHECK(t.empty());
-  CHECK(t == "");
-  t = "holder";
-  CHECK_FALSE(t.empty());
-  CHECK(t == std::string("holder"));
-  CHECK(t.size() == 6);
-  const rare_text copy = t;
-  t = std::string();
-  CHECK(t.empty());
-  CHECK(copy == std::string_view("holder"));
-  CHECK_FALSE(copy == t);
-  t = copy;
-  t = *&t; // to itself
-  CHECK(t == copy);
-  t.clear();
-  CHECK(t == rare_text());
+namespace {
+
+/// Has its bytes behind itself.
+struct host {
+  static host* with(std::string_view bytes) {
+    auto* made = new (::operator new(sizeof(host) + bytes.size())) host{hosted_bytes(bytes, end)};
+    ++alive;
+    return made;
+  }
+  static void end(hosted_bytes& bytes) noexcept {
+    --alive;
+    ::operator delete(&bytes); // the only member: of the same address
+  }
+  inline static int alive = 0;
+
+  hosted_bytes bytes;
+};
+
+} // namespace
+
+TEST_CASE("payload: bytes within a larger piece of memory, which ends with their last owner") {
+  auto* h = host::with("value");
+  payload kept = payload_ref(h->bytes);
+  CHECK(*kept == "value");
+  CHECK(kept->data() == h->bytes.view().data());
+  h->bytes.add_owner();
+  h->bytes.remove_owner();
+  h->bytes.remove_owner(); // the first one
+  CHECK(host::alive == 1);
+  auto other = kept;
+  kept = nullptr;
+  CHECK(host::alive == 1);
+  CHECK(*other == "value");
+  other = nullptr;
+  CHECK(host::alive == 0);
+}
+
+TEST_CASE("payload_ref: the bytes of a payload, which is none of its owners") {
+  const auto owner = make_payload("x");
+  const payload_ref ref = owner;
+  CHECK(*ref == "x");
+  CHECK(ref->size() == 1);
+  const payload again = ref;
+  CHECK(again == owner);
+  CHECK_FALSE(payload_ref());
+  CHECK(payload(payload_ref()) == nullptr);
 }

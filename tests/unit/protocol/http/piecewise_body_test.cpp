@@ -14,12 +14,12 @@ constexpr std::size_t piece_bytes = 10'000;
 state::query_result tree(std::size_t keys, std::size_t value_bytes) {
   state::kv_entries found;
   for (std::size_t i = 0; i < keys; ++i) {
-    auto e = state::make_record<state::kv_entry>();
-    e->key = "tree/<" + std::to_string(i) + ">";
-    e->value = make_payload(std::string(value_bytes, static_cast<char>('a' + i % 26)));
-    e->flags = i;
-    e->create_index = e->modify_index = log_index{i + 1};
-    found.entries.push_back(std::move(e));
+    state::kv_draft e;
+    e.key = "tree/<" + std::to_string(i) + ">";
+    e.value = make_payload(std::string(value_bytes, static_cast<char>('a' + i % 26)));
+    e.flags = i;
+    e.create_index = e.modify_index = log_index{i + 1};
+    found.entries.push_back(e);
   }
   return {log_index{77}, std::move(found)};
 }

@@ -11,12 +11,12 @@ namespace {
 const std::string session_id = "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01";
 
 state::kv_entry_ptr entry(std::string key, std::string value, std::string session = {}) {
-  auto e = state::make_record<state::kv_entry>();
-  e->key = std::move(key);
-  e->value = make_payload(std::move(value));
-  e->session = std::move(session);
-  e->create_index = log_index{13};
-  e->modify_index = log_index{14};
+  state::kv_draft e;
+  e.key = std::move(key);
+  e.value = make_payload(std::move(value));
+  e.session = std::move(session);
+  e.create_index = log_index{13};
+  e.modify_index = log_index{14};
   return e;
 }
 
@@ -86,9 +86,10 @@ TEST_CASE("one key") {
 }
 
 TEST_CASE("several keys, one of them locked, one without a value") {
-  auto locked = state::make_record<state::kv_entry>(*entry("<b>&", "", session_id));
-  locked->flags = ~std::uint64_t{0};
-  locked->lock_index = 2;
+  const auto row = entry("<b>&", "", session_id);
+  auto locked = *row;
+  locked.flags = ~std::uint64_t{0};
+  locked.lock_index = 2;
   const auto r = rendered("/v1/kv/?recurse&stale", state::kv_entries{{entry("a", "x"), locked}}, {17, false});
   CHECK(r.body ==
         R"([{"LockIndex":0,"Key":"a","Flags":0,"Value":"eA==","CreateIndex":13,"ModifyIndex":14},)"

@@ -19,9 +19,6 @@ void change(std::string& v) {
 void change(payload& v) {
   v = make_payload(std::string(*v) + "x");
 }
-void change(rare_text& v) {
-  v = v.str() + "x";
-}
 void change(bool& v) {
   v = !v;
 }
@@ -71,15 +68,17 @@ void change(service_weights& v) {
 template <class Record>
 Record plain() {
   Record r;
-  if constexpr (std::is_same_v<Record, kv_entry> || std::is_same_v<Record, claim_record>)
+  if constexpr (std::is_same_v<Record, kv_draft> || std::is_same_v<Record, claim_record>)
     r.value = make_payload("v");
   return r;
 }
 
 template <class Record>
 std::uint64_t hash_of(const Record& r) {
-  if constexpr (std::is_convertible_v<decltype(make_record<Record>(r)), row_value>)
-    return row_hash(make_record<Record>(r));
+  if constexpr (std::is_same_v<Record, kv_draft>)
+    return row_hash(kv_entry_ptr(r));
+  else if constexpr (std::is_convertible_v<std::shared_ptr<const Record>, row_value>)
+    return row_hash(std::make_shared<const Record>(r));
   else
     return row_hash(r);
 }
@@ -113,7 +112,7 @@ void check_names() {
 } // namespace
 
 // A member that is missing in a list would not reach disks, and two nodes that differ in it would look alike.
-TEMPLATE_TEST_CASE("every member of a row is in its list, and makes another hash", "", kv_entry, session_record,
+TEMPLATE_TEST_CASE("every member of a row is in its list, and makes another hash", "", kv_draft, session_record,
                    node_record, service_record, check_record, autopilot_settings, tombstone, lock_delay_record, counter,
                    staged_record, claim_record, claim_resource, claim_ghost, claim_end_record, guard_record,
                    ended_session) {

@@ -196,10 +196,10 @@ void compare(const driver& d, const model& m) {
   REQUIRE(all.size() == m.keys.size());
   std::size_t i = 0;
   for (const auto& [key, e] : m.keys) {
-    const auto& got = *all[i++];
+    const auto got = *all[i++];
     CHECK(got.key == key);
-    CHECK(model::entry{std::string(*got.value), got.session, got.flags, got.lock_index, got.create_index.value,
-                       got.modify_index.value} == e);
+    CHECK(model::entry{std::string(*got.value), std::string(got.session), got.flags, got.lock_index,
+                       got.create_index.value, got.modify_index.value} == e);
   }
   for (const auto& name : names) {
     CHECK(d.m.index_of(kv_get{name}).value == m.key_index(name));

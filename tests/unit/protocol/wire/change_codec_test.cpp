@@ -11,7 +11,7 @@ using namespace belay::wire;
 namespace {
 
 kv_entry_ptr row(const std::string& value, std::uint64_t index, std::uint64_t fence = 0) {
-  kv_entry e;
+  kv_draft e;
   e.key = "some/key";
   e.value = make_payload(value);
   e.flags = 3;
@@ -19,7 +19,7 @@ kv_entry_ptr row(const std::string& value, std::uint64_t index, std::uint64_t fe
   e.create_index = log_index{2};
   e.modify_index = log_index{index};
   e.fence = fence;
-  return make_record<kv_entry>(e);
+  return e;
 }
 
 void check_same(const kv_entry_ptr& a, const kv_entry_ptr& b) {

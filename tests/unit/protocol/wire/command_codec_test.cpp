@@ -169,15 +169,15 @@ std::vector<command> commands() {
 }
 
 std::vector<dirty_row> rows() {
-  auto entry = make_record<kv_entry>();
-  entry->key = "k";
-  entry->value = make_payload(std::string("\0v", 2));
-  entry->flags = ~0ULL;
-  entry->lock_index = 3;
-  entry->session = "s";
-  entry->create_index = log_index{1};
-  entry->modify_index = log_index{200};
-  entry->fence = 199;
+  kv_draft entry;
+  entry.key = "k";
+  entry.value = make_payload(std::string("\0v", 2));
+  entry.flags = ~0ULL;
+  entry.lock_index = 3;
+  entry.session = "s";
+  entry.create_index = log_index{1};
+  entry.modify_index = log_index{200};
+  entry.fence = 199;
   return {
       {table::kv, "k", kv_entry_ptr(entry)},
       {table::tombstones, "t", tombstone{"t", log_index{9}, log_index{8}}},
@@ -404,13 +404,13 @@ TEST_CASE("rows survive encoding") {
     CHECK(encode_row(*back) == bytes);
     CHECK(row_bytes_max(row) >= bytes->size());
   }
-  kv_entry largest; // each number as long as it gets
+  kv_draft largest; // each number as long as it gets
   largest.value = make_payload(std::string(300, 'v'));
   largest.session = std::string(36, 's');
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   largest.flags = largest.lock_index = largest.fence = most;
   largest.create_index = largest.modify_index = log_index{most};
-  const dirty_row row{table::kv, "k", make_record<kv_entry>(largest)};
+  const dirty_row row{table::kv, "k", kv_entry_ptr(largest)};
   CHECK(row_bytes_max(row) >= encode_row(row)->size());
 
   CHECK_FALSE(encode_row({table::kv, "k", {}}));

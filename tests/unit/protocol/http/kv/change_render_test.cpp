@@ -13,12 +13,12 @@ namespace {
 
 state::kv_entry_ptr row(const std::string& key, const std::string& value, std::uint64_t flags = 0,
                         const std::string& session = {}) {
-  auto e = state::make_record<state::kv_entry>();
-  e->key = key;
-  e->value = make_payload(value);
-  e->flags = flags;
-  e->session = session;
-  e->create_index = e->modify_index = log_index{12};
+  state::kv_draft e;
+  e.key = key;
+  e.value = make_payload(value);
+  e.flags = flags;
+  e.session = session;
+  e.create_index = e.modify_index = log_index{12};
   return e;
 }
 

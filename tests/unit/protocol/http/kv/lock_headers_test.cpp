@@ -67,12 +67,12 @@ TEST_CASE("a refused acquire says why, beside the body of Consul") {
 }
 
 TEST_CASE("remaining times and the holder's fence stand beside a read") {
-  auto e = state::make_record<state::kv_entry>();
-  e->key = "k";
-  e->value = make_payload("v");
-  e->session = "s";
-  e->fence = 12;
-  e->modify_index = log_index{12};
+  state::kv_draft e;
+  e.key = "k";
+  e.value = make_payload("v");
+  e.session = "s";
+  e.fence = 12;
+  e.modify_index = log_index{12};
   read_request one;
   one.query = state::kv_get{"k"};
   auto r = render_read(one, {log_index{12}, state::kv_entries{{e}}}, {}, {});

@@ -111,13 +111,13 @@ TEST_CASE("sessions and keys, which Consul does not filter") {
     CHECK(!shows(r, "\"s2\""));
   }
 
-  auto locked = state::make_record<state::kv_entry>(), open = state::make_record<state::kv_entry>();
-  locked->key = "a/1";
-  locked->value = make_payload("hello");
-  locked->session = "s1";
-  locked->flags = 42;
-  open->key = "a/2";
-  open->value = make_payload("");
+  state::kv_draft locked, open;
+  locked.key = "a/1";
+  locked.value = make_payload("hello");
+  locked.session = "s1";
+  locked.flags = 42;
+  open.key = "a/2";
+  open.value = make_payload("");
   const state::kv_entries keys{{locked, open}};
   for (const auto* filter : {"Session == s1", "Flags == 42", "Value == hello", "ell in Value", "Key matches `1$`"}) {
     const auto r = answered("/v1/kv/a?recurse", filter, keys);

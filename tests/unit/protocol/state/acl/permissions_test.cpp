@@ -50,7 +50,7 @@ template <class Row, class Name>
 texts names_of_rows(const std::vector<Row>& rows, Name name) {
   texts out;
   for (const auto& each : rows)
-    out.push_back(name(each));
+    out.emplace_back(name(each));
   return out;
 }
 

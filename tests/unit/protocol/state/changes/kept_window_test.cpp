@@ -15,8 +15,8 @@ using namespace belay::state;
 namespace {
 
 std::string shown(const kv_entry_ptr& e) {
-  return e ? e->key + '=' + std::string(*e->value) + '/' + e->session.str() + '/' + std::to_string(e->lock_index) +
-                 '/' + to_string(e->create_index) + '/' + to_string(e->modify_index)
+  return e ? std::string(e->key) + '=' + std::string(*e->value) + '/' + std::string(e->session) + '/' +
+                 std::to_string(e->lock_index) + '/' + to_string(e->create_index) + '/' + to_string(e->modify_index)
            : "none";
 }
 
@@ -264,9 +264,10 @@ TEST_CASE("a copy that does not fit is not taken") {
     kept.insert(std::move(last));
   }
   SECTION("a row is another one") {
-    auto other = *kept.rbegin()->second.change.after;
+    auto& after = kept.rbegin()->second.change.after;
+    auto other = *after;
     other.flags = 7;
-    kept.rbegin()->second.change.after = make_record<kv_entry>(other);
+    after = other;
   }
   SECTION("none has a key") {
     kept.rbegin()->second.change = {};

@@ -32,7 +32,7 @@ struct picture {
       else if (const auto* g = std::get_if<claim_ghost_ptr>(&row.row))
         ghosts[(*g)->of].push_back(**g);
       else if (const auto* k = std::get_if<kv_entry_ptr>(&row.row))
-        keys[(*k)->key] = *k;
+        keys[std::string((*k)->key)] = *k;
       else if (const auto* l = std::get_if<lock_delay_record>(&row.row))
         delays[l->key] = l->until;
       else if (const auto* s = std::get_if<session_ptr>(&row.row))
@@ -100,7 +100,7 @@ struct looker {
       }
     for (const auto& [key, entry] : p.keys) {
       CHECK(entry->session.empty() == (entry->fence == 0));
-      CHECK((entry->session.empty() || p.sessions.contains(entry->session)));
+      CHECK((entry->session.empty() || p.sessions.contains(std::string(entry->session))));
       newest_fence = std::max(newest_fence, entry->fence);
     }
     acyclic(p);
@@ -117,7 +117,7 @@ struct looker {
           out.insert(queue[j]->session);
         if (of.space == claim_space::keys) {
           if (const auto entry = p.keys.find(of.name); entry != p.keys.end() && !entry->second->session.empty())
-            out.insert(entry->second->session);
+            out.emplace(entry->second->session);
         } else if (p.holders.contains(of))
           for (const auto& h : p.holders.at(of))
             if (conflicts(p.resources.at(of)->kind, queue[i]->mode, h->mode))

@@ -70,7 +70,7 @@ std::vector<kv_entry_ptr> all_keys(const driver& d) {
 std::string seen(const driver& d) {
   std::string out;
   for (const auto& e : all_keys(d))
-    out += e->key + "=" + std::string(*e->value) + "@" + to_string(e->modify_index) + "/" + e->session.str() + "/" +
+    out += std::string(e->key) + "=" + std::string(*e->value) + "@" + to_string(e->modify_index) + "/" + std::string(e->session) + "/" +
            std::to_string(e->fence) + " ";
   const auto listed = std::get<sessions>(d.m.evaluate(session_list{}).data).list;
   for (const auto& s : listed)
@@ -442,7 +442,7 @@ TEST_CASE("fences never go back, whatever happens between two grants") {
           REQUIRE(restore(d, archives[random.below(archives.size())], std::to_string(step)));
           for (const auto& e : all_keys(d))
             if (!e->session.empty())
-              granted(e->key, e->session, e->fence, true);
+              granted(std::string(e->key), std::string(e->session), e->fence, true);
         }
         break;
       default: {
@@ -531,7 +531,7 @@ TEST_CASE("of two rows of an archive with the same name or secret the second is 
 TEST_CASE("rows of policies, roles and tokens that no request could have made are complained of") {
   const auto wrong = [](auto record) {
     using type = decltype(record);
-    return complaint_of({type::in, "k", make_record<type>(std::move(record))}).has_value();
+    return complaint_of({type::in, "k", std::make_shared<type>(std::move(record))}).has_value();
   };
   acl_policy p;
   p.id = uuid(1);

@@ -1,0 +1,42 @@
+#include "protocol/state/keys/kv_entry.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/base/fetch_memory.hpp"
+
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+
+namespace belay::state {
+
+kv_entry_ptr::kv_entry_ptr(const kv_entry_in_bytes& e) {
+  static_assert(alignof(stored) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  PRECONDITION(e.key.size() <= std::numeric_limits<std::uint32_t>::max());
+  const bool rare = e.flags != 0 || e.lock_index != 0 || e.fence != 0 || !e.session.empty();
+  const auto in_front = room_for_key(e.key.size());
+  auto* memory = static_cast<char*>(::operator new(in_front + sizeof(stored) + e.value.size()));
+  std::memcpy(memory + in_front - e.key.size(), e.key.data(), e.key.size());
+  stored_ = new (memory + in_front) stored{
+      e.create_index, e.modify_index,
+      rare ? std::make_unique<const rare_members>(rare_members{e.flags, e.lock_index, e.fence, std::string(e.session)})
+           : nullptr,
+      static_cast<std::uint32_t>(e.key.size()), hosted_bytes(e.value, end)};
+}
+
+void kv_entry_ptr::end(hosted_bytes& value) noexcept {
+  static_assert(std::is_standard_layout_v<stored>);
+  auto* s = reinterpret_cast<stored*>(reinterpret_cast<char*>(&value) - offsetof(stored, value));
+  auto* memory = reinterpret_cast<char*>(s) - room_for_key(s->key_size);
+  s->~stored();
+  ::operator delete(memory);
+}
+
+void fetch_shared(const kv_entry_ptr& p) {
+  // The end of its key, the numbers, and where the value begins. How long the key is would have to be waited for.
+  constexpr std::size_t of_key = 32, of_value = 16;
+  if (p != nullptr)
+    fetch_memory(reinterpret_cast<const char*>(p.stored_) - of_key, of_key + sizeof(kv_entry_ptr::stored) + of_value);
+}
+
+} // namespace belay::state
