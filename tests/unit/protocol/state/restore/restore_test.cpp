@@ -70,8 +70,8 @@ std::vector<kv_entry_ptr> all_keys(const driver& d) {
 std::string seen(const driver& d) {
   std::string out;
   for (const auto& e : all_keys(d))
-    out += std::string(e->key) + "=" + std::string(*e->value) + "@" + to_string(e->modify_index) + "/" + std::string(e->session) + "/" +
-           std::to_string(e->fence) + " ";
+    out += std::string(e->key) + "=" + std::string(*e->value) + "@" + to_string(e->modify_index) + "/" +
+           std::string(e->session) + "/" + std::to_string(e->fence) + " ";
   const auto listed = std::get<sessions>(d.m.evaluate(session_list{}).data).list;
   for (const auto& s : listed)
     out += s->id + " ";
