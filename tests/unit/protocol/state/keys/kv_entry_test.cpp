@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +42,9 @@ TEST_CASE("an entry is stored with keys and values of any length") {
       INFO(key << " " << value);
       const auto d = draft(std::string(key, 'k'), std::string(value, 'v'));
       check_same(d, d);
+      // Where the key ends the numbers begin, whatever its length.
+      const kv_entry_ptr stored = d;
+      CHECK(reinterpret_cast<std::uintptr_t>(stored.key().data() + key) % alignof(std::uint64_t) == 0);
     }
   const auto zeros = draft(std::string("a\0b", 3), std::string("\0v\0", 3));
   check_same(zeros, zeros);
