@@ -6,27 +6,26 @@
 #include <cstring>
 #include <limits>
 #include <new>
-#include <type_traits>
 
 namespace belay::state {
 
 kv_entry_ptr::kv_entry_ptr(const kv_entry_in_bytes& e) {
   static_assert(alignof(stored) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
   PRECONDITION(e.key.size() <= std::numeric_limits<std::uint32_t>::max());
-  const bool rare = e.flags != 0 || e.lock_index != 0 || e.fence != 0 || !e.session.empty();
+  std::unique_ptr<const rare_members> rare;
+  if (e.flags != 0 || e.lock_index != 0 || e.fence != 0 || !e.session.empty())
+    rare = std::make_unique<const rare_members>(rare_members{e.flags, e.lock_index, e.fence, std::string(e.session)});
   const auto in_front = room_for_key(e.key.size());
   auto* memory = static_cast<char*>(::operator new(in_front + sizeof(stored) + e.value.size()));
   std::memcpy(memory + in_front - e.key.size(), e.key.data(), e.key.size());
-  stored_ = new (memory + in_front) stored{
-      e.create_index, e.modify_index,
-      rare ? std::make_unique<const rare_members>(rare_members{e.flags, e.lock_index, e.fence, std::string(e.session)})
-           : nullptr,
-      static_cast<std::uint32_t>(e.key.size()), hosted_bytes(e.value, end)};
+  stored_ = new (memory + in_front) stored{e.create_index, e.modify_index, std::move(rare),
+                                           static_cast<std::uint32_t>(e.key.size()), hosted_bytes(e.value, end)};
+  INVARIANT(static_cast<void*>(&stored_->value + 1) == stored_ + 1);
 }
 
 void kv_entry_ptr::end(hosted_bytes& value) noexcept {
-  static_assert(std::is_standard_layout_v<stored>);
-  auto* s = reinterpret_cast<stored*>(reinterpret_cast<char*>(&value) - offsetof(stored, value));
+  // The last member: both end at the same place.
+  auto* s = reinterpret_cast<stored*>(reinterpret_cast<char*>(&value + 1) - sizeof(stored));
   auto* memory = reinterpret_cast<char*>(s) - room_for_key(s->key_size);
   s->~stored();
   ::operator delete(memory);

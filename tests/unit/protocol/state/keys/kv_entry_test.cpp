@@ -12,10 +12,10 @@ using namespace belay::state;
 
 namespace {
 
-kv_draft draft(std::string key, std::string value) {
+kv_draft draft(std::string key, std::string_view value) {
   kv_draft d;
   d.key = std::move(key);
-  d.value = make_payload(std::move(value));
+  d.value = make_payload(value);
   d.create_index = log_index{3};
   d.modify_index = log_index{~std::uint64_t{0}};
   return d;
