@@ -108,7 +108,7 @@ private:
 /// `Row` is one of row_value's, but not the empty one.
 template <class Row>
 std::uint64_t row_hash(const Row& row) {
-  const auto& record = record_of(row); // a key's is made here
+  const auto& record = record_of(row); // of a key: views, which live as long as this reference
   row_hasher h(record.in);
   h.add(record);
   if constexpr (std::is_same_v<Row, outcome_ptr>) {

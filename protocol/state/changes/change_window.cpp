@@ -1,7 +1,6 @@
 #include "protocol/state/changes/change_window.hpp"
 
 #include "protocol/base/check.hpp"
-#include "protocol/base/fetch_memory.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 

@@ -1,6 +1,7 @@
 #include "protocol/state/claims/asking.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/empty_payload.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/claims/claim_changes.hpp"
@@ -18,11 +19,6 @@ namespace belay::state {
 namespace {
 
 using refused = std::optional<claim_refusal>;
-
-const payload& empty_value() {
-  static const payload none = make_payload({});
-  return none;
-}
 
 bool is_in(std::uint64_t n, std::uint64_t least, std::uint64_t most) {
   return n >= least && n <= most;
@@ -229,7 +225,7 @@ reply apply_claims(applying& a, const claim_ask& c) {
   row->mode = shape.mode;
   row->permits = shape.permits;
   row->priority = c.priority;
-  row->value = c.value ? c.value : empty_value();
+  row->value = c.value ? c.value : empty_payload();
   row->refuse_deadlock = c.refuse_deadlock;
   row->deadline = deadline_after(a, c.deadline_ms);
   row->ticket = a.t.marks.at(mark::last_ticket).next().value;
@@ -272,7 +268,7 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
   const resource_name of{c.op.key, claim_space::keys};
   const auto before = a.t.claims.claims.find(of, session);
   auto row = before ? std::make_shared<claim_record>(*before) : new_waiter(a, of, session, session);
-  row->value = c.op.value ? c.op.value : empty_value();
+  row->value = c.op.value ? c.op.value : empty_payload();
   row->flags = c.op.flags;
   row->refuse_deadlock = c.refuse_deadlock;
   row->deadline = deadline_after(a, c.wait_ms);

@@ -1,6 +1,7 @@
 #include "protocol/state/keys/key_operations.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/empty_payload.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/golang/syntax.hpp"
@@ -8,11 +9,6 @@
 namespace belay::state {
 
 namespace {
-
-const payload& empty_value() {
-  static const payload none = make_payload({});
-  return none;
-}
 
 /// `told`: its readers are woken; always, but for mutants.
 void key_was_changed(applying& a, const std::string& key, bool told = true) {
@@ -26,7 +22,7 @@ void key_was_changed(applying& a, const std::string& key, bool told = true) {
 kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, std::uint64_t lock_index,
                    std::string_view session, std::uint64_t fence) {
   const auto old = kv_table::entry(place);
-  const payload& value = op.value ? op.value : empty_value();
+  const payload& value = op.value ? op.value : empty_payload();
   if (old && old->flags == op.flags && old->lock_index == lock_index && old->session == session &&
       old->fence == fence && *old->value == *value)
     return old;

@@ -15,7 +15,9 @@ void kv_table::track(const kv_entry_ptr& before, const kv_entry_ptr& after) {
   if (!old_holder.empty()) {
     auto at = held_.find(old_holder);
     INVARIANT(at != held_.end());
-    at->second.erase(at->second.find(before->key));
+    const auto key = at->second.find(before->key);
+    INVARIANT(key != at->second.end());
+    at->second.erase(key);
     if (at->second.empty())
       held_.erase(at);
   }

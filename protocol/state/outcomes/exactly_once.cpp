@@ -1,5 +1,6 @@
 #include "protocol/state/outcomes/exactly_once.hpp"
 
+#include "protocol/base/empty_payload.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
@@ -17,9 +18,8 @@ reply without_hidden_values(reply answer) {
     return answer;
   for (auto& each : results->results)
     if (auto* entry = std::get_if<kv_entry_ptr>(&each.row); entry != nullptr && !each.with_value) {
-      static const payload none = make_payload({});
       auto bare = **entry;
-      bare.value = none;
+      bare.value = empty_payload();
       *entry = bare;
     }
   return answer;

@@ -20,19 +20,13 @@ template <record_pointer Pointer>
 Pointer with_indexes_up_to(Pointer row, log_index newest) {
   if (row->create_index <= newest && row->modify_index <= newest)
     return row;
-  auto lowered = std::make_shared<record_type<Pointer>>(*row);
-  lowered->create_index = std::min(row->create_index, newest);
-  lowered->modify_index = std::min(row->modify_index, newest);
-  return lowered;
-}
-
-kv_entry_ptr with_indexes_up_to(const kv_entry_ptr& row, log_index newest) {
-  if (row->create_index <= newest && row->modify_index <= newest)
-    return row;
   auto lowered = *row;
   lowered.create_index = std::min(lowered.create_index, newest);
   lowered.modify_index = std::min(lowered.modify_index, newest);
-  return lowered;
+  if constexpr (std::is_same_v<Pointer, kv_entry_ptr>)
+    return lowered;
+  else
+    return std::make_shared<record_type<Pointer>>(std::move(lowered));
 }
 
 class restorer {
