@@ -10,7 +10,8 @@ namespace belay::actors {
 
 namespace {
 
-// How long a commit may stay unknown to followers when no append carries it: watches there fire that much later.
+// How long a commit may stay unknown to followers when no append carries it: watches there fire that much later. Also when it is looked
+// whether entries have waited for raft::limits::append_gap.
 constexpr std::chrono::milliseconds spread_delay{2};
 // The service manager is told that Raft has had a turn: four times a second (actors/service/stall_watch.hpp).
 constexpr std::chrono::milliseconds longest_sleep{250};
@@ -111,8 +112,10 @@ void raft_peer::schedule_flush() {
 
 void raft_peer::flush() {
   flush_scheduled_ = false;
-  if (leading())
+  if (leading()) {
     cluster_now(); // its time begins now at the latest
+    core_.time_is(local_now());
+  }
   advance_calls();
   advance_barriers();
   // Two rounds: what the first one commits or elects may let held requests go on.
@@ -124,6 +127,8 @@ void raft_peer::flush() {
     advance_calls();
     advance_barriers();
   }
+  if (core_.gathers())
+    spread_soon();
   note_cluster();
   write_next_batches();
   send_answers();
@@ -192,10 +197,14 @@ void raft_peer::on_committed(std::vector<raft::entry> entries) {
   carry_out_calls();
   if (awaited_elsewhere) {
     core_.broadcast_commit();
-  } else if (leading() && !spread_scheduled_ && core_.config().members.size() > 1) {
-    spread_scheduled_ = true;
-    wake_after(*this, *wires_, spread_delay, spread_atom::value);
+  } else if (leading() && core_.config().members.size() > 1) {
+    spread_soon();
   }
+}
+
+void raft_peer::spread_soon() {
+  if (!std::exchange(spread_scheduled_, true))
+    wake_after(*this, *wires_, spread_delay, spread_atom::value);
 }
 
 void raft_peer::send_outbox() {

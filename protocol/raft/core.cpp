@@ -294,6 +294,17 @@ log_index core::compact(const snapshot_meta& meta, std::uint64_t keep) {
   return impl_->compact(meta, keep);
 }
 
+void core::time_is(local_time now) {
+  impl_->saw_time(now);
+}
+
+bool core::gathers() const {
+  const auto& c = *impl_;
+  return c.leading && std::any_of(c.leading->followers.begin(), c.leading->followers.end(), [&](const auto& f) {
+           return f.second.next <= c.log.last() && f.second.gathers(c.lim, c.now);
+         });
+}
+
 void core::broadcast_commit() {
   if (!impl_->leading)
     return;

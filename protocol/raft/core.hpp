@@ -33,8 +33,13 @@ struct limits {
   /// To a follower that lacks more entries than inflight_appends_max, instead of the two above if they are less.
   std::size_t catch_up_append_bytes_max = 1 << 20;
   std::size_t catch_up_append_entries_max = 4096;
-  std::size_t inflight_appends_max = 16;        ///< per follower in replicate state
-  std::size_t inflight_bytes_max = 8 << 20;     ///< per follower
+  std::size_t inflight_appends_max = 16;    ///< per follower in replicate state
+  std::size_t inflight_bytes_max = 8 << 20; ///< per follower
+  /// A follower that has not answered an append gets the next one so long after it at the earliest, unless gathered_bytes_max are on their
+  /// way: entries that come meanwhile go together, and cost it one write of its disk (Nagle, RFC 896, for entries). Zero: at once.
+  std::chrono::nanoseconds append_gap = std::chrono::milliseconds(2);
+  std::size_t gathered_bytes_max =
+      128 << 10; ///< of entry data on its way to a follower: from there on nothing waits for append_gap
   std::size_t uncommitted_bytes_max = 64 << 20; ///< propose() refuses above
   std::size_t trailing_bytes_max = 64 << 20;    ///< of entries kept by compact()'s `keep`, whatever their number
   /// Of entries kept beyond compact()'s `keep` for followers that are catching up.
@@ -228,6 +233,10 @@ public:
   /// A checkpoint at `meta` is durable: entries at or before `meta.index - keep` may be forgotten.
   /// @returns the first index that is kept: the log on disk may drop what is before it
   log_index compact(const snapshot_meta& meta, std::uint64_t keep);
+  /// Time has gone on, and nothing else happened: entries may be due that waited for limits::append_gap.
+  void time_is(local_time now);
+  /// Entries wait for limits::append_gap. Call time_is() and take_ready() when it is over: no tick is due that early.
+  bool gathers() const;
   /// Tells followers the commit index at once (with an empty append), instead of with the next heartbeat.
   void broadcast_commit();
 

@@ -4,8 +4,8 @@
 
 namespace belay::raft {
 
-void follower_progress::sent(log_index last, std::size_t bytes) {
-  flights_.push_back({last, bytes});
+void follower_progress::sent(log_index last, std::size_t bytes, local_time now) {
+  flights_.push_back({last, bytes, now});
   flight_bytes_ += bytes;
   next = last.next();
 }

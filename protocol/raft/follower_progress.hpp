@@ -40,11 +40,15 @@ struct follower_progress {
   int snapshot_pause_ticks = 0; ///< after the last snapshot that it refused; 0: none since it got entries
   bool catching_up = false;     ///< it needed a snapshot, and has not reached the commit index since
 
-  bool window_open(const limits& l) const {
-    return flights_.size() < l.inflight_appends_max && flight_bytes_ < l.inflight_bytes_max;
+  bool window_open(const limits& l, local_time now) const {
+    return flights_.size() < l.inflight_appends_max && flight_bytes_ < l.inflight_bytes_max && !gathers(l, now);
+  }
+  /// An append went so recently that the next one waits (limits::append_gap).
+  bool gathers(const limits& l, local_time now) const {
+    return !flights_.empty() && flight_bytes_ < l.gathered_bytes_max && now - flights_.back().sent < l.append_gap;
   }
   std::size_t inflight() const { return flights_.size(); }
-  void sent(log_index last, std::size_t bytes);
+  void sent(log_index last, std::size_t bytes, local_time now);
   /// Frees the window up to what is confirmed. @returns true if `match` rose.
   bool confirmed(log_index upto);
   void become_probe(log_index try_next);
@@ -55,6 +59,7 @@ private:
   struct flight {
     log_index last;
     std::size_t bytes;
+    local_time sent;
   };
   std::deque<flight> flights_;
   std::size_t flight_bytes_ = 0;

@@ -108,7 +108,7 @@ void core::impl::drive(node_id id, follower_progress& p) {
     }
     break;
   case follower_state::replicate:
-    while (p.next <= log.last() && p.window_open(lim))
+    while (p.next <= log.last() && p.window_open(lim, now))
       send_append(id, p, true);
     break;
   case follower_state::snapshot:
@@ -141,7 +141,7 @@ void core::impl::send_append(node_id id, follower_progress& p, bool with_entries
     std::size_t bytes = 0;
     for (const auto& e : a.entries)
       bytes += e.data->size();
-    p.sent(last, bytes);
+    p.sent(last, bytes, now);
   }
   p.told_commit = std::max(p.told_commit, std::min(commit, last));
   p.round_sent = leading->round;

@@ -24,6 +24,7 @@ limits small_limits() {
   l.append_entries_max = 8;
   l.catch_up_append_bytes_max = l.catch_up_append_entries_max = 0;
   l.inflight_appends_max = 4;
+  l.append_gap = {};
   l.snapshot_chunk_bytes = l.snapshot_chunk_bytes_max = 16;
   l.snapshot_chunks_inflight = 3;
   return l;

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 using namespace belay;
 using namespace belay::raft;
 using namespace belay::raft::testing;
@@ -138,6 +140,81 @@ TEST_CASE("a full window stops appends until something is confirmed") {
   CHECK(appends == small_limits().inflight_appends_max);
   c.deliver_all();
   CHECK(c.core(f).last_index() == c.core(l).last_index());
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds gap{2};
+
+/// Three servers that agree, whose leader lets entries gather. @returns the leader
+std::uint64_t start_gathering(raft_cluster& c) {
+  auto lim = small_limits();
+  lim.append_gap = gap;
+  lim.gathered_bytes_max = 1000;
+  lim.append_entries_max = 4096;
+  c.start(3, lim);
+  const auto l = c.elect();
+  c.run(2);
+  c.deliver_all();
+  return l;
+}
+
+/// How many entries each append on its way to a server has.
+std::vector<std::size_t> appends_to(raft_cluster& c, std::uint64_t to) {
+  std::vector<std::size_t> sizes;
+  for (const auto& m : c.in_flight())
+    if (const auto* a = std::get_if<append_entries>(&m.body); a != nullptr && m.to.value == to && !a->entries.empty())
+      sizes.push_back(a->entries.size());
+  return sizes;
+}
+
+} // namespace
+
+TEST_CASE("what comes while an append is under way goes together, with the answer to it") {
+  raft_cluster c;
+  const auto l = start_gathering(c), f = l == 1 ? std::uint64_t{2} : std::uint64_t{1};
+  CHECK_FALSE(c.core(l).gathers());
+  for (int i = 0; i < 10; ++i)
+    c.propose(l, "v");
+  CHECK(appends_to(c, f) == std::vector<std::size_t>{1});
+  CHECK(c.core(l).gathers());
+  const auto answers = [&](const message& m) { return m.from.value == f && m.to.value == l; };
+  while (std::none_of(c.in_flight().begin(), c.in_flight().end(), answers))
+    c.deliver(0);
+  const auto answer = std::find_if(c.in_flight().begin(), c.in_flight().end(), answers);
+  c.deliver(static_cast<std::size_t>(answer - c.in_flight().begin()));
+  CHECK(appends_to(c, f) == std::vector<std::size_t>{9});
+  c.deliver_all();
+  CHECK(c.core(f).last_index() == c.core(l).last_index());
+  CHECK_FALSE(c.core(l).gathers());
+}
+
+TEST_CASE("entries wait no longer than the gap for an answer that does not come") {
+  raft_cluster c;
+  const auto l = start_gathering(c), f = l == 1 ? std::uint64_t{2} : std::uint64_t{1};
+  c.core(l).time_is(c.now());
+  c.propose(l, "first");
+  c.propose(l, "second");
+  c.core(l).time_is(c.now() + gap - std::chrono::nanoseconds(1));
+  c.settle(l);
+  CHECK(appends_to(c, f) == std::vector<std::size_t>{1});
+  CHECK(c.core(l).gathers());
+  c.core(l).time_is(c.now() + gap);
+  CHECK_FALSE(c.core(l).gathers());
+  c.settle(l);
+  CHECK(appends_to(c, f) == std::vector<std::size_t>{1, 1});
+}
+
+TEST_CASE("behind a large append nothing waits") {
+  raft_cluster c;
+  const auto l = start_gathering(c), f = l == 1 ? std::uint64_t{2} : std::uint64_t{1};
+  c.propose(l, std::string(999, 'x'));
+  c.propose(l, "second");
+  CHECK(appends_to(c, f).size() == 1);
+  c.deliver_all();
+  c.propose(l, std::string(1000, 'x'));
+  c.propose(l, "second");
+  CHECK(appends_to(c, f).size() == 2);
 }
 
 TEST_CASE("proposals are refused when too much is uncommitted, but never for ever") {
