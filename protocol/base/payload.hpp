@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -73,7 +72,8 @@ private:
     block(std::string_view text, std::uint32_t mark) noexcept
         : size_and_mark(static_cast<std::uint32_t>(text.size()) | mark) {
       PRECONDITION(text.size() < hosted);
-      std::memcpy(bytes(), text.data(), text.size());
+      if (!text.empty()) // an empty text may be at no address
+        std::memcpy(bytes(), text.data(), text.size());
     }
     char* bytes() noexcept { return reinterpret_cast<char*>(this + 1); }
     std::string_view view() noexcept { return {bytes(), size_and_mark & ~hosted}; }

@@ -88,7 +88,6 @@ struct record_view {
 
 private:
   void append_value(std::string& out, std::string_view v) const { golang::append_json_string(out, v); }
-  void append_value(std::string& out, const std::string& v) const { golang::append_json_string(out, v); }
   void append_value(std::string& out, bool v) const { golang::append_bool(out, v); }
   void append_value(std::string& out, std::int64_t v) const { golang::append_number(out, v); }
   void append_value(std::string& out, std::uint64_t v) const { golang::append_number(out, v); }

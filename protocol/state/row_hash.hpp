@@ -33,7 +33,6 @@ public:
   // ---- members of records, by their types
 
   void add(std::string_view v) { text(v); }
-  void add(const std::string& v) { text(v); }
   void add(payload_ref v) { text(v ? *v : std::string_view()); }
   void add(const payload& v) { add(payload_ref(v)); }
   void add(bool v) { number(v ? 1 : 0); }

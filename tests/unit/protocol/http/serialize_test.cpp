@@ -8,6 +8,8 @@
 
 #include <zlib.h>
 
+#include <limits>
+
 using namespace belay;
 using namespace belay::http;
 
