@@ -10,8 +10,8 @@ namespace belay::actors {
 
 namespace {
 
-// How long a commit may stay unknown to followers when no append carries it: watches there fire that much later. Also when it is looked
-// whether entries have waited for raft::limits::append_gap.
+// How long a commit may stay unknown to followers when no append carries it: watches there fire that much later. And how often it is
+// looked whether entries have waited for raft::limits::append_gap.
 constexpr std::chrono::milliseconds spread_delay{2};
 // The service manager is told that Raft has had a turn: four times a second (actors/service/stall_watch.hpp).
 constexpr std::chrono::milliseconds longest_sleep{250};

@@ -81,7 +81,7 @@ private:
   void flush();
   void carry_out(raft::ready r);
   void on_committed(std::vector<raft::entry> entries);
-  /// In two milliseconds followers are told the commit index, and sent what has gathered for them, if no append has gone meanwhile.
+  /// Soon followers are told the commit index, and sent what has gathered for them, unless an append has done it by then.
   void spread_soon();
   void on_tick();
   int ticks_to_sleep() const;

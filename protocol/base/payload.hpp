@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -72,8 +71,7 @@ private:
     block(std::string_view text, std::uint32_t mark) noexcept
         : size_and_mark(static_cast<std::uint32_t>(text.size()) | mark) {
       PRECONDITION(text.size() < hosted);
-      if (!text.empty()) // an empty text may be at no address
-        std::memcpy(bytes(), text.data(), text.size());
+      text.copy(bytes(), text.size());
     }
     char* bytes() noexcept { return reinterpret_cast<char*>(this + 1); }
     std::string_view view() noexcept { return {bytes(), size_and_mark & ~hosted}; }

@@ -38,8 +38,8 @@ struct limits {
   /// A follower that has not answered an append gets the next one so long after it at the earliest, unless gathered_bytes_max are on their
   /// way: entries that come meanwhile go together, and cost it one write of its disk (Nagle, RFC 896, for entries). Zero: at once.
   std::chrono::nanoseconds append_gap = std::chrono::milliseconds(2);
-  std::size_t gathered_bytes_max =
-      128 << 10; ///< of entry data on its way to a follower: from there on nothing waits for append_gap
+  /// Of entry data on its way to a follower: from there on nothing waits for append_gap.
+  std::size_t gathered_bytes_max = 128 << 10;
   std::size_t uncommitted_bytes_max = 64 << 20; ///< propose() refuses above
   std::size_t trailing_bytes_max = 64 << 20;    ///< of entries kept by compact()'s `keep`, whatever their number
   /// Of entries kept beyond compact()'s `keep` for followers that are catching up.

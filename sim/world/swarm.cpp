@@ -69,7 +69,7 @@ void draw_limits(options& o, swarm& s) {
   l.append_bytes_max = o.one_of({1u << 20, 2'000u, 300u});
   l.append_entries_max = o.one_of({4096u, 8u, 1u});
   l.inflight_appends_max = o.one_of({16u, 2u, 1u});
-  l.append_gap = {}; // as on the day of `reference`; later ones are drawn in draw_swarm
+  l.append_gap = {}; // `reference` has none; the other profiles draw theirs in draw_swarm
   l.snapshot_chunk_bytes = o.one_of({64u << 10, 4096u, 700u});
   l.snapshot_chunks_inflight = o.one_of({4u, 1u});
   l.uncommitted_bytes_max = o.one_of({64u << 20, 4'000u});
@@ -193,8 +193,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
     a.server_stabilization_ns =
         std::chrono::nanoseconds(stable_for[choices.choose({stream_kind::swarm, 1113}, std::size(stable_for))]).count();
   }
-  constexpr milliseconds gaps[] = {milliseconds(0), std::chrono::duration_cast<milliseconds>(raft::limits{}.append_gap),
-                                   milliseconds(30)};
+  constexpr std::chrono::nanoseconds gaps[] = {milliseconds(0), raft::limits{}.append_gap, milliseconds(30)};
   s.peer.limits.append_gap = gaps[choices.choose_rarely({stream_kind::swarm, 1160}, std::size(gaps), 500'000)];
   draw_client_agents(choices, p, s);
   draw_claimers(choices, p, s);

@@ -3,7 +3,6 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/fetch_memory.hpp"
 
-#include <cstring>
 #include <limits>
 #include <new>
 
@@ -17,8 +16,7 @@ kv_entry_ptr::kv_entry_ptr(const kv_entry_in_bytes& e) {
     rare = std::make_unique<const rare_members>(rare_members{e.flags, e.lock_index, e.fence, std::string(e.session)});
   const auto in_front = room_for_key(e.key.size());
   auto* memory = static_cast<char*>(::operator new(in_front + sizeof(stored) + e.value.size()));
-  if (!e.key.empty()) // an empty text may be at no address
-    std::memcpy(memory + in_front - e.key.size(), e.key.data(), e.key.size());
+  e.key.copy(memory + in_front - e.key.size(), e.key.size());
   stored_ = new (memory + in_front) stored{e.create_index, e.modify_index, std::move(rare),
                                            static_cast<std::uint32_t>(e.key.size()), hosted_bytes(e.value, end)};
   INVARIANT(static_cast<void*>(&stored_->value + 1) == stored_ + 1);
