@@ -25,7 +25,6 @@ KEYS = {
     "ArrowLeft": (37, ""), "ArrowRight": (39, ""), "Home": (36, ""), "End": (35, ""), "PageDown": (34, ""),
 }
 SHIFT, CONTROL = 8, 2
-PATIENCE_S = 120  # for what must be seen; other programs may have the processors for most of that
 
 
 class Browser:
@@ -161,9 +160,9 @@ class Page:
             raise Failed(f"{expression}: {r['exceptionDetails'].get('exception', {}).get('description', r['exceptionDetails'])}")
         return r["result"].get("value")
 
-    def wait(self, expression, what):
+    def wait(self, expression, what, seconds=15):
         """Until that is true, or anything that counts as such."""
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
                 if self.run(f"Boolean({expression})"):
@@ -172,16 +171,16 @@ class Page:
                 if "context" not in str(e) and "navigat" not in str(e):
                     raise
             self.browser.listen(0.05)
-        raise Failed(f"not seen in {PATIENCE_S} s: {what}. The page says:\n{self.text()[:3000]}")
+        raise Failed(f"not seen in {seconds} s: {what}. The page says:\n{self.text()[:3000]}")
 
     def text(self):
         return self.run("document.body ? document.body.innerText : ''") or ""
 
-    def wait_text(self, text):
-        self.wait(f"document.body && document.body.innerText.includes({json.dumps(text)})", json.dumps(text))
+    def wait_text(self, text, seconds=15):
+        self.wait(f"document.body && document.body.innerText.includes({json.dumps(text)})", json.dumps(text), seconds)
 
-    def wait_no_text(self, text):
-        self.wait(f"!document.body.innerText.includes({json.dumps(text)})", f"no {json.dumps(text)}")
+    def wait_no_text(self, text, seconds=15):
+        self.wait(f"!document.body.innerText.includes({json.dumps(text)})", f"no {json.dumps(text)}", seconds)
 
     def key(self, key, modifiers=0):
         code, text = KEYS[key] if key in KEYS else (ord(key.upper()), key)

@@ -78,7 +78,7 @@ def keys(browser, server):
     print(f"a million keys written in {time.monotonic() - began:.0f} s")
     page = browser.page()
     page.open(f"{server.address}/ui/#/keys/data/")
-    page.wait("[...document.querySelectorAll('[role=treeitem]')].some((r) => r.textContent.includes('07/'))", "the folders")
+    page.wait("[...document.querySelectorAll('[role=treeitem]')].some((r) => r.textContent.includes('07/'))", "the folders", 60)
     before = heap(page)
     times = []
     for folder in range(7, 12):
@@ -93,7 +93,7 @@ def keys(browser, server):
     print(f"a folder of 10,000 keys among a million, opened, ms: {statistics.median(times):.0f} (median of {len(times)}, {min(times):.0f} to {max(times):.0f}); heap of the page {before:.1f} MB before, {heap(page):.1f} MB with five of them open")
     began = time.monotonic()
     page.open(f"{server.address}/ui/#/locks")
-    page.wait_text("Nobody holds or waits")
+    page.wait_text("Nobody holds or waits", 120)
     print(f"the view of locks among a million keys, none of which is locked: {time.monotonic() - began:.1f} s")
     page.close()
 
