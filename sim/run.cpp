@@ -1,7 +1,6 @@
 #include "sim/run.hpp"
 
 #include "actors/telemetry/log.hpp"
-#include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
 #include "sim/checkers/agents/client_agent_checker.hpp"
 #include "sim/checkers/answer_times.hpp"
@@ -61,20 +60,11 @@ constexpr milliseconds times_every{100};
 constexpr milliseconds agents_every{50};
 // Of clocks within the stated bound.
 constexpr double fastest_clock = 1.05;
-// What takes this much longer than usual is told as a reason for a late convergence.
-constexpr milliseconds noticeable{100};
 
 /// Nobody said whether there is such a session.
 bool is_undecided(const operation& renewal) {
   return renewal.result == outcome::unknown ||
          (renewal.result == outcome::refused && renewal.text.find("Permission denied") == std::string::npos);
-}
-
-std::string broken_check; // the text of an INVARIANT that failed
-
-void note_broken_check(const char* text) {
-  broken_check = text;
-  throw node_failure{};
 }
 
 watch_rules watch_rules_of(const swarm& s) {
@@ -267,8 +257,8 @@ private:
       return false;
     if (credentials_)
       credentials_->look_at_members();
-    if (!broken_check.empty())
-      fail(verdict::safety, "invariants", broken_check);
+    if (!broken_check::text().empty())
+      fail(verdict::safety, "invariants", broken_check::text());
     else if (watcher_.complaint())
       fail(verdict::safety, watcher_.complaint()->first, watcher_.complaint()->second);
     else if (late_)
@@ -768,14 +758,12 @@ private:
 } // namespace
 
 run_report run(tape& choices, const run_options& options) {
-  broken_check.clear();
-  on_check_failed(note_broken_check);
+  const broken_check checks;
   belay::log::settings quiet;
   quiet.to_stdout = false;
   belay::log::configure(quiet);
   simulation s(choices, options);
   auto report = s.execute();
-  on_check_failed(nullptr);
   return report;
 }
 

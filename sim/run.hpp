@@ -15,6 +15,11 @@ namespace belay::sim {
 /// Nanoseconds of virtual time since the start of the run.
 using virtual_time = std::chrono::nanoseconds;
 
+/// Whole ones, as text.
+inline std::string in_ms(virtual_time t) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms";
+}
+
 /// What kind of run: which faults may be drawn, how large, how long. Names and meanings: docs/testing.md.
 struct profile {
   std::string name = "swarm";

@@ -17,7 +17,7 @@ constexpr std::size_t address_bytes_max = 64;
 // A peer names those it knows once a second.
 constexpr int learned_ticks_max = 2400;
 
-bool is_numeric(const std::string& address) {
+bool may_be_numeric(const std::string& address) {
   return address.size() <= address_bytes_max && split_host_port(address).number() != 0 &&
          address.find_first_not_of("0123456789abcdefABCDEF.:[]") == std::string::npos;
 }
@@ -137,7 +137,7 @@ void raft_peer::learn(const wire::hello& h) {
     return;
   bool news = false;
   for (const auto& address : h.known) {
-    if (address == self_.address || !is_numeric(address))
+    if (address == self_.address || !may_be_numeric(address))
       continue;
     if (!learned_.contains(address) && learned_.size() >= learned_max)
       break;

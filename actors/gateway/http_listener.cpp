@@ -27,7 +27,7 @@ namespace {
 // Accepted in one turn of the loop before other connections get theirs.
 constexpr int accepts_per_turn = 64;
 // When there are no file descriptors left: others must close theirs first.
-constexpr std::chrono::milliseconds pause_without_descriptors{100};
+constexpr std::chrono::milliseconds clients_wait_without_descriptors{100};
 
 constexpr char nearly_used_up[] = "file descriptors are nearly used up; the rest is for the log";
 
@@ -304,7 +304,7 @@ void http_listener::pause(const char* why) {
   if (!std::exchange(complained_, true))
     log::warn("http_gateway", "cannot accept connections now",
               {{"address", name_}, {"error", why}, {"advice", "raise the limit of open files"}});
-  pause_.expires_after(pause_without_descriptors);
+  pause_.expires_after(clients_wait_without_descriptors);
   pause_.async_wait([self = shared_from_this()](const boost::system::error_code& ec) {
     if (!ec && self->accepted_)
       self->accept_some();

@@ -15,12 +15,6 @@ namespace {
 
 constexpr auto answer_limit = 10s; // beyond the time that a query waits
 
-std::uint64_t number_in(const boost::json::value& row, std::string_view name) {
-  boost::system::error_code ec;
-  const auto* v = member(row, name);
-  return v != nullptr && v->is_number() ? v->to_number<std::uint64_t>(ec) : 0;
-}
-
 } // namespace
 
 lock_keys::lock_keys(asio::any_io_executor executor, const api_target& target, api_query scope)
@@ -75,7 +69,7 @@ asio::awaitable<lock_keys::reading> lock_keys::read(std::string key, bool below,
   for (const auto& row : list.get_array()) {
     auto value = golang::decode_base64(member_text(row, "Value"));
     out.rows.push_back({member_text(row, "Key"), member_text(row, "Session"), value ? *value : "",
-                        number_in(row, "Flags"), number_in(row, "ModifyIndex")});
+                        member_number(row, "Flags"), member_number(row, "ModifyIndex")});
   }
   co_return out;
 }

@@ -40,6 +40,12 @@ std::string member_text(const json::value& v, std::string_view name) {
   return text_of(member(v, name));
 }
 
+std::uint64_t member_number(const json::value& v, std::string_view name) {
+  boost::system::error_code ec;
+  const auto* m = member(v, name);
+  return m != nullptr && m->is_number() ? m->to_number<std::uint64_t>(ec) : 0;
+}
+
 bool member_is_true(const json::value& v, std::string_view name) {
   const auto* m = member(v, name);
   return m != nullptr && m->is_bool() && m->get_bool();

@@ -3,6 +3,7 @@
 
 #include <boost/json/value.hpp>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ const boost::json::value* member(const boost::json::value& v, std::string_view n
 std::string text_of(const boost::json::value* v);
 /// text_of(member()).
 std::string member_text(const boost::json::value& v, std::string_view name);
+/// 0: there is none that is a whole number from 0 to 2^64 - 1.
+std::uint64_t member_number(const boost::json::value& v, std::string_view name);
 bool member_is_true(const boost::json::value& v, std::string_view name);
 /// The elements of a list; none if it is no list, or nullptr.
 const boost::json::array& elements(const boost::json::value* v);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t tar_block_bytes = 512, name_bytes_max = 100;
 /// What is compressed at once, as a gzip member of its own: much more than the 32 KiB that the compressor looks back.
-constexpr std::size_t piece_bytes = 1 << 20;
+constexpr std::size_t tar_piece_bytes = 1 << 20;
 
 /// @param name of a folder with a slash at its end
 std::string tar_header(const std::string& name, std::uint64_t bytes, std::int64_t time_s) {
@@ -64,7 +64,7 @@ public:
     if (ec || !in)
       return fail("open " + from.string() + ": " + reason(ec ? ec.value() : errno));
     take(tar_header(name, size, time_s));
-    std::string piece(piece_bytes, '\0');
+    std::string piece(tar_piece_bytes, '\0');
     for (auto left = size; left > 0 && complaint_.empty();) {
       in.read(piece.data(), static_cast<std::streamsize>(std::min<std::uintmax_t>(left, piece.size())));
       const auto got = static_cast<std::size_t>(in.gcount());
@@ -88,7 +88,7 @@ private:
 
   void take(std::string_view bytes) {
     waiting_ += bytes;
-    if (waiting_.size() >= piece_bytes)
+    if (waiting_.size() >= tar_piece_bytes)
       flush();
   }
 

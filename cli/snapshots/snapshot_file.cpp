@@ -18,12 +18,6 @@ namespace {
 
 constexpr std::size_t bytes_at_once = 1 << 20;
 
-std::uint64_t number_in(const boost::json::value& meta, std::string_view name) {
-  boost::system::error_code ec;
-  const auto* v = member(meta, name);
-  return v != nullptr && v->is_number() ? v->to_number<std::uint64_t>(ec) : 0;
-}
-
 } // namespace
 
 result<snapshot_facts> verify_snapshot(const std::string& path) {
@@ -55,8 +49,8 @@ result<snapshot_facts> verify_snapshot(const std::string& path) {
   const auto meta = boost::json::parse(reader.meta_text(), ec);
   if (ec || !meta.is_object())
     return failure{"Error verifying snapshot: failed to read snapshot file: meta.json is no object"};
-  return snapshot_facts{member_text(meta, "ID"), number_in(meta, "Size"), number_in(meta, "Index"),
-                        number_in(meta, "Term"), number_in(meta, "Version")};
+  return snapshot_facts{member_text(meta, "ID"), member_number(meta, "Size"), member_number(meta, "Index"),
+                        member_number(meta, "Term"), member_number(meta, "Version")};
 }
 
 unverified_file::unverified_file(std::string path) : path_(std::move(path)) {

@@ -142,4 +142,9 @@ private:
 
 payload make_payload(std::string_view bytes);
 
+/// None reads as empty. Valid as long as somebody owns the bytes.
+inline std::string_view view_of(payload_ref p) noexcept {
+  return p ? *p : std::string_view();
+}
+
 } // namespace belay

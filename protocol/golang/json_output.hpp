@@ -34,6 +34,10 @@ inline void append_bool(std::string& out, bool value) {
 void append_json_name(std::string& out, std::string_view name);
 /// A member whose value is a string.
 void append_json_member(std::string& out, std::string_view name, std::string_view value);
+inline void append_json_number_member(std::string& out, std::string_view name, std::uint64_t value) {
+  append_json_name(out, name);
+  append_number(out, value);
+}
 void append_json_strings(std::string& out, const std::vector<std::string>& list);
 /// null if there is none.
 void append_json_strings(std::string& out, const std::optional<std::vector<std::string>>& list);

@@ -142,4 +142,11 @@ private:
   map rows_;
 };
 
+/// For rows that are pointers: null if there is none.
+template <class Row>
+Row row_or_null(const journaled_map<Row>& rows, std::string_view key) {
+  const auto* row = rows.find(key);
+  return row != nullptr ? *row : nullptr;
+}
+
 } // namespace belay::state

@@ -33,7 +33,7 @@ public:
   // ---- members of records, by their types
 
   void add(std::string_view v) { text(v); }
-  void add(payload_ref v) { text(v ? *v : std::string_view()); }
+  void add(payload_ref v) { text(view_of(v)); }
   void add(const payload& v) { add(payload_ref(v)); }
   void add(bool v) { number(v ? 1 : 0); }
   void add(std::uint64_t v) { number(v); }

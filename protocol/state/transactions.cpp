@@ -14,7 +14,7 @@ namespace {
 
 using failure_text = std::optional<std::string>;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
@@ -36,7 +36,7 @@ failure_text read_key(const tables& t, const kv_op& op, std::vector<txn_result>&
     return std::nullopt;
   }
   const auto entry = t.kv.find(op.key);
-  const auto name = quoted(op.key);
+  const auto name = in_quotes(op.key);
   switch (op.verb) {
   case kv_verb::get:
     if (!entry)
@@ -55,8 +55,8 @@ failure_text read_key(const tables& t, const kv_op& op, std::vector<txn_result>&
     if (!entry)
       return "failed to check session, key " + name + " doesn't exist";
     if (entry->session != folded(op.session) && !MUTANT(check_session_ignored))
-      return "failed session check for key " + name + ", current session " + quoted(entry->session) +
-             " != " + quoted(op.session);
+      return "failed session check for key " + name + ", current session " + in_quotes(entry->session) +
+             " != " + in_quotes(op.session);
     out.push_back({entry, false});
     return std::nullopt;
   case kv_verb::check_not_exists:
@@ -71,21 +71,21 @@ failure_text read_key(const tables& t, const kv_op& op, std::vector<txn_result>&
 std::string refusal_text(const kv_op& op, refused_for why) {
   switch (op.verb) {
   case kv_verb::add:
-    return "failed to add to key " + quoted(op.key) +
+    return "failed to add to key " + in_quotes(op.key) +
            (why == refused_for::value ? ", its value is no decimal number of 64 bits" : ", the sum is out of bounds");
   case kv_verb::lock:
-    return "failed to lock key " + quoted(op.key) + ", lock is already held";
+    return "failed to lock key " + in_quotes(op.key) + ", lock is already held";
   case kv_verb::unlock:
-    return "failed to unlock key " + quoted(op.key) + ", lock isn't held, or is held by another session";
+    return "failed to unlock key " + in_quotes(op.key) + ", lock isn't held, or is held by another session";
   case kv_verb::remove_cas:
-    return "failed to delete key " + quoted(op.key) + ", index is stale";
+    return "failed to delete key " + in_quotes(op.key) + ", index is stale";
   default:
-    return "failed to set key " + quoted(op.key) + ", index is stale";
+    return "failed to set key " + in_quotes(op.key) + ", index is stale";
   }
 }
 
 std::string lock_delay_text(const kv_op& op) {
-  return "failed to lock key " + quoted(op.key) + " due to lock delay";
+  return "failed to lock key " + in_quotes(op.key) + " due to lock delay";
 }
 
 /// One transaction being carried out.
@@ -134,13 +134,13 @@ check_ptr find(const tables& t, const check_record& c) {
 }
 
 std::string described(const node_record& n) {
-  return "node " + quoted(n.node);
+  return "node " + in_quotes(n.node);
 }
 std::string described(const service_record& s) {
-  return "service " + quoted(s.id.empty() ? s.service : s.id) + " on node " + quoted(s.node);
+  return "service " + in_quotes(s.id.empty() ? s.service : s.id) + " on node " + in_quotes(s.node);
 }
 std::string described(const check_record& c) {
-  return "check " + quoted(c.check_id.empty() ? c.name : c.check_id) + " on node " + quoted(c.node);
+  return "check " + in_quotes(c.check_id.empty() ? c.name : c.check_id) + " on node " + in_quotes(c.node);
 }
 
 failure_text ensure(applying& a, const node_record& n) {

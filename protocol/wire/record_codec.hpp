@@ -80,7 +80,7 @@ void write_value(byte_writer& w, const T& v) {
   else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>)
     w.text(v);
   else if constexpr (std::is_same_v<T, payload> || std::is_same_v<T, payload_ref>)
-    w.text(v ? std::string_view(*v) : std::string_view());
+    w.text(view_of(v));
   else if constexpr (std::is_same_v<T, state::row_batch>)
     write_batch(w, v);
   else if constexpr (detail::is_optional<T>) {

@@ -12,10 +12,6 @@ virtual_time longest_wait(const http::read_request& r) {
   return r.min_index > 0 ? r.wait + r.wait / 16 : virtual_time::zero();
 }
 
-std::string in_ms(virtual_time t) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms";
-}
-
 const char* kind_of(const operation& op) {
   if (op.write)
     return "write";

@@ -27,10 +27,6 @@ std::string in_quotes(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
-std::string_view text_of(payload_ref p) {
-  return p ? *p : std::string_view();
-}
-
 std::string lower(std::string text) {
   for (char& c : text)
     if (c >= 'A' && c <= 'Z')
@@ -502,7 +498,7 @@ kv_model::step kv_model::add(draft& d, const kv_op& op) {
     return step{certainty::failed, nullptr, false, "failed to add to key " + in_quotes(op.key) + text, told};
   };
   const auto old = live(op.key);
-  const auto text = old ? std::string(text_of(old->value)) : "0";
+  const auto text = old ? std::string(view_of(old->value)) : "0";
   const auto first_digit = text.starts_with('-') ? 1u : 0u;
   if (text.size() == first_digit || text.find_first_not_of("0123456789", first_digit) != std::string::npos)
     return refused(state::refused_for::value, ", its value is no decimal number of 64 bits");
@@ -622,7 +618,7 @@ kv_model::step kv_model::store(draft& d, const kv_op& op) {
 kv_model::step kv_model::put(draft& d, const kv_op& op, std::uint64_t lock_index, const std::string& holder,
                              std::uint64_t grant) {
   const auto old = live(op.key);
-  if (old && old->flags == op.flags && *old->value == text_of(op.value) && old->lock_index == lock_index &&
+  if (old && old->flags == op.flags && *old->value == view_of(op.value) && old->lock_index == lock_index &&
       old->session == holder && old->fence == grant)
     return {certainty::done, old, false};
   state::kv_draft e;
@@ -896,7 +892,7 @@ log_index kv_model::last_restore(log_index up_to) const {
 // ---- entries
 
 bool same_entry(const state::kv_entry& a, const state::kv_entry& b) {
-  return a.key == b.key && text_of(a.value) == text_of(b.value) && a.flags == b.flags && a.lock_index == b.lock_index &&
+  return a.key == b.key && view_of(a.value) == view_of(b.value) && a.flags == b.flags && a.lock_index == b.lock_index &&
          a.session == b.session && a.create_index == b.create_index && a.modify_index == b.modify_index;
 }
 
@@ -970,7 +966,7 @@ bool same_reply(const state::reply& a, const state::reply& b) {
 }
 
 std::string described(const state::kv_entry& e) {
-  std::string text = std::string(e.key) + "=\"" + std::string(text_of(e.value)) + "\" created " +
+  std::string text = std::string(e.key) + "=\"" + std::string(view_of(e.value)) + "\" created " +
                      to_string(e.create_index) + " modified " + to_string(e.modify_index);
   if (e.flags != 0)
     text += " flags " + std::to_string(e.flags);

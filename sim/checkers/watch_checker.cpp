@@ -39,10 +39,6 @@ std::string question_text(const state::query& q) {
   return {};
 }
 
-std::string in_ms(virtual_time t) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms";
-}
-
 std::string of(std::uint64_t id, std::size_t client, std::size_t node, const state::query& q, log_index min_index) {
   return "blocking query " + std::to_string(id) + " of client " + std::to_string(client) + " at node " +
          std::to_string(node) + " (" + question_text(q) + ", index=" + to_string(min_index) + ")";

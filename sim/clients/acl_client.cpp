@@ -17,7 +17,7 @@ constexpr std::uint64_t rules_max = 5;
 constexpr std::uint64_t ids_from = std::uint64_t{0xac1} << 48;
 constexpr auto never_made = "00000000-1111-2222-3333-444444444444";
 
-enum class action : std::uint8_t {
+enum class token_action : std::uint8_t {
   set_policy,
   remove_policy,
   set_role,
@@ -26,9 +26,10 @@ enum class action : std::uint8_t {
   remove_token,
   change_nobody,
 };
-constexpr share<action> actions[] = {
-    {action::set_policy, 10}, {action::remove_policy, 3}, {action::set_role, 4},      {action::remove_role, 1},
-    {action::set_token, 8},   {action::remove_token, 4},  {action::change_nobody, 2},
+constexpr share<token_action> actions[] = {
+    {token_action::set_policy, 10},   {token_action::remove_policy, 3}, {token_action::set_role, 4},
+    {token_action::remove_role, 1},   {token_action::set_token, 8},     {token_action::remove_token, 4},
+    {token_action::change_nobody, 2},
 };
 static_assert(numbers_of(actions) == kinds_max);
 
@@ -126,19 +127,19 @@ std::string known_access::token_of_manager(std::uint64_t drawn, const state::com
 
 state::command known_access::next(std::uint64_t drawn, std::uint64_t fresh) {
   switch (action_of(actions, kind_part(drawn))) {
-  case action::set_policy:
+  case token_action::set_policy:
     return set_policy(drawn, fresh);
-  case action::remove_policy:
+  case token_action::remove_policy:
     return state::acl_policy_delete{past_id(policies_, drawn)};
-  case action::set_role:
+  case token_action::set_role:
     return set_role(drawn, fresh);
-  case action::remove_role:
+  case token_action::remove_role:
     return state::acl_role_delete{past_id(roles_, drawn)};
-  case action::set_token:
+  case token_action::set_token:
     return set_token(drawn, fresh);
-  case action::remove_token:
+  case token_action::remove_token:
     return state::acl_token_delete{past_id(tokens_, drawn)};
-  case action::change_nobody:
+  case token_action::change_nobody:
     break;
   }
   return change_nobody(drawn, fresh);

@@ -18,9 +18,6 @@ constexpr stream of_operators{stream_kind::client, 0x7FF0};
 constexpr milliseconds operators_pause{90};
 // Requests are held for 7 s at most.
 constexpr seconds operators_patience{10};
-// Some evening in November 2026 (simulated_clock), and years before and after: clocks that are a year off find these valid.
-constexpr std::int64_t begin_of_runs = 1'795'000'000;
-constexpr std::int64_t years = 10LL * 365 * 24 * 3600;
 
 enum class mistake : std::uint8_t { none, expiring, other_authority, of_client, too_soon, other_key };
 constexpr share<mistake> mistakes_drawn[] = {

@@ -299,7 +299,7 @@ std::string request_of(const state::command& c) {
       static_cast<const state::plain_command&>(c));
 }
 
-std::string in_ms(std::chrono::nanoseconds t) {
+std::string duration_text(std::chrono::nanoseconds t) {
   return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(t).count()) + "ms";
 }
 
@@ -307,7 +307,7 @@ std::string request_of(const http::read_request& r) {
   constexpr const char* modes[] = {"", "consistent&", "stale&"};
   std::string query = std::string("?") + modes[static_cast<std::size_t>(r.mode)];
   if (r.min_index > 0)
-    query += "index=" + std::to_string(r.min_index) + "&wait=" + in_ms(r.wait) + "&";
+    query += "index=" + std::to_string(r.min_index) + "&wait=" + duration_text(r.wait) + "&";
   const auto target = std::visit(overloaded{
                                      [&](const state::kv_get& q) { return "/v1/kv/" + q.key + query; },
                                      [&](const state::kv_list& q) { return "/v1/kv/" + q.prefix + query + "recurse"; },
@@ -890,7 +890,8 @@ std::string request_of(const operation& o) {
     text.insert(text.find("\r\n") + 2, "X-Consul-Token: " + who->secret + "\r\n");
   if (o.write && o.write->once)
     text.insert(text.find("\r\n") + 2, "Idempotency-Key: " + o.write->once->key + "\r\n");
-  return o.lock_wait > virtual_time::zero() ? with_parameter(std::move(text), "wait=" + in_ms(o.lock_wait)) : text;
+  return o.lock_wait > virtual_time::zero() ? with_parameter(std::move(text), "wait=" + duration_text(o.lock_wait))
+                                            : text;
 }
 
 std::string wished_id(const operation& o) {

@@ -21,6 +21,11 @@ struct ordered_certificate {
   auto operator<=>(const ordered_certificate&) const = default;
 };
 
+/// In the middle of what the simulated wall clocks show (simulated_clock), in seconds since 1970.
+constexpr std::int64_t begin_of_runs = 1'795'000'000;
+/// So long before and after it those are valid that nothing is wrong with: clocks may be a year off.
+constexpr std::int64_t years = 10LL * 365 * 24 * 3600;
+
 /// What a server has and demands. The names are those of the configuration.
 struct credential_facts {
   std::vector<std::string> encrypt; ///< keys; the first one is used to dial

@@ -10,10 +10,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr stream of_the_uninvited{stream_kind::nemesis, 0x7FF8};
-// In the middle of what the simulated wall clocks show.
-constexpr std::int64_t begin_of_runs = 1'795'000'000;
 constexpr std::int64_t day = 24 * 3600;
-constexpr std::int64_t years = 3650 * day;
 
 enum class false_paper : std::uint8_t {
   none,

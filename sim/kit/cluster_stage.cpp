@@ -1,7 +1,6 @@
 #include "sim/kit/cluster_stage.hpp"
 
 #include "actors/telemetry/log.hpp"
-#include "protocol/base/check.hpp"
 #include "sim/clients/http_messages.hpp"
 #include "sim/faults/nemesis.hpp"
 #include "sim/world/busy_times.hpp"
@@ -61,13 +60,6 @@ constexpr milliseconds clients_begin{1000};
 // So often `owed` is looked at.
 constexpr milliseconds owed_every{10};
 constexpr connection_id first_connection = connection_id{1} << 40;
-
-std::string broken_check; // the text of an INVARIANT that failed
-
-void note_broken_check(const char* text) {
-  broken_check = text;
-  throw node_failure{};
-}
 
 swarm swarm_for(tape& choices, const profile& p, const belay_ground::plan& wanted) {
   auto s = draw_swarm(choices, p);
@@ -245,8 +237,8 @@ private:
   bool fine() {
     if (report_.outcome != verdict::passed)
       return false;
-    if (!broken_check.empty())
-      fail(verdict::safety, "invariants", broken_check);
+    if (!broken_check::text().empty())
+      fail(verdict::safety, "invariants", broken_check::text());
     else if (nemesis_.complaint())
       fail(verdict::safety, "disks", *nemesis_.complaint());
     else if (auto broken = plan_.look())
@@ -321,8 +313,7 @@ private:
 } // namespace
 
 run_report run_scenario(tape& choices, const run_options& options, const belay_ground::named_scenario& scenario) {
-  broken_check.clear();
-  on_check_failed(note_broken_check);
+  const broken_check checks;
   belay::log::settings quiet;
   quiet.to_stdout = false;
   belay::log::configure(quiet);
@@ -343,7 +334,6 @@ run_report run_scenario(tape& choices, const run_options& options, const belay_g
     report.unknown = counts.unknown;
     report.faults.insert(counts.faults.begin(), counts.faults.end());
   });
-  on_check_failed(nullptr);
   return report;
 }
 

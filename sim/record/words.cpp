@@ -8,11 +8,7 @@ namespace belay::sim {
 
 namespace {
 
-std::string number(std::uint64_t n) {
-  return std::to_string(n);
-}
-
-std::string text_of(payload_ref value) {
+std::string shortened(payload_ref value) {
   constexpr std::size_t shown_max = 24;
   return std::string(value->substr(0, shown_max)) + (value->size() > shown_max ? "..." : "");
 }
@@ -21,7 +17,7 @@ std::string words_of(const state::kv_op& op) {
   std::string text(name_of(op.verb));
   text += " " + op.key;
   if (op.value != nullptr && !op.value->empty())
-    text += " = " + text_of(op.value);
+    text += " = " + shortened(op.value);
   if (!op.index.is_zero())
     text += " if at " + to_string(op.index);
   if (!op.session.empty())
@@ -46,7 +42,7 @@ std::string words_of(const state::resource_name& of) {
   return std::string(name_of(of.space)) + " " + of.name;
 }
 std::string words_of(const state::fence_op& op) {
-  return "check-fence " + number(op.fence.fence) + " of " + words_of(op.fence.of);
+  return "check-fence " + std::to_string(op.fence.fence) + " of " + words_of(op.fence.of);
 }
 
 std::string words_of(const std::vector<state::acl_link>& links) {
@@ -57,8 +53,8 @@ std::string words_of(const std::vector<state::acl_link>& links) {
 }
 
 std::string words_of_ends(const std::vector<std::string>& sessions, const std::string& cause) {
-  return "end " + number(sessions.size()) + " session(s), first " + (sessions.empty() ? "none" : sessions.front()) +
-         " (" + cause + ")";
+  return "end " + std::to_string(sessions.size()) + " session(s), first " +
+         (sessions.empty() ? "none" : sessions.front()) + " (" + cause + ")";
 }
 
 std::string in_one_line(std::string text) {
@@ -97,10 +93,11 @@ std::string words(const state::command& c) {
             return "begin restore " + r.id + " of index " + to_string(r.archive_index);
           },
           [](const state::restore_rows& r) {
-            return "restore " + r.id + ", batch " + number(r.number) + " of " + number(r.rows->size()) + " rows";
+            return "restore " + r.id + ", batch " + std::to_string(r.number) + " of " + std::to_string(r.rows->size()) +
+                   " rows";
           },
           [](const state::restore_commit& r) {
-            return "commit restore " + r.id + " of " + number(r.batches) + " batches";
+            return "commit restore " + r.id + " of " + std::to_string(r.batches) + " batches";
           },
           [](const state::restore_abort& r) { return "give up restore " + r.id; },
           [](const state::acl_initialize&) { return std::string("begin with ACLs"); },
@@ -117,8 +114,9 @@ std::string words(const state::command& c) {
           [](const state::acl_token_set& t) {
             return std::string(t.fresh ? "make" : "change") + " token " + t.token.accessor + " " + t.token.secret +
                    words_of(t.policies) + words_of(t.roles) +
-                   (t.lives_ns == 0 ? ""
-                                    : " for " + number(static_cast<std::uint64_t>(t.lives_ns / 1'000'000)) + " ms");
+                   (t.lives_ns == 0
+                        ? ""
+                        : " for " + std::to_string(static_cast<std::uint64_t>(t.lives_ns / 1'000'000)) + " ms");
           },
           [](const state::acl_token_delete& d) { return "delete token " + d.accessor; },
           [](const state::fenced_txn& t) {
@@ -128,18 +126,18 @@ std::string words(const state::command& c) {
             return text;
           },
           [](const state::fenced_write& w) { return words_of(w.op) + ", " + words_of(state::fence_op{w.fence}); },
-          [](const state::kv_acquire& a) { return words_of(a.op) + ", waits " + number(a.wait_ms) + " ms"; },
+          [](const state::kv_acquire& a) { return words_of(a.op) + ", waits " + std::to_string(a.wait_ms) + " ms"; },
           [](const state::session_begin& s) {
             return "create session " + s.session.id + " ttl " + s.session.ttl + " " + std::string(name_of(s.ttl_mode)) +
-                   ", leaves " + number(s.on_end.size()) + " operation(s)";
+                   ", leaves " + std::to_string(s.on_end.size()) + " operation(s)";
           },
           [](const state::claim_ask& a) {
             return "ask for " + a.name + (a.id.empty() ? "" : " as " + a.id) + " by " + a.session +
-                   (a.permits ? ", permits " + number(*a.permits) : "") +
-                   (a.limit ? ", limit " + number(*a.limit) : "") +
+                   (a.permits ? ", permits " + std::to_string(*a.permits) : "") +
+                   (a.limit ? ", limit " + std::to_string(*a.limit) : "") +
                    (a.mode ? ", " + std::string(name_of(*a.mode)) : "") +
-                   (a.priority == 0 ? "" : ", priority " + number(a.priority)) +
-                   (a.deadline_ms == 0 ? "" : ", deadline " + number(a.deadline_ms) + " ms") +
+                   (a.priority == 0 ? "" : ", priority " + std::to_string(a.priority)) +
+                   (a.deadline_ms == 0 ? "" : ", deadline " + std::to_string(a.deadline_ms) + " ms") +
                    (a.refuse_deadlock ? ", refuses deadlock" : "");
           },
           [](const state::claim_release& r) { return "release " + r.id + " of " + r.name; },
@@ -149,7 +147,7 @@ std::string words(const state::command& c) {
           [](const state::claim_mode_set& m) {
             return "mode of " + m.id + " of " + m.name + " becomes " + std::string(name_of(m.mode));
           },
-          [](const state::claim_limit_set& l) { return "limit of " + l.name + " becomes " + number(l.limit); },
+          [](const state::claim_limit_set& l) { return "limit of " + l.name + " becomes " + std::to_string(l.limit); },
           [](const state::claim_limit_unset& l) { return "limit of " + l.name + " is pinned no more"; },
           [](const state::guard_set& g) { return "guard " + g.prefix + " by " + words_of(g.by); },
           [](const state::guard_remove& g) { return "no guard of " + g.prefix; },
@@ -168,12 +166,12 @@ std::string words(const http::read_request& r) {
                                 },
                                 static_cast<const state::plain_query&>(r.query));
   if (r.min_index > 0)
-    text += " once it is past " + number(r.min_index);
+    text += " once it is past " + std::to_string(r.min_index);
   return text + modes[static_cast<std::size_t>(r.mode)];
 }
 
 std::string words(const operation& o) {
-  std::string text = "#" + number(o.id) + " " +
+  std::string text = "#" + std::to_string(o.id) + " " +
                      (o.write  ? words(*o.write)
                       : o.read ? words(*o.read)
                                : "renew session " + o.renewal->session);
@@ -201,7 +199,7 @@ std::string words(const operation& o) {
     text += ", index " + to_string(o.answer->index);
     if (const auto* e = std::get_if<state::kv_entries>(&o.answer->data))
       for (const auto& entry : e->entries)
-        text += " [" + std::string(entry->key) + " = " + text_of(entry->value) + " at " +
+        text += " [" + std::string(entry->key) + " = " + shortened(entry->value) + " at " +
                 to_string(entry->modify_index) + "]";
     if (const auto* r = std::get_if<state::refusal>(&o.answer->data))
       text += " (" + r->text + ")";

@@ -6,8 +6,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// What takes this much longer than usual is told as a reason for a late convergence.
-constexpr milliseconds noticeable{100};
 constexpr std::uint32_t long_per_million = 100'000;
 
 } // namespace

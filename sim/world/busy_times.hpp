@@ -3,10 +3,14 @@
 
 #include "sim/world/cluster.hpp"
 
+#include <chrono>
 #include <map>
 #include <utility>
 
 namespace belay::sim {
+
+/// What takes this much longer than usual is told as a reason for a late convergence.
+constexpr std::chrono::milliseconds noticeable{100};
 
 class busy_times {
 public:

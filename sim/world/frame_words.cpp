@@ -6,10 +6,6 @@ namespace belay::sim {
 
 namespace {
 
-std::string number(std::uint64_t n) {
-  return std::to_string(n);
-}
-
 std::string words_of(const raft::message& m) {
   const auto body = std::visit(
       overloaded{
@@ -17,10 +13,10 @@ std::string words_of(const raft::message& m) {
             auto text = "append after " + to_string(a.prev_index) + "/" + to_string(a.prev_term);
             if (!a.entries.empty())
               text += ", entries " + to_string(a.entries.front().index) + ".." + to_string(a.entries.back().index);
-            return text + ", commit " + to_string(a.commit) + ", round " + number(a.round);
+            return text + ", commit " + to_string(a.commit) + ", round " + std::to_string(a.round);
           },
           [](const raft::append_reply& r) {
-            return r.success ? "append accepted up to " + to_string(r.match) + ", round " + number(r.round)
+            return r.success ? "append accepted up to " + to_string(r.match) + ", round " + std::to_string(r.round)
                              : "append rejected at " + to_string(r.rejected) + ", try " + to_string(r.conflict_index) +
                                    "/" + to_string(r.conflict_term);
           },
@@ -34,14 +30,14 @@ std::string words_of(const raft::message& m) {
             return std::string(v.pre_vote ? "pre-vote " : "vote ") + (v.granted ? "granted" : "refused");
           },
           [](const raft::snapshot_chunk& c) {
-            return "snapshot " + to_string(c.meta.index) + " at " + number(c.offset) + ", " + number(c.bytes->size()) +
-                   " bytes" + (c.last ? ", last" : "");
+            return "snapshot " + to_string(c.meta.index) + " at " + std::to_string(c.offset) + ", " +
+                   std::to_string(c.bytes->size()) + " bytes" + (c.last ? ", last" : "");
           },
           [](const raft::snapshot_reply& r) {
             return "snapshot " + to_string(r.index) +
                    (r.installed  ? " installed"
                     : r.rejected ? " rejected"
-                                 : " next " + number(r.next_offset));
+                                 : " next " + std::to_string(r.next_offset));
           },
           [](const raft::timeout_now&) { return std::string("campaign now"); },
       },
@@ -58,13 +54,13 @@ const char* outcome_words(wire::call_outcome o) {
 std::string promise_in(const wire::hello& h) {
   std::string text = h.has_log ? ", with a log" : "";
   if (h.cluster_id == 0 && (h.round != 0 || !h.refused.empty())) {
-    text += ", in round " + number(h.round) + (h.agreed.empty() ? " without a set" : " with the set");
+    text += ", in round " + std::to_string(h.round) + (h.agreed.empty() ? " without a set" : " with the set");
     for (const auto& m : h.agreed)
       text += ' ' + to_string(m.id);
     if (h.given_up)
       text += ", which it has given up";
     if (!h.refused.empty())
-      text += "; " + number(h.refused.size()) + " refused";
+      text += "; " + std::to_string(h.refused.size()) + " refused";
   }
   return text;
 }
@@ -76,7 +72,7 @@ std::string words(const wire::frame& f) {
       overloaded{
           [](const wire::hello& h) {
             return "hello, I am server " + to_string(h.self.id) + " (" + h.self.name + ") of cluster " +
-                   number(h.cluster_id) + promise_in(h);
+                   std::to_string(h.cluster_id) + promise_in(h);
           },
           [](const raft::message& m) { return words_of(m); },
           [](const wire::forward_call& c) {
@@ -88,10 +84,10 @@ std::string words(const wire::frame& f) {
                    (r.index.is_zero() ? "" : " at " + to_string(r.index));
           },
           [](const wire::read_index& r) {
-            return "read index? " + number(r.id) + (r.lease_ok ? ", lease will do" : "");
+            return "read index? " + std::to_string(r.id) + (r.lease_ok ? ", lease will do" : "");
           },
           [](const wire::read_index_reply& r) {
-            return "read index " + number(r.id) + (r.ok ? " is " + to_string(r.index) : " is not known here");
+            return "read index " + std::to_string(r.id) + (r.ok ? " is " + to_string(r.index) : " is not known here");
           },
           [](const agent::user_event& e) { return "event " + e.name; },
           [](const wire::gossip& g) { return "gossip of " + std::to_string(g.members.size()) + " members"; },

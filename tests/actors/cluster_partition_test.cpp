@@ -15,7 +15,7 @@ using http::consistency;
 
 namespace {
 
-constexpr seconds ttl{10};
+constexpr seconds ttl_of_all{10};
 constexpr int locks = 40;
 
 state::command lock_of(int i, const std::string& session) {
@@ -47,7 +47,7 @@ partition_figures run_partition(std::uint64_t seed) {
   const auto others = c.all_but(alone);
   std::vector<std::string> sessions;
   for (int i = 0; i < locks; ++i) {
-    sessions.push_back(c.session(i % 2 == 0 ? alone : others[0], ttl));
+    sessions.push_back(c.session(i % 2 == 0 ? alone : others[0], ttl_of_all));
     REQUIRE(std::get<bool>(c.written(c.write(others[0], lock_of(i, sessions.back()))).reply));
   }
   const auto renew_all = [&] {
@@ -63,7 +63,7 @@ partition_figures run_partition(std::uint64_t seed) {
   f.without_leader = std::chrono::duration_cast<milliseconds>(c.now() - cut);
   while (c.now() - cut < seconds(90)) {
     renew_all();
-    c.pass(ttl / 3);
+    c.pass(ttl_of_all / 3);
   }
   c.net().heal();
   const auto healed = c.now();

@@ -48,7 +48,7 @@ std::string log_of(const server_node& n) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::size_t servers_known_to(server_node& n) {
+std::size_t peers_known_to(server_node& n) {
   boost::system::error_code ec;
   const auto peers = json::parse(n.get("/v1/status/peers").body, ec);
   return ec || !peers.is_array() ? 0 : peers.get_array().size();
@@ -88,7 +88,7 @@ void check_refused(server_cluster& cluster, const std::filesystem::path& folder,
   INFO(log_of(outsider));
   CHECK(log_of(outsider).find(it_says) != std::string::npos);
   CHECK(log_of(cluster.node(0)).find(they_say) != std::string::npos);
-  CHECK(servers_known_to(cluster.node(0)) == 3);
+  CHECK(peers_known_to(cluster.node(0)) == 3);
   CHECK(cluster.node(0).put("/v1/kv/goes/on", "x").body.starts_with("true"));
   outsider.kill_hard();
 }

@@ -13,7 +13,7 @@ using namespace belay::harness;
 
 namespace {
 
-constexpr milliseconds patience{30000};
+constexpr milliseconds manager_patience{30000};
 
 /// One server whose service manager is this test.
 struct managed_server {
@@ -48,30 +48,30 @@ struct managed_server {
 TEST_CASE("a server says that it is ready when clients are answered, that it reloads, and that it stops", "[service]") {
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->start();
-  REQUIRE(under.manager.heard("READY=1", patience));
-  CHECK(under.node->get("/v1/status/leader", patience).status == 200); // the first request there ever was
-  CHECK(under.manager.heard("STATUS=Leads the cluster; index ", patience));
+  REQUIRE(under.manager.heard("READY=1", manager_patience));
+  CHECK(under.node->get("/v1/status/leader", manager_patience).status == 200); // the first request there ever was
+  CHECK(under.manager.heard("STATUS=Leads the cluster; index ", manager_patience));
   for (int i = 0; i < 3; ++i)
-    CHECK(under.manager.heard("WATCHDOG=1", patience));
+    CHECK(under.manager.heard("WATCHDOG=1", manager_patience));
   under.node->process().signal(SIGHUP);
-  CHECK(under.manager.heard("RELOADING=1", patience));
-  CHECK(under.manager.heard("READY=1", patience));
+  CHECK(under.manager.heard("RELOADING=1", manager_patience));
+  CHECK(under.manager.heard("READY=1", manager_patience));
   under.node->process().signal(SIGTERM);
-  CHECK(under.manager.heard("STOPPING=1", patience));
-  CHECK(under.node->process().wait(patience));
+  CHECK(under.manager.heard("STOPPING=1", manager_patience));
+  CHECK(under.node->process().wait(manager_patience));
 }
 
 TEST_CASE("a client agent says that it is ready without a server", "[service]") {
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->configure({{"server", false}, {"retry_join", boost::json::array{"127.0.0.1:1"}}});
   under.node->start();
-  REQUIRE(under.manager.heard("READY=1", patience));
-  CHECK(under.node->get("/v1/agent/services", patience).status == 200);
+  REQUIRE(under.manager.heard("READY=1", manager_patience));
+  CHECK(under.node->get("/v1/agent/services", manager_patience).status == 200);
   for (int i = 0; i < 3; ++i)
-    CHECK(under.manager.heard("WATCHDOG=1", patience));
+    CHECK(under.manager.heard("WATCHDOG=1", manager_patience));
   under.node->process().signal(SIGTERM);
-  CHECK(under.manager.heard("STOPPING=1", patience));
-  CHECK(under.node->process().wait(patience));
+  CHECK(under.manager.heard("STOPPING=1", manager_patience));
+  CHECK(under.node->process().wait(manager_patience));
 }
 
 // A thread that hangs keeps the ports, the lease of the process and every connection: only the watchdog notices.
@@ -80,8 +80,8 @@ TEST_CASE("a server of which one thread stands still does not feed its watchdog"
   INFO(name);
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->start();
-  REQUIRE(under.manager.heard("READY=1", patience));
-  REQUIRE(under.manager.heard("WATCHDOG=1", patience));
+  REQUIRE(under.manager.heard("READY=1", manager_patience));
+  REQUIRE(under.manager.heard("WATCHDOG=1", manager_patience));
   const auto threads = under.threads_named(name);
   REQUIRE(!threads.empty());
   // It alone is stopped, as if it hung in a call. (CAF gives the worker of its scheduler the name of the multiplexer, too.)
@@ -91,7 +91,7 @@ TEST_CASE("a server of which one thread stands still does not feed its watchdog"
     int stopped = 0;
     REQUIRE(waitpid(thread, &stopped, __WALL) == thread);
   }
-  CHECK(eventually(patience, [&] {
+  CHECK(eventually(manager_patience, [&] {
     return file_tail(under.node->log_file(), 4000).find("a part stands still, the watchdog is not fed") !=
            std::string::npos;
   }));
@@ -99,6 +99,6 @@ TEST_CASE("a server of which one thread stands still does not feed its watchdog"
   CHECK_FALSE(under.manager.heard("WATCHDOG=1", milliseconds{3000})); // three times as long as between two of them
   for (const auto thread : threads)
     REQUIRE(ptrace(PTRACE_DETACH, thread, nullptr, nullptr) == 0);
-  CHECK(under.manager.heard("WATCHDOG=1", patience));
+  CHECK(under.manager.heard("WATCHDOG=1", manager_patience));
   CHECK(under.node->running());
 }

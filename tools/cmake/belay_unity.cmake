@@ -1,6 +1,6 @@
-# belay_unity(TARGET [ACROSS_FOLDERS]): with BELAY_UNITY, files of one folder are compiled together, a few at a time, so that what
-# they all include is read and instantiated once. What it saves, and what it asks of the code: docs/adr/0010. ACROSS_FOLDERS: all
-# files of the target count as those of one folder, for tests of many small rooms.
+# belay_unity(TARGET): with BELAY_UNITY, many files are compiled as one, so that what they all include is read and instantiated once.
+# What it saves, and what it asks of the code: docs/adr/0010. A group has whole folders, in order, so that a new file seldom moves
+# others into another group; a folder that is larger than a group should be is split.
 #
 # All files that are compiled together are one file to the compiler: names in their anonymous namespaces must differ. Two
 # that want the same name need not change: list one of them here, and it is compiled alone.
@@ -16,44 +16,56 @@ set(BELAY_ALONE
     tests/unit/protocol/http/kv/lock_headers_test.cpp
     tests/unit/protocol/state/fields_test.cpp
 )
-set(BELAY_UNITY_FILES 8) # more save little, and take more than 1 GB of memory
+# Folders in whose files names mean something else than in the rest of their target: a group by themselves.
+set(BELAY_APART cli/recipes)
+set(BELAY_UNITY_FILES 30) # more save little, and take more than 3 GB of memory
 
 function(belay_unity target)
   if(NOT BELAY_UNITY)
     return()
   endif()
-  cmake_parse_arguments(U "ACROSS_FOLDERS" "" "" ${ARGN})
   get_target_property(sources ${target} SOURCES)
   set(folders)
+  set(all 0)
   foreach(source ${sources})
     get_filename_component(source ${source} ABSOLUTE)
     file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${source})
     if(path MATCHES "\\.cpp$" AND NOT path IN_LIST BELAY_ALONE)
-      if(U_ACROSS_FOLDERS)
-        set(folder ${target})
-      else()
-        get_filename_component(folder ${path} DIRECTORY)
-      endif()
+      get_filename_component(folder ${path} DIRECTORY)
       list(APPEND folders ${folder})
       list(APPEND in_${folder} ${source})
+      math(EXPR all "${all} + 1")
     endif()
   endforeach()
   list(REMOVE_DUPLICATES folders)
+  # What a group has if all are of the same size.
+  math(EXPR wanted "(${all} + ${BELAY_UNITY_FILES} - 1) / ${BELAY_UNITY_FILES}")
+  math(EXPR wanted "(${all} + ${wanted} - 1) / ${wanted}")
+  set(group 0)
+  set(filled 0)
   foreach(folder ${folders})
     list(LENGTH in_${folder} files)
-    if(files EQUAL 1)
+    if(folder IN_LIST BELAY_APART)
+      set_source_files_properties(${in_${folder}} PROPERTIES UNITY_GROUP ${target}_${folder})
       continue()
     endif()
-    # As many groups as needed, of about the same size.
-    math(EXPR groups "(${files} + ${BELAY_UNITY_FILES} - 1) / ${BELAY_UNITY_FILES}")
-    math(EXPR each "(${files} + ${groups} - 1) / ${groups}")
-    string(REPLACE "/" "_" name ${folder})
-    set(number 0)
-    foreach(source ${in_${folder}})
-      math(EXPR group "${number} / ${each}")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${name}_${group})
-      math(EXPR number "${number} + 1")
-    endforeach()
+    math(EXPR parts "(${files} + ${wanted} - 1) / ${wanted}")
+    math(EXPR each "(${files} + ${parts} - 1) / ${parts}")
+    set(at 0)
+    while(at LESS files)
+      list(SUBLIST in_${folder} ${at} ${each} part)
+      list(LENGTH part size)
+      math(EXPR at "${at} + ${size}")
+      math(EXPR would_be "${filled} + ${size}")
+      math(EXPR too_many "${would_be} - ${wanted}")
+      math(EXPR too_few "${wanted} - ${filled}")
+      if(filled GREATER 0 AND (would_be GREATER BELAY_UNITY_FILES OR too_many GREATER too_few))
+        math(EXPR group "${group} + 1")
+        set(filled 0)
+      endif()
+      math(EXPR filled "${filled} + ${size}")
+      set_source_files_properties(${part} PROPERTIES UNITY_GROUP ${target}_${group})
+    endwhile()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # g++ takes the files of a group for headers, and warns of classes in them that have members from anonymous namespaces.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, acl::resource_count> resources{"agent",   "key",   "node", "service",
                                                                       "session", "event", "query"};
-constexpr std::array<std::string_view, 2> matches{"exact", "prefix"};
+constexpr std::array<std::string_view, 2> match_names{"exact", "prefix"};
 constexpr std::array<std::string_view, 4> permissions{"deny", "read", "list", "write"};
 
 template <std::size_t N, class Enum>
@@ -43,7 +43,8 @@ bool take_rule(const boost::json::value& v, acl::rule& out) {
   if (a == nullptr || a->size() != 4 || !(*a)[2].is_string())
     return false;
   out.name = (*a)[2].get_string();
-  return take(resources, (*a)[0], out.on) && take(matches, (*a)[1], out.by) && take(permissions, (*a)[3], out.policy);
+  return take(resources, (*a)[0], out.on) && take(match_names, (*a)[1], out.by) &&
+         take(permissions, (*a)[3], out.policy);
 }
 
 bool take_rules(const boost::json::value& v, acl::rules& out) {
@@ -73,7 +74,7 @@ std::string json_of(const token_rules& r) {
     for (const auto& rule : each.named) {
       if (&rule != &each.named.front())
         out += ',';
-      out.append("[\"").append(name_in(resources, rule.on)).append("\",\"").append(name_in(matches, rule.by));
+      out.append("[\"").append(name_in(resources, rule.on)).append("\",\"").append(name_in(match_names, rule.by));
       out += "\",";
       golang::append_json_string(out, rule.name);
       out.append(",\"").append(name_in(permissions, rule.policy)).append("\"]");

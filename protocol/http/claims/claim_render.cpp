@@ -11,11 +11,7 @@ namespace {
 
 using golang::append_json_member;
 using golang::append_json_name;
-
-void append_number_member(std::string& out, std::string_view name, std::uint64_t value) {
-  append_json_name(out, name);
-  golang::append_number(out, value);
-}
+using golang::append_json_number_member;
 
 void append_bool_member(std::string& out, std::string_view name, bool value) {
   append_json_name(out, name);
@@ -73,20 +69,20 @@ void append_claim(std::string& out, const state::claim_row& row, cluster_time no
   append_json_member(out, "Session", c.session);
   append_json_member(out, "Node", row.node);
   append_json_member(out, "Mode", name_of(c.mode));
-  append_number_member(out, "Permits", c.permits);
-  append_number_member(out, "Priority", c.priority);
+  append_json_number_member(out, "Permits", c.permits);
+  append_json_number_member(out, "Priority", c.priority);
   if (c.state == state::claim_state::waiting) {
     if (row.place != 0)
-      append_number_member(out, "Place", row.place);
-    append_number_member(out, "WaitingMs", ms_between(c.asked, now));
+      append_json_number_member(out, "Place", row.place);
+    append_json_number_member(out, "WaitingMs", ms_between(c.asked, now));
     if (!c.deadline.is_zero())
-      append_number_member(out, "DeadlineMs", ms_between(now, c.deadline));
+      append_json_number_member(out, "DeadlineMs", ms_between(now, c.deadline));
     return;
   }
-  append_number_member(out, "Fence", c.fence);
+  append_json_number_member(out, "Fence", c.fence);
   append_value_member(out, c.value);
   if (!c.granted.is_zero())
-    append_number_member(out, "SinceMs", ms_between(c.granted, now));
+    append_json_number_member(out, "SinceMs", ms_between(c.granted, now));
 }
 
 void append_delay(std::string& out, const state::claim_ghost& g, cluster_time now) {
@@ -94,10 +90,10 @@ void append_delay(std::string& out, const state::claim_ghost& g, cluster_time no
     append_json_member(out, "ID", g.id);
     append_json_member(out, "Session", g.session);
     append_json_member(out, "Mode", name_of(g.mode));
-    append_number_member(out, "Permits", g.permits);
-    append_number_member(out, "Fence", g.fence);
+    append_json_number_member(out, "Permits", g.permits);
+    append_json_number_member(out, "Fence", g.fence);
   }
-  append_number_member(out, "LeftMs", ms_between(now, g.until));
+  append_json_number_member(out, "LeftMs", ms_between(now, g.until));
 }
 
 response nothing_there() {
@@ -136,13 +132,13 @@ response render_claims(const state::claim_view& view, const render_options& opti
   std::string out = "{";
   append_json_member(out, "Kind", name_of(view.kind));
   if (view.kind == state::claim_kind::semaphore) {
-    append_number_member(out, "Limit", view.limit);
+    append_json_number_member(out, "Limit", view.limit);
     append_bool_member(out, "Pinned", view.pinned);
   }
   const auto row = [&](const state::claim_row& each) { append_claim(out, each, view.now); };
-  append_number_member(out, "HolderCount", view.holder_count);
+  append_json_number_member(out, "HolderCount", view.holder_count);
   append_list_member(out, "Holders", view.holders, row);
-  append_number_member(out, "QueueLength", view.queue_length);
+  append_json_number_member(out, "QueueLength", view.queue_length);
   append_list_member(out, "Queue", view.queue, row);
   append_list_member(out, "Delays", view.delays,
                      [&](const state::claim_ghost& each) { append_delay(out, each, view.now); });
@@ -183,7 +179,7 @@ response render_claims(const state::guard_rows& guards, const render_options& op
                                [](std::string& out, const state::guard_record& each) {
                                  append_json_member(out, "Prefix", each.prefix);
                                  append_resource(out, each.by);
-                                 append_number_member(out, "CreateIndex", each.create_index.value);
+                                 append_json_number_member(out, "CreateIndex", each.create_index.value);
                                }),
                        options);
 }
@@ -197,12 +193,12 @@ response render_claims(const state::ended_session_rows& ended, const render_opti
   append_json_member(out, "Name", s.name);
   append_json_member(out, "Node", s.node);
   append_json_member(out, "Cause", s.cause);
-  append_number_member(out, "Index", s.index.value);
-  append_number_member(out, "AgoMs", ms_between(s.at, ended.now));
+  append_json_number_member(out, "Index", s.index.value);
+  append_json_number_member(out, "AgoMs", ms_between(s.at, ended.now));
   append_list_member(out, "Released", s.released, [&](const auto& of) { append_resource(out, of); });
-  append_number_member(out, "ReleasedCount", s.released_count);
-  append_number_member(out, "OnEndDone", s.on_end_done);
-  append_number_member(out, "OnEndRefused", s.on_end_refused);
+  append_json_number_member(out, "ReleasedCount", s.released_count);
+  append_json_number_member(out, "OnEndDone", s.on_end_done);
+  append_json_number_member(out, "OnEndRefused", s.on_end_refused);
   return json_response(out += '}', options);
 }
 
@@ -212,18 +208,18 @@ response render_claim(const state::claim_answer& a, const render_options& option
   append_json_member(out, "Session", a.session);
   append_json_member(out, "State", name_of(a.state));
   if (a.state == state::claim_state::held) {
-    append_number_member(out, "Fence", a.fence);
+    append_json_number_member(out, "Fence", a.fence);
   } else {
-    append_number_member(out, "Place", a.place);
+    append_json_number_member(out, "Place", a.place);
     append_list_member(out, "Ahead", a.ahead, [&](const state::claim_ahead& each) {
       append_json_member(out, "ID", each.id);
       append_json_member(out, "Session", each.session);
       append_json_member(out, "State", name_of(each.state));
     });
   }
-  append_number_member(out, "Index", a.index.value);
+  append_json_number_member(out, "Index", a.index.value);
   if (ttl_ms != 0)
-    append_number_member(out, "TtlMs", ttl_ms);
+    append_json_number_member(out, "TtlMs", ttl_ms);
   return json_response(out += '}', options);
 }
 

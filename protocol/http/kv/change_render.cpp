@@ -7,11 +7,6 @@ namespace belay::http {
 
 namespace {
 
-void append_number_member(std::string& out, std::string_view name, std::uint64_t value) {
-  golang::append_json_name(out, name);
-  golang::append_number(out, value);
-}
-
 /// @param removed there is no value any more
 void append_members(std::string& out, const state::kv_entry& row, bool removed, log_index previous, log_index index,
                     bool keys_only) {
@@ -25,11 +20,11 @@ void append_members(std::string& out, const state::kv_entry& row, bool removed, 
       golang::append_base64(out, *row.value);
       out += '"';
     }
-    append_number_member(out, "Flags", removed ? 0 : row.flags);
+    golang::append_json_number_member(out, "Flags", removed ? 0 : row.flags);
     golang::append_json_member(out, "Session", removed ? std::string_view() : row.session);
   }
-  append_number_member(out, "PreviousIndex", previous.value);
-  append_number_member(out, "Index", index.value);
+  golang::append_json_number_member(out, "PreviousIndex", previous.value);
+  golang::append_json_number_member(out, "Index", index.value);
 }
 
 void append_members(std::string& out, const state::kv_change& c, bool keys_only) {
@@ -83,14 +78,14 @@ void append_event(std::string& out, const state::kv_entry& row, bool keys_only) 
 void append_progress(std::string& out, const state::change_place& reached) {
   append_field(out, "id", to_string(reached));
   append_field(out, "event", "progress");
-  append_data(out, [&] { append_number_member(out, "Index", reached.index.value); });
+  append_data(out, [&] { golang::append_json_number_member(out, "Index", reached.index.value); });
 }
 
 void append_snapshot_begin(std::string& out, log_index index, std::string_view why) {
   append_field(out, "id", "0");
   append_field(out, "event", why.empty() ? "snapshot" : "reset");
   append_data(out, [&] {
-    append_number_member(out, "Index", index.value);
+    golang::append_json_number_member(out, "Index", index.value);
     if (!why.empty())
       golang::append_json_member(out, "Reason", why);
   });

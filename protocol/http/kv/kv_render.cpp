@@ -6,7 +6,7 @@ namespace belay::http {
 
 namespace {
 
-constexpr auto shown_order =
+constexpr auto entry_order =
     order_of<state::kv_entry>(std::to_array<moved>({{"Key", "LockIndex"}, {"Flags", "Key"}, {"Value", "Flags"}}));
 
 /// Values are shown in base64, empty ones as null.
@@ -29,7 +29,7 @@ struct kv_view : record_view {
 } // namespace
 
 void append_kv_entry(std::string& out, const state::kv_entry& e, bool with_value) {
-  append_object<state::kv_entry, shown_order>(out, e, kv_view{{}, with_value});
+  append_object<state::kv_entry, entry_order>(out, e, kv_view{{}, with_value});
 }
 
 } // namespace belay::http

@@ -5,7 +5,7 @@ namespace belay::http {
 
 namespace {
 
-constexpr auto shown_order = order_of<state::session_record>(std::to_array<moved>({{"Checks", "ServiceChecks"}}));
+constexpr auto session_order = order_of<state::session_record>(std::to_array<moved>({{"Checks", "ServiceChecks"}}));
 
 struct session_view : record_view {
   template <class Field, class T>
@@ -30,7 +30,7 @@ struct session_view : record_view {
 
 void append_session(std::string& out, const state::session_record& s) {
   const auto begin = out.size();
-  append_members<state::session_record, shown_order>(out, s, session_view{});
+  append_members<state::session_record, session_order>(out, s, session_view{});
   // Consul's sessions have neither. What OnEnd writes is not for everybody who may see the session.
   if (s.ttl_mode != state::session_ttl_mode::lower_bound) {
     out += ",\"TTLMode\":";

@@ -19,18 +19,17 @@ std::uint64_t hash_of(std::string_view secret) {
   return h.value();
 }
 
+/// As it is written, or else in small letters.
 template <class Row>
-Row row_or_null(const journaled_map<Row>& rows, std::string_view id) {
-  const auto* row = rows.find(id);
-  if (row == nullptr)
-    row = rows.find(folded(id));
-  return row != nullptr ? *row : nullptr;
+Row row_by_id(const journaled_map<Row>& rows, std::string_view id) {
+  auto row = row_or_null(rows, id);
+  return row != nullptr ? row : row_or_null(rows, folded(id));
 }
 
 template <class Row, class Names>
 Row row_named(const journaled_map<Row>& rows, const Names& names, std::string_view name) {
   const auto at = names.find(folded(name));
-  return at == names.end() ? nullptr : row_or_null(rows, at->second);
+  return at == names.end() ? nullptr : row_by_id(rows, at->second);
 }
 
 template <class Names>
@@ -64,19 +63,19 @@ bool is_reserved_secret(std::string_view secret) {
 // ---- look-ups
 
 acl_policy_ptr acl_table::policy(std::string_view id) const {
-  return row_or_null(policies_, id);
+  return row_by_id(policies_, id);
 }
 acl_policy_ptr acl_table::policy_named(std::string_view name) const {
   return row_named(policies_, policies_by_name_, name);
 }
 acl_role_ptr acl_table::role(std::string_view id) const {
-  return row_or_null(roles_, id);
+  return row_by_id(roles_, id);
 }
 acl_role_ptr acl_table::role_named(std::string_view name) const {
   return row_named(roles_, roles_by_name_, name);
 }
 acl_token_ptr acl_table::token(std::string_view accessor) const {
-  return row_or_null(tokens_, accessor);
+  return row_by_id(tokens_, accessor);
 }
 
 const acl_table::token_of_secret* acl_table::find_secret(std::string_view secret) const {

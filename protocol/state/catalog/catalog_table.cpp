@@ -17,12 +17,6 @@ void unlink(Index& index, const std::string& name, const std::string& key) {
 }
 
 template <class Row>
-Row row_or_null(const journaled_map<Row>& rows, std::string_view key) {
-  const auto* row = rows.find(key);
-  return row ? *row : nullptr;
-}
-
-template <class Row>
 std::vector<Row> rows_under(const journaled_map<Row>& rows, std::string_view node) {
   std::vector<Row> list;
   rows.for_each_under(row_key(node, ""), [&](const Row& row) { list.push_back(row); });

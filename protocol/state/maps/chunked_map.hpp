@@ -274,6 +274,15 @@ private:
     c.heads.erased(first, last);
   }
 
+  /// Moves the rows from `first` on to the beginning of the chunk behind.
+  static void move_end(chunk& c, std::size_t first, chunk& behind) {
+    behind.slots.insert(behind.slots.begin(),
+                        std::make_move_iterator(c.slots.begin() + static_cast<std::ptrdiff_t>(first)),
+                        std::make_move_iterator(c.slots.end()));
+    index_keys(behind);
+    cut(c, first, c.slots.size());
+  }
+
   static void recount(chunk& c) {
     c.newest = {};
     for (const auto& s : c.slots)
@@ -294,11 +303,7 @@ private:
     const auto moved = rows - first;
     if (moved > rows / 2 || behind.slots.size() + moved >= chunk_max)
       return false;
-    behind.slots.insert(behind.slots.begin(),
-                        std::make_move_iterator(full.slots.begin() + static_cast<std::ptrdiff_t>(first)),
-                        std::make_move_iterator(full.slots.end()));
-    index_keys(behind);
-    cut(full, first, rows);
+    move_end(full, first, behind);
     chunks_.lower_fence(next, behind.slots.front().key());
     if (p.position > first)
       insert(behind, p.position - first, key, std::move(v));
@@ -317,13 +322,10 @@ private:
     auto upper = std::make_unique<chunk>();
     upper->slots.reserve(chunk_max); // growing, a vector may come to more than a chunk can use
     const std::size_t middle = ascending ? p.position : rows / 2;
-    upper->slots.assign(std::make_move_iterator(full.slots.begin() + static_cast<std::ptrdiff_t>(middle)),
-                        std::make_move_iterator(full.slots.end()));
-    full.slots.erase(full.slots.begin() + static_cast<std::ptrdiff_t>(middle), full.slots.end());
+    move_end(full, middle, *upper);
+    index_keys(full); // those that stay have more in common
     auto& target = p.position > middle || ascending ? *upper : full;
     const auto position = &target == &full ? p.position : p.position - middle;
-    index_keys(full);
-    index_keys(*upper);
     insert(target, position, key, std::move(v));
     recount(full);
     recount(*upper);

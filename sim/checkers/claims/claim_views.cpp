@@ -13,7 +13,7 @@ using state::claim_space;
 bool is_row(const state::claim_record& told, const modelled_claim& right) {
   return told.id == right.id && told.session == right.session && told.permits == right.permits &&
          (told.mode == state::claim_mode::shared) == right.shared && told.fence == right.fence &&
-         (!right.held || bytes(told.value) == bytes(right.value));
+         (!right.held || view_of(told.value) == view_of(right.value));
 }
 
 bool is_queue(const state::claim_view& told, const modelled_resource* right) {
@@ -69,10 +69,6 @@ bool shows_end(const kv_model& model, const std::string& id, const state::ended_
 bool is_about_claims(const state::query& q) {
   return std::holds_alternative<state::claim_read>(q) || std::holds_alternative<state::guards_list>(q) ||
          std::holds_alternative<state::session_ended>(q);
-}
-
-std::string_view bytes(const payload& p) {
-  return p ? std::string_view(*p) : std::string_view();
 }
 
 /// One of a check, or by somebody, is judged by how it begins.

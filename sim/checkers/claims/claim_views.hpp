@@ -7,8 +7,6 @@ namespace belay::sim {
 
 /// It is a question about claims, guards or ended sessions that is judged.
 bool is_about_claims(const state::query& q);
-/// Null is empty.
-std::string_view bytes(const payload& p);
 /// The cause of a session's end. @param right as in modelled_session_end
 bool is_cause(std::string_view told, std::string_view right);
 /// The answer was right as of log index s. @pre is_about_claims(q)

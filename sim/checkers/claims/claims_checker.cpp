@@ -49,7 +49,7 @@ bool same(const state::claim_record& a, const state::claim_record& b) {
   const bool waits = a.state == state::claim_state::waiting;
   return a.session == b.session && a.state == b.state && a.mode == b.mode && a.permits == b.permits &&
          a.priority == b.priority && (!waits || a.ticket == b.ticket) && a.fence == b.fence &&
-         a.deadline == b.deadline && bytes(a.value) == bytes(b.value) && a.flags == b.flags &&
+         a.deadline == b.deadline && view_of(a.value) == view_of(b.value) && a.flags == b.flags &&
          a.modify_index == b.modify_index;
 }
 

@@ -17,7 +17,6 @@ using state::claim_space;
 using state::kv_verb;
 using state::resource_name;
 
-constexpr std::uint64_t remembered_ms = 600'000;   // rule 7
 constexpr std::uint64_t longest_ghost_ms = 60'000; // as a lock delay
 
 std::string folded_id(std::string text) {

@@ -5,13 +5,6 @@
 
 namespace belay::sim {
 
-namespace {
-
-// Rules 7 and 16: an id is remembered for ten minutes.
-constexpr std::uint64_t remembered_ms = 600'000;
-
-} // namespace
-
 std::vector<const modelled_claim*> modelled_resource::queue() const {
   std::vector<const modelled_claim*> found;
   for (const auto& [id, c] : claims)

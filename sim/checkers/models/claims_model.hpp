@@ -92,6 +92,9 @@ struct modelled_session_end {
   std::uint64_t done = 0, refused = 0;             ///< of OnEnd
 };
 
+/// For how long an id is remembered (rules 7 and 16).
+constexpr std::uint64_t remembered_ms = 600'000;
+
 /// How claims ended, by resource and id, at every moment.
 class ended_claims {
 public:

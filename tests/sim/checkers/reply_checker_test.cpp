@@ -12,7 +12,7 @@ using state::kv_verb;
 
 namespace {
 
-log_index i(std::uint64_t v) {
+log_index index_of(std::uint64_t v) {
   return log_index{v};
 }
 
@@ -43,7 +43,7 @@ public:
   }
   run_by_hand& is_done(std::uint64_t id, std::uint64_t index, state::reply reply = true) {
     auto& o = ops_[id - 1];
-    o.index = i(index);
+    o.index = index_of(index);
     o.reply = std::move(reply);
     return ends(o, outcome::done);
   }
@@ -51,7 +51,7 @@ public:
   run_by_hand& is_unknown(std::uint64_t id) { return ends(ops_[id - 1], outcome::unknown); }
   run_by_hand& learns(std::uint64_t id, std::uint64_t index, decltype(state::query_result::data) data) {
     auto& o = ops_[id - 1];
-    o.answer = state::query_result{i(index), std::move(data)};
+    o.answer = state::query_result{index_of(index), std::move(data)};
     return ends(o, outcome::done);
   }
 
@@ -99,8 +99,8 @@ state::kv_entry_ptr row(std::string key, std::string value, std::uint64_t create
   state::kv_draft e;
   e.key = std::move(key);
   e.value = make_payload(std::move(value));
-  e.create_index = i(created);
-  e.modify_index = i(modified);
+  e.create_index = index_of(created);
+  e.modify_index = index_of(modified);
   return e;
 }
 template <class... Rows>
@@ -351,5 +351,5 @@ TEST_CASE("replies: entries come in order") {
   CHECK_FALSE(c.committed(noop(1)));
   CHECK_FALSE(c.committed(noop(2)));
   CHECK(c.committed(noop(4)));
-  CHECK(c.committed() == i(2));
+  CHECK(c.committed() == index_of(2));
 }

@@ -13,7 +13,8 @@ using namespace belay::cli;
 
 namespace {
 
-const char* one_key = R"([{"LockIndex":2,"Key":"a/b","Flags":42,"Value":"eCB5","CreateIndex":10,"ModifyIndex":12}])";
+const char* key_with_blank =
+    R"([{"LockIndex":2,"Key":"a/b","Flags":42,"Value":"eCB5","CreateIndex":10,"ModifyIndex":12}])";
 
 } // namespace
 
@@ -29,7 +30,7 @@ TEST_CASE("verbs of the key-value store") {
     const char* err;
   };
   const row rows[] = {
-      {"get", {"kv", "get", "a/b"}, 2, {200, one_key}, "GET /v1/kv/a/b", 0, "x y\n", ""},
+      {"get", {"kv", "get", "a/b"}, 2, {200, key_with_blank}, "GET /v1/kv/a/b", 0, "x y\n", ""},
       {"get escapes",
        {"kv", "get", "/a b?"},
        2,
@@ -38,17 +39,24 @@ TEST_CASE("verbs of the key-value store") {
        1,
        "",
        "Error! No key exists at: a b?\n"},
-      {"get in base64", {"kv", "get", "-base64", "a/b"}, 2, {200, one_key}, "GET /v1/kv/a/b", 0, "eCB5\n", ""},
+      {"get in base64", {"kv", "get", "-base64", "a/b"}, 2, {200, key_with_blank}, "GET /v1/kv/a/b", 0, "eCB5\n", ""},
       {"get detailed",
        {"kv", "get", "-detailed", "a/b"},
        2,
-       {200, one_key},
+       {200, key_with_blank},
        "GET /v1/kv/a/b",
        0,
        "CreateIndex      10\nFlags            42\nKey              a/b\nLockIndex        2\nModifyIndex      12\n"
        "Session          -\nValue            x y\n",
        ""},
-      {"get a tree", {"kv", "get", "-recurse", "a/"}, 2, {200, one_key}, "GET /v1/kv/a/?recurse", 0, "a/b:x y\n", ""},
+      {"get a tree",
+       {"kv", "get", "-recurse", "a/"},
+       2,
+       {200, key_with_blank},
+       "GET /v1/kv/a/?recurse",
+       0,
+       "a/b:x y\n",
+       ""},
       {"get an empty tree", {"kv", "get", "-recurse"}, 2, {404, ""}, "GET /v1/kv/?recurse", 0, "", ""},
       {"get names",
        {"kv", "get", "-keys", "a"},
@@ -160,7 +168,7 @@ TEST_CASE("verbs of the key-value store") {
       {"export",
        {"kv", "export", "a"},
        2,
-       {200, one_key},
+       {200, key_with_blank},
        "GET /v1/kv/a?recurse",
        0,
        "[\n\t{\n\t\t\"key\": \"a/b\",\n\t\t\"flags\": 42,\n\t\t\"value\": \"eCB5\"\n\t}\n]\n",
@@ -311,7 +319,7 @@ TEST_CASE("under the name of consul the version is the one that it is compatible
 TEST_CASE("a token goes with the request, and nobody there is an error") {
   std::string address;
   {
-    fake_node node({{200, one_key}});
+    fake_node node({{200, key_with_blank}});
     address = node.address();
     CHECK(say({"kv", "get", "-http-addr", "http://" + address, "-token", "secret", "k"}).code == 0);
     node.asked();

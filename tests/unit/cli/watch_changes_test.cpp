@@ -24,7 +24,7 @@ fake_node::answer answered(const std::string& list, const std::string& place) {
   return {200, list, {{"X-Consul-Index", place}}};
 }
 
-constexpr auto written =
+constexpr auto written_event =
     R"({"ID":"12.0","Event":"set","Key":"a/b","Value":"eA==","Flags":7,"Session":"","PreviousIndex":0,"Index":12})";
 constexpr auto deleted =
     R"({"ID":"13.1","Event":"delete","Key":"a/b","Value":null,"Flags":0,"Session":"","PreviousIndex":12,"Index":13})";
@@ -41,7 +41,7 @@ TEST_CASE("watch -changes: lines are those of the server", "[watch]") {
   c.value = "x";
   c.flags = 7;
   c.index = 12;
-  CHECK(line_of(c) == std::string(written) + "\n");
+  CHECK(line_of(c) == std::string(written_event) + "\n");
   c.place.clear();
   CHECK(line_of(c) == std::string(as_it_is) + "\n");
   CHECK(line_of_void("gap", "4.1") == "{\"Event\":\"gap\",\"Place\":\"4.1\"}\n");
@@ -50,10 +50,10 @@ TEST_CASE("watch -changes: lines are those of the server", "[watch]") {
 TEST_CASE("watch -changes: goes on where the file says, and keeps where it is", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "11\n";
-  fake_node node({answered(std::string("[") + written + "," + deleted + "]", "13"), no_more});
+  fake_node node({answered(std::string("[") + written_event + "," + deleted + "]", "13"), no_more});
   const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place"});
   CHECK(s.code == 1);
-  CHECK(s.out == std::string(written) + "\n" + deleted + "\n");
+  CHECK(s.out == std::string(written_event) + "\n" + deleted + "\n");
   CHECK(s.err == "Error watching changes: Permission denied\n");
   CHECK(place_kept() == "13\n");
   const auto asked = node.asked();
@@ -90,7 +90,7 @@ TEST_CASE("watch -changes: on Consul each news is a gap", "[watch]") {
 TEST_CASE("watch -changes: a command that fails leaves its change to the next call", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "11\n";
-  fake_node node({answered(std::string("[") + written + "," + deleted + "]", "13")});
+  fake_node node({answered(std::string("[") + written_event + "," + deleted + "]", "13")});
   const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-place=place",
                       "echo $BELAY_PLACE >>told; grep -q eA=="});
   CHECK(s.code == 1);

@@ -20,7 +20,7 @@ std::optional<flag_takes> known(std::string_view name) {
 }
 
 /// Flags as `name`, `name:value` or `name=value` (attached), then `|` and the other words; or the complaint.
-std::string read(const std::vector<std::string>& words) {
+std::string read_flags(const std::vector<std::string>& words) {
   flag_reader reader(words, known);
   std::string out;
   for (;;) {
@@ -60,17 +60,17 @@ TEST_CASE("flags: what is taken") {
   };
   for (const auto& r : rows) {
     INFO(r.read);
-    CHECK(read(r.words) == r.read);
+    CHECK(read_flags(r.words) == r.read);
   }
 }
 
 TEST_CASE("flags: complaints") {
-  CHECK(read({"-quiet", "-x"}) == "flag provided but not defined: -x");
-  CHECK(read({"--x=1"}) == "flag provided but not defined: -x");
-  CHECK(read({"-quiet", "-file"}) == "flag needs an argument: -file");
-  CHECK(read({"---quiet"}) == "bad flag syntax: ---quiet");
-  CHECK(read({"-=quiet"}) == "bad flag syntax: -=quiet");
-  CHECK(read({"--=quiet"}) == "bad flag syntax: --=quiet");
+  CHECK(read_flags({"-quiet", "-x"}) == "flag provided but not defined: -x");
+  CHECK(read_flags({"--x=1"}) == "flag provided but not defined: -x");
+  CHECK(read_flags({"-quiet", "-file"}) == "flag needs an argument: -file");
+  CHECK(read_flags({"---quiet"}) == "bad flag syntax: ---quiet");
+  CHECK(read_flags({"-=quiet"}) == "bad flag syntax: -=quiet");
+  CHECK(read_flags({"--=quiet"}) == "bad flag syntax: --=quiet");
 }
 
 TEST_CASE("flags: where reading stopped") {

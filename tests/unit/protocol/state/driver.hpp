@@ -13,6 +13,17 @@ inline std::string uuid(int n) {
   return "00000000-0000-4000-8000-" + std::string(12 - digits.size(), '0') + digits;
 }
 
+inline kv_op op_on(kv_verb verb, const std::string& key, const std::string& value = "v", std::uint64_t at = 0,
+                   const std::string& session = {}) {
+  kv_op op;
+  op.verb = verb;
+  op.key = key;
+  op.value = make_payload(value);
+  op.index = log_index{at};
+  op.session = session;
+  return op;
+}
+
 class driver {
 public:
   machine m;
@@ -36,13 +47,8 @@ public:
 
   reply write(kv_verb verb, const std::string& key, const std::string& value = {}, std::uint64_t flags = 0,
               std::uint64_t at = 0, const std::string& session = {}) {
-    kv_op op;
-    op.verb = verb;
-    op.key = key;
-    op.value = make_payload(value);
+    auto op = op_on(verb, key, value, at, session);
     op.flags = flags;
-    op.index = log_index{at};
-    op.session = session;
     return apply(kv_write{std::move(op)});
   }
   bool set(const std::string& key, const std::string& value = "v", std::uint64_t flags = 0) {
@@ -130,5 +136,17 @@ public:
     return why ? why->text : std::string();
   }
 };
+
+/// What an archive holds: all rows but those of a restore under way.
+struct archive {
+  std::vector<dirty_row> rows;
+  log_index index;
+};
+
+inline archive save(const machine& m) {
+  archive a{m.all_rows(), m.applied_index()};
+  std::erase_if(a.rows, [](const dirty_row& r) { return r.table == table::staging; });
+  return a;
+}
 
 } // namespace belay::state

@@ -162,7 +162,8 @@ private:
   }
 };
 
-const std::vector<std::string> names = {"a", "a/", "a/1", "a/2", "a/b/1", "a/b/2", "b", "b/1", "ab", "\xff", "\xff/1"};
+const std::vector<std::string> drawn_keys = {"a", "a/",  "a/1", "a/2",  "a/b/1", "a/b/2",
+                                             "b", "b/1", "ab",  "\xff", "\xff/1"};
 
 kv_op random_op(seeded_random& random, const model& m) {
   constexpr kv_verb verbs[] = {kv_verb::set,        kv_verb::set,    kv_verb::set,    kv_verb::cas,
@@ -171,7 +172,7 @@ kv_op random_op(seeded_random& random, const model& m) {
                                kv_verb::remove_tree};
   kv_op op;
   op.verb = verbs[random.below(std::size(verbs))];
-  op.key = names[random.below(names.size())];
+  op.key = drawn_keys[random.below(drawn_keys.size())];
   if (op.verb == kv_verb::remove_tree && random.below(10) == 0)
     op.key.clear();
   op.value = make_payload(std::string(random.below(3), 'x'));
@@ -201,7 +202,7 @@ void compare(const driver& d, const model& m) {
     CHECK(model::entry{std::string(*got.value), std::string(got.session), got.flags, got.lock_index,
                        got.create_index.value, got.modify_index.value} == e);
   }
-  for (const auto& name : names) {
+  for (const auto& name : drawn_keys) {
     CHECK(d.m.index_of(kv_get{name}).value == m.key_index(name));
     CHECK(d.m.index_of(kv_list{name}).value == m.prefix_index(name));
     CHECK(d.m.evaluate(kv_keys{name, "/"}).index.value == m.prefix_index(name));

@@ -5,7 +5,7 @@
 using namespace belay;
 using namespace belay::http;
 using namespace std::chrono_literals;
-using asked_for = state::kv_changes::what;
+using kind_asked = state::kv_changes::what;
 using places = state::change_place;
 
 namespace {
@@ -34,7 +34,7 @@ TEST_CASE("a long poll of changes names keys, kinds and a place", "[changes]") {
   const auto& q = polled(p);
   CHECK(q.prefixes == std::vector<std::string>{"a/", "b/", "c"});
   CHECK(q.after == places{log_index{4711}, 3});
-  CHECK(q.asked == asked_for::changes);
+  CHECK(q.asked == kind_asked::changes);
   CHECK(q.wants(state::change_kind::set));
   CHECK_FALSE(q.wants(state::change_kind::removed));
   CHECK(q.wants(state::change_kind::expired));
@@ -49,23 +49,23 @@ TEST_CASE("a whole index is all of its changes; none is where the server stands"
   CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&index=7")).prefixes == std::vector<std::string>{""});
   CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&prefix=a")).prefixes == std::vector<std::string>{"a"});
   const auto none = ask("GET", "/v1/kv/a?recurse&changes");
-  CHECK(polled(none).asked == asked_for::place);
+  CHECK(polled(none).asked == kind_asked::place);
   CHECK(std::get<read_request>(none.action).min_index == 0);
   const auto state = ask("GET", "/v1/kv/a?recurse&changes&snapshot&index=9&stale");
-  CHECK(polled(state).asked == asked_for::snapshot);
+  CHECK(polled(state).asked == kind_asked::snapshot);
   CHECK(polled(state).after == places{log_index{9}});
   CHECK(std::get<read_request>(state.action).mode == consistency::stale);
 }
 
 TEST_CASE("a stream goes on behind the id that its client has seen last", "[changes]") {
-  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes")).asked == asked_for::place);
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes")).asked == kind_asked::place);
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5")).after == places{log_index{5}});
-  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&snapshot")).asked == asked_for::snapshot);
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&snapshot")).asked == kind_asked::snapshot);
   const auto again = ask_stream("/v1/kv/a?recurse&changes&snapshot&index=5", "4711.3");
-  CHECK(streamed(again).asked == asked_for::changes);
+  CHECK(streamed(again).asked == kind_asked::changes);
   CHECK(streamed(again).after == places{log_index{4711}, 3});
   // Cut inside a snapshot: what the client has is no state.
-  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "0")).asked == asked_for::snapshot);
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "0")).asked == kind_asked::snapshot);
   // An id of some other server's stream.
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "x")).after == places{log_index{5}});
 }

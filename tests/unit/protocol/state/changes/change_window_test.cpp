@@ -32,15 +32,6 @@ std::vector<std::string> told(const change_rows& rows, log_index base) {
 }
 using texts = std::vector<std::string>;
 
-kv_op op(kv_verb verb, const std::string& key, const std::string& value = "v", std::uint64_t index = 0) {
-  kv_op o;
-  o.verb = verb;
-  o.key = key;
-  o.value = make_payload(value);
-  o.index = log_index{index};
-  return o;
-}
-
 } // namespace
 
 TEST_CASE("each key that an entry changes is one effect of it, in the order of its operations") {
@@ -51,7 +42,7 @@ TEST_CASE("each key that an entry changes is one effect of it, in the order of i
   d.set("t/a"); // as it is: no change
   d.set("t/b", "2");
   txn t;
-  t.ops = {op(kv_verb::set, "t/c"), op(kv_verb::remove, "t/a"), op(kv_verb::set, "t/a", "3")};
+  t.ops = {op_on(kv_verb::set, "t/c"), op_on(kv_verb::remove, "t/a"), op_on(kv_verb::set, "t/a", "3")};
   d.apply(t);
   d.remove_tree("t/");
   const auto all = read(d.m, change_place{base});
@@ -72,7 +63,7 @@ TEST_CASE("a transaction that is taken back has changed nothing") {
   d.set("a");
   const auto base = d.index();
   txn t;
-  t.ops = {op(kv_verb::set, "b"), op(kv_verb::cas, "a", "v", 77)};
+  t.ops = {op_on(kv_verb::set, "b"), op_on(kv_verb::cas, "a", "v", 77)};
   d.apply(t);
   CHECK(read(d.m, change_place{base}).list.empty());
   CHECK(read(d.m, change_place{base}).reached == change_place{d.index()});
@@ -126,7 +117,7 @@ TEST_CASE("the window holds whole entries, the newest that fit") {
   for (int i = 0; i < 20; ++i) {
     txn t;
     for (int k = 0; k < 7; ++k)
-      t.ops.push_back(op(kv_verb::set, std::to_string(k), std::to_string(i)));
+      t.ops.push_back(op_on(kv_verb::set, std::to_string(k), std::to_string(i)));
     d.apply(t);
     const auto kept = d.m.changes_counted();
     CHECK(kept.bytes <= 16 * 1024);
@@ -280,8 +271,8 @@ private:
       break;
     case 5: {
       txn t;
-      t.ops = {op(kv_verb::set, k, std::to_string(step)), op(kv_verb::remove_tree, k.substr(0, 1)),
-               op(kv_verb::cas, k, "x", random_.below(2))};
+      t.ops = {op_on(kv_verb::set, k, std::to_string(step)), op_on(kv_verb::remove_tree, k.substr(0, 1)),
+               op_on(kv_verb::cas, k, "x", random_.below(2))};
       d_.apply(t);
       break;
     }

@@ -87,14 +87,6 @@ private:
   std::size_t written_before_ = 0;
 };
 
-kv_op write_of(kv_verb verb, const std::string& key, const std::string& value = "v") {
-  kv_op o;
-  o.verb = verb;
-  o.key = key;
-  o.value = make_payload(value);
-  return o;
-}
-
 const std::vector<std::string> keys{"a0", "a1", "b0", "b1", "c"};
 
 /// Writes, checkpoints and restarts as they come. @returns what a restart has changed; empty: nothing
@@ -128,8 +120,8 @@ std::string random_restarts(std::uint64_t seed) {
       break;
     case 5: {
       txn t;
-      t.ops = {write_of(kv_verb::set, key, std::to_string(step)), write_of(kv_verb::remove_tree, key.substr(0, 1)),
-               write_of(kv_verb::set, key, "x")};
+      t.ops = {op_on(kv_verb::set, key, std::to_string(step)), op_on(kv_verb::remove_tree, key.substr(0, 1)),
+               op_on(kv_verb::set, key, "x")};
       d.apply(t);
       break;
     }

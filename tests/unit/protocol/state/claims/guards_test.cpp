@@ -14,16 +14,6 @@ std::string guards(claims_driver& d, const std::string& prefix, const resource_n
   return claims_driver::said(d.apply(guard_set{prefix, by}));
 }
 
-kv_op op_on(kv_verb verb, const std::string& key, const std::string& session = {}, std::uint64_t at = 0) {
-  kv_op op;
-  op.verb = verb;
-  op.key = key;
-  op.value = make_payload("v");
-  op.session = session;
-  op.index = log_index{at};
-  return op;
-}
-
 } // namespace
 
 // docs/claims.md, rule 34: "At most 1,000; they may not overlap".
@@ -67,11 +57,11 @@ TEST_CASE("every path on which a key is written: table") {
   CHECK(guards(d, "g/") == "true");
   const row rows[] = {
       {"set", op_on(kv_verb::set, "g/new"), true},
-      {"cas", op_on(kv_verb::cas, "g/a", {}, d.get("g/a")->modify_index.value), true},
-      {"lock", op_on(kv_verb::lock, "g/a", s), true},
-      {"unlock", op_on(kv_verb::unlock, "g/locked", s), true},
+      {"cas", op_on(kv_verb::cas, "g/a", "v", d.get("g/a")->modify_index.value), true},
+      {"lock", op_on(kv_verb::lock, "g/a", "v", 0, s), true},
+      {"unlock", op_on(kv_verb::unlock, "g/locked", "v", 0, s), true},
       {"delete", op_on(kv_verb::remove, "g/a"), true},
-      {"delete-cas", op_on(kv_verb::remove_cas, "g/a", {}, 1), true},
+      {"delete-cas", op_on(kv_verb::remove_cas, "g/a", "v", 1), true},
       {"delete-tree of it", op_on(kv_verb::remove_tree, "g/"), true},
       {"delete-tree below it", op_on(kv_verb::remove_tree, "g/a"), true},
       {"delete-tree above it", op_on(kv_verb::remove_tree, ""), true},
@@ -87,7 +77,7 @@ TEST_CASE("every path on which a key is written: table") {
     CHECK((claims_driver::said(d.apply(t)).find("is guarded by claim \"n\"") != std::string::npos) == r.meets);
     CHECK((claims_driver::said(d.apply(fenced_write{r.op, {claim_n, 9}})) == "fence"));
   }
-  kv_acquire waits{op_on(kv_verb::lock, "g/locked", other), 1000, false, std::nullopt};
+  kv_acquire waits{op_on(kv_verb::lock, "g/locked", "v", 0, other), 1000, false, std::nullopt};
   CHECK(claims_driver::said(d.apply(waits)) == "guarded");
   CHECK(d.get("g/a") == before);
   // With the fence.

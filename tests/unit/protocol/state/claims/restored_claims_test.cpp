@@ -8,17 +8,6 @@ using namespace belay::state;
 
 namespace {
 
-struct archive {
-  std::vector<dirty_row> rows;
-  log_index index;
-};
-
-archive save(const claims_driver& d) {
-  archive a{d.m.all_rows(), d.index()};
-  std::erase_if(a.rows, [](const dirty_row& r) { return r.table == table::staging; });
-  return a;
-}
-
 void restore(claims_driver& d, const archive& a, const std::string& id = "r") {
   d.apply(restore_begin{id, a.index});
   d.apply(restore_rows{id, 0, std::make_shared<const std::vector<dirty_row>>(a.rows)});
@@ -40,7 +29,7 @@ TEST_CASE("holders and queues of an archive come back") {
   d.apply(guard_set{"g/", {"x", claim_space::claims}});
   d.apply(claim_limit_set{"s", 4});
   const auto fence = d.fence("x", "a");
-  const auto kept = save(d);
+  const auto kept = save(d.m);
   d.pass(1000);
   restore(d, kept);
   CHECK(d.holders("x") == texts{"a"});
@@ -63,7 +52,7 @@ TEST_CASE("claims of now that the archive does not know") {
   claims_driver d;
   const auto a = d.open(1, 5000), b = d.open(2, 5000), c = d.open(3);
   d.asks("x", a, "a");
-  const auto kept = save(d);
+  const auto kept = save(d.m);
   d.drops("x", "a");
   d.asks("x", b, "b");
   d.asks("x", c, "c");
@@ -91,7 +80,7 @@ TEST_CASE("a holder that a restore brings back asks again while a lock delay run
     claims_driver d;
     const auto a = d.open(1, 5000);
     d.queue("k", a);
-    const auto kept = save(d);
+    const auto kept = save(d.m);
     d.close(a);
     restore(d, kept);
     const bool no = d.queues("k", a) == "false lock-delay" && d.waiters("k", claim_space::keys).empty();
@@ -111,7 +100,7 @@ TEST_CASE("a holder that a restore brings back gets a fence above all that other
     d.apply(guard_set{"g/", {"x", claim_space::claims}});
     d.asks("x", a, "a");
     const auto first = d.fence("x", "a");
-    const auto kept = save(d);
+    const auto kept = save(d.m);
     d.drops("x", "a");
     d.asks("x", b, "b");
     const auto second = d.fence("x", "b");
@@ -134,9 +123,9 @@ TEST_CASE("a fence of before an older archive does not come back with a newer on
     const auto a = d.open(1), b = d.open(2);
     d.asks("x", a, "a");
     d.asks("x", b, "b");
-    const auto older = save(d);
+    const auto older = save(d.m);
     d.drops("x", "a");
-    const auto newer = save(d);
+    const auto newer = save(d.m);
     restore(d, older, "1");
     const auto second = d.fence("x", "b");
     restore(d, newer, "2");
@@ -151,7 +140,7 @@ TEST_CASE("mutant: restore_leaves_no_ghosts") {
   CHECK(tells_mutant("restore_leaves_no_ghosts", [] {
     claims_driver d;
     const auto a = d.open(1), c = d.open(3, 5000);
-    const auto kept = save(d);
+    const auto kept = save(d.m);
     d.asks("x", c, "c");
     restore(d, kept);
     return d.asks("x", a, "a") == "waiting 1";
@@ -163,7 +152,7 @@ TEST_CASE("mutant: restore_forgets_ended_claims") {
     claims_driver d;
     const auto a = d.open(1);
     d.asks("x", a, "a");
-    const auto kept = save(d);
+    const auto kept = save(d.m);
     d.drops("x", "a");
     restore(d, kept);
     return d.holders("x").empty();
@@ -180,7 +169,7 @@ TEST_CASE("an archive of another cluster whose fences and tickets are far ahead"
   other.asks("y", c, "y");
   const auto fence = other.fence("y", "y");
   claims_driver d;
-  restore(d, save(other));
+  restore(d, save(other.m));
   CHECK(d.fence("x", "a") > fence);
   CHECK(d.fence("y", "y") > d.fence("x", "a")); // they differ
   CHECK(d.waiters("x") == texts{"b"});
@@ -193,7 +182,7 @@ TEST_CASE("rows that no request could have led to are left out, or refused") {
   const auto a = d.open(1), b = d.open(2);
   d.asks("x", a, "a");
   d.asks("x", b, "b");
-  auto kept = save(d);
+  auto kept = save(d.m);
   std::vector<dirty_row> forged;
   for (auto& row : kept.rows)
     if (const auto* c = std::get_if<claim_ptr>(&row.row)) {

@@ -8,15 +8,6 @@ using namespace belay::state;
 
 namespace {
 
-kv_op op_on(kv_verb verb, const std::string& key, const std::string& value = "v", std::uint64_t at = 0) {
-  kv_op op;
-  op.verb = verb;
-  op.key = key;
-  op.value = make_payload(value);
-  op.index = log_index{at};
-  return op;
-}
-
 kv_op adding(const std::string& key, std::int64_t amount = 1) {
   auto op = op_on(kv_verb::add, key, "");
   op.amount = amount;

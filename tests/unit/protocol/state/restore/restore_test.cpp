@@ -13,18 +13,6 @@ using namespace belay::state;
 
 namespace {
 
-/// What an archive holds: all rows but those of a restore under way.
-struct archive {
-  std::vector<dirty_row> rows;
-  log_index index;
-};
-
-archive save(const machine& m) {
-  archive a{m.all_rows(), m.applied_index()};
-  std::erase_if(a.rows, [](const dirty_row& r) { return r.table == table::staging; });
-  return a;
-}
-
 std::vector<command> restore_of(const archive& a, const std::string& id, std::size_t rows_each) {
   std::vector<command> all{restore_begin{id, a.index}};
   std::uint64_t number = 0;
