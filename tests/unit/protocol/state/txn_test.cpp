@@ -9,13 +9,7 @@ namespace {
 
 kv_op key_op(kv_verb verb, const std::string& key, const std::string& value = {}, std::uint64_t index = 0,
              const std::string& session = {}) {
-  kv_op op;
-  op.verb = verb;
-  op.key = key;
-  op.value = make_payload(value);
-  op.index = log_index{index};
-  op.session = session;
-  return op;
+  return op_on(verb, key, value, index, session);
 }
 
 txn_reply run(driver& d, std::vector<txn_op> ops) {
