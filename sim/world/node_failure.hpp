@@ -14,9 +14,9 @@ struct node_failure {};
 class broken_check {
 public:
   broken_check() {
-    text_.clear();
+    newest.clear();
     on_check_failed([](const char* text) {
-      text_ = text;
+      newest = text;
       throw node_failure{};
     });
   }
@@ -25,10 +25,10 @@ public:
   broken_check& operator=(const broken_check&) = delete;
 
   /// Of the newest one; empty: none.
-  static const std::string& text() { return text_; }
+  static const std::string& text() { return newest; }
 
 private:
-  static inline std::string text_;
+  static inline std::string newest;
 };
 
 } // namespace belay::sim
