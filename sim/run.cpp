@@ -758,12 +758,13 @@ private:
 } // namespace
 
 run_report run(tape& choices, const run_options& options) {
-  const broken_check checks;
+  std::optional<broken_check> checks(std::in_place);
   belay::log::settings quiet;
   quiet.to_stdout = false;
   belay::log::configure(quiet);
   simulation s(choices, options);
   auto report = s.execute();
+  checks.reset(); // what does not hold while the cluster is taken apart ends the process, with its text
   return report;
 }
 

@@ -60,10 +60,8 @@ private:
 };
 
 void append_indexes(std::string& out, log_index created, log_index modified) {
-  golang::append_json_name(out, "CreateIndex");
-  golang::append_number(out, created);
-  golang::append_json_name(out, "ModifyIndex");
-  golang::append_number(out, modified);
+  golang::append_json_number_member(out, "CreateIndex", created.value);
+  golang::append_json_number_member(out, "ModifyIndex", modified.value);
   out += '}';
 }
 

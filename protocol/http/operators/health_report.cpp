@@ -26,18 +26,15 @@ void append_server(std::string& out, const server_health& s) {
   append_json_name(out, "Leader");
   append_bool(out, s.leader);
   append_json_member(out, "LastContact", format_duration(s.last_contact));
-  append_json_name(out, "LastTerm");
-  append_number(out, s.last_term.value);
-  append_json_name(out, "LastIndex");
-  append_number(out, s.last_index);
+  append_json_number_member(out, "LastTerm", s.last_term.value);
+  append_json_number_member(out, "LastIndex", s.last_index.value);
   append_json_name(out, "Healthy");
   append_bool(out, s.healthy);
   append_json_name(out, "Voter");
   append_bool(out, s.voter);
   append_json_member(out, "StableSince",
                      format_timestamp({std::chrono::sys_seconds{std::chrono::seconds(s.stable_since_ms / 1000)}}));
-  append_json_name(out, "FeatureLevel");
-  append_number(out, s.level);
+  append_json_number_member(out, "FeatureLevel", s.level);
   out += '}';
 }
 

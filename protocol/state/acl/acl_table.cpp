@@ -22,8 +22,9 @@ std::uint64_t hash_of(std::string_view secret) {
 /// As it is written, or else in small letters.
 template <class Row>
 Row row_by_id(const journaled_map<Row>& rows, std::string_view id) {
-  auto row = row_or_null(rows, id);
-  return row != nullptr ? row : row_or_null(rows, folded(id));
+  if (auto row = row_or_null(rows, id))
+    return row;
+  return row_or_null(rows, folded(id));
 }
 
 template <class Row, class Names>
