@@ -45,6 +45,7 @@ using http_gateway_actor = caf::typed_actor<
 using health_checks_actor = http_gateway_actor::extend<
     reacts_to<agent_call>,         // http_gateway: a client's request about this node's services, checks, events
     reacts_to<cancel_query>,       // http_gateway: that client went away
+    reacts_to<end_wait>,           // http_gateway: that client may be gone, answer without waiting for a change
     reacts_to<event_heard>,        // raft_peer: another node fired an event
     reacts_to<members_heard>,      // raft_peer, while this node leads: whose rows shall say alive, whose dead
     reacts_to<client_agent_heard>, // raft_peer, while this node leads: it is there, or leaves; client_agent_answered comes back
@@ -64,6 +65,7 @@ using fsm_actor = caf::typed_actor<
     reacts_to<check_write>,        // http_gateway, health_checks, lock_delay_tracker: refuse it, or pass it on to raft_peer
     reacts_to<read_query>,         // http_gateway, health_checks: a read; the gateway also: make a checkpoint for an archive
     reacts_to<cancel_query>,       // http_gateway: the client went away
+    reacts_to<end_wait>,           // http_gateway, lock_delay_tracker: answer without waiting; passed on to session_reaper unless it is a read here
     reacts_to<barrier_result>,     // raft_peer: the answer to barrier_request
     reacts_to<renew_session>,      // http_gateway, for session_reaper: a client renews
     reacts_to<renew_request>,      // raft_peer, for session_reaper: behind the entries that are on their way
@@ -90,6 +92,7 @@ using watch_registry_actor = caf::typed_actor<
 using lock_delay_tracker_actor = caf::typed_actor<
     reacts_to<await_lock_delay>, // http_gateway: an acquire to be tried when the delay is over
     reacts_to<cancel_query>,     // http_gateway: the client went away
+    reacts_to<end_wait>,         // http_gateway: give the refusal back; passed on to fsm if the acquire is on its way already
     reacts_to<publish_effects>,  // fsm: after a restore delays may be gone, try all again; something of claims is due at another time
     reacts_to<cluster_view>,     // fsm: whether this node leads and serves, in which term, and how it stamps entries
     reacts_to<tick_atom>,        // itself, when the next delay should be over
@@ -103,6 +106,7 @@ using session_reaper_actor = caf::typed_actor<
     reacts_to<write_results>,   // fsm: answers about claims that are held, to be completed with the time left to their sessions and passed on
     reacts_to<renew_session>,   // fsm, from http_gateway: a client renews; passed on to raft_peer unless this node leads
     reacts_to<renew_request>,   // fsm, from raft_peer: a client renews, here or through another node
+    reacts_to<end_wait>,        // fsm, from http_gateway: passed on to raft_peer, after the renewal that it may be about
     reacts_to<lease_extended>,  // fsm, from raft_peer: renewals count until then
     reacts_to<give_up_lease>,   // fsm, from raft_peer: renewals are over; sent back to raft_peer, which hands over then
     reacts_to<tick_atom>,       // itself, as long as there are any: sessions whose time is up
@@ -114,6 +118,7 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<propose_write>,         // http_gateway, fsm (checked writes): bring it into the log, here or through the leader
     reacts_to<renew_session>,         // session_reaper: a client renews, and this node does not lead
     reacts_to<barrier_request>,       // fsm: which index must be applied for the reads that wait
+    reacts_to<end_wait>,              // session_reaper, from http_gateway: refuse that call if it waits for a leader
     reacts_to<forwarded_results>,     // fsm: answers to the nodes that forwarded writes to this one
     reacts_to<log_written>,           // log_writer: the answer to write_log
     reacts_to<frames_received>,       // peer_link: what another node said

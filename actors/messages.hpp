@@ -88,6 +88,11 @@ struct read_query {
 struct cancel_query {
   request_id id;
 };
+/// The client sends nothing more and may be gone: answer with what is known now instead of waiting for a change, a grant or a leader.
+/// Changes nothing for a request that does not wait. Follows the path of the request (see end_wait in interfaces.hpp).
+struct end_wait {
+  request_id id;
+};
 struct read_result {
   request_id id;
   std::variant<state::query_result, failure> answer; ///< failure: text for status 500
@@ -108,6 +113,7 @@ struct read_result {
 struct barrier_request {
   std::uint64_t id = 0;
   bool lease_ok = false;
+  bool waits = true; ///< false: fails at once while there is no leader
 };
 /// ok: serve once `index` is applied. Else `text` goes to the client.
 struct barrier_result {
@@ -349,6 +355,7 @@ struct await_lock_delay {
   request_id id;
   state::command acquire;
   std::chrono::nanoseconds left{0};
+  write_result refused = {}; ///< the answer if the wait ends before the acquire is tried again
 };
 
 // ---- session_reaper (fsm -> it: publish_effects, cluster_view)

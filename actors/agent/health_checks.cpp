@@ -87,6 +87,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
         parked_.erase(c.id.value);
         std::erase_if(held_, [&](const held_answer& h) { return h.id == c.id; });
       },
+      [this](const end_wait& w) { end_wait_of(w.id); },
       [this](const event_heard& e) {
         if (agent_.heard(e.event))
           answer_parked(true);
@@ -242,6 +243,13 @@ void health_checks::answer_settled() {
     answer(h.id, std::move(h.reply));
     return true;
   });
+}
+
+void health_checks::end_wait_of(request_id id) {
+  if (const auto it = parked_.find(id.value); it != parked_.end()) {
+    it->second.deadline = now();
+    answer_parked(false);
+  }
 }
 
 void health_checks::answer_parked(bool changed) {

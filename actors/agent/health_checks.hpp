@@ -118,6 +118,7 @@ private:
   void compare_if_due();
   std::uint64_t keep(std::vector<agent::stored_change> changes);
   void answer_settled();
+  void end_wait_of(request_id id);
   /// `changed` false: only those whose time is up.
   void answer_parked(bool changed);
   void answer(request_id id, agent::reply reply);

@@ -49,8 +49,9 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
         hold({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.sessions), hold_until()});
       },
       [this](const barrier_request& b) {
-        hold_barrier({self_.id, b.id, b.lease_ok, hold_until()});
+        hold_barrier({self_.id, b.id, b.lease_ok, hold_until(), {}, b.waits});
       },
+      [this](const end_wait& w) { calls_.end_wait(w.id); },
       [this](const forwarded_results& f) {
         for (const auto& [to, reply] : f.list)
           queue_frame(to, reply);
@@ -283,7 +284,7 @@ void raft_peer::on_tick() {
     vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
   ask_again();
   shedder_.look(now, calls_.unfinished());
-  calls_.expire(now);
+  calls_.expire(now, leadership_now());
   carry_out_calls();
   follow_removals();
   follow_additions();

@@ -51,6 +51,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](check_write& w) { check(std::move(w)); },
       [this](const read_query& q) { read(q); },
       [this](const cancel_query& c) { cancel(c.id); },
+      [this](const end_wait& w) { end_wait_of(w.id); },
       [this](const barrier_result& b) { on_barrier(b); },
       [this](const lease_extended& l) {
         lease_until_ = l.until;
@@ -408,19 +409,70 @@ void fsm::cancel(request_id id) {
   std::erase_if(archives_, [id](const auto& each) { return each.second.id == id; });
 }
 
+/// A query that waits for a change is answered as at its deadline. One that waits for a barrier asks for a barrier of its own, which
+/// fails while there is no leader: the others of its group wait on. What waits for this server to apply something, or for a checkpoint, is under
+/// way. Everything else is a call of raft_peer's.
+void fsm::end_wait_of(request_id id) {
+  if (auto parked = parked_.extract(id)) {
+    PROBE("fsm: wait ended with the input of its client");
+    send(wires_->watches, unpark_query{id});
+    parked.mapped().deadline = now();
+    return serve(parked.mapped());
+  }
+  const auto waits_for_access =
+      std::find_if(until_access_.begin(), until_access_.end(), [id](const auto& each) { return each.first.id == id; });
+  if (waits_for_access != until_access_.end()) {
+    refuse(waits_for_access->first, access_not_ready);
+    until_access_.erase(waits_for_access);
+    return;
+  }
+  const auto hurry = [&](read_group& group) {
+    const auto it =
+        std::find_if(group.queries.begin(), group.queries.end(), [id](const auto& q) { return q.id == id; });
+    if (it == group.queries.end())
+      return false;
+    it->deadline = now();
+    if (group.waits) {
+      read_group own;
+      own.lease_ok = group.lease_ok;
+      own.waits = false;
+      own.queries.push_back(std::move(*it));
+      group.queries.erase(it);
+      request_barrier(own);
+    }
+    return true;
+  };
+  for (auto& [barrier, group] : at_barrier_)
+    if (hurry(group)) // which may have added to the map
+      return;
+  if (hurry(gathering_default_) || hurry(gathering_consistent_))
+    return;
+  for (auto& [index, group] : until_applied_)
+    for (auto& q : group.queries)
+      if (q.id == id) {
+        q.deadline = now();
+        return;
+      }
+  send(wires_->reaper, end_wait{id});
+}
+
 void fsm::request_barriers() {
   flush_scheduled_ = false;
-  for (auto* group : {&gathering_default_, &gathering_consistent_}) {
-    if (group->queries.empty() && group->writes.empty())
-      continue;
-    const auto id = next_barrier_++;
-    send(wires_->raft_peer, barrier_request{id, group->lease_ok});
-    auto& sent = at_barrier_[id];
-    sent.lease_ok = group->lease_ok;
-    sent.deadline = now() + settings_.hold;
-    sent.queries.swap(group->queries);
-    sent.writes.swap(group->writes);
-  }
+  for (auto* group : {&gathering_default_, &gathering_consistent_})
+    if (!group->queries.empty() || !group->writes.empty())
+      request_barrier(*group);
+}
+
+/// For what `group` has; it is empty then.
+void fsm::request_barrier(read_group& group) {
+  const auto id = next_barrier_++;
+  send(wires_->raft_peer, barrier_request{id, group.lease_ok, group.waits});
+  auto& sent = at_barrier_[id];
+  sent.lease_ok = group.lease_ok;
+  sent.waits = group.waits;
+  sent.deadline = now() + settings_.hold;
+  sent.queries.swap(group.queries);
+  sent.writes.swap(group.writes);
 }
 
 void fsm::on_barrier(const barrier_result& b) {

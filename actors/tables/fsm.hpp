@@ -70,6 +70,7 @@ private:
     std::vector<read_query> queries;
     std::vector<check_write> writes; ///< refused by tables that may be behind
     bool lease_ok = false;
+    bool waits = true; ///< for a leader
     monotonic_time deadline{};
   };
 
@@ -97,8 +98,10 @@ private:
   void tell_alarm();
   void read(const read_query& q);
   void cancel(request_id id);
+  void end_wait_of(request_id id);
   void plan_barriers();
   void request_barriers();
+  void request_barrier(read_group& group);
   void serve_all(const read_group& group);
   void refuse_all(const read_group& group, const std::string& text);
   void on_barrier(const barrier_result& b);

@@ -35,6 +35,7 @@ lock_delay_tracker_actor::behavior_type lock_delay_tracker::make_behavior() {
   return {
       [this](await_lock_delay& a) { await(std::move(a)); },
       [this](const cancel_query& c) { forget(c.id); },
+      [this](const end_wait& w) { end_wait_of(w.id); },
       [this](const publish_effects& e) {
         for (const auto& each : e.changed)
           if (const auto* moved = std::get_if<state::claims_alarm_moved>(&each))
@@ -74,6 +75,17 @@ void lock_delay_tracker::forget(request_id id) {
     return;
   waiting_.erase(it->second);
   by_id_.erase(it);
+}
+
+/// Only this actor knows whether the acquire was tried again: then its outcome is the answer, and the refusal would be wrong.
+void lock_delay_tracker::end_wait_of(request_id id) {
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end())
+    return send(wires_->fsm, end_wait{id});
+  auto refused = std::move(it->second->second.refused);
+  refused.id = id;
+  forget(id);
+  answer_gateway(*this, *wires_, id, write_results{{std::move(refused)}});
 }
 
 void lock_delay_tracker::try_again(monotonic_time until) {

@@ -30,6 +30,7 @@ private:
   monotonic_time now() { return now_of(*this, *wires_); }
   void await(await_lock_delay a);
   void forget(request_id id);
+  void end_wait_of(request_id id);
   /// Sends all acquires that wait until `until` or less to the fsm again.
   void try_again(monotonic_time until);
   void arm();

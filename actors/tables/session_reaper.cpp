@@ -41,6 +41,7 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       [this](read_result& r) { complete(r); },
       [this](write_results& w) { complete(w); },
       [this](const renew_session& r) { renew_at_once(r); },
+      [this](const end_wait& w) { send(wires_->raft_peer, w); },
       [this](const lease_extended& l) { lease_until_ = l.until.time_since_epoch(); },
       [this](const give_up_lease& g) {
         lease_until_ = {};

@@ -17,8 +17,14 @@ void pending_barriers::asked_by(node_id follower, const read_index& q, bool lead
 }
 
 void pending_barriers::go_on(const leadership& now, log_index commit) {
-  if (!now.here && now.elsewhere.is_zero())
+  if (!now.here && now.elsewhere.is_zero()) {
+    std::erase_if(waiting_, [this](const held_barrier& b) {
+      if (!b.waits)
+        finish(b, false, {});
+      return !b.waits;
+    });
     return;
+  }
   for (auto& b : std::exchange(waiting_, {})) {
     if (b.lease_ok && now.lease) {
       PROBE("peer: barrier answered under the lease");

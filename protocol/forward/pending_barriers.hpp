@@ -20,7 +20,8 @@ struct held_barrier {
   std::uint64_t id = 0; ///< the asker's
   bool lease_ok = false;
   local_time deadline{0};
-  node_id asked{}; ///< the leader it was sent to; zero: not sent
+  node_id asked{};   ///< the leader it was sent to; zero: not sent
+  bool waits = true; ///< false: it fails at once while there is no leader
 };
 
 /// A read of this node: serve it once `index` is applied, or fail it.

@@ -133,15 +133,25 @@ void pending_calls::keep(held_calls& where, held_call c) {
   tell(c.from, call_outcome::refused, overloaded);
 }
 
-void pending_calls::expire(local_time now) {
+void pending_calls::end_wait(request_id id) {
+  if (const auto it = forwarded_.find(id); it != forwarded_.end())
+    it->second.asked.waits = false; // the leader may send it back
+  else if (!held_.empty() || !asked_in_vain_.empty())
+    ended_.insert(id);
+}
+
+void pending_calls::expire(local_time now, const leadership& leader) {
+  const bool leaderless = !leader.here && leader.elsewhere.is_zero();
   if (!held_.empty()) {
     for (auto& c : held_.take_all()) {
-      if (c.deadline > now)
+      c.waits = c.waits && !(c.from.node == self_ && ended_.contains(c.from.id));
+      if (c.deadline > now && (c.waits || !leaderless))
         held_.add(std::move(c));
       else
         tell(c.from, call_outcome::refused, no_leader);
     }
   }
+  ended_.clear();
   for (auto& [attempt, renewals] : unconfirmed_)
     std::erase_if(renewals, [&](const renew_here& r) {
       if (r.deadline > now)

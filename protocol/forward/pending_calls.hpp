@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -89,8 +90,11 @@ public:
   void peer_lost(node_id peer);
   /// With every tick, and when a leader is known: who was asked in vain is asked again.
   void ask_again();
+  /// The client of that call sends nothing more and may be gone: from the next expire() on, the call is refused if it waits and nobody
+  /// leads. A call that was proposed or handed to the leader is not affected.
+  void end_wait(request_id id);
   /// With every tick.
-  void expire(local_time now);
+  void expire(local_time now, const leadership& leader);
 
   /// Refused or unknown, wherever the call came from.
   void tell(const origin& to, call_outcome outcome, std::string text);
@@ -126,7 +130,8 @@ private:
   held_calls held_;
   std::unordered_map<std::uint64_t, std::vector<renew_here>> unconfirmed_; ///< by attempt
   std::uint64_t attempts_ = 0;
-  held_calls asked_in_vain_; ///< whom we took for the leader does not lead
+  held_calls asked_in_vain_;             ///< whom we took for the leader does not lead
+  std::unordered_set<request_id> ended_; ///< waits since the last expire(); of calls that are held, or of nothing
   std::unordered_map<request_id, forwarded_call> forwarded_;
   std::multimap<log_index, pass_answer> until_committed_; ///< done, but not yet on this node
   std::deque<proposed_call> origins_;                     ///< of entries proposed here, from origins_first_ on

@@ -32,6 +32,7 @@ struct held_call {
   payload bytes;
   local_time deadline{0};
   term_id required_term{}; ///< not zero: proposed in this term or not at all (docs/pitfalls.md R25)
+  bool waits = true;       ///< false: its client may be gone, it is refused while there is no leader
 };
 
 /// Who leads, as far as this node can make use of it now.

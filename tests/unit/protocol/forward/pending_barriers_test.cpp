@@ -216,3 +216,20 @@ TEST_CASE("a barrier that waits for a leader fails at its deadline") {
   CHECK(s.take() == lines{"barrier 7 failed", "barrier 8 failed"});
   CHECK(s.barriers.none_waiting());
 }
+
+// The client of such a read has closed its side, and may be gone.
+TEST_CASE("a barrier that does not wait fails as long as nobody leads") {
+  barrier_story s;
+  s.hold(1);
+  s.barriers.hold({self, 2, false, barrier_deadline, {}, false});
+  SECTION("at once") {
+    CHECK(s.go_on(leaderless()) == lines{"barrier 2 failed"});
+    CHECK_FALSE(s.barriers.none_waiting());
+  }
+  SECTION("when the leader that was asked is lost") {
+    CHECK(s.go_on(led_by(second)).size() == 2);
+    s.barriers.leader_changed(node_id{});
+    CHECK(s.go_on(leaderless()) == lines{"barrier 2 failed"});
+    CHECK_FALSE(s.barriers.none_waiting());
+  }
+}

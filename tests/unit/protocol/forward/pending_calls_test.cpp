@@ -120,7 +120,7 @@ TEST_CASE("a proposal of this node itself is of one term or none") {
     CHECK(s.calls.none_held());
   }
   SECTION("nobody is told that it expired") {
-    s.calls.expire(deadline);
+    s.calls.expire(deadline, leaderless());
     CHECK(s.take().empty());
   }
 }
@@ -255,9 +255,9 @@ TEST_CASE("nobody waits for ever") {
   SECTION("held: refused at its deadline, for it did not happen and will not") {
     s.hold(1, "a");
     s.hold(8, "b", call_kind::propose, third);
-    s.calls.expire(deadline - milliseconds(1));
+    s.calls.expire(deadline - milliseconds(1), leaderless());
     CHECK(s.take().empty());
-    s.calls.expire(deadline);
+    s.calls.expire(deadline, leaderless());
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader", "to 3: reply 8 refused: No cluster leader"});
     CHECK(s.go_on(led_here()).empty());
   }
@@ -265,10 +265,10 @@ TEST_CASE("nobody waits for ever") {
     s.hold(1, "a");
     s.go_on(led_by(second));
     s.answered(second, 1, call_outcome::retry);
-    s.calls.expire(deadline);
+    s.calls.expire(deadline, leaderless());
     CHECK(s.take().empty());
     s.calls.ask_again();
-    s.calls.expire(deadline);
+    s.calls.expire(deadline, leaderless());
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
   }
   SECTION("proposed here: unknown, a second later, if it is not committed; who forwarded his call knows by himself") {
@@ -276,12 +276,12 @@ TEST_CASE("nobody waits for ever") {
     s.hold(8, "b", call_kind::propose, third);
     s.hold(2, "c");
     s.propose(log_index{5});
-    s.calls.expire(deadline + seconds(1) - milliseconds(1));
+    s.calls.expire(deadline + seconds(1) - milliseconds(1), leaderless());
     CHECK(s.take().empty());
-    s.calls.expire(deadline + seconds(1));
+    s.calls.expire(deadline + seconds(1), leaderless());
     CHECK(s.take() == lines{"tell 1 unknown: rpc error making call: i/o timeout",
                             "tell 2 unknown: rpc error making call: i/o timeout"});
-    s.calls.expire(deadline + seconds(2));
+    s.calls.expire(deadline + seconds(2), leaderless());
     CHECK(s.take().empty());
     // When it is committed after all, only the other node hears of it.
     CHECK(ids(s.calls.committed(entries(5, 7))) == std::vector<std::uint64_t>{0, 8, 0});
@@ -289,9 +289,9 @@ TEST_CASE("nobody waits for ever") {
   SECTION("handed over: unknown, a second later, for the leader may have proposed it") {
     s.hold(1, "a");
     s.go_on(led_by(second));
-    s.calls.expire(deadline + seconds(1) - milliseconds(1));
+    s.calls.expire(deadline + seconds(1) - milliseconds(1), leaderless());
     CHECK(s.take().empty());
-    s.calls.expire(deadline + seconds(1));
+    s.calls.expire(deadline + seconds(1), leaderless());
     CHECK(s.take() == lines{"tell 1 unknown: rpc error making call: i/o timeout"});
     CHECK(s.answered(second, 1, call_outcome::done, "true").empty());
   }
@@ -303,9 +303,9 @@ TEST_CASE("what the leader has done is told by the deadline, even if this node d
   s.hold(1, "a");
   s.go_on(led_by(second));
   CHECK(s.answered(second, 1, call_outcome::done, "true", log_index{20}, log_index{19}).empty());
-  s.calls.expire(deadline - milliseconds(1));
+  s.calls.expire(deadline - milliseconds(1), leaderless());
   CHECK(s.take().empty());
-  s.calls.expire(deadline);
+  s.calls.expire(deadline, leaderless());
   CHECK(s.take().size() == 1);
   s.calls.committed_here(log_index{20});
   CHECK(s.take().empty());
@@ -371,7 +371,7 @@ TEST_CASE("a leader without a lease has itself confirmed before it renews") {
     CHECK(s.go_on(led_by(second)) == lines{"to 2: call 1 renew_session mine"});
   }
   SECTION("no answer: told by the deadline") {
-    s.calls.expire(deadline);
+    s.calls.expire(deadline, leaderless());
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader", "to 3: reply 2 refused: No cluster leader"});
     s.calls.confirmed(1);
     CHECK(s.take().empty());
@@ -431,5 +431,51 @@ TEST_CASE("who has no request is told nothing") {
   story s;
   s.calls.tell({self, {}}, call_outcome::unknown, "x");
   s.calls.tell({}, call_outcome::refused, "x");
+  CHECK(s.take().empty());
+}
+
+// A client that closes its side while its write waits for a leader may be gone. A call that is left waiting keeps the connection for the hold time;
+// two hundred of them keep out everyone else at that address.
+TEST_CASE("a call whose client may be gone is refused as long as nobody leads") {
+  story s;
+  s.hold(1, "a");
+  s.hold(2, "b");
+  s.calls.end_wait(request_id{1});
+  SECTION("while it is held") {
+    s.calls.expire(local_time{0}, leaderless());
+    CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
+    CHECK(s.go_on(led_here()) == lines{"propose b"});
+  }
+  SECTION("but not if there is a leader, whose turn it waits for") {
+    s.calls.expire(local_time{0}, led_here());
+    CHECK(s.take().empty());
+    CHECK(s.go_on(led_here()) == lines{"propose a b"});
+  }
+  SECTION("when the leader is lost before its turn comes") {
+    s.calls.expire(local_time{0}, led_here());
+    s.calls.expire(local_time{0}, leaderless());
+    CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
+  }
+}
+
+TEST_CASE("a call whose client may be gone is refused when the leader sends it back and nobody leads") {
+  story s;
+  s.hold(1, "a");
+  s.go_on(led_by(second));
+  s.calls.end_wait(request_id{1});
+  s.calls.expire(local_time{0}, leaderless());
+  CHECK(s.take().empty()); // the leader may be working on it
+  s.answered(second, 1, call_outcome::retry);
+  s.calls.ask_again();
+  s.calls.expire(local_time{0}, leaderless());
+  CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
+}
+
+TEST_CASE("a call of another node is not refused for a client of this node") {
+  story s;
+  s.hold(1, "theirs", call_kind::propose, third);
+  s.hold(2, "ours");
+  s.calls.end_wait(request_id{1});
+  s.calls.expire(local_time{0}, leaderless());
   CHECK(s.take().empty());
 }
