@@ -44,6 +44,10 @@ public:
     socket_->async_read_some(asio::buffer(into),
                              [s = socket_, then = std::move(then)](error_code e, std::size_t n) { then(e, n); });
   }
+  void end_output() override {
+    error_code ignored;
+    socket_->shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  }
   void close() override {
     error_code ignored;
     socket_->close(ignored);

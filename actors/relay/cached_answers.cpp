@@ -92,6 +92,11 @@ public:
     if (passed_on_ != nullptr)
       passed_on_->let_come(wanted);
   }
+  void end_wait() override {
+    deadline = clock::time_point::min(); // of a first answer servers are asked for without a wait
+    if (passed_on_ != nullptr)
+      passed_on_->end_wait();
+  }
 
   void pass_on() { passed_on_ = cache_.servers_.begin(std::move(request), listener_); }
 

@@ -41,6 +41,12 @@ public:
       on->connection->let_come(wanted);
   }
 
+  void end_wait() override {
+    wait_ended = true;
+    if (on != nullptr)
+      on->connection->end_output();
+  }
+
   void carried_by(link& l) {
     on = &l;
     server = l.connection->server();
@@ -49,10 +55,13 @@ public:
     l.connection->carry(request, *this);
     if (request.body_follows && (!body_.empty() || body_ended_))
       l.connection->send_body(std::exchange(body_, {}), body_ended_);
+    if (wait_ended)
+      l.connection->end_output();
   }
   /// Whether it may be asked again although the server may have got it.
   bool may_repeat() const {
-    return (request.method == "GET" || MUTANT(passed_on_write_repeated)) && attempts < relay_limits::attempts_max;
+    return (request.method == "GET" || MUTANT(passed_on_write_repeated)) && attempts < relay_limits::attempts_max &&
+           !wait_ended; // a server of a version before this one closes instead
   }
   void fail(std::string text, bool nothing_sent) {
     relay_ = nullptr;
@@ -90,6 +99,7 @@ public:
   link* on = nullptr;
   std::string server; ///< that it went to last
   int attempts = 0;
+  bool wait_ended = false; ///< its client may be gone
 
 private:
   answer_listener& listener_;

@@ -30,6 +30,8 @@ public:
   /// What is there, at least a byte, into the first bytes of `into`, which stays where it is until `then` is called.
   /// @pre no other read is under way
   virtual void read(std::string& into, transferred then) = 0;
+  /// The other end is told that nothing more is written; it may write on. @pre no write is under way
+  virtual void end_output() = 0;
   virtual void close() = 0;
 };
 

@@ -51,6 +51,8 @@ public:
   virtual std::size_t unsent() const = 0;
   /// Whether the rest of the answer shall come for now.
   virtual void let_come(bool wanted) = 0;
+  /// The client sends nothing more and may be gone: the server is to answer without waiting. @pre the body was sent
+  virtual void end_wait() = 0;
 };
 
 class request_relay {

@@ -100,8 +100,13 @@ void server_connection::say(std::string_view plaintext) {
 }
 
 void server_connection::write_more() {
-  if (closed_ || !in_flight_.empty() || out_.empty())
+  if (closed_ || !in_flight_.empty())
     return;
+  if (out_.empty()) {
+    if (output_ends_)
+      socket_->end_output();
+    return;
+  }
   in_flight_.swap(out_);
   socket_->write(in_flight_, [self = shared_from_this()](error_code e) {
     self->in_flight_.clear();
@@ -180,6 +185,11 @@ void server_connection::let_come(bool wanted) {
   read_more();
 }
 
+void server_connection::end_output() {
+  if (!std::exchange(output_ends_, true))
+    write_more();
+}
+
 void server_connection::abandon() {
   close();
 }
@@ -229,7 +239,7 @@ void server_connection::answer_complete() {
   listener->on_end();
   if (closed_)
     return;
-  if (!stays)
+  if (!stays || output_ends_)
     return fail("EOF");
   then_.ready(*this);
 }

@@ -35,7 +35,7 @@ public:
   void close();
 
   const std::string& server() const { return server_; }
-  bool idle() const { return ready_ && listener_ == nullptr; }
+  bool idle() const { return ready_ && listener_ == nullptr && !output_ends_; }
   bool used_before() const { return carried_ > 1; }
   /// Of the request that it carries something has come back.
   bool answered() const { return head_told_; }
@@ -45,6 +45,8 @@ public:
   void send_body(std::string_view bytes, bool last);
   std::size_t unsent() const { return out_.size() + in_flight_.size(); }
   void let_come(bool wanted);
+  /// The server is told that nothing follows the request under way, and ends its wait; the connection carries no other one.
+  void end_output();
   /// The listener of the request under way is told nothing any more; the connection ends with that.
   void abandon();
   /// Ends it as a broken wire does. Its owner is told within this call.
@@ -73,6 +75,7 @@ private:
   std::string in_, plain_;
   std::string unread_; ///< of a head that is not whole
   bool ready_ = false, closed_ = false, reading_ = false, wanted_ = true;
+  bool output_ends_ = false; ///< behind out_
 
   answer_listener* listener_ = nullptr;
   std::optional<parser> parser_;

@@ -160,7 +160,8 @@ void server_relay::serve_waiting() {
 void server_relay::give_up_late(monotonic_time now) {
   // Whoever is told may end others of them.
   for (;;) {
-    const auto it = std::find_if(waiting_.begin(), waiting_.end(), [&](call* c) { return c->deadline <= now; });
+    const auto it = std::find_if(waiting_.begin(), waiting_.end(),
+                                 [&](call* c) { return c->deadline <= now || (c->wait_ended && answers_ == false); });
     if (it == waiting_.end())
       return;
     auto* c = *it;

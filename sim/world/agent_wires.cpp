@@ -69,6 +69,14 @@ void agent_wires::send(id number, std::string bytes) {
     travel(number, true, std::move(bytes));
 }
 
+void agent_wires::end_output(id number) {
+  auto* c = find(number);
+  if (c == nullptr || !c->open || c->server_gone || c->agent_gone || c->to_server.ends)
+    return;
+  c->to_server.ends = true;
+  travel(number, true, {});
+}
+
 bool agent_wires::answer(id number, std::string_view bytes, bool last) {
   const auto* c = find(number);
   if (c == nullptr || c->agent_gone)
@@ -80,7 +88,7 @@ bool agent_wires::answer(id number, std::string_view bytes, bool last) {
   return true;
 }
 
-/// An empty text ends the connection.
+/// An empty text ends the connection, or only what comes in that direction.
 void agent_wires::travel(id number, bool to_server, std::string bytes) {
   auto& c = connections_.at(number);
   trace_.add(crc32c(bytes) ^ number << 16 ^ static_cast<std::uint64_t>(to_server));
@@ -111,6 +119,8 @@ void agent_wires::arrive(id number, bool to_server, const std::string& bytes) {
       return read(number, c, bytes);
     const auto server = c.server;
     const bool known = c.introduced;
+    if (std::exchange(c.to_server.ends, false))
+      return known ? output_ended(server, number) : void();
     connections_.erase(number);
     if (known)
       hung_up(server, number);

@@ -45,6 +45,7 @@ public:
   /// Introduced as an agent.
   std::function<void(std::size_t server, id connection, const wire::hello& hello)> introduced;
   std::function<void(std::size_t server, id connection, std::string bytes)> said;
+  std::function<void(std::size_t server, id connection)> output_ended;
   std::function<void(std::size_t server, id connection)> hung_up;
   /// Whether it is one of these connections.
   static bool owns(id connection) { return owner_of(connection) == connections_of::client_agents; }
@@ -54,6 +55,8 @@ public:
   // ---- the agents' ends
   id dial(std::size_t agent, const std::string& address, std::weak_ptr<agent_end> end);
   void send(id connection, std::string bytes);
+  /// Nothing more is sent; what the server answers still arrives.
+  void end_output(id connection);
   void close(id connection);
 
   // ---- what happens to them
@@ -71,6 +74,7 @@ private:
   struct direction {
     virtual_time last_arrival{0};
     std::vector<std::string> held; ///< sent while cut: arrives after a quick mend
+    bool ends = false;             ///< to a server: the next end that arrives is that of the agent's output only
   };
   struct connection {
     std::size_t agent = 0, server = 0;

@@ -57,6 +57,10 @@ public:
     end_->reading = std::move(then);
     end_->deliver();
   }
+  void end_output() override {
+    if (end_ != nullptr && connection_ != 0)
+      wires_.end_output(connection_);
+  }
   void close() override {
     if (end_ == nullptr)
       return;

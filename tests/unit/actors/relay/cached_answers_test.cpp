@@ -23,8 +23,10 @@ public:
     void send_body(std::string_view, bool) override {}
     std::size_t unsent() const override { return 0; }
     void let_come(bool) override {}
+    void end_wait() override { ended = true; }
 
     relayed_request request;
+    bool ended = false; ///< its client may be gone
     answer_listener& listener;
     made_up_servers& servers;
   };
@@ -218,6 +220,28 @@ TEST_CASE("cache: who waits for a change gets it, or what there is when the wait
   waits = w.ask("", wanted);
   w.servers.answer("[0]", 3);
   CHECK(waits->body == "[0]");
+}
+
+// Its client may be gone: the connection is not kept for the rest of the wait, and others of the same entry wait on.
+TEST_CASE("cache: who may be gone gets what there is", "[cached_answers]") {
+  world w;
+  w.ask("", service("web"));
+  w.pass(seconds(1));
+  w.servers.answer("[1]", 7);
+  auto wanted = service("web");
+  wanted.min_index = 7;
+  wanted.wait = seconds(500);
+  auto stays = w.ask("", wanted), may_be_gone = w.ask("", wanted);
+  may_be_gone->call->end_wait();
+  w.pass(seconds(1));
+  CHECK(may_be_gone->body == "[1]");
+  CHECK(may_be_gone->ended);
+  CHECK_FALSE(stays->ended);
+  auto passed_on = service("web");
+  auto c = std::make_unique<client>();
+  c->call = w.cache->begin({"GET", "/v1/kv/a?index=7&wait=500s", {}, {}, false}, *c);
+  c->call->end_wait();
+  CHECK(w.servers.calls.back()->ended);
 }
 
 TEST_CASE("cache: without servers the last answer stays, and says how old it is", "[cached_answers]") {

@@ -37,7 +37,10 @@ struct made_up_server {
   way accepts = way::accepts;
   /// nullopt: no answer for now, but the connection stays.
   std::function<std::optional<said>(const asked&)> answer = [](const asked&) { return said{200, "true"}; };
+  /// When the agent says nothing more behind a request without an answer; then the connection ends. nullopt: without one
+  std::function<std::optional<said>()> answer_at_end = [] { return std::nullopt; };
   std::vector<asked> heard;
+  int ends = 0; ///< connections on which the agent says nothing more
 
   std::size_t times(const std::string& method, const std::string& target) const {
     std::size_t n = 0;
@@ -89,7 +92,7 @@ private:
   };
   struct wire {
     std::uint16_t port = 0;
-    bool open = false;
+    bool open = false, waits = false;
     std::string to_server, to_agent;
     std::size_t introduction_left = 0;
     std::string* into = nullptr;
@@ -124,6 +127,9 @@ private:
       wire_->reads = std::move(then);
       loop_.post([&loop = loop_, w = wire_] { loop.deliver(w); });
     }
+    void end_output() override {
+      loop_.post([&loop = loop_, w = wire_] { loop.end_wait(w); });
+    }
     void close() override {
       wire_->open = false;
       wire_->reads = nullptr;
@@ -141,6 +147,21 @@ private:
     std::memcpy(w->into->data(), w->to_agent.data(), n);
     w->to_agent.erase(0, n);
     std::exchange(w->reads, nullptr)({}, n);
+  }
+  void end_wait(const std::shared_ptr<wire>& w) {
+    if (!w->open)
+      return;
+    auto& s = servers_[w->port];
+    ++s.ends;
+    if (const auto said = w->waits ? s.answer_at_end() : std::nullopt)
+      tell(w, *said);
+    post([this, w] { end(w, boost::asio::error::eof); });
+  }
+  void tell(const std::shared_ptr<wire>& w, const made_up_server::said& what) {
+    w->waits = false;
+    w->to_agent += "HTTP/1.1 " + std::to_string(what.status) +
+                   " X\r\nContent-Length: " + std::to_string(what.body.size()) + "\r\n\r\n" + what.body;
+    deliver(w);
   }
   void end(const std::shared_ptr<wire>& w, boost::system::error_code why) {
     w->open = false;
@@ -167,11 +188,9 @@ private:
       w->to_server.erase(0, head + 4 + length);
       auto& s = servers_[w->port];
       s.heard.push_back(a);
-      if (const auto said = s.answer(a)) {
-        w->to_agent += "HTTP/1.1 " + std::to_string(said->status) +
-                       " X\r\nContent-Length: " + std::to_string(said->body.size()) + "\r\n\r\n" + said->body;
-        deliver(w);
-      }
+      w->waits = true;
+      if (const auto said = s.answer(a))
+        tell(w, *said);
     }
   }
 

@@ -341,3 +341,64 @@ TEST_CASE("remembered servers are asked until the servers name others; named one
   CHECK(f.loop.server(2).heard.size() <= before + 1);
   CHECK(f.relay->cluster_answers());
 }
+
+// The agent's client closes its side while a server makes its request wait. If the agent kept that to itself, the server would keep the wait and
+// one of the agent's connections for up to ten minutes.
+TEST_CASE("the server is told that a client may be gone, and its answer is the client's", "[relay]") {
+  const bool before_it_was_sent = GENERATE(false, true);
+  for (const auto* method : {"GET", "PUT"}) {
+    INFO(method << (before_it_was_sent ? " before it was sent" : " while it waits"));
+    fixture f({at(1)});
+    auto& server = f.loop.server(1);
+    server.answer = [](const made_up_server::asked& a) {
+      return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
+    };
+    asking_client c;
+    const auto call = f.ask(c, method);
+    if (!before_it_was_sent)
+      f.loop.run_for(milliseconds{500});
+    call->end_wait();
+    server.answer_at_end = [] { return std::optional(made_up_server::said{200, "as it is"}); };
+    f.loop.run_for(milliseconds{500});
+    CHECK(server.ends == 1);
+    CHECK(c.ended);
+    CHECK(c.body == "as it is");
+    // The connection is not used again.
+    server.answer = [](const auto&) { return made_up_server::said{200, "next"}; };
+    asking_client next;
+    const auto following = f.ask(next, method);
+    f.loop.run_for(milliseconds{500});
+    CHECK(next.body == "next");
+    CHECK(server.times(method, "/v1/x") == 2);
+  }
+}
+
+TEST_CASE("a server of 0.2.0 closes instead, and is not asked again", "[relay]") {
+  fixture f({at(1), at(2)});
+  for (const std::uint16_t port : {1, 2})
+    f.loop.server(port).answer = [](const made_up_server::asked& a) {
+      return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
+    };
+  asking_client c;
+  const auto call = f.ask(c, "GET");
+  f.loop.run_for(milliseconds{500});
+  call->end_wait();
+  f.loop.run_for(milliseconds{2000});
+  CHECK(c.failure.find("EOF") != std::string::npos);
+  CHECK(f.loop.server(1).times("GET", "/v1/x") + f.loop.server(2).times("GET", "/v1/x") == 1);
+}
+
+TEST_CASE("while no server answers, the request of a client that may be gone does not wait for one", "[relay]") {
+  fixture f({at(1)});
+  f.loop.server(1).accepts = made_up_server::way::refuses;
+  f.loop.run_for(milliseconds{9000});
+  REQUIRE_FALSE(f.answers.empty());
+  REQUIRE_FALSE(f.answers.back());
+  asking_client waits, may_be_gone;
+  const auto call = f.ask(waits, "PUT"), other = f.ask(may_be_gone, "PUT");
+  other->end_wait();
+  f.loop.run_for(milliseconds{200});
+  CHECK_FALSE(may_be_gone.failure.empty());
+  CHECK(may_be_gone.nothing_sent);
+  CHECK(waits.failure.empty());
+}
