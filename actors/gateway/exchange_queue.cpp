@@ -81,6 +81,7 @@ exchange& exchange_queue::add() {
   auto& e = list_.emplace_back();
   e.from = &owner_;
   e.began = front_.now();
+  e.input_ended = input_ended_;
   return e;
 }
 
@@ -208,6 +209,17 @@ void exchange_queue::written(const exchange& e, bool last) {
 }
 
 // ---- ending
+
+void exchange_queue::end_waits() {
+  if (std::exchange(input_ended_, true))
+    return;
+  for (auto& e : list_) {
+    e.input_ended = true;
+    const bool streaming = e.transfer != nullptr && e.transfer->streaming && !e.transfer->ended;
+    if (e.sent && (!e.answer || streaming))
+      front_.end_wait(e);
+  }
+}
 
 bool exchange_queue::sweep(monotonic_time now) {
   bool changed = false;

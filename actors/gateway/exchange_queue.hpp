@@ -56,6 +56,9 @@ public:
   void write(std::size_t unsent);
   /// The body behind what write() has put into the output; null: none. If there was one, write() has not come to an end.
   http::shared_body_ptr take_body() { return std::exchange(body_, nullptr); }
+  /// The client sends nothing more, but for requests that were sent and not read yet. It may be gone, or have closed only its side: what is in
+  /// flight, and what is read from now on, is answered without waiting.
+  void end_waits();
   /// Answers what is past its deadline, and puts questions again that want it. @returns true: something was answered
   bool sweep(monotonic_time now);
   /// No further request is answered; those that are not worked on, or may take minutes, are answered with `text` and
@@ -78,6 +81,7 @@ private:
   std::list<exchange> list_;
   http::shared_body_ptr body_;
   bool uploading_ = false;
+  bool input_ended_ = false; ///< by the client
   bool ended_ = false;
   bool closing_ = false;
 };

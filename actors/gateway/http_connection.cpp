@@ -49,7 +49,7 @@ void http_connection::start(std::string_view said) {
 void http_connection::on_ready(bool readable, bool writable) {
   const auto self = shared_from_this();
   if (writable && waits_for_.write) {
-    if (!wait_for({waits_for_.read, false}))
+    if (!wait_for({waits_for_.read, false, waits_for_.hang_up}))
       return;
     if (flush())
       progress();
@@ -75,9 +75,12 @@ bool http_connection::wait_for(socket_poller::interest i) {
   return true;
 }
 
+/// A socket that is not read is watched for its end: its client may be gone while a request waits.
 void http_connection::wait_readable() {
-  if (open())
-    wait_for({may_read(), waits_for_.write});
+  if (!open())
+    return;
+  const bool reads = may_read();
+  wait_for({reads, waits_for_.write, !reads && !input_ended_ && !hung_up_});
 }
 
 void http_connection::read_some() {
@@ -174,11 +177,31 @@ void http_connection::request_moved(bool head_ended, std::size_t bytes) {
   request_pace_.moved(bytes);
 }
 
+/// A client that is gone and one that has closed only its side (`nc -N`) look the same until something is sent. So the end of the input ends
+/// waits, and not answers: what can be answered without waiting is answered, then the connection is closed.
 void http_connection::end_of_input() {
   input_ended_ = true;
-  // A client may close its side behind a request and still wait for the answer; nobody does that for minutes.
-  if (lingering_ || queue_.uploading() || queue_.blocking())
+  if (lingering_ || queue_.uploading())
     return close();
+  end_waits();
+}
+
+/// The same for a client whose last requests are not read yet.
+void http_connection::on_hang_up(bool broken) {
+  if (!open() || !waits_for_.hang_up)
+    return;
+  const auto self = shared_from_this();
+  if (broken)
+    return close();
+  hung_up_ = true;
+  end_waits();
+  account();
+}
+
+void http_connection::end_waits() {
+  busy_ = true; // answers go out in their order
+  queue_.end_waits();
+  busy_ = false;
   progress();
 }
 
@@ -262,7 +285,7 @@ bool http_connection::flush() {
     case unsent_output::outcome::sent:
       break;
     case unsent_output::outcome::blocked:
-      if (!wait_for({waits_for_.read, true}))
+      if (!wait_for({waits_for_.read, true, waits_for_.hang_up}))
         return false;
       break;
     case unsent_output::outcome::broken:

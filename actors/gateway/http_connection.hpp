@@ -52,6 +52,7 @@ public:
 
 private:
   void on_ready(bool readable, bool writable) override;
+  void on_hang_up(bool broken) override;
   void on_turn_again() override;
   void on_turn() override;
   bool may_read() const;
@@ -66,6 +67,7 @@ private:
   void write_in_order();
   bool flush();
   void end_of_input();
+  void end_waits();
   void begin_linger();
   void shut();
   void request_moved(bool head_ended, std::size_t bytes);
@@ -96,10 +98,11 @@ private:
   std::unique_ptr<tls_stream> tls_; ///< null: plain HTTP
   monotonic_time last_input_, last_output_, linger_until_{};
   client_pace request_pace_, answer_pace_;
-  std::size_t held_ = 0; ///< as the front knows it
-  bool busy_ = false;    ///< inside progress()
-  bool again_ = false;   ///< what waits is looked at when the other connections have had their turn
-  bool input_ended_ = false;
+  std::size_t held_ = 0;     ///< as the front knows it
+  bool busy_ = false;        ///< inside progress()
+  bool again_ = false;       ///< what waits is looked at when the other connections have had their turn
+  bool input_ended_ = false; ///< all of it was read
+  bool hung_up_ = false;     ///< some of it may not have been read, and nothing comes behind it
   bool lingering_ = false;
 };
 

@@ -61,7 +61,7 @@ bool http_connection::say_goodbye() {
   case unsent_output::outcome::sent:
     return true;
   case unsent_output::outcome::blocked:
-    wait_for({waits_for_.read, true});
+    wait_for({waits_for_.read, true, waits_for_.hang_up});
     return false;
   case unsent_output::outcome::broken:
     break;

@@ -34,6 +34,9 @@ public:
   virtual void body_arrived(exchange& e) = 0;
   /// The client has room for more of a download. It is put into e.transfer; then progress() is called.
   virtual void next_piece(exchange& e) = 0;
+  /// The client of `e`, which was dispatched and is not answered as a whole, sends nothing more and may be gone (`e.input_ended` is set). Whatever
+  /// it waits for, it is answered with what is known, now or soon; progress() is called as after dispatch().
+  virtual void end_wait(exchange& e) = 0;
   /// Its client has gone; `e` will be destroyed.
   virtual void forget(exchange& e) = 0;
   /// It will be destroyed, and its answer, if there is one, was not sent.

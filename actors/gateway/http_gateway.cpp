@@ -209,13 +209,24 @@ void http_gateway::understand(const http::raw_request& r, exchange& e) {
 void http_gateway::dispatch(exchange& e) {
   if (audit_ != nullptr && !audit_->admit(e))
     return;
-  if (admission_.admit(e, pending_.load(), now()) && access_.begin(e, now()))
+  if (!admission_.admit(e, pending_.load(), now()))
+    return;
+  if (access_.begin(e, now()))
     pass_on(e);
+  else
+    asked(e);
 }
 
 void http_gateway::pass_on(exchange& e) {
   std::visit(overloaded{[](std::monostate) {}, [this, &e](const auto& wanted) { ask(e, wanted); }}, e.what);
   watch_access(e);
+  asked(e);
+}
+
+void http_gateway::asked(exchange& e) {
+  const bool streaming = e.transfer != nullptr && e.transfer->streaming && !e.transfer->ended;
+  if (e.input_ended && (!e.answer || streaming))
+    end_wait(e);
 }
 
 void http_gateway::ask(exchange& e, const state::command& command) {
@@ -377,6 +388,30 @@ void http_gateway::end_transfer(exchange& e) {
     transfers_.abandon(e);
 }
 
+/// Where an actor is asked, that one knows whether the request waits, and answers it then.
+void http_gateway::end_wait(exchange& e) {
+  const actors::end_wait over{e.id};
+  if (std::holds_alternative<passed_on_request>(e.what))
+    return passed_on_.end_wait(e, now());
+  if (change_streams::has(e) && e.transfer != nullptr)
+    return changes_.end_wait(e);
+  if (streams_.has(e) && e.transfer != nullptr)
+    return streams_.end_wait(e);
+  if (e.answer)
+    return;
+  if (std::exchange(e.ask_again, false)) {
+    e.answer = http::error_response(500, std::string(e.give_up));
+  } else if (e.in_delay) {
+    send(wires_->delays, over);
+  } else if (std::holds_alternative<http::agent_request>(e.what) && !e.access.asked) {
+    if (wires_->health)
+      send(wires_->health, over);
+  } else if (!std::holds_alternative<http::snapshot_restore>(
+                 e.what)) { // its parts are work, and tried again for a while
+    send(wires_->fsm, over);
+  }
+}
+
 void http_gateway::forget(exchange& e) {
   if (audit_ != nullptr)
     audit_->given_up(e);
@@ -441,10 +476,11 @@ void http_gateway::decided(exchange& e, write_result& r) {
     transfers_.part_decided(e, r, now());
   else if (std::holds_alternative<http::local_request>(e.what))
     questions_.decided(e, r);
-  else if (claim_waits::make_plain(e, r) || stamp_again(e, r))
+  else if (claim_waits::make_plain(e, r) || stamp_again(e, r)) {
     propose(e, std::get<state::command>(e.what));
-  else if (!wait_for_lock_delay(e, r) && !wait_for_own_node(e, r) &&
-           !claim_waits_.begin(e, r, stopping_ ? monotonic_time::max() : now())) {
+    asked(e);
+  } else if (!wait_for_lock_delay(e, r) && !wait_for_own_node(e, r) &&
+             !claim_waits_.begin(e, r, stopping_ ? monotonic_time::max() : now())) {
     if (const auto* command = std::get_if<state::command>(&e.what))
       count_write(*command, now() - e.began);
     e.answer = answer_to(e, r);
@@ -482,14 +518,14 @@ bool http_gateway::stamp_again(exchange& e, const write_result& r) {
 bool http_gateway::wait_for_lock_delay(exchange& e, const write_result& r) {
   e.in_delay = false;
   const auto& note = r.reply.note;
-  if (r.outcome != wire::call_outcome::done || note.why != state::refused_for::lock_delay || stopping_)
+  if (r.outcome != wire::call_outcome::done || note.why != state::refused_for::lock_delay || stopping_ || e.input_ended)
     return false;
   const auto t = now();
   const auto left = e.wait_for_lock(std::chrono::milliseconds(note.retry_after_ms), t);
   if (!left)
     return false;
   e.load = 0; // it may wait for minutes
-  try_again_after(e, *left);
+  try_again_after(e, *left, r);
   return true;
 }
 
@@ -497,18 +533,19 @@ bool http_gateway::wait_for_own_node(exchange& e, const write_result& r) {
   const auto* command = std::get_if<state::command>(&e.what);
   const auto* create = command != nullptr ? std::get_if<state::session_create>(command) : nullptr;
   const auto* no = std::get_if<state::refusal>(&r.reply);
-  if (create == nullptr || r.outcome != wire::call_outcome::done || no == nullptr || stopping_ ||
+  if (create == nullptr || r.outcome != wire::call_outcome::done || no == nullptr || stopping_ || e.input_ended ||
       no->text != state::missing_node_registration || create->session.node != settings_.routes.node_name ||
       now() >= e.began + own_node_wait)
     return false;
-  try_again_after(e, own_node_pause);
+  try_again_after(e, own_node_pause, r);
   return true;
 }
 
-void http_gateway::try_again_after(exchange& e, std::chrono::nanoseconds pause) {
+/// @param refused the answer unless that comes to pass
+void http_gateway::try_again_after(exchange& e, std::chrono::nanoseconds pause, const write_result& refused) {
   e.in_delay = true;
   const auto id = pending_.add(e, times_.due(now() + pause));
-  send(wires_->delays, await_lock_delay{id, std::get<state::command>(e.what), pause});
+  send(wires_->delays, await_lock_delay{id, std::get<state::command>(e.what), pause, refused});
 }
 
 void http_gateway::answered(const renew_result& r) {

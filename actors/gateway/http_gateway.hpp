@@ -131,6 +131,7 @@ private:
   void dispatch(exchange& e) override;
   void body_arrived(exchange& e) override;
   void next_piece(exchange& e) override;
+  void end_wait(exchange& e) override;
   void forget(exchange& e) override;
   bool may_answer(exchange& e) override;
   void dropped(exchange& e) override;
@@ -157,6 +158,8 @@ private:
   void end_transfer(exchange& e);
   /// Whoever has to be asked before may have agreed.
   void pass_on(exchange& e);
+  /// It was asked for, perhaps after the end of its client's input: then it does not wait, either.
+  void asked(exchange& e);
 
   // What is asked of others, by what the client wants.
   void ask(exchange& e, const state::command& command);
@@ -205,7 +208,7 @@ private:
   bool wait_for_lock_delay(exchange& e, const write_result& r);
   /// @returns true: it wants a session on this server's node, which is not in the catalog yet, and is tried again
   bool wait_for_own_node(exchange& e, const write_result& r);
-  void try_again_after(exchange& e, std::chrono::nanoseconds pause);
+  void try_again_after(exchange& e, std::chrono::nanoseconds pause, const write_result& refused);
   void view_changed(const cluster_view& v);
 
   void tick();

@@ -27,6 +27,8 @@ void http_gateway::take_tokens() {
 void http_gateway::permission_told(exchange& e, const read_result& r) {
   if (access_.answered(e, r, now()))
     pass_on(e);
+  else
+    asked(e);
 }
 
 void http_gateway::watch_access(exchange& e) {

@@ -20,7 +20,7 @@ bool socket_poller::change(int fd, socket_owner& owner, interest before, interes
   if (before == now)
     return true;
   epoll_event e{};
-  e.events = (now.read ? EPOLLIN : 0u) | (now.write ? EPOLLOUT : 0u);
+  e.events = (now.read ? EPOLLIN : 0u) | (now.write ? EPOLLOUT : 0u) | (now.hang_up ? EPOLLRDHUP : 0u);
   e.data.ptr = &owner;
   const int how = before.none() ? EPOLL_CTL_ADD : now.none() ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
   if (::epoll_ctl(set_.native_handle(), how, fd, &e) != 0)
@@ -58,6 +58,10 @@ void socket_poller::look() {
     const bool broken = (e.events & (EPOLLERR | EPOLLHUP)) != 0;
     if (auto* owner = static_cast<socket_owner*>(e.data.ptr); owner != nullptr)
       owner->on_ready((e.events & EPOLLIN) != 0 || broken, (e.events & EPOLLOUT) != 0 || broken);
+    if ((e.events & EPOLLRDHUP) == 0 && !broken)
+      continue;
+    if (auto* owner = static_cast<socket_owner*>(e.data.ptr); owner != nullptr) // it is still there
+      owner->on_hang_up(broken);
   }
   pending_ = 0;
 }

@@ -21,6 +21,9 @@ public:
   virtual ~socket_owner() = default;
   /// recv() or send() would not have to wait now. An error of the socket counts as both.
   virtual void on_ready(bool readable, bool writable) = 0;
+  /// Of a socket that is watched for that: the other end sends nothing behind what is not read yet.
+  /// @param broken and takes nothing, either: the connection was reset
+  virtual void on_hang_up(bool broken) { (void)broken; }
   /// After again().
   virtual void on_turn_again() {}
 };
@@ -34,7 +37,8 @@ public:
   /// What one socket waits for. Level-triggered: who does not take what is there is told again.
   struct interest {
     bool read = false, write = false;
-    bool none() const { return !read && !write; }
+    bool hang_up = false; ///< the end of the input, without `read`
+    bool none() const { return !read && !write && !hang_up; }
     bool operator==(const interest&) const = default;
   };
   /// @param before what was asked for the last time; with neither the socket is not in the set

@@ -40,6 +40,10 @@ void cluster::prepare_agents() {
     if (nodes_[server].gateway != nullptr)
       nodes_[server].gateway->send(c, std::move(bytes));
   };
+  agent_wires_.output_ended = [this](std::size_t server, connection_id c) {
+    if (nodes_[server].gateway != nullptr)
+      nodes_[server].gateway->end_output(c);
+  };
   agent_wires_.hung_up = [this](std::size_t server, connection_id c) {
     if (nodes_[server].gateway != nullptr)
       nodes_[server].gateway->hang_up(c);

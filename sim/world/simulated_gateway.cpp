@@ -15,6 +15,7 @@ namespace belay::sim {
 namespace {
 
 using close_atom = caf::atom_constant<caf::atom("hang_up")>;
+using end_atom = caf::atom_constant<caf::atom("end_output")>;
 
 // As often as http_gateway looks at its connections.
 constexpr std::chrono::seconds sweep_interval{1};
@@ -41,6 +42,7 @@ public:
   void body_arrived(actors::exchange& e) override { real_.body_arrived(e); }
   void next_piece(actors::exchange& e) override { real_.next_piece(e); }
   void forget(actors::exchange& e) override { real_.forget(e); }
+  void end_wait(actors::exchange& e) override { real_.end_wait(e); }
   void count(const actors::exchange& e, int status) override { real_.count(e, status); }
   void closed(actors::http_connection&) override {}
 
@@ -76,7 +78,7 @@ public:
     }
     waiting_.erase(0, used);
     busy_ = false;
-    flush();
+    flush(input_ended_ && queue_.empty());
   }
 
   void sweep(actors::monotonic_time now) {
@@ -84,6 +86,17 @@ public:
       progress();
   }
   void drop() { queue_.drop(); }
+  /// @param gone nobody takes the answers
+  void end_of_input(bool gone) {
+    input_ended_ = true;
+    gone_ = gone_ || gone;
+    if (queue_.uploading())
+      return end();
+    busy_ = true;
+    queue_.end_waits();
+    busy_ = false;
+    progress();
+  }
   void asks(const actors::exchange& e) { asking_ = &e; }
   bool is_asking(request_id id) const { return asking_ != nullptr && !queue_.empty() && asking_->id == id; }
   /// Whose request it carries. An agent's connection carries those of many, one at a time; zero: the agent's own
@@ -128,13 +141,19 @@ private:
     return used;
   }
 
-  void flush() {
+  void flush(bool all_answered) {
     const auto bytes = std::exchange(all_.front_->output, {});
-    if (bytes.empty() && !queue_.closing())
+    const bool last = all_answered || queue_.closing();
+    if (bytes.empty() && !last)
       return;
     const auto keep = shared_from_this();
-    if (all_.heard_(id_, bytes, queue_.closing()))
+    if (gone_ ? !all_answered : all_.heard_(id_, bytes, last) && !all_answered)
       return;
+    end();
+  }
+
+  void end() {
+    const auto keep = shared_from_this();
     queue_.drop();
     all_.connections_.erase(id_);
   }
@@ -150,6 +169,7 @@ private:
   const actors::exchange* asking_ = nullptr; ///< in the queue, as long as that is not empty: one request at a time
   std::string waiting_;
   bool busy_ = false;
+  bool input_ended_ = false, gone_ = false;
 };
 
 void simulated_gateway::front::dispatch(actors::exchange& e) {
@@ -177,9 +197,15 @@ simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::wi
         },
         [this, self](close_atom, connection_id c) {
           real_->context(self->context());
-          if (const auto gone = connections_.extract(c))
-            gone.mapped()->drop();
           introduced_.erase(c);
+          if (c % 2 == 0)
+            end_of_input(c, true);
+          else if (const auto gone = connections_.extract(c))
+            gone.mapped()->drop();
+        },
+        [this, self](end_atom, connection_id c) {
+          real_->context(self->context());
+          end_of_input(c, false);
         },
         [this, self](actors::tick_atom) {
           real_->context(self->context());
@@ -198,6 +224,17 @@ void simulated_gateway::send(connection_id c, std::string bytes, std::string uui
 
 void simulated_gateway::hang_up(connection_id c) {
   caf::anon_send(sockets_, close_atom::value, c);
+}
+
+void simulated_gateway::end_output(connection_id c) {
+  caf::anon_send(sockets_, end_atom::value, c);
+}
+
+void simulated_gateway::end_of_input(connection_id c, bool gone) {
+  if (const auto found = connections_.find(c); found != connections_.end()) {
+    const auto keep = found->second;
+    keep->end_of_input(gone);
+  }
 }
 
 void simulated_gateway::hang_up_all() {

@@ -39,6 +39,10 @@ public:
   // ---- what clients do; it reaches the gateway as mail of `sockets`
   /// @param uuid not empty: the id that the gateway gives to what the request makes, in place of a random one
   void send(connection_id c, std::string bytes, std::string uuid = {});
+  /// The client sends nothing more, and takes what comes. The server closes behind it.
+  void end_output(connection_id c);
+  /// The client takes nothing, either. Half of them the server sees gone at once (a reset); of the others it knows only that they send no
+  /// more, and answers them before it notices.
   void hang_up(connection_id c);
   /// All connections are over: nobody hears anything more. Its actors still run.
   void hang_up_all();
@@ -56,6 +60,7 @@ private:
 
   void arrived(connection_id c, std::string_view bytes, std::string uuid);
   static std::string look_for_client(connection& c, std::string_view bytes);
+  void end_of_input(connection_id c, bool gone);
   void sweep();
 
   actors::http_gateway_actor gateway_;

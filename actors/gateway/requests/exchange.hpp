@@ -100,6 +100,7 @@ struct exchange {
   std::shared_ptr<audited_request> audit{};      ///< null: the audit log need not know of it, or knows
   bool stamped_again = false;                    ///< its write was proposed a second time, with a newer time
   bool ask_again = false;                        ///< local requests without a leader: repeated until `deadline`
+  bool input_ended = false; ///< its client sends nothing more and may be gone: it is answered without waiting
 
   /// Takes over what was understood of the request. `body`: as much of it as is there.
   /// @pre `began` is set

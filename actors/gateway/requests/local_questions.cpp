@@ -180,6 +180,8 @@ void local_questions::status_told(const status_result& s) {
   const auto& request = std::get<http::local_request>(e->what);
   if (asks_health(request))
     e->answer = answer_health(request, s, e->options);
+  else if (needs_leader(request) && leader_address(s.view).empty() && e->input_ended)
+    e->answer = http::error_response(500, forward::no_leader);
   else if (needs_leader(request) && leader_address(s.view).empty())
     e->ask_again = true;
   else

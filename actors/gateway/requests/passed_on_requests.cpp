@@ -15,6 +15,8 @@ constexpr std::size_t whole_bytes_max = 256u << 10;
 constexpr std::size_t ahead_bytes_max = 512u << 10;
 // A stream says that it lives more often than that.
 constexpr std::chrono::seconds stream_begins_in{20};
+// A server answers within the hold time whatever does not wait; so much later its answer is here.
+constexpr std::chrono::milliseconds answer_grace{1200};
 // Of an upload, what the client has said and the server has not taken.
 constexpr std::size_t upload_ahead_max = 1u << 20;
 
@@ -143,6 +145,11 @@ public:
     });
   }
 
+  void end_wait() {
+    if (call_ != nullptr)
+      call_->end_wait();
+  }
+
   // answer_listener
   void on_head(int status, header_list headers) override {
     answer_ = head_of(status, headers);
@@ -252,6 +259,16 @@ void passed_on_requests::begin(exchange& e, monotonic_time now) {
 void passed_on_requests::body_arrived(exchange& e) {
   if (const auto it = passages_.find(&e); it != passages_.end())
     it->second->upload();
+}
+
+/// Servers of a version before this one leave some requests waiting.
+void passed_on_requests::end_wait(exchange& e, monotonic_time now) {
+  const auto it = passages_.find(&e);
+  if (it == passages_.end())
+    return;
+  if (!e.answer && std::get<passed_on_request>(e.what).wait.count() > 0)
+    e.deadline = std::min(e.deadline, now + times_.hold + answer_grace);
+  it->second->end_wait();
 }
 
 void passed_on_requests::next_piece(exchange& e) {

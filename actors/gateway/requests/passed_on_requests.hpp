@@ -25,6 +25,8 @@ public:
   void begin(exchange& e, monotonic_time now);
   /// More of the body of an upload.
   void body_arrived(exchange& e);
+  /// The client may be gone: the server is to answer without waiting.
+  void end_wait(exchange& e, monotonic_time now);
   /// The client takes more of an answer that comes in pieces.
   void next_piece(exchange& e);
   /// Its client has gone.

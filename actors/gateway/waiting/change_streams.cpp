@@ -161,6 +161,8 @@ void change_streams::read_on(stream& s, monotonic_time now) {
 
 /// It is ahead of this server, and is shown now and then that somebody is there.
 void change_streams::wait_for_server(stream& s, monotonic_time now) {
+  if (s.e->input_ended)
+    return end(s, {});
   s.waits_for_server = true;
   ask_for(s, s.have.index.value, now + progress_period);
 }
@@ -174,6 +176,8 @@ void change_streams::read(stream& s, const read_result& r, monotonic_time now) {
   s.asked = {};
   const bool has_waited = std::exchange(s.waits_for_server, false);
   const auto* result = r.found();
+  if (result == nullptr && s.e->input_ended)
+    return end(s, {});
   if (result == nullptr) // nobody could say; it asks again when its client wants more
     return put_own(s, std::string(http::event_comment));
   if (const auto* no = std::get_if<state::refusal>(&result->data))
@@ -205,6 +209,8 @@ void change_streams::take(stream& s, const state::query_result& result, monotoni
 }
 
 void change_streams::follow(stream& s, monotonic_time now) {
+  if (s.e->input_ended)
+    return end(s, {});
   auto& place = groups_[s.key];
   if (place == nullptr) {
     place = std::make_unique<group>();
@@ -381,6 +387,8 @@ void change_streams::snapshot_read(const std::string& key, const read_result& r,
       refuse(*s, no->text);
     else if (state != nullptr && state->index() >= s->newer_than)
       send_snapshot(*s, state);
+    else if (s->e->input_ended)
+      end(*s, {});
     else {
       put_own(*s, std::string(http::event_comment));
       want_snapshot(*s, std::move(s->why_reset), s->newer_than, now);
@@ -529,6 +537,13 @@ void change_streams::forget(request_id name) {
   queued_bytes_ -= s.queued_bytes;
   streams_.erase(it);
   count();
+}
+
+/// What it reads on its own comes to an end by itself (follow()).
+void change_streams::end_wait(const exchange& e) {
+  auto* s = find(e.transfer->archive);
+  if (s != nullptr && (s->now == phase::following || s->now == phase::awaiting_snapshot || s->waits_for_server))
+    end(*s, {});
 }
 
 void change_streams::close(const exchange& e) {

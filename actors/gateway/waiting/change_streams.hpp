@@ -42,6 +42,8 @@ public:
   bool answered(const read_result& r, monotonic_time now);
   /// The client has room for more.
   void next_piece(exchange& e, monotonic_time now);
+  /// The client may be gone: the stream ends with what is there. @pre the stream was opened
+  void end_wait(const exchange& e);
   /// The client is gone.
   void close(const exchange& e);
   /// A few times a second.

@@ -41,7 +41,7 @@ monotonic_time claim_waits::end_of(const exchange& e) const {
 
 bool claim_waits::begin(exchange& e, const write_result& r, monotonic_time now) {
   const auto* waiting = waiting_of(r);
-  if (waiting == nullptr || !(is_acquire(e) || is_claim(e)) || now >= end_of(e))
+  if (waiting == nullptr || !(is_acquire(e) || is_claim(e)) || now >= end_of(e) || e.input_ended)
     return false;
   PROBE("gateway: a claim waits in its queue");
   e.load = 0; // it may wait for minutes
@@ -70,7 +70,7 @@ void claim_waits::answered(exchange& e, const read_result& r, monotonic_time now
   const auto* result = r.found();
   const auto& standing = std::get<state::claim_standing>(result->data);
   const bool waits = standing.live && standing.live->state == state::claim_state::waiting;
-  if (waits && now < end_of(e)) {
+  if (waits && now < end_of(e) && !e.input_ended) {
     PROBE("gateway: a claim waits on after a restore");
     return ask(e, {standing.live->of, standing.live->id}, result->index, now);
   }

@@ -47,7 +47,7 @@ void log_streams::tick() {
   for (auto it = streams_.begin(); it != streams_.end();) {
     auto& s = it->second;
     auto* e = s.waits.is_zero() ? nullptr : pending_.find(s.waits);
-    const bool ends = finished_ || s.lines == nullptr;
+    const bool ends = finished_ || s.ends || s.lines == nullptr;
     auto lines = e != nullptr && s.lines != nullptr ? s.lines->take() : std::string();
     if (e == nullptr || (lines.empty() && !ends)) {
       ++it;
@@ -65,6 +65,13 @@ void log_streams::end(const exchange& e) {
   const auto found = streams_.find(e.transfer->archive);
   if (found != streams_.end())
     found->second.lines = nullptr;
+  tick();
+}
+
+void log_streams::end_wait(const exchange& e) {
+  const auto found = streams_.find(e.transfer->archive);
+  if (found != streams_.end())
+    found->second.ends = true;
   tick();
 }
 

@@ -30,6 +30,8 @@ public:
   void close(const exchange& e);
   /// Whoever takes it must not see more: it ends behind what is on its way.
   void end(const exchange& e);
+  /// The client may be gone: it ends with the lines that are there.
+  void end_wait(const exchange& e);
   /// Lines that have come go on their way, to be told by pending_requests::progress(). Now and then.
   void tick();
   /// All of them come to an end, with what is there.
@@ -38,7 +40,8 @@ public:
 private:
   struct stream {
     std::unique_ptr<log::tap> lines; ///< null: nothing more comes
-    request_id waits; ///< under which the exchange waits for lines; zero: it has some that are not sent yet
+    request_id waits;  ///< under which the exchange waits for lines; zero: it has some that are not sent yet
+    bool ends = false; ///< with the lines that are there
   };
 
   pending_requests& pending_;

@@ -55,6 +55,15 @@ fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiri
       [=](const cancel_query& c) {
         std::lock_guard lock(b->mutex);
         b->cancelled.push_back(c.id);
+      },
+      [=](const end_wait& w) {
+        std::lock_guard lock(b->mutex);
+        b->wait_ended.push_back(w.id);
+        for (const auto& q : b->reads)
+          if (q.id == w.id && b->hold_reads)
+            caf::anon_send(
+                wires->gateways[0],
+                read_result{q.id, b->answer ? b->answer(q.request.query) : entry_result("k", "at the end"), 0, true});
       });
 }
 
@@ -76,12 +85,20 @@ raft_peer_actor fake_raft_peer(caf::actor_system& system, std::shared_ptr<backst
 }
 
 health_checks_actor fake_agent(caf::actor_system& system, std::shared_ptr<backstage> b, wiring_ptr wires) {
-  return sim::stub_of<health_checks_actor>(system, [=](const agent_call& c) {
-    std::lock_guard lock(b->mutex);
-    b->agent_calls.push_back(c);
-    if (auto said = b->agent(c))
-      caf::anon_send(wires->gateways[0], agent_answer{c.id, std::move(*said)});
-  });
+  return sim::stub_of<health_checks_actor>(
+      system,
+      [=](const agent_call& c) {
+        std::lock_guard lock(b->mutex);
+        b->agent_calls.push_back(c);
+        if (auto said = b->agent(c))
+          caf::anon_send(wires->gateways[0], agent_answer{c.id, std::move(*said)});
+      },
+      [=](const end_wait& w) {
+        std::lock_guard lock(b->mutex);
+        for (const auto& c : b->agent_calls)
+          if (c.id == w.id)
+            caf::anon_send(wires->gateways[0], agent_answer{c.id, agent::refused{418, "at the end"}});
+      });
 }
 
 } // namespace

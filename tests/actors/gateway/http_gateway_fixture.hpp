@@ -38,7 +38,8 @@ struct backstage {
   std::function<state::reply(const state::command&)> apply; ///< or with what this says. Null: nothing
   std::vector<read_query> reads;
   std::vector<request_id> cancelled;
-  bool hold_writes = false; ///< they are kept for the test to answer
+  std::vector<request_id> wait_ended; ///< a held read is answered then
+  bool hold_writes = false;           ///< they are kept for the test to answer
   bool hold_reads = false;
   status_result status;
   std::function<state::query_result(const state::query&)> answer; ///< null: every key has the value "v"
@@ -57,6 +58,10 @@ struct backstage {
   std::size_t check_count() {
     std::lock_guard lock(mutex);
     return checked.size();
+  }
+  std::size_t end_count() {
+    std::lock_guard lock(mutex);
+    return wait_ended.size();
   }
   std::size_t cancel_count() {
     std::lock_guard lock(mutex);

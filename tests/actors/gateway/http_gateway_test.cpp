@@ -301,7 +301,7 @@ TEST_CASE("a client that goes away takes its blocking query along", "[gateway]")
   REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
   CHECK(f.behind().reads[0].request.min_index == 5);
   CHECK(f.behind().cancel_count() == 0);
-  c.close();
+  c.reset();
   REQUIRE(eventually([&] { return f.behind().cancel_count() == 1; }));
   CHECK(f.behind().cancelled[0] == f.behind().reads[0].id);
   f.answer_read(0); // too late, to nobody
@@ -1075,7 +1075,7 @@ TEST_CASE("a rendering that nobody waits for any more ends", "[gateway][large]")
   large.send(get("/v1/kv/tree?recurse&index=5&wait=5m", "Accept-Encoding: gzip\r\n"));
   REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
   f.answer_reads_with(0, tree_of(60'000, 1'000));
-  large.close();
+  large.reset();
   f.sync();
   REQUIRE(eventually([&] { return f.behind().cancel_count() == 1; }));
   f.behind().hold_reads = false;

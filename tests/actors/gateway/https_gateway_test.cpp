@@ -188,7 +188,7 @@ TEST_CASE("https: a blocking query is answered, ends with its client, and at shu
     c->send(get("/v1/kv/a?index=5&wait=60s"));
     REQUIRE(eventually([&] { return f.gateway->behind().read_count() == before + 1; }));
   }
-  gone.socket().close();
+  gone.socket().reset();
   REQUIRE(eventually([&] { return f.gateway->behind().cancel_count() == 1; }));
   f.gateway->answer_read(2);
   CHECK(woken.read().status == 200);
@@ -352,4 +352,25 @@ TEST_CASE("unix sockets: rights are set before anybody can connect, and wrong on
     CHECK(refused.error() == "listen unix://" + path + ": Failed setting up socket: " + complaint);
     CHECK(::access(path.c_str(), F_OK) != 0);
   }
+}
+
+// By TLS's own word for it, or by the connection's alone: clients do either.
+TEST_CASE("https: the end of the input ends a wait, and the answer comes", "[https]") {
+  https_fixture f;
+  f.gateway->behind().hold_reads = true;
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION})
+    for (const bool by_tls : {true, false}) {
+      INFO("version " << version << ", " << (by_tls ? "close_notify" : "the connection's end"));
+      secure_client c(f, f.trusting(version));
+      REQUIRE(c.shake_hands());
+      const auto before = f.gateway->behind().read_count();
+      c.send(get("/v1/kv/a?index=5&wait=590s"));
+      REQUIRE(eventually([&] { return f.gateway->behind().read_count() == before + 1; }));
+      if (by_tls)
+        c.end_of_output();
+      else
+        c.socket().end_of_output();
+      CHECK(c.read().status == 200);
+      CHECK(c.closed());
+    }
 }

@@ -281,3 +281,43 @@ TEST_CASE("exchange_queue: it is told of all whose answer was not sent") {
   f.queue.drop();
   CHECK(f.front.gone == 2);
 }
+
+// A client that has sent its last byte may be gone, or may wait for the answers. Which of its requests wait only those know who answer them.
+TEST_CASE("exchange_queue: behind the end of the input nothing waits") {
+  queue_fixture f;
+  f.request("PUT /plain");
+  f.request("GET /wait");
+  REQUIRE(f.front.dispatched.size() == 1);
+  f.queue.end_waits();
+  CHECK(f.front.wait_ended == std::vector<exchange*>{f.front.dispatched[0]});
+  f.answer(*f.front.dispatched[0], "written");
+  CHECK(bodies(f.write()) == "written");
+  REQUIRE(f.front.dispatched.size() == 2); // it begins now, and whoever answers it sees that it does not wait
+  CHECK(f.front.dispatched[1]->input_ended);
+  f.queue.end_waits();
+  CHECK(f.front.wait_ended.size() == 1);
+  f.answer(*f.front.dispatched[1], "read");
+  CHECK(bodies(f.write()) == "read");
+  f.request("GET /wait"); // was sent, and not read yet
+  f.write();
+  CHECK(f.front.dispatched.at(2)->input_ended);
+}
+
+TEST_CASE("exchange_queue: a stream ends with the input, an answer that is written does not change") {
+  queue_fixture f;
+  f.request("GET /read");
+  f.write();
+  auto& e = *f.front.dispatched.at(0);
+  e.answer.emplace();
+  e.transfer = std::make_unique<snapshot_transfer>();
+  e.transfer->streaming = true;
+  f.write();
+  f.queue.end_waits();
+  CHECK(f.front.wait_ended == std::vector<exchange*>{&e});
+  queue_fixture other;
+  other.front.may = false; // answered, and not sent yet
+  other.request("PUT /plain");
+  other.answer(*other.front.dispatched.at(0), "written");
+  other.queue.end_waits();
+  CHECK(other.front.wait_ended.empty());
+}

@@ -43,6 +43,7 @@ public:
     ++pieces;
     e.transfer->asked = true;
   }
+  void end_wait(exchange& e) override { wait_ended.push_back(&e); }
   void forget(exchange&) override { ++forgotten; }
   bool may_answer(exchange&) override { return may; }
   void dropped(exchange&) override { ++gone; }
@@ -62,7 +63,7 @@ public:
   monotonic_time time = monotonic_time{} + std::chrono::hours(1);
   std::chrono::nanoseconds step{0}; ///< by which it is later at each look at the clock
   std::vector<std::string> targets; ///< of all requests
-  std::vector<exchange*> dispatched;
+  std::vector<exchange*> dispatched, wait_ended;
   std::vector<int> statuses;
   int bodies = 0, pieces = 0, forgotten = 0, gone = 0;
   bool may = true;

@@ -1,0 +1,198 @@
+// A client ends its side of the connection before its request begins to wait, or while it waits. It may be gone, or read on: the wait ends, and the
+// answer is what is known then. What the actors do about it is in their own tests; tests/cluster/gone_clients_test.cpp asks all routes.
+
+#include "tests/actors/gateway/http_gateway_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+write_result written_at(std::uint64_t index) {
+  return {{}, wire::call_outcome::done, true, log_index{index}, {}};
+}
+
+state::claim_answer third_in_queue() {
+  state::claim_answer a;
+  a.of.name = "c";
+  a.id = "x";
+  a.session = "s";
+  a.place = 3;
+  return a;
+}
+
+state::query_result still_waiting(const state::query&) {
+  return {log_index{9}, state::claim_standing{third_in_queue(), nullptr}};
+}
+
+/// It is in front of what follows on its connection until the test lets it go.
+const std::string before = put("/v1/kv/before", "1");
+
+} // namespace
+
+TEST_CASE("the end of the input ends a blocking query, before it begins and while it waits", "[gateway]") {
+  for (const bool later : {false, true}) {
+    INFO((later ? "while it waits" : "before"));
+    gateway_fixture f;
+    f.behind().hold_reads = true;
+    f.behind().hold_writes = true;
+    auto c = f.client();
+    c.send(before + get("/v1/kv/a?index=5&wait=10m") + get("/v1/kv/b?index=5&wait=10m"));
+    REQUIRE(eventually([&] { return f.behind().write_count() == 1; }));
+    const auto let_go = [&] {
+      f.answer_write(0, written_at(9));
+      REQUIRE(eventually([&] { return f.behind().read_count() >= 1; }));
+    };
+    if (later)
+      let_go();
+    c.end_of_output();
+    f.sync();
+    if (!later)
+      let_go();
+    CHECK(c.read().body == "true");
+    CHECK(c.read().body.find(R"("Key":"k")") != std::string::npos);
+    CHECK(c.read().status == 200);
+    CHECK(c.closed());
+    CHECK(f.behind().end_count() == (later ? 2 : 3)); // of the write, too, which was under way
+    CHECK(f.behind().cancel_count() == 0);
+  }
+}
+
+TEST_CASE("the end of the input ends the wait for a claim, before it begins and while it waits", "[gateway]") {
+  for (const bool later : {false, true}) {
+    INFO((later ? "while it waits" : "before"));
+    gateway_fixture f;
+    f.behind().hold_reads = true;
+    f.behind().hold_writes = true;
+    f.behind().answer = still_waiting;
+    f.behind().check_replies = {state::reply{third_in_queue()}};
+    auto c = f.client();
+    c.send(before + put("/v1/claim/c?session=s&wait=10m", ""));
+    REQUIRE(eventually([&] { return f.behind().write_count() == 1; }));
+    if (later) {
+      f.answer_write(0, written_at(9));
+      REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+    }
+    c.end_of_output();
+    f.sync();
+    if (!later)
+      f.answer_write(0, written_at(9));
+    CHECK(c.read().body == "true");
+    const auto a = c.read();
+    CHECK(a.status == 200);
+    CHECK(a.body.find(R"("State":"waiting")") != std::string::npos);
+    CHECK(c.closed());
+    CHECK(f.behind().read_count() == (later ? 1 : 0));
+  }
+}
+
+// The refusal is given back only if the acquire was not tried again meanwhile: else its outcome would be told wrongly.
+TEST_CASE("the end of the input ends the wait for a lock-delay with the refusal", "[gateway]") {
+  state::reply refused = false;
+  refused.note.why = state::refused_for::lock_delay;
+  refused.note.retry_after_ms = 590'000;
+  for (const bool later : {false, true}) {
+    INFO((later ? "while it waits" : "before"));
+    gateway_fixture f;
+    f.behind().hold_writes = true;
+    f.behind().check_replies = {refused};
+    auto c = f.client();
+    c.send(before + put("/v1/kv/a?acquire=s&wait=590s", "v"));
+    REQUIRE(eventually([&] { return f.behind().write_count() == 1; }));
+    if (later) {
+      f.answer_write(0, written_at(9));
+      REQUIRE(eventually([&] { return f.behind().check_count() == 1; }));
+      f.sync();
+    }
+    c.end_of_output();
+    f.sync();
+    if (!later)
+      f.answer_write(0, written_at(9));
+    CHECK(c.read().body == "true");
+    const auto a = c.read();
+    CHECK(a.body == "false");
+    CHECK(a.has("X-Belay-Reason: lock-delay"));
+    CHECK(c.closed());
+    CHECK(f.behind().check_count() == 1);
+  }
+}
+
+TEST_CASE("the end of the input ends the wait of the agent's lists", "[gateway]") {
+  gateway_fixture f({}, nullptr, true);
+  f.behind().agent = [](const agent_call&) { return std::nullopt; };
+  auto c = f.client();
+  c.send(get("/v1/event/list?index=5&wait=10m"));
+  REQUIRE(eventually([&] {
+    std::lock_guard lock(f.behind().mutex);
+    return f.behind().agent_calls.size() == 1;
+  }));
+  c.end_of_output();
+  CHECK(c.read().body == "at the end");
+  CHECK(c.closed());
+}
+
+TEST_CASE("the end of the input ends a stream of the log, with the lines that are there", "[gateway][monitor]") {
+  log::configure({log::level::error, false, false, {}});
+  gateway_fixture f;
+  auto c = f.client();
+  c.send(get("/v1/agent/monitor?loglevel=warn"));
+  REQUIRE(c.receive().find("200 OK") != std::string::npos);
+  log::warn("test", "before the end");
+  c.end_of_output();
+  const auto all = c.rest();
+  CHECK(all.find("before the end") != std::string::npos);
+  CHECK(all.ends_with("0\r\n\r\n"));
+  log::configure({});
+}
+
+TEST_CASE("the end of the input ends the wait for a leader of what this server knows itself", "[gateway]") {
+  gateway_settings s;
+  s.hold = 590s;
+  for (const bool later : {false, true}) {
+    INFO((later ? "while it waits" : "before"));
+    gateway_fixture f(s);
+    auto c = f.client();
+    c.send(get("/v1/operator/raft/configuration"));
+    if (later)
+      f.sync();
+    c.end_of_output();
+    const auto a = c.read();
+    CHECK(a.status == 500);
+    CHECK(a.body == "No cluster leader");
+    CHECK(c.closed());
+  }
+}
+
+// It has sent more than the server reads ahead, so that the end of its input lies behind bytes that are not read.
+TEST_CASE("the end of the input is seen behind requests that are not read yet", "[gateway]") {
+  gateway_fixture f;
+  f.behind().hold_reads = true;
+  auto c = f.client();
+  c.send(get("/v1/kv/a?index=5&wait=10m"));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+  constexpr int others = 8;
+  for (int i = 0; i < others; ++i)
+    c.send(get("/v1/nothing", "X-Long: " + std::string(16'000, 'x') + "\r\n"));
+  c.end_of_output();
+  CHECK(c.read().status == 200);
+  for (int i = 0; i < others; ++i)
+    CHECK(c.read().status == 404);
+  CHECK(c.closed());
+}
+
+TEST_CASE("a reset behind requests that are not read yet is seen, too", "[gateway]") {
+  gateway_fixture f;
+  f.behind().hold_reads = true;
+  auto c = f.client();
+  c.send(get("/v1/kv/a?index=5&wait=10m"));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+  for (int i = 0; i < 8; ++i)
+    c.send(get("/v1/nothing", "X-Long: " + std::string(16'000, 'x') + "\r\n"));
+  f.sync();
+  c.reset();
+  CHECK(eventually([&] { return f.behind().cancel_count() == 1; }));
+}
