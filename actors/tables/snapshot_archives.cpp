@@ -1,5 +1,7 @@
 #include "actors/tables/snapshot_archives.hpp"
 
+#include "actors/telemetry/log.hpp"
+#include "protocol/state/row_hash.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
@@ -60,12 +62,14 @@ std::string snapshot_archives::parse(restoring& r) {
       return failure{"it has a row of " + std::to_string(bytes) + " bytes, more than " +
                      std::to_string(state::row_bytes_max)};
     r.row_bytes += bytes; // of those that are left out, too: so much was unpacked in one go
-    // What another restore had gathered when the archive was written is no state to come back to.
-    if (row.table == static_cast<std::uint8_t>(state::table::staging))
-      return done{};
     auto decoded = wire::decode_row(row.table, row.key, row.value);
     if (!decoded)
       return failure{"it has a row that cannot be read"};
+    r.written.note(*decoded);
+    r.digest += state::row_hash(*decoded);
+    // What another restore had gathered when the archive was written is no state to come back to.
+    if (decoded->table == state::table::staging)
+      return done{};
     if (auto why = state::complaint_of(*decoded))
       return failure{"it has a row that no request could have made: one of table " +
                      std::string(name_of(decoded->table)) + " " + *why};
@@ -122,10 +126,18 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
     return fail(std::move(*why));
   if (auto whole = r.parser.finish(); !whole)
     return fail(not_ours + whole.error());
+  using verdict = state::stored_digest::verdict;
+  const auto compared = r.written.compare(r.parser.info()->digest, r.digest);
+  if (compared == verdict::different)
+    return fail(not_ours + std::string("its rows do not have the digest it was written with"));
   if (!r.rows->empty()) {
     end_batch(r, answer);
     return answer;
   }
+  if (compared == verdict::fault_of_0_2_0)
+    log::warn("checkpointer", "archive accepted, although its digest differs from that of its rows",
+              {{"index", r.parser.info()->meta.index.value},
+               {"reason", "a server of 0.2.0 wrote it, with the answer of a keyed transaction that shows a locked key"}});
   state::command commit = state::restore_commit{r.id, r.batches};
   commit.by = u.by;
   answer.command = make_payload(wire::encode_command(commit));

@@ -5,6 +5,7 @@
 #include "actors/messages.hpp"
 #include "protocol/archive/snapshot_archive.hpp"
 #include "protocol/state/restore/row_rules.hpp"
+#include "protocol/state/restore/stored_digest.hpp"
 #include "storage/snapshot_file.hpp"
 
 #include <memory>
@@ -44,6 +45,8 @@ private:
     std::string state; ///< unpacked and not parsed
     std::shared_ptr<std::vector<state::dirty_row>> rows = std::make_shared<std::vector<state::dirty_row>>();
     state::known_services services;
+    state::stored_digest written; ///< what the archive says of its rows, against `digest`
+    std::uint64_t digest = 0;     ///< of all its rows
     std::size_t row_bytes = 0; ///< since the last batch
     std::uint64_t batches = 0;
     bool begun = false;

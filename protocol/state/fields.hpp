@@ -5,7 +5,9 @@
 // (protocol/http/record_json.hpp, record_input.hpp) and what `?filter` can select in it
 // (protocol/http/reading/filter_fields.cpp).
 //
-// The order of a list is that of the bytes and of the hash. Both are stored, so that it never changes.
+// The order of a list is that of the bytes and of the hash. Both are stored, so that it never changes. A list names every
+// member: one that is missing does not compile (lists_every_member). Traits say which members are left out of bytes or
+// hash; the reason stands there, or beside the member.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -14,6 +16,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace belay::state {
 
@@ -30,14 +33,21 @@ struct literal {
 
 /// What the type of a member does not tell.
 namespace as {
-inline constexpr unsigned by_key = 1; ///< it is the key under which the row is stored, and not in the row's bytes
-inline constexpr unsigned fixed = 2;  ///< a number in 8 bytes; other unsigned ones are varints
-inline constexpr unsigned later = 4; ///< in bytes and hash only if it is not what a new record has (is_absent): it came
-                                     ///< with version 2 of the row's bytes
+/// It is the key under which the row is stored: in the hash, and in the row's bytes only where the record is part of an
+/// answer, which has no key beside it.
+inline constexpr unsigned by_key = 1;
+inline constexpr unsigned fixed = 2; ///< a number in 8 bytes; other unsigned ones are varints
+/// It came with version 2 of the row's bytes: in them and in the row's hash only if it is not absent (is_absent). In the
+/// bytes of answers it never is, because servers up to 0.1 read those; nor in the hash of an answer that is kept.
+inline constexpr unsigned later = 4;
 inline constexpr unsigned omit_empty = 8;  ///< JSON leaves it out while it is empty
 inline constexpr unsigned duration = 16;   ///< nanoseconds, in JSON a text such as "10s"
 inline constexpr unsigned json = 32;       ///< JSON text, kept and shown as it is; empty: {}
 inline constexpr unsigned id_objects = 64; ///< texts, in JSON objects that have the text as their ID
+/// Made from the other members when the record is: in no bytes, hash, comparison or JSON (for_each_field skips it). It
+/// stands at the end of the list.
+inline constexpr unsigned derived = 128;
+inline constexpr unsigned apart = 256; ///< not in the record's bytes: whoever writes the record writes it before them
 } // namespace as
 
 /// One member of a record. `Name`: in JSON; empty: clients do not see it.
@@ -48,6 +58,7 @@ template <class Record, class T, T Record::*Member, literal Name, unsigned Trait
 struct field<Member, Name, Traits> {
   using record = Record;
   using type = T;
+  using which = std::integral_constant<T Record::*, Member>;
   static constexpr T Record::*member = Member;
   static constexpr std::string_view name = Name.view();
   static constexpr unsigned traits = Traits;
@@ -70,10 +81,57 @@ constexpr bool is_absent(const T& v) {
     return v == T{};
 }
 
-/// Calls `f(field)` for each field in the order of the list.
+namespace detail {
+struct any_member {
+  template <class T>
+  operator T() const noexcept; // never defined
+};
+template <class Record, std::size_t... I>
+constexpr bool is_made_of(std::index_sequence<I...>) {
+  return requires {
+    Record{(static_cast<void>(I), any_member{})...};
+  };
+}
+/// Of an aggregate.
+template <class Record, std::size_t N = 0>
+consteval std::size_t member_count() {
+  if constexpr (is_made_of<Record>(std::make_index_sequence<N + 1>()))
+    return member_count<Record, N + 1>();
+  else
+    return N;
+}
+/// No member is in the list twice.
+template <class... Fields>
+consteval bool names_each_once(std::tuple<Fields...>) {
+  const auto times = []<class Field>(Field) {
+    return (std::size_t{std::is_same_v<typename Field::which, typename Fields::which>} + ...);
+  };
+  return ((times(Fields{}) == 1) && ...);
+}
+} // namespace detail
+
+/// Whether the list names each member of the record, once.
+template <listed Record>
+inline constexpr bool lists_every_member = std::tuple_size_v<std::remove_const_t<decltype(fields_of<Record>)>> ==
+                                               detail::member_count<Record>() &&
+                                           detail::names_each_once(fields_of<Record>);
+
+/// Calls `f(field)` for each field that is not derived, in the order of the list.
 template <listed Record, class F>
 constexpr void for_each_field(F&& f) {
-  std::apply([&](auto... each) { (f(each), ...); }, fields_of<Record>);
+  const auto call = [&](auto each) {
+    if constexpr (!each.is(as::derived))
+      f(each);
+  };
+  std::apply([&](auto... each) { (call(each), ...); }, fields_of<Record>);
+}
+
+/// Whether any field of the record is marked as::later.
+template <listed Record>
+consteval bool has_later_fields() {
+  bool found = false;
+  for_each_field<Record>([&](auto f) { found = found || f.is(as::later); });
+  return found;
 }
 
 /// Of values by what they hold.

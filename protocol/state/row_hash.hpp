@@ -13,7 +13,10 @@ namespace belay::state {
 
 class row_hasher {
 public:
-  explicit row_hasher(table t) : state_(k0 + static_cast<std::uint64_t>(t) * k1) {}
+  /// Members that came later (as::later) are counted in rows of tables; rows in answers do not carry them.
+  enum class counts : std::uint8_t { what_rows_carry, what_answers_carry };
+  explicit row_hasher(table t, counts what = counts::what_rows_carry)
+      : state_(k0 + static_cast<std::uint64_t>(t) * k1), what_(what) {}
 
   void number(std::uint64_t v) { state_ = folded_product(state_ ^ k0, v ^ k1) + k1; }
 
@@ -70,12 +73,18 @@ public:
   void add(const Record& record) {
     for_each_field<Record>([&](auto f) {
       if constexpr (f.is(as::later)) {
-        if (is_absent(record.*f.member))
+        if (what_ == counts::what_answers_carry || is_absent(record.*f.member))
           return;
       }
       add(record.*f.member);
     });
   }
+  void add(const std::shared_ptr<const reply>& answer) {
+    if (answer != nullptr)
+      number(answer_hash(*answer));
+  }
+  /// A batch counts as an empty head and its rows.
+  void add(const staged_part& part);
 
   /// The last step spreads every bit once more, because hashes are added up.
   std::uint64_t value() const {
@@ -102,6 +111,7 @@ private:
   }
 
   std::uint64_t state_;
+  counts what_;
 };
 
 /// `Row` is one of row_value's, but not the empty one.
@@ -110,23 +120,30 @@ std::uint64_t row_hash(const Row& row) {
   const auto& record = record_of(row); // of a key: views, which live as long as this reference
   row_hasher h(record.in);
   h.add(record);
-  if constexpr (std::is_same_v<Row, outcome_ptr>) {
-    if (record.answer != nullptr)
-      h.number(answer_hash(*record.answer));
-  } else if constexpr (std::is_same_v<Row, staged_ptr>) {
-    if (record.rows == nullptr)
-      return h.value();
-    for (const auto& each : *record.rows) {
-      h.text(each.key);
-      std::visit(
-          [&](const auto& staged) {
-            if constexpr (!std::is_same_v<std::decay_t<decltype(staged)>, std::monostate>)
-              h.number(row_hash(staged));
-          },
-          each.row);
-    }
-  }
   return h.value();
+}
+
+/// Of any row; zero: it is gone.
+inline std::uint64_t row_hash(const dirty_row& row) {
+  return std::visit(
+      [](const auto& each) -> std::uint64_t {
+        if constexpr (std::is_same_v<std::decay_t<decltype(each)>, std::monostate>)
+          return 0;
+        else
+          return row_hash(each);
+      },
+      row.row);
+}
+
+inline void row_hasher::add(const staged_part& part) {
+  const auto* batch = std::get_if<row_batch>(&part);
+  add(batch != nullptr ? restore_head{} : std::get<restore_head>(part));
+  if (batch == nullptr)
+    return;
+  for (const auto& each : **batch) {
+    text(each.key);
+    number(row_hash(each));
+  }
 }
 
 } // namespace belay::state

@@ -55,29 +55,35 @@ inline constexpr auto fields_of<counter> = std::tuple{
 struct dirty_row;
 using row_batch = std::shared_ptr<const std::vector<dirty_row>>;
 
+/// How far a restore is.
+struct restore_head {
+  std::string id;
+  log_index archive_index;
+  std::uint64_t batches = 0;
+  cluster_time touched;  ///< when its last part was applied
+  bool in_force = false; ///< it replaced the tables; the batches are gone
+};
+template <>
+inline constexpr auto fields_of<restore_head> = std::tuple{
+    field<&restore_head::id>{},      field<&restore_head::archive_index>{}, field<&restore_head::batches>{},
+    field<&restore_head::touched>{}, field<&restore_head::in_force>{},
+};
+
+/// The position of each is its number in bytes. A batch is never null.
+using staged_part = std::variant<restore_head, row_batch>;
+
 /// What a restore has gathered: its head, or one batch of rows.
 struct staged_record {
   static constexpr table in = table::staging;
 
   std::string key;
-  row_batch rows; ///< null: this is the head
-  // the head's
-  std::string id;
-  log_index archive_index;
-  std::uint64_t batches = 0;
-  cluster_time touched;  ///< when it last went on
-  bool in_force = false; ///< it replaced the tables; the batches are gone
+  staged_part part;
 };
 using staged_ptr = std::shared_ptr<const staged_record>;
-/// Without the batch, which bytes and hash treat apart.
 template <>
 inline constexpr auto fields_of<staged_record> = std::tuple{
     field<&staged_record::key, "", as::by_key>{},
-    field<&staged_record::id>{},
-    field<&staged_record::archive_index>{},
-    field<&staged_record::batches>{},
-    field<&staged_record::touched>{},
-    field<&staged_record::in_force>{},
+    field<&staged_record::part>{},
 };
 
 /// Empty: there is no such row. Records of more than 48 bytes are behind a pointer: the journal and checkpoints have many

@@ -4,6 +4,7 @@
 #include "protocol/base/overloaded.hpp"
 #include "protocol/state/command_level.hpp"
 #include "protocol/state/folded_name.hpp"
+#include "protocol/state/row_hash.hpp"
 #include "protocol/wire/record_codec.hpp"
 
 #include <algorithm>
@@ -16,8 +17,6 @@
 //             judged_on_behalf: state::authority, a record | varint judged_at > 0 | a command that is not on_behalf, up to the end
 //             once: state::once_mark, a record | a command that is none of these, up to the end
 //             counting: a command that is none of these and has the verb `add` in it, up to the end
-//
-//   batch     varint count | { u8 state::table | text key | text row } of each     (state::restore_rows)
 //
 //   reply     u8 version = 1 | u8 place in state::plain_reply | its value
 //             u8 version = 1 | u8 5 | bool | lock_note, a record                   (a bool with a note)
@@ -32,8 +31,6 @@
 //
 //   row       u8 version = 1 | the record, without what its key tells (as::by_key)
 //             u8 version = 2 | the same | each of what came later (as::later), of which one is not absent
-//   staged    u8 version = 1 | u8 1 | batch   or   u8 version = 1 | u8 0 | the record
-//   outcome   u8 version = 1 | the record | bool answered | the reply, from its version on, as a text
 
 namespace belay::wire {
 
@@ -242,13 +239,6 @@ bool get_plain(byte_reader& r, std::size_t place, std::variant<Bodies...>& out) 
 
 // ---- rows
 
-template <class Record>
-constexpr bool has_later() {
-  bool found = false;
-  state::for_each_field<Record>([&](auto f) { found = found || f.is(state::as::later); });
-  return found;
-}
-
 /// Calls `f(member)` for what is only in rows of the second version.
 template <class Record, class F>
 void for_each_later(Record& record, F f) {
@@ -275,21 +265,6 @@ void put_row(byte_writer& w, const Record& record) {
   if (later)
     for_each_later(record, [&](const auto& v) { write_value(w, v); });
 }
-void put_row(byte_writer& w, const state::outcome_record& record) {
-  w.u8(version);
-  write_record(w, record);
-  w.boolean(record.answer != nullptr);
-  if (record.answer != nullptr)
-    w.text(encode_reply(*record.answer));
-}
-void put_row(byte_writer& w, const state::staged_record& record) {
-  w.u8(version);
-  w.boolean(record.rows != nullptr);
-  if (record.rows != nullptr)
-    write_batch(w, record.rows);
-  else
-    write_record(w, record);
-}
 
 template <class Record>
 void get_record(byte_reader& r, bool later, Record& record) {
@@ -299,27 +274,11 @@ void get_record(byte_reader& r, bool later, Record& record) {
   if (later != any_later(record))
     r.fail();
 }
-void get_record(byte_reader& r, bool, state::outcome_record& record) {
-  read_record(r, record);
-  if (!r.boolean())
-    return;
-  auto answer = decode_reply(r.text());
-  if (!answer || !answer->decided_at.is_zero())
-    r.fail();
-  else
-    record.answer = std::make_shared<const state::reply>(std::move(*answer));
-}
-void get_record(byte_reader& r, bool, state::staged_record& record) {
-  if (r.boolean())
-    read_batch(r, record.rows);
-  else
-    read_record(r, record);
-}
 
 /// @returns false: rows of this kind have no such version
 template <class Record>
 bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, Record& out) {
-  if (row_version != version && !(row_version == version_with_later && has_later<Record>()))
+  if (row_version != version && !(row_version == version_with_later && state::has_later_fields<Record>()))
     return false;
   state::for_each_field<Record>([&](auto f) {
     if constexpr (f.is(state::as::by_key))
@@ -352,28 +311,6 @@ bool get_row_value(byte_reader& r, std::uint8_t table, std::uint8_t row_version,
           ...);
 }
 
-/// The key a row is stored under, told by the record itself; nullopt: its record is given its key (as::by_key).
-std::optional<std::string> own_key(const state::dirty_row& row) {
-  using text = std::optional<std::string>;
-  return std::visit(
-      overloaded{
-          [](const auto&) { return text(); },
-          [](const state::session_ptr& s) { return text(s->id); },
-          [](const state::node_ptr& n) { return text(state::folded(n->node)); },
-          [](const state::service_ptr& s) { return text(state::row_key(s->node, s->id)); },
-          [](const state::check_ptr& c) { return text(state::row_key(c->node, c->check_id)); },
-          [](const state::acl_policy_ptr& p) { return text(p->id); },
-          [](const state::acl_role_ptr& p) { return text(p->id); },
-          [](const state::acl_token_ptr& p) { return text(p->accessor); },
-          [](const state::claim_ptr& c) { return text(state::claim_key(c->of.space, c->of.name, c->id)); },
-          [](const state::claim_resource_ptr& c) { return text(state::resource_key(c->of.space, c->of.name)); },
-          [](const state::claim_ghost_ptr& g) { return text(state::ghost_key(g->of.space, g->of.name, g->fence)); },
-          [](const state::outcome_ptr& o) { return text(state::outcome_key(o->scope, o->id)); },
-          [](const state::claim_end_ptr& c) { return text(state::claim_key(c->of.space, c->of.name, c->id)); },
-      },
-      row.row);
-}
-
 } // namespace
 
 void write_batch(byte_writer& w, const state::row_batch& rows) {
@@ -403,6 +340,22 @@ void read_batch(byte_reader& r, state::row_batch& out) {
       r.fail();
   }
   out = std::move(rows);
+}
+
+void write_answer(byte_writer& w, const kept_answer& answer) {
+  w.boolean(answer != nullptr);
+  if (answer != nullptr)
+    w.text(encode_reply(*answer));
+}
+
+void read_answer(byte_reader& r, kept_answer& out) {
+  if (!r.boolean())
+    return;
+  auto answer = decode_reply(r.text());
+  if (!answer || !answer->decided_at.is_zero())
+    r.fail();
+  else
+    out = std::make_shared<const state::reply>(std::move(*answer));
 }
 
 std::string encode_command(const state::command& c) {
@@ -597,6 +550,27 @@ std::size_t row_bytes_max(const state::dirty_row& row) {
   return out.size();
 }
 
+std::optional<std::string> own_key(const state::dirty_row& row) {
+  using text = std::optional<std::string>;
+  return std::visit(
+      overloaded{
+          [](const auto&) { return text(); },
+          [](const state::session_ptr& s) { return text(s->id); },
+          [](const state::node_ptr& n) { return text(state::folded(n->node)); },
+          [](const state::service_ptr& s) { return text(state::row_key(s->node, s->id)); },
+          [](const state::check_ptr& c) { return text(state::row_key(c->node, c->check_id)); },
+          [](const state::acl_policy_ptr& p) { return text(p->id); },
+          [](const state::acl_role_ptr& p) { return text(p->id); },
+          [](const state::acl_token_ptr& p) { return text(p->accessor); },
+          [](const state::claim_ptr& c) { return text(state::claim_key(c->of.space, c->of.name, c->id)); },
+          [](const state::claim_resource_ptr& c) { return text(state::resource_key(c->of.space, c->of.name)); },
+          [](const state::claim_ghost_ptr& g) { return text(state::ghost_key(g->of.space, g->of.name, g->fence)); },
+          [](const state::outcome_ptr& o) { return text(state::outcome_key(o->scope, o->id)); },
+          [](const state::claim_end_ptr& c) { return text(state::claim_key(c->of.space, c->of.name, c->id)); },
+      },
+      row.row);
+}
+
 std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view key, std::string_view value) {
   byte_reader r(value);
   const auto row_version = r.u8();
@@ -606,6 +580,19 @@ std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view 
   if (const auto own = own_key(row); !r.complete() || (own && *own != key))
     return std::nullopt;
   return row;
+}
+
+std::optional<std::uint64_t> row_hash_of(std::uint8_t table, std::string_view key, std::string_view value) {
+  if (table != static_cast<std::uint8_t>(state::table::kv)) {
+    const auto row = decode_row(table, key, value);
+    return row ? std::optional(state::row_hash(*row)) : std::nullopt;
+  }
+  byte_reader r(value);
+  const auto row_version = r.u8();
+  state::kv_entry_in_bytes entry;
+  if (!get_row_of(r, row_version, key, entry) || !r.complete())
+    return std::nullopt;
+  return state::row_hash(entry);
 }
 
 } // namespace belay::wire

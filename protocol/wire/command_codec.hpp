@@ -42,5 +42,10 @@ void append_row(std::string& out, const state::dirty_row& row);
 /// At least as many bytes as that are. Quick for keys.
 std::size_t row_bytes_max(const state::dirty_row& row);
 std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view key, std::string_view value);
+/// What a row with these bytes counts for in the digest of the tables (state::row_hash); nullopt: it cannot be decoded. Of a
+/// key's row without a copy of its value.
+std::optional<std::uint64_t> row_hash_of(std::uint8_t table, std::string_view key, std::string_view value);
+/// The key under which a row is stored, where the other members of its record determine it; nullopt: they do not.
+std::optional<std::string> own_key(const state::dirty_row& row);
 
 } // namespace belay::wire

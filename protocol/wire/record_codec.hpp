@@ -15,9 +15,12 @@
 //   map                        varint count | text name and value of each, in ascending order of the names
 //   variant                    u8: place of the alternative | its value
 //   another record             its members
+//   batch of rows              varint count | { u8 state::table | text key | text row } of each
+//   answer that is kept        u8: 0, or 1 and the reply (command_codec.hpp) as a text
 //   kv_op                      its members; of the verb `add` then amount, min, max
 //
-// Members marked as::by_key and as::later are not among a record's bytes: command_codec.cpp says where they are.
+// Members marked as::by_key, as::later and as::apart are not among a record's bytes: command_codec.cpp and
+// registration_codec.cpp say where they are.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/state/commands.hpp"
@@ -52,9 +55,12 @@ inline constexpr bool has_no_layout = false;
 /// Number of elements that follow. More than bytes are left is an error: every element takes at least one.
 std::size_t read_count(byte_reader& r);
 
-/// As in state::restore_rows, drawn in command_codec.cpp.
+using kept_answer = std::shared_ptr<const state::reply>;
+
 void write_batch(byte_writer& w, const state::row_batch& rows);
 void read_batch(byte_reader& r, state::row_batch& rows);
+void write_answer(byte_writer& w, const kept_answer& answer);
+void read_answer(byte_reader& r, kept_answer& answer);
 
 template <state::listed Record>
 void write_record(byte_writer& w, const Record& record);
@@ -83,6 +89,8 @@ void write_value(byte_writer& w, const T& v) {
     w.text(view_of(v));
   else if constexpr (std::is_same_v<T, state::row_batch>)
     write_batch(w, v);
+  else if constexpr (std::is_same_v<T, kept_answer>)
+    write_answer(w, v);
   else if constexpr (detail::is_optional<T>) {
     w.boolean(v.has_value());
     if (v)
@@ -145,6 +153,8 @@ void read_value(byte_reader& r, T& v) {
     v = make_payload(r.text());
   else if constexpr (std::is_same_v<T, state::row_batch>)
     read_batch(r, v);
+  else if constexpr (std::is_same_v<T, kept_answer>)
+    read_answer(r, v);
   else if constexpr (detail::is_optional<T>) {
     v.reset();
     if (r.boolean())
@@ -167,17 +177,21 @@ void read_value(byte_reader& r, T& v) {
     static_assert(detail::has_no_layout<T>);
 }
 
+template <class Field>
+inline constexpr bool is_written = !Field::is(state::as::by_key | state::as::later | state::as::apart);
+
 /// Calls `write(field, value)` for each member that is among the record's bytes.
 template <state::listed Record, class Write>
 void for_each_written(const Record& record, Write write) {
   state::for_each_field<Record>([&](auto f) {
-    if constexpr (!f.is(state::as::by_key | state::as::later))
+    if constexpr (is_written<decltype(f)>)
       write(f, record.*f.member);
   });
 }
 
 template <state::listed Record>
 void write_record(byte_writer& w, const Record& record) {
+  static_assert(state::lists_every_member<Record>, "a member of the record is not in its list, or is there twice");
   for_each_written(record, [&](auto f, const auto& value) { write_value<f.traits>(w, value); });
   if constexpr (std::is_same_v<Record, state::kv_op>)
     if (record.verb == state::kv_verb::add) {
@@ -190,7 +204,7 @@ void write_record(byte_writer& w, const Record& record) {
 template <state::listed Record>
 void read_record(byte_reader& r, Record& record) {
   state::for_each_field<Record>([&](auto f) {
-    if constexpr (!f.is(state::as::by_key | state::as::later))
+    if constexpr (is_written<decltype(f)>)
       read_value<f.traits>(r, record.*f.member);
   });
   if constexpr (std::is_same_v<Record, state::kv_op>)

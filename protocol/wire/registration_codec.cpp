@@ -37,6 +37,9 @@ inline constexpr auto fields_of<agent::check_definition> = std::tuple{
     field<&agent::check_definition::tls_skip_verify>{},
     field<&agent::check_definition::maintenance>{},
     field<&agent::check_definition::args>{},
+    field<&agent::check_definition::grpc, "", as::apart>{}, // these came later, each with a kind of file of its own
+    field<&agent::check_definition::grpc_use_tls, "", as::apart>{},
+    field<&agent::check_definition::token, "", as::apart>{},
 };
 
 } // namespace belay::state

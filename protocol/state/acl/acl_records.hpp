@@ -48,6 +48,7 @@ inline constexpr auto fields_of<acl_policy> = std::tuple{
     field<&acl_policy::datacenters, "Datacenters">{},
     field<&acl_policy::create_index, "CreateIndex">{},
     field<&acl_policy::modify_index, "ModifyIndex">{},
+    field<&acl_policy::meaning, "", as::derived>{}, // `rules`, parsed
 };
 
 struct service_identity {

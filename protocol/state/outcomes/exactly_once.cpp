@@ -11,15 +11,17 @@ namespace {
 // As many as of claims; each entry brings one at most.
 constexpr int forgotten_at_once_max = 1000;
 
-/// Of rows that are not shown with their values these need not be kept.
-reply without_hidden_values(reply answer) {
+/// The answer as its bytes have it, so that a row in memory is the row that a checkpoint gives back.
+reply as_encoded(reply answer) {
   auto* results = std::get_if<txn_reply>(&answer);
   if (results == nullptr)
     return answer;
   for (auto& each : results->results)
-    if (auto* entry = std::get_if<kv_entry_ptr>(&each.row); entry != nullptr && !each.with_value) {
+    if (auto* entry = std::get_if<kv_entry_ptr>(&each.row); entry != nullptr) {
       auto bare = **entry;
-      bare.value = empty_payload();
+      if (!each.with_value)
+        bare.value = empty_payload();
+      bare.fence = 0;
       *entry = bare;
     }
   return answer;
@@ -85,7 +87,7 @@ void keep_outcome(applying& a, const std::string& scope, const once_mark& once, 
     return;
   auto row = new_row(a, scope, once.key);
   row.print = once.print;
-  row.answer = std::make_shared<const reply>(without_hidden_values(answer));
+  row.answer = std::make_shared<const reply>(as_encoded(answer));
   a.t.outcomes.put(std::make_shared<const outcome_record>(std::move(row)));
 }
 
@@ -105,7 +107,7 @@ reply seal_outcome(applying& a, const std::string& scope, const outcome_seal& c)
 }
 
 bool is_too_large(const reply& answer) {
-  return outcome_bytes(without_hidden_values(answer)) > kept_answer_bytes_max;
+  return outcome_bytes(as_encoded(answer)) > kept_answer_bytes_max;
 }
 
 void forget_outcomes(applying& a) {

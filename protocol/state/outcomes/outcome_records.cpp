@@ -85,7 +85,7 @@ bool is_once_key(std::string_view id) {
 }
 
 std::uint64_t answer_hash(const reply& answer) {
-  row_hasher h(table::outcomes);
+  row_hasher h(table::outcomes, row_hasher::counts::what_answers_carry);
   h.number(answer.index());
   if (const auto* yes = std::get_if<bool>(&answer))
     h.add(*yes);
@@ -96,6 +96,15 @@ std::uint64_t answer_hash(const reply& answer) {
     }
   for_each_part(answer, [&](const auto& part) { h.add(part); });
   return h.value();
+}
+
+bool shows_locked_key(const reply& answer) {
+  const auto* results = std::get_if<txn_reply>(&answer);
+  return results != nullptr &&
+         std::any_of(results->results.begin(), results->results.end(), [](const txn_result& each) {
+           const auto* entry = std::get_if<kv_entry_ptr>(&each.row);
+           return entry != nullptr && !(*entry)->session.empty();
+         });
 }
 
 std::size_t outcome_bytes(const reply& answer) {

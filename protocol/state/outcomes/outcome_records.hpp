@@ -49,11 +49,11 @@ struct outcome_record {
   fingerprint print; ///< of what was sealed: zero
   log_index index;   ///< of the entry that decided it
   cluster_time until;
-  /// Values that are not shown are not in it. Null: it was sealed before any copy came, and never takes effect.
+  /// As its bytes have it: without values that no result shows, and without what rows in answers do not carry
+  /// (as::later). Null: it was sealed before any copy came, and never takes effect.
   std::shared_ptr<const reply> answer = nullptr;
 };
 using outcome_ptr = std::shared_ptr<const outcome_record>;
-/// Without the answer, which bytes and hash treat apart.
 template <>
 inline constexpr auto fields_of<outcome_record> = std::tuple{
     field<&outcome_record::key, "", as::by_key>{},
@@ -62,6 +62,7 @@ inline constexpr auto fields_of<outcome_record> = std::tuple{
     field<&outcome_record::print>{},
     field<&outcome_record::index>{},
     field<&outcome_record::until>{},
+    field<&outcome_record::answer>{},
 };
 
 /// Scopes have no slash in them.
@@ -69,8 +70,11 @@ std::string outcome_key(std::string_view scope, std::string_view id);
 /// Printable ASCII without blanks and slashes, 1 to 64 bytes of it, and no step of a path (`.`, `..`).
 bool is_once_key(std::string_view id);
 
-/// Of an answer that is kept, for the digest.
+/// Of an answer that is kept, for the digest: of what its bytes have.
 std::uint64_t answer_hash(const reply& answer);
+/// Whether a result shows the row of a locked key. Servers of 0.2.0 counted its fencing token in answer_hash(), and did not
+/// write it: the digests of their checkpoints differ from those of the rows.
+bool shows_locked_key(const reply& answer);
 /// About what it takes, and what it takes as JSON: its texts, and 16 bytes for each number.
 std::size_t outcome_bytes(const reply& answer);
 /// What the row counts for in outcome_bytes_max.

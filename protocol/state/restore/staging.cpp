@@ -26,12 +26,11 @@ void staging::begin(const std::string& id, log_index archive_index, cluster_time
   if (const auto* h = head(); h != nullptr && h->id == id)
     return;
   clear();
-  auto h = std::make_shared<staged_record>();
-  h->key = head_key;
-  h->id = id;
-  h->archive_index = archive_index;
-  h->touched = now;
-  put(std::move(h));
+  restore_head h;
+  h.id = id;
+  h.archive_index = archive_index;
+  h.touched = now;
+  put_head(std::move(h));
 }
 
 std::optional<std::string> staging::add(const std::string& id, std::uint64_t number, row_batch rows, cluster_time now) {
@@ -42,14 +41,11 @@ std::optional<std::string> staging::add(const std::string& id, std::uint64_t num
     return std::nullopt; // its first answer was lost
   if (number != h->batches)
     return "the restore lacks some of its rows";
-  auto batch = std::make_shared<staged_record>();
-  batch->key = batch_key(batch_prefix, number);
-  batch->rows = std::move(rows);
-  auto next = std::make_shared<staged_record>(*h);
-  ++next->batches;
-  next->touched = now;
-  put(std::move(batch));
-  put(std::move(next));
+  auto next = *h;
+  ++next.batches;
+  next.touched = now;
+  put(std::make_shared<const staged_record>(staged_record{batch_key(batch_prefix, number), std::move(rows)}));
+  put_head(std::move(next));
   return std::nullopt;
 }
 
@@ -80,9 +76,9 @@ std::optional<std::string> staging::unfit(const std::string& id, std::uint64_t b
 
 void staging::note_in_force(const std::string& id, cluster_time now) {
   begin(id, {}, now);
-  auto h = std::make_shared<staged_record>(*head());
-  h->in_force = true;
-  put(std::move(h));
+  auto h = *head();
+  h.in_force = true;
+  put_head(std::move(h));
 }
 
 bool staging::busy_with_another(const std::string& id, cluster_time now) const {
@@ -90,9 +86,13 @@ bool staging::busy_with_another(const std::string& id, cluster_time now) const {
   return h != nullptr && !h->in_force && h->id != id && now.value <= h->touched.value + fresh_ms_max;
 }
 
-const staged_record* staging::head() const {
+const restore_head* staging::head() const {
   const auto* row = rows_.find(head_key);
-  return row != nullptr ? row->get() : nullptr;
+  return row != nullptr ? std::get_if<restore_head>(&(*row)->part) : nullptr;
+}
+
+void staging::put_head(restore_head h) {
+  put(std::make_shared<const staged_record>(staged_record{std::string(head_key), std::move(h)}));
 }
 
 void staging::put(staged_ptr row) {

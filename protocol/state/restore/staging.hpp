@@ -35,11 +35,11 @@ public:
   bool busy_with_another(const std::string& id, cluster_time now) const;
 
   /// Null: no restore is under way.
-  const staged_record* head() const;
+  const restore_head* head() const;
   /// Calls `f(row_batch)` in the order of the batches.
   template <class F>
   void for_each_batch(F&& f) const {
-    rows_.for_each_under(batch_prefix, [&](const staged_ptr& each) { f(each->rows); });
+    rows_.for_each_under(batch_prefix, [&](const staged_ptr& each) { f(std::get<row_batch>(each->part)); });
   }
 
   void put(staged_ptr row);
@@ -49,6 +49,7 @@ public:
 private:
   static constexpr std::string_view head_key = "a", batch_prefix = "b";
   void clear();
+  void put_head(restore_head h);
 
   journaled_map<staged_ptr> rows_;
 };

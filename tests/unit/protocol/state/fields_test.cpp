@@ -61,6 +61,9 @@ template <class T>
 void change(std::optional<T>& v) {
   v.emplace();
 }
+void change(staged_part& v) {
+  std::get<restore_head>(v).id += "x";
+}
 void change(service_weights& v) {
   ++v.warning;
 }

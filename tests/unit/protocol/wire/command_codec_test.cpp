@@ -192,17 +192,12 @@ std::vector<dirty_row> rows() {
            autopilot_settings{false, -1, 250, 3, 1ll << 60, "zone", true, "tag", log_index{1}, log_index{7}})},
       {table::staging, "a",
        std::make_shared<const staged_record>(
-           staged_record{"a", nullptr, "restore", log_index{9}, 3, cluster_time{1234}, true})},
+           staged_record{"a", restore_head{"restore", log_index{9}, 3, cluster_time{1234}, true}})},
       {table::staging, "b1",
        std::make_shared<const staged_record>(
            staged_record{"b1",
                          std::make_shared<const std::vector<dirty_row>>(
-                             std::vector<dirty_row>{{table::counters, "x", counter{"x", 1}}}),
-                         {},
-                         {},
-                         0,
-                         {},
-                         false})},
+                             std::vector<dirty_row>{{table::counters, "x", counter{"x", 1}}})})},
       {table::acl_policies, full_policy().id, std::make_shared<const acl_policy>(full_policy())},
       {table::acl_roles, full_role().id, std::make_shared<const acl_role>(full_role())},
       {table::acl_tokens, full_token().accessor, std::make_shared<const acl_token>(full_token())},

@@ -1,0 +1,36 @@
+#pragma once
+// Whether a checkpoint, a snapshot or an archive holds the rows that it was written with, by its digest.
+
+#include "protocol/state/commands.hpp"
+
+#include <cstdint>
+
+namespace belay::state {
+
+class stored_digest {
+public:
+  /// Call for each row, in any order.
+  void note(const dirty_row& row) {
+    const auto* kept = std::get_if<outcome_ptr>(&row.row);
+    shows_locked_key_ |= kept != nullptr && (*kept)->answer != nullptr && shows_locked_key(*(*kept)->answer);
+  }
+
+  enum class verdict : std::uint8_t {
+    same,
+    /// Servers of 0.2.0 counted the fencing token of a locked key in a kept answer, and did not write it. Each row is right
+    /// as far as its checksum and its encoding show.
+    fault_of_0_2_0,
+    different,
+  };
+  /// @param of_rows the sum of the hashes of the rows (row_hash)
+  verdict compare(std::uint64_t written, std::uint64_t of_rows) const {
+    if (written == of_rows)
+      return verdict::same;
+    return shows_locked_key_ ? verdict::fault_of_0_2_0 : verdict::different;
+  }
+
+private:
+  bool shows_locked_key_ = false;
+};
+
+} // namespace belay::state
