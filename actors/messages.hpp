@@ -255,12 +255,15 @@ struct write_checkpoint {
   bool full = false;
   std::vector<state::dirty_row> rows;
   state::unkept_changes changes; ///< of keys, which are kept beside it
+  std::uint64_t log_bytes = 0;   ///< of the entries since the last one
 };
 /// checkpointer -> fsm and raft_peer
 struct checkpoint_written {
   raft::snapshot_meta meta;
   std::chrono::nanoseconds took{0};
-  std::string error;         ///< not empty: not written (disk or map full); state stays in memory, try again
+  std::string error;         ///< not empty: not written (disk or map full), or not proven; the state stays in memory
+  bool unproven = false;     ///< with an error: it was written, and read back different
+  log_index log_needed_from; ///< entries from there on are needed behind the older generation
   bool changes_kept = false; ///< false: the changes that came with it are not on the disk
 };
 /// raft_peer -> checkpointer and back: a follower needs the state.

@@ -98,6 +98,28 @@ bool is_long_key(std::string_view key) {
   return key.size() > short_key_bytes_max;
 }
 
+int get_row(lmdb_transaction& txn, std::uint8_t table, std::string_view key, std::string_view& value) {
+  std::string lmdb_key;
+  if (is_long_key(key)) {
+    if (int rc = find_long(txn, table, key, lmdb_key); rc != 0)
+      return rc;
+  } else {
+    lmdb_key = tagged(short_row_tag, table).append(key);
+  }
+  if (int rc = txn.get(lmdb_key, value); rc != 0)
+    return rc;
+  if (is_long_key(key)) {
+    const auto row = decode_long(lmdb_key, value);
+    if (row)
+      value = row->value;
+    return row ? 0 : MDB_CORRUPTED;
+  }
+  const auto rest = checked(lmdb_key, value);
+  if (rest)
+    value = *rest;
+  return rest ? 0 : MDB_CORRUPTED;
+}
+
 int put_row(lmdb_transaction& txn, const row_view& row) {
   if (!is_long_key(row.key))
     return put_checked(txn, tagged(short_row_tag, row.table).append(row.key), {row.value}, 0);

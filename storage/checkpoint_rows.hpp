@@ -38,6 +38,8 @@ struct row_view {
 /// True for keys that make a long row.
 bool is_long_key(std::string_view key);
 
+/// The value of one row, its checksum compared. MDB_NOTFOUND: there is no such row; MDB_CORRUPTED: damaged.
+int get_row(lmdb_transaction& txn, std::uint8_t table, std::string_view key, std::string_view& value);
 /// Adds or replaces one row.
 int put_row(lmdb_transaction& txn, const row_view& row);
 /// Removes one row; 0 also if there is none.

@@ -28,9 +28,12 @@ struct row_change {
 /// All changes between two applied indexes; becomes ONE transaction (docs/pitfalls.md R20).
 struct checkpoint_delta {
   raft::snapshot_meta meta;
-  std::uint64_t digest = 0; ///< of the state machine at meta.index
+  std::uint64_t digest = 0; ///< of the state machine at meta.index: the sum of the hashes of its rows
   bool full = false;        ///< true: `rows` are all there is, as after a restore
   std::vector<row_change> rows;
+  bool read_whole = false; ///< prove all rows of the file, not only those of this commit
+  /// What rows[i] counts for in the digest; asked only for the name of a row that reads back different. Null: no name.
+  std::function<std::uint64_t(std::size_t i)> hash_of = {};
 };
 
 struct checkpoint_info {
@@ -83,8 +86,22 @@ public:
   /// All rows in (table, key) order, from one consistent view.
   virtual status
   load(const std::function<void(std::uint8_t table, std::string_view key, std::string_view value)>& row) = 0;
-  /// Durable upon return.
+  /// Durable and proven upon return: what was written was read back from the file, and the rows of the file add up to the
+  /// digest. A failure of the kind `unproven` means that they do not; the text names the first row that differs. The
+  /// checkpoint before is in force then, or an older one (info() says which), and the next commit must be full.
   virtual status commit(const checkpoint_delta& delta) = 0;
+
+  // ---- the older generation: a copy of an earlier checkpoint, for a start that finds the newest one damaged
+  /// Index of the copy; nullopt: there is none.
+  virtual std::optional<log_index> older_index() const = 0;
+  /// Of the newest checkpoint on the disk.
+  virtual std::uint64_t bytes() const = 0;
+  /// Replaces the copy by one of the checkpoint in force, durable and proven upon return. After a failure the copy before
+  /// is there. @returns its bytes
+  virtual result<std::uint64_t> keep_older() = 0;
+  /// The checkpoint in force cannot be loaded: puts the next older one in force.
+  /// @returns what it is, for the log; nullopt: there is no other one
+  virtual result<std::optional<std::string>> fall_back() = 0;
 
   // ---- the window of changes, beside the checkpoint: a commit does not depend on it
   /// Durable upon return. It belongs to the checkpoint that is there, up to its index, and to the one that is committed next, if that is `next`.

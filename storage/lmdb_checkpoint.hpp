@@ -4,6 +4,7 @@
 //
 //   state/lock                            held while the store is open
 //   state/checkpoint.mdb                  the checkpoint
+//   state/older.snapshot, older.new       a copy of an earlier one (older_generation.hpp)
 //   state/changes.mdb                     the window of changes; may be missing
 //   state/new.mdb, new_changes.mdb        a whole new one while it is made; takes the name above once it is durable
 //   snapshots/0000000000000042.snapshot   snapshots for followers (the number is the index); removed at the next start
@@ -12,13 +13,21 @@
 // The layout of the LMDB files is in checkpoint_rows.hpp and kept_window.hpp, that of a snapshot in snapshot_file.hpp.
 //
 // Each commit is one LMDB transaction, synced. A full commit and an installed snapshot make a new file (lmdb_file.hpp).
+//
+// Each commit is proven: its rows are read back from the file, decoded and hashed. What the file's rows add up to is carried
+// from commit to commit, less the rows that were replaced and plus those that were read back, and must be the digest of the
+// state machine. The first commit of a process, a full one, and those with read_whole are proven by all rows of the file: a
+// new file before it takes the name of the old one. A commit that reads back different is reverted (lmdb_meta.hpp).
 
 #include "storage/checkpoint_store.hpp"
 #include "storage/file_system.hpp"
 #include "storage/kept_window.hpp"
 #include "storage/lmdb_file.hpp"
+#include "storage/older_generation.hpp"
+#include "storage/row_proof.hpp"
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +41,12 @@ struct lmdb_checkpoint_options {
   std::uint64_t map_bytes_max = 256ull << 30;
   /// Snapshots kept, so that a slow follower can finish one while another begins with a newer one. At least 1.
   std::size_t frozen_max = 2;
+  file_system* files = nullptr; ///< null: the operating system's
+  /// For tests: called when a commit or a new file is durable, before it is proven.
+  std::function<void()> before_proof = {};
+  row_hash_function row_hash = hash_of_state_rows;
+  bool checks_ahead = true;       ///< loads compare checksums on a thread of their own
+  bool always_read_whole = false; ///< each commit is proven by all rows of the file
 };
 
 class lmdb_checkpoint : public checkpoint_store {
@@ -43,9 +58,13 @@ public:
   result<std::optional<checkpoint_info>> info() override;
   /// `row` is called before the last row is checked: use what it got only if the result is a success.
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) override;
-  /// A failure of the kind no_space leaves the old checkpoint in force and the store usable; after any other the
-  /// store must not be used again.
+  /// A failure of the kind no_space or unproven leaves the old checkpoint in force and the store usable; after any other
+  /// the store must not be used again.
   status commit(const checkpoint_delta& delta) override;
+  std::optional<log_index> older_index() const override;
+  std::uint64_t bytes() const override { return rows_.is_open() ? rows_.env().used_bytes() : 0; }
+  result<std::uint64_t> keep_older() override;
+  result<std::optional<std::string>> fall_back() override;
   result<bool> keep_changes(const checkpoint_info& next, const kept_delta& delta) override;
   result<std::optional<log_index>>
   load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>& row) override;
@@ -76,19 +95,37 @@ private:
                   std::unique_ptr<file_lock> lock);
 
   status remove_leftovers();
+  status open_rows();
+  using sorted_rows = std::vector<const row_change*>;
+  static sorted_rows sorted(const checkpoint_delta& delta);
   status commit_changes(const checkpoint_delta& delta);
   status commit_full(const checkpoint_delta& delta);
+  status prove_changes(const checkpoint_delta& delta, const sorted_rows& rows, std::uint64_t replaced);
+  status prove_whole(lmdb_env& env, const checkpoint_info& written,
+                     state::stored_digest::verdict excused = state::stored_digest::verdict::same);
+  failure name_difference(const checkpoint_delta& delta, const sorted_rows& rows, lmdb_env& env) const;
+  status take_back();
+  status install_older();
   result<frozen_view*> frozen(log_index index);
   status freeze(const checkpoint_info& now);
   status install(snapshot_judge* judge);
+  status install_from(file& f, std::uint64_t bytes, const std::function<status(const checkpoint_info&)>& whole,
+                      snapshot_judge* judge);
   /// Why it must not be used; empty: it may.
   const std::string& dead() const { return rows_.dead().empty() ? kept_.dead() : rows_.dead(); }
 
   file_system& files_;
   std::string snapshots_;
   std::size_t frozen_max_;
+  row_hash_function hash_;
+  bool checks_ahead_, always_whole_;
+  std::function<void()> before_proof_;
+  std::string unreadable_; ///< why the file could not be opened; empty: it is open
   std::unique_ptr<file_lock> lock_;
   lmdb_file rows_;
+  std::optional<std::uint64_t> proven_digest_; ///< of the rows in the file; nullopt: the next commit is proven in whole
+  older_generation older_;
+  enum class fallback : std::uint8_t { none, commit_before, older } fallen_back_ = fallback::none;
   kept_window kept_;
   std::deque<frozen_view> frozen_; ///< oldest first
   std::optional<incoming_snapshot> incoming_;

@@ -1,6 +1,7 @@
 #include "storage/lmdb_file.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace belay::storage {
 
@@ -106,6 +107,8 @@ status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(l
     rc = attempt();
   }
   auto s = as_status(rc, "cannot commit to", env_->path());
+  if (s)
+    reverted_.reset();
   if (s && bytes_estimate > memory_kept)
     give_back_memory();
   if (rc != MDB_MAP_FULL && !s && s.why().kind == failure_kind::no_space) {
@@ -123,7 +126,36 @@ status lmdb_file::discard_new(failure why) {
   return why;
 }
 
-status lmdb_file::replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill) {
+result<bool> lmdb_file::revert() {
+  const auto path = directory_ + "/" + name_;
+  auto f = files_.open(path, open_mode::existing);
+  if (!f)
+    return f.why();
+  env_.reset();
+  auto before = revert_newest_commit(**f);
+  if (!before)
+    return before.why();
+  reverted_ = std::move(*before);
+  if (!reverted_)
+    return false;
+  if (auto there = open_if_there(); !there)
+    return there.why();
+  return true;
+}
+
+status lmdb_file::undo_revert() {
+  if (!reverted_)
+    return done{};
+  env_.reset();
+  auto f = files_.open(directory_ + "/" + name_, open_mode::existing);
+  if (!f)
+    return f.why();
+  const auto before = *std::exchange(reverted_, std::nullopt);
+  return storage::undo_revert(**f, before);
+}
+
+status lmdb_file::replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill,
+                               const std::function<status(lmdb_env&)>& prove) {
   const auto path = new_path();
   const auto map =
       std::max(limits_.map_bytes, (page_waste * bytes_estimate + 2 * map_slack) / map_step * map_step + map_step);
@@ -145,6 +177,8 @@ status lmdb_file::replace_with(std::uint64_t bytes_estimate, const std::function
     }
     if (auto s = (*env)->sync(); !s)
       return discard_new(s.why());
+    if (auto s = prove ? prove(**env) : status(done{}); !s)
+      return discard_new(s.why());
   }
   return put_in_force();
 }
@@ -156,6 +190,7 @@ status lmdb_file::put_in_force() {
   if (auto s = files_.sync_directory(directory_); !s)
     return die(s.error());
   env_.reset();
+  reverted_.reset();
   if (auto s = open_or_create(); !s)
     return die(s.error());
   return done{};

@@ -4,6 +4,7 @@
 
 #include "storage/file_system.hpp"
 #include "storage/lmdb_env.hpp"
+#include "storage/lmdb_meta.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -51,8 +52,15 @@ public:
   /// One transaction. `write` returns 0 or LMDB's code; it is called once more after the map has grown. A failure of the kind no_space leaves the
   /// file as it was, and usable; after any other it must not be used again (dead() says why).
   status commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write);
-  /// A whole new one, which `fill` fills. After a failure the old one is in force, unless dead() says otherwise.
-  status replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill);
+  /// A whole new one, which `fill` fills, and `prove` reads once it is durable; null: nobody does. After a failure the old
+  /// one is in force, unless dead() says otherwise.
+  status replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill,
+                      const std::function<status(lmdb_env&)>& prove = nullptr);
+
+  /// The commit before the newest one is in force again. @returns false: there is none
+  result<bool> revert();
+  /// Takes that back, unless something was committed since.
+  status undo_revert();
 
   /// Empty: it may be used.
   const std::string& dead() const { return dead_; }
@@ -69,6 +77,7 @@ private:
   std::string directory_, name_, new_name_;
   limits limits_;
   std::unique_ptr<lmdb_env> env_;
+  std::optional<replaced_meta> reverted_;
   std::string dead_;
 };
 

@@ -84,21 +84,70 @@ result<std::vector<std::uint64_t>> segment_log::sort_out_files() {
   return numbers;
 }
 
-result<loaded_log> segment_log::load() {
+result<segment_header> segment_log::read_header(std::uint64_t number) {
+  const auto name = segment_name(number);
+  auto f = files_.open(path(name), open_mode::existing);
+  if (!f)
+    return f.why();
+  std::string bytes(segment_header_bytes, '\0');
+  auto got = (*f)->read_at(0, bytes.data(), bytes.size());
+  if (!got)
+    return got.why();
+  bytes.resize(*got);
+  auto header = decode_segment_header(bytes);
+  if (!header)
+    return damage(name, 0, "the file " + header.error());
+  if (header->number != number)
+    return damage(name, 0, "the file was segment " + std::to_string(header->number));
+  return header;
+}
+
+result<std::size_t> segment_log::skip_segments(const std::vector<std::uint64_t>& numbers, log_index needed) {
+  std::vector<segment> all;
+  for (const auto n : numbers) {
+    auto header = read_header(n);
+    if (!header)
+      return header.why();
+    all.push_back({*header, segment_name(n), {}});
+  }
+  // A later segment may truncate entries of an earlier one, but never those that a checkpoint has: they are committed.
+  std::size_t skipped = 0;
+  while (skipped + 1 < all.size() && all[skipped + 1].header.next_index <= needed)
+    ++skipped;
+  for (std::size_t i = 0; i < skipped; ++i) {
+    // What was truncated later does not count: it is in no log any more.
+    all[i].highest = log_index{all[i + 1].header.next_index.value - 1};
+    segments_.push_back(std::move(all[i]));
+  }
+  return skipped;
+}
+
+result<loaded_log> segment_log::load(log_index needed) {
   PRECONDITION(!loaded_);
   auto numbers = sort_out_files();
   if (!numbers)
     return numbers.why();
-  loaded_log log;
-  for (std::size_t i = 0; i < numbers->size(); ++i) {
-    const auto n = (*numbers)[i];
-    if (i > 0 && n != (*numbers)[i - 1] + 1)
+  for (std::size_t i = 1; i < numbers->size(); ++i)
+    if ((*numbers)[i] != (*numbers)[i - 1] + 1)
       return damage(segment_name((*numbers)[i - 1] + 1), 0, "the file is missing");
+  const auto skipped = skip_segments(*numbers, needed);
+  if (!skipped)
+    return skipped.why();
+  loaded_log log;
+  for (auto i = *skipped; i < numbers->size(); ++i) {
+    const auto n = (*numbers)[i];
     if (auto s = read_segment(n, i + 1 == numbers->size(), log); !s)
       return s.why();
     next_number_ = n + 1;
   }
   log.hard = position_.hard;
+  log.next = position_.next_index;
+  for (const auto& s : segments_)
+    log.bytes += s.header.file_bytes;
+  if (active_) {
+    log.bytes += active_->offset;
+    log.begins = (segments_.empty() ? active_->header : segments_.front().header).next_index;
+  }
   loaded_ = true;
   // A new log gets its first segment ready here, so that the first append does not wait for it. If the disk is full, it
   // is that append that says so.
@@ -126,8 +175,7 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
     return damage(name, 0,
                   "the file has " + std::to_string(all.size()) + " bytes instead of " +
                       std::to_string(header->file_bytes));
-  const bool first = segments_.empty() && !active_;
-  if (first) {
+  if (!active_) { // what stands in segments that were skipped is not followed
     position_ = {header->first_sequence, header->next_index, header->hard};
   } else if (header->first_sequence != position_.sequence || header->next_index != position_.next_index ||
              header->hard != position_.hard) {

@@ -53,8 +53,9 @@ public:
   static result<std::unique_ptr<segment_log>> open(file_system& files, std::string directory,
                                                    segment_log_options options = {});
 
-  /// Once, before anything else.
-  result<loaded_log> load() override;
+  using log_store::load;
+  /// Segments all of whose entries come before `needed` are looked at by their headers only.
+  result<loaded_log> load(log_index needed) override;
   status append(const std::vector<raft::persist_batch>& batches) override;
   status compact(log_index first_kept) override;
 
@@ -91,6 +92,9 @@ private:
 
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
   result<std::vector<std::uint64_t>> sort_out_files();
+  /// How many of the segments need not be read.
+  result<std::size_t> skip_segments(const std::vector<std::uint64_t>& numbers, log_index needed);
+  result<segment_header> read_header(std::uint64_t number);
   status read_segment(std::uint64_t number, bool last, loaded_log& into);
   /// Makes the last frame read, which ends at `end`, durable for certain, and overwrites the `torn_bytes` behind it
   /// with zeros.

@@ -53,6 +53,10 @@ void registration_keeper::keep(const keep_registrations& k) {
     send(wires_->health, std::move(answer));
 }
 
+std::string registrations_directory(const std::string& data_dir) {
+  return data_dir + "/agent";
+}
+
 result<std::vector<std::pair<std::string, std::string>>> open_registrations(const std::string& directory) {
   if (auto made = storage::posix_file_system().make_directory(directory); !made)
     return made.why();

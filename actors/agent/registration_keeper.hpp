@@ -26,6 +26,8 @@ private:
   std::string directory_;
 };
 
+/// Folder of the registrations.
+std::string registrations_directory(const std::string& data_dir);
 /// Makes the directory if it is missing, and reads the files in it: names and bytes. Half-written ones are removed.
 result<std::vector<std::pair<std::string, std::string>>> open_registrations(const std::string& directory);
 

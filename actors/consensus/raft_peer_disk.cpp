@@ -90,7 +90,9 @@ void raft_peer::on_checkpoint_written(const checkpoint_written& c) {
   checkpoint_term_ = c.meta.term;
   // For followers that are a little behind. The only member has none, and whoever joins it begins with a snapshot.
   const bool has_others = core_.config().members.size() > 1;
-  send(wires_->log, compact_log{core_.compact(c.meta, has_others ? settings_.trailing_entries : 0)});
+  // The older generation of the checkpoint needs more of the log than this server keeps in memory.
+  const auto in_memory = core_.compact(c.meta, has_others ? settings_.trailing_entries : 0);
+  send(wires_->log, compact_log{std::min(in_memory, c.log_needed_from)});
 }
 
 void raft_peer::on_chunk_loaded(const snapshot_chunk_loaded& s) {

@@ -155,6 +155,8 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.promised = std::move(promised);
   plan.node_meta = config.node_meta;
   plan.disk = std::move(disk);
+  plan.older_checkpoint.log_bytes = config.raft_older_checkpoint_log_bytes;
+  plan.older_checkpoint.age = config.raft_older_checkpoint_age;
   plan.machine = machine_settings_of(config);
   plan.peer = peer_settings_of(config, who);
   plan.peer.stays_out = stays_out;

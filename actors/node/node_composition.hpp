@@ -6,6 +6,7 @@
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/node/disk/node_disk.hpp"
 #include "actors/tables/fsm.hpp"
+#include "storage/generation_schedule.hpp"
 
 #include <caf/actor_system.hpp>
 
@@ -28,6 +29,7 @@ struct node_plan {
   state::string_map node_meta;        ///< of its row in the catalog, besides what every server's has
 
   node_disk disk;
+  storage::generation_limits older_checkpoint;
 
   fsm_settings machine;
   raft_peer_settings peer; ///< its seed is the node's, other actors' are made from it; its hold is the agent's, too

@@ -49,10 +49,6 @@ cluster_time wall_clock() {
   return cluster_time{static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count())};
 }
 
-std::string registrations_directory(const std::string& data_dir) {
-  return data_dir + "/agent";
-}
-
 std::string with_port(const std::string& address) {
   const auto peer = split_optional_port(address);
   return join_host_port(peer.host, peer.port.value_or("8300"));

@@ -14,8 +14,6 @@ namespace belay::actors {
 std::int64_t wall_ns();
 cluster_time wall_clock();
 
-/// Folder of the registration_keeper.
-std::string registrations_directory(const std::string& data_dir);
 /// Of a peer to be joined, who may be named without a port: then it is Consul's for servers.
 std::string with_port(const std::string& address);
 

@@ -5,12 +5,19 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/restore/stored_digest.hpp"
+#include "protocol/state/row_hash.hpp"
 #include "protocol/wire/change_codec.hpp"
 #include "protocol/wire/command_codec.hpp"
+
+#include <algorithm>
 
 namespace belay::actors {
 
 namespace {
+
+/// An upper bound of how long damage that no commit touches stays unseen.
+constexpr auto read_whole_interval = std::chrono::hours(24);
+constexpr std::uint64_t page_bytes = 4096; // of LMDB
 
 /// Makes a state machine of the rows of a checkpoint, and says whether it is the one that was written.
 class machine_loader final : public storage::snapshot_judge {
@@ -32,10 +39,12 @@ public:
       break;
     case verdict::fault_of_0_2_0:
       PROBE("checkpoint: digest of 0.2.0 differs by fencing tokens in kept answers");
-      log::warn("checkpointer", "checkpoint accepted, although its digest differs from that of its rows",
-                {{"index", info.meta.index.value},
-                 {"reason", "a server of 0.2.0 wrote it, with the answer of a keyed transaction that shows a locked key"},
-                 {"advice", "none is needed: all rows have the right checksum, and the next checkpoint has the right digest"}});
+      log::warn(
+          "checkpointer", "checkpoint accepted, although its digest differs from that of its rows",
+          {{"index", info.meta.index.value},
+           {"reason", "a server of 0.2.0 wrote it, with the answer of a keyed transaction that shows a locked key"},
+           {"advice",
+            "none is needed: all rows have the right checksum, and the next checkpoint has the right digest"}});
       break;
     case verdict::different:
       return failure{"checkpoint at index " + to_string(info.meta.index) +
@@ -97,9 +106,12 @@ result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& 
 }
 
 checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires,
-                           std::shared_ptr<storage::checkpoint_store> store, log_index newest, metrics& m)
-    : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(newest),
-      metrics_(m), archives_(*store_) {
+                           std::shared_ptr<storage::checkpoint_store> store, checkpointer_settings settings,
+                           std::shared_ptr<vitals> numbers, metrics& m)
+    : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(settings.newest),
+      generations_(settings.older, now().time_since_epoch(), settings.log_bytes),
+      log_reaches_older_(store_->older_index() && settings.log_begins <= store_->older_index()->next()),
+      log_is_whole_(settings.log_begins.value <= 1), numbers_(std::move(numbers)), metrics_(m), archives_(*store_) {
   end_node_by_exceptions_of(*this, wires_, "checkpointer");
 }
 
@@ -126,23 +138,77 @@ void checkpointer::write(const write_checkpoint& w) {
   answer.meta = w.meta;
   const auto begun = now();
   if (w.meta.index > newest_) { // else a snapshot was installed meanwhile, and it is newer
-    storage::checkpoint_delta delta{w.meta, w.digest, w.full, {}};
-    delta.rows.reserve(w.rows.size());
-    for (const auto& row : w.rows)
-      delta.rows.push_back(row_change_of(row));
-    answer.changes_kept = keep_changes(w);
-    if (auto s = store_->commit(delta); !s) {
-      if (s.why().kind != failure_kind::no_space)
-        give_up(w, s.error());
-      answer.error = s.error();
-    } else {
-      newest_ = w.meta.index;
-    }
+    answer.error = commit(w, answer);
+    // Every changed row copies a page, at most all pages of the file.
+    const auto pages = w.full ? store_->bytes() : std::min<std::uint64_t>(w.rows.size() * page_bytes, store_->bytes());
+    generations_.wrote(w.log_bytes, pages);
+    if (answer.error.empty())
+      keep_older(w.meta.index);
   }
+  answer.log_needed_from = log_needed_from();
   answer.took = now() - begun;
   metrics_.checkpoint(answer.took);
   send(wires_->fsm, answer);
   send(wires_->raft_peer, std::move(answer));
+}
+
+std::string checkpointer::commit(const write_checkpoint& w, checkpoint_written& answer) {
+  storage::checkpoint_delta delta{w.meta, w.digest, w.full, {}};
+  delta.rows.reserve(w.rows.size());
+  for (const auto& row : w.rows)
+    delta.rows.push_back(row_change_of(row));
+  delta.hash_of = [&](std::size_t i) { return state::row_hash(w.rows[i]); };
+  delta.read_whole = !read_whole_at_ || now() - *read_whole_at_ >= read_whole_interval;
+  answer.changes_kept = keep_changes(w);
+  const auto s = store_->commit(delta);
+  if (s) {
+    newest_ = w.meta.index;
+    if (delta.read_whole || delta.full)
+      read_whole_at_ = now();
+    numbers_->checkpoint_unproven.store(false, std::memory_order_relaxed);
+    return {};
+  }
+  switch (s.why().kind) {
+  case failure_kind::other:
+    give_up(w, s.error());
+  case failure_kind::no_space:
+    break;
+  case failure_kind::unproven:
+    PROBE("checkpoint: reads back different");
+    answer.unproven = true;
+    numbers_->checkpoint_unproven.store(true, std::memory_order_relaxed);
+    metrics_.checkpoint_unproven();
+    if (const auto there = store_->info(); there && *there)
+      newest_ = (*there)->meta.index;
+    log::error(
+        "checkpointer", "checkpoint reads back different from what was written; the one before it stays in force",
+        {{"index", w.meta.index.value},
+         {"in_force", newest_.value},
+         {"error", s.error()},
+         {"advice", "check disk and memory of this machine, and report it: the server goes on, and keeps its log"}});
+    break;
+  }
+  return s.error();
+}
+
+void checkpointer::keep_older(log_index newest) {
+  const bool needed = !log_reaches_older_ && !log_is_whole_;
+  if (!generations_.due(now().time_since_epoch(), needed, store_->bytes()))
+    return;
+  if (auto kept = store_->keep_older(); !kept) {
+    log::warn("checkpointer", "older generation of the checkpoint not written; tried again with the next checkpoint",
+              {{"index", newest.value}, {"error", kept.error()}});
+    return;
+  }
+  PROBE("checkpoint: older generation replaced");
+  log_reaches_older_ = true;
+  generations_.kept(now().time_since_epoch());
+}
+
+log_index checkpointer::log_needed_from() const {
+  if (log_reaches_older_)
+    return store_->older_index()->next();
+  return log_is_whole_ ? log_index{1} : newest_.next();
 }
 
 bool checkpointer::keep_changes(const write_checkpoint& w) {
@@ -198,6 +264,9 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
   }
   if (answer.error.empty() && what.last) {
     newest_ = what.meta.index;
+    log_reaches_older_ = store_->older_index() == newest_;
+    log_is_whole_ = false;
+    generations_.kept(now().time_since_epoch());
     send(wires_->fsm, machine_replaced{what.meta, judge->take()});
   }
   send(wires_->raft_peer, std::move(answer));

@@ -6,7 +6,9 @@
 #include "actors/surroundings.hpp"
 #include "actors/tables/snapshot_archives.hpp"
 #include "actors/telemetry/metrics.hpp"
+#include "actors/telemetry/vitals.hpp"
 #include "storage/checkpoint_store.hpp"
+#include "storage/generation_schedule.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
 
@@ -23,18 +25,29 @@ storage::row_change row_change_of(const state::dirty_row& row);
 result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store,
                                                      const storage::checkpoint_info& info);
 
-/// Every transaction begins and ends inside one message handler (docs/pitfalls.md L4). Any failed commit but a full disk ends the process.
+struct checkpointer_settings {
+  log_index newest;                 ///< index of the checkpoint found at the start; zero: none
+  storage::generation_limits older; ///< of the older generation
+  log_index log_begins{1};          ///< as found at the start
+  std::uint64_t log_bytes = 0;      ///< likewise
+};
+
+/// Every transaction begins and ends inside one message handler (docs/pitfalls.md L4). A failed commit ends the process,
+/// unless the disk is full. A commit that succeeds and reads back different does not: the checkpoint before it stays.
 class checkpointer : public checkpointer_actor::base {
 public:
-  /// `newest`: index of the checkpoint found at the start, zero: none.
   checkpointer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::checkpoint_store> store,
-               log_index newest, metrics& m);
+               checkpointer_settings settings, std::shared_ptr<vitals> numbers, metrics& m);
 
   behavior_type make_behavior() override;
 
 private:
   monotonic_time now() { return now_of(*this, *wires_); }
   void write(const write_checkpoint& w);
+  /// @returns why it is not in force; empty: it is
+  std::string commit(const write_checkpoint& w, checkpoint_written& answer);
+  void keep_older(log_index newest);
+  log_index log_needed_from() const;
   /// @returns whether they are on the disk. A failed commit ends the process.
   bool keep_changes(const write_checkpoint& w);
   [[noreturn]] void give_up(const write_checkpoint& w, const std::string& error);
@@ -44,6 +57,11 @@ private:
   wiring_ptr wires_;
   std::shared_ptr<storage::checkpoint_store> store_;
   log_index newest_;
+  storage::generation_schedule generations_;
+  bool log_reaches_older_; ///< false: there is no older generation, or the log does not reach back to it
+  bool log_is_whole_;      ///< it begins with its first entry
+  std::optional<monotonic_time> read_whole_at_;
+  std::shared_ptr<vitals> numbers_;
   metrics& metrics_;
   snapshot_archives archives_;
 };

@@ -14,9 +14,6 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds fsm_tick{250};
-// After a checkpoint that found no room the next one copies every row, on the thread that answers clients. A disk may stay
-// full for hours, so the next attempt waits for this long.
-constexpr std::chrono::seconds checkpoint_retry{10};
 // Queries woken together that have so many rows are looked up once for all that ask the same, so many different ones being remembered.
 constexpr std::size_t rows_worth_sharing = 64, long_ones_max = 8;
 
@@ -92,15 +89,9 @@ fsm_actor::behavior_type fsm::make_behavior() {
         all_changes_due_ = all_changes_due_ || !c.changes_kept;
         if (c.error.empty()) {
           checkpointed_ = std::max(checkpointed_, c.meta.index);
+          checkpoint_retry_ = checkpoint_retry_min;
         } else {
-          PROBE("fsm: no room for a checkpoint");
-          // The changed rows were handed over and are not there.
-          full_checkpoint_due_ = !MUTANT(changed_rows_forgotten);
-          next_checkpoint_ = now() + checkpoint_retry;
-          log::error("fsm", "checkpoint not written; writes go on, the log grows until there is room",
-                     {{"index", c.meta.index.value},
-                      {"error", c.error},
-                      {"advice", "free space on the data directory's disk"}});
+          checkpoint_failed(c);
         }
         answer_archives(c.error);
       },
@@ -794,14 +785,29 @@ void fsm::tell_autopilot() {
   send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(first))});
 }
 
+void fsm::checkpoint_failed(const checkpoint_written& c) {
+  // The changed rows were handed over and are not there.
+  full_checkpoint_due_ = !MUTANT(changed_rows_forgotten);
+  next_checkpoint_ = now() + checkpoint_retry_;
+  if (c.unproven) { // the checkpointer has said so; what a program or a disk got wrong once it may get wrong again
+    checkpoint_retry_ = std::min(2 * checkpoint_retry_, checkpoint_retry_max);
+    return;
+  }
+  PROBE("fsm: no room for a checkpoint");
+  log::error("fsm", "checkpoint not written; the log grows until there is room",
+             {{"index", c.meta.index.value},
+              {"error", c.error},
+              {"advice", "free space on the data directory's disk; writes go on meanwhile"}});
+}
+
 void fsm::start_checkpoint() {
   checkpoint_running_ = true;
   last_checkpoint_ = now();
-  bytes_since_checkpoint_ = 0;
   write_checkpoint w;
   w.meta = applied_;
   w.meta.index = MUTANT(checkpoint_index_ahead) ? applied_.index.next() : applied_.index;
   w.digest = machine_->digest();
+  w.log_bytes = std::exchange(bytes_since_checkpoint_, 0);
   w.full = full_checkpoint_due_ || machine_->replaced();
   const shared_tables::writing writes(settings_.shared.get());
   w.rows = machine_->take_dirty();

@@ -147,6 +147,7 @@ private:
   void maintain();
   void tell_autopilot();
   void start_checkpoint();
+  void checkpoint_failed(const checkpoint_written& c);
   void reap_tombstones();
   cluster_time cluster_now();
   void stamp(state::command& c);
@@ -192,7 +193,10 @@ private:
   term_id autopilot_written_in_;            ///< those of the configuration
   std::size_t bytes_since_checkpoint_ = 0;
   monotonic_time last_checkpoint_{};
-  monotonic_time next_checkpoint_{}; ///< not before; set when there was no room
+  monotonic_time next_checkpoint_{}; ///< not before; set when one failed
+  /// After one that failed the next one copies every row, on the thread that answers clients, so that it waits.
+  static constexpr std::chrono::seconds checkpoint_retry_min{10}, checkpoint_retry_max{600};
+  std::chrono::seconds checkpoint_retry_ = checkpoint_retry_min;
 
   /// A 500 after which clients try again.
   static constexpr auto access_not_ready =

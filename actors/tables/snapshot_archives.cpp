@@ -1,7 +1,6 @@
 #include "actors/tables/snapshot_archives.hpp"
 
 #include "actors/telemetry/log.hpp"
-#include "protocol/state/row_hash.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
@@ -43,6 +42,14 @@ archive_packed snapshot_archives::pack(const pack_archive& p) {
     s.writer = std::make_unique<archive::archive_writer>(meta_of(chunk->meta, chunk->total_bytes));
     s.writer->begin(answer.bytes);
   }
+  if (answer.error = prove(s, *chunk); !answer.error.empty()) {
+    log::error("checkpointer", "archive ended before its end: what was to be sent is not what the checkpoint holds",
+               {{"index", s.meta.index.value},
+                {"error", answer.error},
+                {"advice", "check the disk of this server, and take the archive from another one"}});
+    saving_.erase(p.archive);
+    return answer;
+  }
   answer.index = s.meta.index;
   s.writer->add(*chunk->bytes, answer.bytes);
   s.offset += chunk->bytes->size();
@@ -54,38 +61,29 @@ archive_packed snapshot_archives::pack(const pack_archive& p) {
   return answer;
 }
 
+std::string snapshot_archives::prove(saving& s, const storage::checkpoint_store::chunk& piece) {
+  auto parsed = s.parser.take(*piece.bytes, [&](const storage::row_view& row) { return s.sum.add(row); });
+  if (parsed && piece.last)
+    parsed = s.parser.finish();
+  if (!parsed)
+    return parsed.error();
+  if (piece.last && s.sum.compare(s.parser.info()->digest) == state::stored_digest::verdict::different)
+    return "its rows do not have the digest of the checkpoint";
+  return {};
+}
+
 /// @returns what is wrong; empty: nothing
 std::string snapshot_archives::parse(restoring& r) {
-  const auto parsed = r.parser.take(r.state, [&](const storage::row_view& row) -> status {
-    const auto bytes = row.key.size() + row.value.size();
-    if (bytes > state::row_bytes_max)
-      return failure{"it has a row of " + std::to_string(bytes) + " bytes, more than " +
-                     std::to_string(state::row_bytes_max)};
-    r.row_bytes += bytes; // of those that are left out, too: so much was unpacked in one go
-    auto decoded = wire::decode_row(row.table, row.key, row.value);
-    if (!decoded)
-      return failure{"it has a row that cannot be read"};
-    r.written.note(*decoded);
-    r.digest += state::row_hash(*decoded);
-    // What another restore had gathered when the archive was written is no state to come back to.
-    if (decoded->table == state::table::staging)
-      return done{};
-    if (auto why = state::complaint_of(*decoded))
-      return failure{"it has a row that no request could have made: one of table " +
-                     std::string(name_of(decoded->table)) + " " + *why};
-    if (r.services.admits(*decoded))
-      r.rows->push_back(std::move(*decoded));
-    return done{};
-  });
+  const auto why = r.all.take(r.state, [&](state::dirty_row row) { r.rows->push_back(std::move(row)); });
   r.state.clear();
-  return parsed ? std::string() : not_ours + parsed.error();
+  return why.empty() ? why : not_ours + why;
 }
 
 void snapshot_archives::end_batch(restoring& r, archive_unpacked& answer) {
   answer.command = make_payload(wire::encode_command(state::restore_rows{r.id, r.batches, r.rows}));
   ++r.batches;
   r.rows = std::make_shared<std::vector<state::dirty_row>>();
-  r.row_bytes = 0;
+  r.batched_bytes = r.all.bytes();
 }
 
 archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
@@ -101,7 +99,8 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
   };
   std::string_view rest = r.input;
   bool all_taken = false;
-  while (r.row_bytes < batch_bytes && !all_taken) {
+  const auto batch_is_full = [&] { return r.all.bytes() - r.batched_bytes >= batch_bytes; };
+  while (!batch_is_full() && !all_taken) {
     if (auto why = r.reader.take(rest, r.state, piece_bytes))
       return fail(std::move(*why));
     all_taken = r.state.size() < piece_bytes;
@@ -109,13 +108,13 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
       return fail(std::move(why));
   }
   r.input.erase(0, r.input.size() - rest.size());
-  if (!r.begun && r.parser.info()) {
+  if (!r.begun && r.all.info()) {
     r.begun = true;
-    answer.begins = state::restore_begin{r.id, r.parser.info()->meta.index};
+    answer.begins = state::restore_begin{r.id, r.all.info()->meta.index};
     answer.command = make_payload(wire::encode_command(*answer.begins));
     return answer;
   }
-  if (r.row_bytes >= batch_bytes) {
+  if (batch_is_full()) {
     end_batch(r, answer);
     return answer;
   }
@@ -124,20 +123,17 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
   // The whole archive is there: nothing of it comes into force unless all its checksums are right.
   if (auto why = r.reader.finish())
     return fail(std::move(*why));
-  if (auto whole = r.parser.finish(); !whole)
-    return fail(not_ours + whole.error());
-  using verdict = state::stored_digest::verdict;
-  const auto compared = r.written.compare(r.parser.info()->digest, r.digest);
-  if (compared == verdict::different)
-    return fail(not_ours + std::string("its rows do not have the digest it was written with"));
+  if (auto why = r.all.finish(); !why.empty())
+    return fail(not_ours + why);
   if (!r.rows->empty()) {
     end_batch(r, answer);
     return answer;
   }
-  if (compared == verdict::fault_of_0_2_0)
-    log::warn("checkpointer", "archive accepted, although its digest differs from that of its rows",
-              {{"index", r.parser.info()->meta.index.value},
-               {"reason", "a server of 0.2.0 wrote it, with the answer of a keyed transaction that shows a locked key"}});
+  if (r.all.has_fault_of_0_2_0())
+    log::warn(
+        "checkpointer", "archive accepted, although its digest differs from that of its rows",
+        {{"index", r.all.info()->meta.index.value},
+         {"reason", "a server of 0.2.0 wrote it, with the answer of a keyed transaction that shows a locked key"}});
   state::command commit = state::restore_commit{r.id, r.batches};
   commit.by = u.by;
   answer.command = make_payload(wire::encode_command(commit));

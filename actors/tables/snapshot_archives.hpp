@@ -3,9 +3,9 @@
 // commands for the log out of an archive. Belongs to the checkpointer, on whose thread it may take its time.
 
 #include "actors/messages.hpp"
+#include "actors/tables/archived_rows.hpp"
 #include "protocol/archive/snapshot_archive.hpp"
-#include "protocol/state/restore/row_rules.hpp"
-#include "protocol/state/restore/stored_digest.hpp"
+#include "storage/row_proof.hpp"
 #include "storage/snapshot_file.hpp"
 
 #include <memory>
@@ -28,31 +28,29 @@ public:
   }
 
 private:
-  // With one row each, the largest are a little larger than a row may be. An archive is a client's, and what it claims is believed
-  // only so far.
-  static constexpr std::size_t block_bytes_max = std::size_t{64} << 20;
-
   struct saving {
     raft::snapshot_meta meta;
     std::uint64_t offset = 0;
     std::unique_ptr<archive::archive_writer> writer;
+    // What is sent is read once more before it is.
+    storage::snapshot_parser parser;
+    storage::row_sum sum{storage::hash_of_state_rows};
   };
   struct restoring {
     std::string id;
     std::string input; ///< not looked at yet
     archive::archive_reader reader;
-    storage::snapshot_parser parser{block_bytes_max};
+    archived_rows all;
     std::string state; ///< unpacked and not parsed
     std::shared_ptr<std::vector<state::dirty_row>> rows = std::make_shared<std::vector<state::dirty_row>>();
-    state::known_services services;
-    state::stored_digest written; ///< what the archive says of its rows, against `digest`
-    std::uint64_t digest = 0;     ///< of all its rows
-    std::size_t row_bytes = 0; ///< since the last batch
+    std::uint64_t batched_bytes = 0; ///< of `all`, up to the end of the last batch
     std::uint64_t batches = 0;
     bool begun = false;
   };
 
-  std::string parse(restoring& r);
+  /// @returns what is wrong with the next piece of a snapshot, or with the whole if it is the last; empty: nothing
+  static std::string prove(saving& s, const storage::checkpoint_store::chunk& piece);
+  static std::string parse(restoring& r);
   void end_batch(restoring& r, archive_unpacked& answer);
 
   storage::checkpoint_store& store_;

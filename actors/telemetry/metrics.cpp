@@ -211,7 +211,7 @@ std::array<metrics::number_ref, 26> metrics::gauges() const {
        {"audit.broken", &audit_broken_, "1 while the audit log cannot be written; alarm"}}};
 }
 
-std::array<metrics::number_ref, 19> metrics::counters() const {
+std::array<metrics::number_ref, 20> metrics::counters() const {
   return {
       {{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
        {"raft.state.candidate", &candidacies_, "this node began an election (Consul's name)"},
@@ -239,6 +239,8 @@ std::array<metrics::number_ref, 19> metrics::counters() const {
         "changed"},
        {"outcomes.replayed", &outcomes_replayed_,
         "writes with an Idempotency-Key that were answered from what is kept of them"},
+       {"checkpoint.unproven", &checkpoints_unproven_,
+        "checkpoints that read back different from what was written, and were not used"},
        {"audit.lines", &audit_lines_, "lines in the audit log"},
        {"audit.lost_lines", &audit_lost_,
         "lines that are not in it, because it could not be written; delivery_guarantee `best-effort`"},

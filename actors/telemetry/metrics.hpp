@@ -67,6 +67,7 @@ public:
   void fsync(std::chrono::nanoseconds took) { fsync_.add(ns(took)); }
   void batch(std::size_t entries) { batch_.add(entries); }
   void checkpoint(std::chrono::nanoseconds took) { checkpoint_.add(ns(took)); }
+  void checkpoint_unproven() { bump(checkpoints_unproven_); }
 
   // ---- raft_peer, peer_link
   void leader_change() { bump(leader_changes_); }
@@ -227,7 +228,7 @@ private:
     const char* means;
   };
   std::array<number_ref, 26> gauges() const;
-  std::array<number_ref, 19> counters() const;
+  std::array<number_ref, 20> counters() const;
   static std::array<distribution_ref, 13> distributions();
   std::vector<certificate> certificates_now() const;
 
@@ -241,7 +242,7 @@ private:
 
   std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0},
       shed_connections_{0}, shed_writes_{0}, shed_reads_{0}, shed_forwarded_{0}, renderings_{0}, shared_answers_{0},
-      audit_lines_{0}, audit_lost_{0}, audit_refused_{0}, proposed_{0}, candidacies_{0};
+      checkpoints_unproven_{0}, audit_lines_{0}, audit_lost_{0}, audit_refused_{0}, proposed_{0}, candidacies_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
       disk_full_{0}, keys_{0}, claims_held_{0}, claims_waiting_{0}, claims_queued_bytes_{0}, deadlock_searches_cut_{0},
       outcomes_kept_{0}, outcome_bytes_{0}, outcomes_replayed_{0}, parked_{0}, changes_bytes_{0}, changes_floor_{0},

@@ -30,6 +30,8 @@ struct vitals {
   std::size_t fronts = 1; ///< of those, from the first. Not changed once others know of it
   std::atomic<cluster_standing> standing{cluster_standing::alone};
   bool has_raft = true; ///< false: a client agent. Not changed once others know of it
+  /// The newest checkpoint read back different from what was written.
+  std::atomic<bool> checkpoint_unproven{false};
   /// Of this node's agent.
   std::atomic<std::uint32_t> agent_services{0}, agent_checks{0}, agent_ttls{0}, agent_monitors{0};
 

@@ -14,6 +14,7 @@ namespace belay {
 enum class failure_kind : std::uint8_t {
   other,
   no_space, ///< a disk, a quota or a limit of bytes is full: nothing was changed, and it may work later
+  unproven, ///< it was written and reads back different: what was in force before still is
 };
 
 /// Why something was not done; `text` is for people and logs, and nobody compares it.

@@ -56,6 +56,32 @@ inline constexpr auto names_of<table> = std::to_array<std::string_view>({
 });
 static_assert(count_of<table> == static_cast<std::size_t>(table::outcomes) + 1);
 
+/// The type of the table's rows, for the log.
+inline constexpr auto row_types = std::to_array<std::string_view>({
+    "",
+    "kv_entry",
+    "tombstone",
+    "session_record",
+    "lock_delay_record",
+    "node_record",
+    "service_record",
+    "check_record",
+    "counter",
+    "staged_record",
+    "autopilot_settings",
+    "acl_policy",
+    "acl_role",
+    "acl_token",
+    "claim_record",
+    "claim_resource",
+    "claim_ghost",
+    "claim_end_record",
+    "guard_record",
+    "ended_session",
+    "outcome_record",
+});
+static_assert(row_types.size() == count_of<table>);
+
 enum class command_tag : std::uint8_t {
   kv_write = 0,
   txn = 1,

@@ -355,7 +355,8 @@ void nemesis::disturb_disk() {
     return;
   auto& disk = nodes_.disk(*victim);
   std::vector<bool fault_set::*> possible;
-  for (const auto fault : {&fault_set::disk_full, &fault_set::disk_stall, &fault_set::disk_error, &fault_set::bit_flip})
+  for (const auto fault : {&fault_set::disk_full, &fault_set::disk_stall, &fault_set::disk_error, &fault_set::bit_flip,
+                           &fault_set::commit_damage})
     if (f.*fault)
       possible.push_back(fault);
   if (possible.empty())
@@ -376,6 +377,10 @@ void nemesis::disturb_disk() {
     count_fault("disk-error");
     disk.fail_next(1 + draw(4));
     trace_.line(time_.now(), *victim, "disk is about to fail a call");
+  } else if (fault == &fault_set::commit_damage) {
+    count_fault("commit-damage");
+    disk.checkpoints()->damage_next_commit(draw(1u << 20));
+    trace_.line(time_.now(), *victim, "a bit of its next checkpoint is about to change");
   } else if (const auto leader = nodes_.leader(); leader && nodes_.size() == 3 && draw(3) != 0) {
     tempt_to_forget(*leader, forgetting::by_damage);
   } else if (may_damage_a_disk()) {

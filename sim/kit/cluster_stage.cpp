@@ -37,6 +37,7 @@ constexpr std::array known_faults = {
     known_fault{"disk-stall", &fault_set::disk_stall},
     known_fault{"disk-error", &fault_set::disk_error},
     known_fault{"bit-flip", &fault_set::bit_flip},
+    known_fault{"commit-damage", &fault_set::commit_damage},
     known_fault{"disk-loss", &fault_set::disk_loss},
     known_fault{"membership", &fault_set::membership},
     known_fault{"transfer", &fault_set::transfer},

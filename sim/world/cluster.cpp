@@ -141,6 +141,7 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
   plan.admit_newcomers = true;
   plan.cluster_id = n.cluster_id = who.cluster_id;
   plan.disk = std::move(found.disk);
+  plan.older_checkpoint = swarm_.older_checkpoint;
   plan.machine = swarm_.machine;
   plan.machine.acl_enabled = swarm_.acls != acl_mode::off;
   plan.machine.master_token = swarm_.acls == acl_mode::off ? "" : master_token;

@@ -83,6 +83,15 @@ void draw_limits(options& o, swarm& s) {
   s.segment_bytes = o.one_of({std::size_t{65536}, std::size_t{8192}});
 }
 
+/// How much log follows the older generation of a checkpoint, and whether it is needed now and then.
+void draw_older_checkpoint(tape& choices, const profile& p, swarm& s) {
+  constexpr std::uint64_t log_bytes[] = {1u << 30, 0, 3'000, 20'000};
+  constexpr seconds age[] = {seconds(3600), seconds(5)};
+  s.older_checkpoint = {log_bytes[choices.choose({stream_kind::swarm, 1170}, std::size(log_bytes))],
+                        age[choices.choose({stream_kind::swarm, 1171}, std::size(age))], 0};
+  s.faults.commit_damage = p.faults && choices.chance({stream_kind::swarm, 1172}, 200'000);
+}
+
 /// Only where all servers know them, and in the open: agents with tokens and credentials are tested by test_cluster.
 void draw_client_agents(tape& choices, const profile& p, swarm& s) {
   const auto drawn = choices.choose_rarely({stream_kind::swarm, 1114}, 3, p.client_agents_per_million);
@@ -195,6 +204,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   }
   constexpr std::chrono::nanoseconds gaps[] = {milliseconds(0), raft::limits{}.append_gap, milliseconds(30)};
   s.peer.limits.append_gap = gaps[choices.choose_rarely({stream_kind::swarm, 1160}, std::size(gaps), 500'000)];
+  draw_older_checkpoint(choices, p, s);
   draw_client_agents(choices, p, s);
   draw_claimers(choices, p, s);
   draw_followers(choices, p, s);
@@ -232,6 +242,7 @@ std::string describe(const swarm& s) {
   name(f.disk_stall, "disk-stall");
   name(f.disk_error, "disk-error");
   name(f.bit_flip, "bit-flip");
+  name(f.commit_damage, "commit-damage");
   name(f.disk_loss, "disk-loss");
   name(f.membership, "membership");
   name(f.transfer, "transfer");

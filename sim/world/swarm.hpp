@@ -5,6 +5,7 @@
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/tables/fsm.hpp"
 #include "sim/world/simulated_network.hpp"
+#include "storage/generation_schedule.hpp"
 
 #include <chrono>
 #include <string>
@@ -39,6 +40,7 @@ struct fault_set {
   bool stranger = false;       ///< somebody sends forged frames to the peer ports
   bool suspend = false;        ///< machines are suspended; the clock since boot counts that
   bool machine_stop = false;   ///< machines stand still with all their clocks
+  bool commit_damage = false;  ///< a bit of a checkpoint changes after its commit, before it is read back
 };
 
 /// What may happen to client agents, where there are some; each is on in a third of those runs.
@@ -95,6 +97,7 @@ struct swarm {
   virtual_time longest_partition{0};
   actors::raft_peer_settings peer;
   actors::fsm_settings machine;
+  storage::generation_limits older_checkpoint;
   std::size_t segment_bytes = 16384;
   std::size_t clients = 4, watchers = 3, lockers = 0;
   std::size_t claimers = 0;  ///< clients that use claims, queues of locks, and guards

@@ -166,6 +166,7 @@ void cluster_fixture::start(std::size_t index) {
   plan.cluster_id = n.cluster_id;
   plan.node_meta = {{"rack", std::to_string(index)}};
   plan.disk = std::move(*disk);
+  plan.older_checkpoint = options_.older_checkpoint;
   plan.machine = options_.machine;
   plan.peer = options_.peer;
   plan.peer.replica = options_.replicas.contains(index);

@@ -29,8 +29,9 @@ struct cluster_options {
   std::uint64_t shuffle = 0; ///< which of the actors with mail goes next is drawn from it; 0: in order of arrival
   fsm_settings machine;
   raft_peer_settings peer;
-  bool start = true;        ///< all of them at once
-  std::uint32_t expect = 0; ///< bootstrap_expect; 0: all of them
+  storage::generation_limits older_checkpoint{0, std::chrono::nanoseconds(0), 0}; ///< each checkpoint is copied
+  bool start = true;                                                              ///< all of them at once
+  std::uint32_t expect = 0;                                                       ///< bootstrap_expect; 0: all of them
   bool admit_newcomers = false;
   std::set<std::size_t> replicas; ///< nodes that are to have no vote; also cluster_fixture::set_replica
   std::set<std::size_t> older;    ///< nodes that know of no replicas

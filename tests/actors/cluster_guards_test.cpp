@@ -1,6 +1,7 @@
 // What peers say is checked before it counts, by the actors around the Raft core: commands that cannot be read, servers
 // that nobody knows, snapshots that are not what they say, wall clocks.
 
+#include "actors/tables/checkpointer.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "storage/snapshot_file.hpp"
@@ -187,8 +188,10 @@ namespace {
 
 /// A snapshot of other rows than its digest is of.
 std::string snapshot_with_a_wrong_digest(const raft::snapshot_meta& meta) {
-  sim::simulated_checkpoints forger;
+  sim::simulated_checkpoints forger([](auto, auto, auto) { return std::optional(std::uint64_t{4711}); });
   storage::checkpoint_delta delta{meta, 4711, true, {}};
+  const state::dirty_row row{state::table::counters, "k", state::counter{"k", 1}};
+  delta.rows.push_back(row_change_of(row));
   REQUIRE(forger.commit(delta).ok());
   const auto chunk = forger.read_snapshot(log_index{}, 0, 1u << 20);
   REQUIRE((chunk.ok() && chunk->last));

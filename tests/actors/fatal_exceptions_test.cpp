@@ -55,6 +55,10 @@ struct store_without_memory final : storage::checkpoint_store {
   result<std::optional<storage::checkpoint_info>> info() override { return std::optional<storage::checkpoint_info>(); }
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>&) override { return done{}; }
   status commit(const storage::checkpoint_delta&) override { throw std::bad_alloc(); }
+  std::optional<log_index> older_index() const override { return std::nullopt; }
+  std::uint64_t bytes() const override { return 0; }
+  result<std::uint64_t> keep_older() override { return failure{"no"}; }
+  result<std::optional<std::string>> fall_back() override { return std::optional<std::string>(); }
   result<bool> keep_changes(const storage::checkpoint_info&, const storage::kept_delta&) override { return true; }
   result<std::optional<log_index>>
   load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>&) override {
@@ -154,8 +158,8 @@ TEST_CASE("the log names the actor that ended the process, and the exception", "
     caf::actor_system system(config);
     metrics counted;
     auto wires = std::make_shared<wiring>();
-    auto c = system.spawn<checkpointer, caf::detached>(wires, std::make_shared<store_without_memory>(), log_index{0},
-                                                       counted);
+    auto c = system.spawn<checkpointer, caf::detached>(wires, std::make_shared<store_without_memory>(),
+                                                       checkpointer_settings(), std::make_shared<vitals>(), counted);
     write_checkpoint w;
     w.meta.index = log_index{1};
     caf::anon_send(c, w);

@@ -13,14 +13,19 @@ status memory_log::append(const std::vector<raft::persist_batch>& batches) {
   for (const auto& b : batches) {
     if (b.hard)
       kept_.hard = *b.hard;
-    if (b.restart_after)
+    if (b.restart_after) {
       entries.clear();
-    if (b.truncate_from)
+      kept_.begins = kept_.next = b.restart_after->index.next();
+    }
+    if (b.truncate_from) {
       std::erase_if(entries, [&](const raft::entry& e) { return e.index >= *b.truncate_from; });
+      kept_.next = *b.truncate_from;
+    }
     for (const auto& e : b.entries) {
       if (!entries.empty() && e.index != entries.back().index.next())
         return failure{"gap before entry " + to_string(e.index)};
       entries.push_back(e);
+      kept_.next = e.index.next();
     }
   }
   return done{};
@@ -28,6 +33,7 @@ status memory_log::append(const std::vector<raft::persist_batch>& batches) {
 
 status memory_log::compact(log_index first_kept) {
   std::erase_if(kept_.entries, [&](const raft::entry& e) { return e.index < first_kept; });
+  kept_.begins = std::max(kept_.begins, first_kept);
   return done{};
 }
 

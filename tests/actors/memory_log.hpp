@@ -10,7 +10,8 @@ namespace belay::actors::testing {
 /// Every append is durable upon return.
 class memory_log final : public storage::log_store {
 public:
-  result<storage::loaded_log> load() override { return kept_; }
+  using log_store::load;
+  result<storage::loaded_log> load(log_index) override { return kept_; }
   status append(const std::vector<raft::persist_batch>& batches) override;
   status compact(log_index first_kept) override;
 

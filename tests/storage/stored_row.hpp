@@ -1,12 +1,45 @@
 #pragma once
-// A row of a checkpoint, and a change that is kept beside it, that are given by their bytes.
+// Rows of a checkpoint, and changes that are kept beside it, that are given by their bytes and mean nothing.
 
-#include "storage/checkpoint_store.hpp"
+#include "protocol/base/bytes.hpp"
+#include "storage/lmdb_checkpoint.hpp"
 
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 namespace belay::storage {
+
+/// What such a row counts for in the digest.
+inline std::optional<std::uint64_t> hash_of_bytes(std::uint8_t table, std::string_view key, std::string_view value) {
+  return (std::uint64_t{crc32c(value, crc32c(key))} << 8) + table;
+}
+
+/// For stores with such rows.
+inline lmdb_checkpoint_options of_bytes(lmdb_checkpoint_options o = {}) {
+  o.row_hash = hash_of_bytes;
+  return o;
+}
+
+/// The delta with the digest of all rows that the store has after it.
+inline checkpoint_delta with_digest(checkpoint_store& store, checkpoint_delta d) {
+  std::map<std::pair<std::uint8_t, std::string>, std::uint64_t> rows;
+  if (!d.full)
+    (void)store.load([&](std::uint8_t table, std::string_view key, std::string_view value) {
+      rows[{table, std::string(key)}] = *hash_of_bytes(table, key, value);
+    });
+  std::string room;
+  for (const auto& r : d.rows)
+    if (r.append_value)
+      rows[{r.table, r.key}] = *hash_of_bytes(r.table, r.key, value_of(r, room));
+    else
+      rows.erase({r.table, r.key});
+  d.digest = 0;
+  for (const auto& [key, hash] : rows)
+    d.digest += hash;
+  return d;
+}
 
 inline row_change stored_row(std::uint8_t table, std::string key, std::string value) {
   const auto bytes = value.size();

@@ -88,6 +88,15 @@ constexpr config_key keys[] = {
      "10240, also if 0. So many entries stay in the log behind a checkpoint, for followers that are a little late; one "
      "that is "
      "further behind gets the whole state. None while a server is the only member of its cluster"},
+    {"raft_older_checkpoint_age", duration, effective,
+     "`1h`, also if 0. A server keeps a copy of an earlier checkpoint, and the log after it, in case the newest one "
+     "turns "
+     "out to be damaged. The copy is replaced once it is that old"},
+    {"raft_older_checkpoint_log_bytes", integer, effective,
+     "1073741824 (1 GiB), also if 0. The copy is also replaced once that many bytes of log follow it; the disk needs "
+     "room for them and for one more copy of the state. Where copies would add more than a tenth to the bytes written, "
+     "they "
+     "are made less often"},
     {"leave_on_terminate", boolean, effective,
      "false; true with `server = false`. SIGTERM makes this server leave its cluster before it ends, as `PUT "
      "/v1/agent/leave` does; it ends in any "

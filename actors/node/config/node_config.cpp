@@ -190,6 +190,12 @@ void decode_checkpoints(decoder& d, node_config& c) {
   d.get("raft_snapshot_threshold", c.raft_snapshot_threshold, 0, big);
   d.get("raft_snapshot_interval", c.raft_snapshot_interval);
   d.get("raft_trailing_logs", c.raft_trailing_logs, 0, big);
+  d.get("raft_older_checkpoint_age", c.raft_older_checkpoint_age);
+  d.get("raft_older_checkpoint_log_bytes", c.raft_older_checkpoint_log_bytes, 0, big);
+  if (c.raft_older_checkpoint_age.count() <= 0)
+    c.raft_older_checkpoint_age = standard.raft_older_checkpoint_age;
+  if (c.raft_older_checkpoint_log_bytes == 0)
+    c.raft_older_checkpoint_log_bytes = standard.raft_older_checkpoint_log_bytes;
   if (c.raft_snapshot_threshold == 0)
     c.raft_snapshot_threshold = standard.raft_snapshot_threshold;
   if (c.raft_snapshot_interval.count() <= 0)

@@ -89,6 +89,8 @@ struct node_config {
   duration rpc_hold_timeout = std::chrono::seconds{7};        ///< performance.rpc_hold_timeout: wait for a leader
   std::uint64_t raft_snapshot_threshold = 16384;              ///< entries between two checkpoints
   duration raft_snapshot_interval = std::chrono::seconds{30}; ///< time between two looks at the threshold
+  duration raft_older_checkpoint_age = std::chrono::hours{1}; ///< storage::generation_limits
+  std::uint64_t raft_older_checkpoint_log_bytes = 1ULL << 30; ///< likewise
   std::uint64_t raft_trailing_logs = 10240;                   ///< entries kept behind a checkpoint for slow followers
 
   // What clients may do

@@ -1,6 +1,7 @@
 #include "actors/node/disk/node_disk.hpp"
 
 #include "actors/tables/checkpointer.hpp"
+#include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 #include "storage/advice.hpp"
 
@@ -12,6 +13,13 @@ std::string advice() {
   return std::string("Is everything mounted? If it is, ") + storage::start_empty;
 }
 
+std::string no_checkpoint_advice() {
+  return "No checkpoint of this server can be loaded. If other servers of the cluster have the data, " +
+         std::string(storage::start_empty) +
+         ". If it is the only server, restore an archive (belay snapshot save, GET /v1/snapshot) into a new one: "
+         "docs/disaster-recovery.md. `belay operator check DATA_DIR` says what can be read here";
+}
+
 /// Log and checkpoint must meet: entries without a gap behind the checkpoint. (A log that ends before it, or disagrees with it,
 /// is what an installed snapshot leaves behind if the node stops right then: the core drops such a log, docs/pitfalls.md R13.)
 result<raft::restored_state> fit_together(storage::loaded_log found,
@@ -20,30 +28,56 @@ result<raft::restored_state> fit_together(storage::loaded_log found,
   r.hard = found.hard;
   if (checkpoint)
     r.snapshot = checkpoint->meta;
-  if (!found.entries.empty() && found.entries.front().index > r.snapshot.index.next())
-    return failure{"the Raft log begins at index " + to_string(found.entries.front().index) +
-                   " but the checkpoint ends at " + to_string(r.snapshot.index) + ": entries are missing. " + advice()};
+  const auto first = found.entries.empty() ? found.next : found.entries.front().index;
+  if (first > r.snapshot.index.next())
+    return failure{"the Raft log begins at index " + to_string(first) + " but the checkpoint ends at " +
+                   to_string(r.snapshot.index) + ": entries are missing. " + advice()};
   r.entries = std::move(found.entries);
   return r;
+}
+
+/// The newest checkpoint that can be loaded becomes d.machine.
+result<std::optional<storage::checkpoint_info>> load_newest(node_disk& d) {
+  std::string tried;
+  for (std::string what = "the newest checkpoint";;) {
+    auto info = d.checkpoints->info();
+    if (info && !*info)
+      return info;
+    auto machine = info ? load_machine(*d.checkpoints, **info) : result<std::shared_ptr<state::machine>>(info.why());
+    if (machine) {
+      d.machine = std::move(*machine);
+      if (!tried.empty())
+        log::error("node", "the newest checkpoint cannot be loaded; starting from an older one and the log after it",
+                   {{"checkpoint", what},
+                    {"index", (*info)->meta.index.value},
+                    {"reason", tried},
+                    {"advice", "check the disk (dmesg, smartctl); this server catches up by itself"}});
+      return info;
+    }
+    tried += (tried.empty() ? "" : "; ") + what + ": " + machine.error();
+    auto older = d.checkpoints->fall_back();
+    if (!older)
+      return failure{tried + "; the older generation: " + older.error() + ". " + no_checkpoint_advice()};
+    if (!*older)
+      return failure{tried + ". There is no older generation. " + no_checkpoint_advice()};
+    what = **older;
+  }
 }
 
 } // namespace
 
 result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
-                            std::shared_ptr<storage::checkpoint_store> checkpoints) {
+                            std::shared_ptr<storage::checkpoint_store> checkpoints, std::uint64_t trailing_entries) {
   node_disk d{std::move(log), std::move(checkpoints), std::make_shared<state::machine>(), {}};
-  auto loaded = d.log->load();
-  if (!loaded)
-    return loaded.why();
-  auto info = d.checkpoints->info();
+  auto info = load_newest(d);
   if (!info)
     return info.why();
-  if (*info) {
-    auto machine = load_machine(*d.checkpoints, **info);
-    if (!machine)
-      return failure{machine.error() + ". " + advice()};
-    d.machine = std::move(*machine);
-  }
+  const auto at = *info ? (*info)->meta.index.value : 0;
+  auto loaded = d.log->load(log_index{at > trailing_entries ? at - trailing_entries + 1 : 0});
+  if (!loaded)
+    return loaded.why();
+  d.log_begins = loaded->begins;
+  d.log_bytes = loaded->bytes;
   auto restored = fit_together(std::move(*loaded), *info);
   if (!restored)
     return restored.why();

@@ -17,12 +17,18 @@ struct node_disk {
   std::shared_ptr<storage::checkpoint_store> checkpoints;
   std::shared_ptr<state::machine> machine; ///< empty if there is no checkpoint
   raft::restored_state restored;
+  log_index log_begins{1};     ///< the first entry that may be on the disk
+  std::uint64_t log_bytes = 0; ///< of its files
 };
 
-/// Reads both stores. @returns a failure, for the operator, if one cannot be read, or if they do not fit together: the node must
-/// not start
+/// Entries before the checkpoint that are loaded, for followers that are a little late (raft_trailing_logs).
+inline constexpr std::uint64_t trailing_entries_usual = 10240;
+
+/// Reads both stores. A checkpoint that cannot be loaded gives way to an older one with the log after it, with an ERROR in
+/// the log. @returns a failure, for the operator, if nothing can be read that fits together: the node must not start
 result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
-                            std::shared_ptr<storage::checkpoint_store> checkpoints);
+                            std::shared_ptr<storage::checkpoint_store> checkpoints,
+                            std::uint64_t trailing_entries = trailing_entries_usual);
 
 /// Whether a server that belongs to a cluster (0: to none yet) still has what it must remember.
 /// @returns a failure, for the operator: it would vote again, and had confirmed what it does not know any more

@@ -56,6 +56,8 @@ const std::vector<changed_key> changes{
     {"raft_snapshot_threshold", "", R"("raft_snapshot_threshold":1)"},
     {"raft_snapshot_interval", "", R"("raft_snapshot_interval":"1s")"},
     {"raft_trailing_logs", "", R"("raft_trailing_logs":1)"},
+    {"raft_older_checkpoint_age", "", R"("raft_older_checkpoint_age":"1s")"},
+    {"raft_older_checkpoint_log_bytes", "", R"("raft_older_checkpoint_log_bytes":1)"},
     {"disable_http_unprintable_char_filter", "", R"("disable_http_unprintable_char_filter":true)"},
     {"ui", "", R"("ui":true)"},
     {"ui_content_path", "", R"("ui_content_path":"/console/")"},
@@ -211,7 +213,8 @@ std::string told(const node_config& c) {
   const auto& h = c.https;
   m(h.ca_file)(h.ca_path)(h.cert_file)(h.key_file)(h.verify_incoming)(h.tls_min_version)(h.cipher_suites);
   m(h.prefer_server_cipher_suites)(c.https_handshake_timeout);
-  m(c.raft_multiplier)(c.rpc_hold_timeout)(c.raft_snapshot_threshold)(c.raft_snapshot_interval)(c.raft_trailing_logs);
+  m(c.raft_multiplier)(c.rpc_hold_timeout)(c.raft_snapshot_threshold)(c.raft_snapshot_interval)(c.raft_trailing_logs)(
+      c.raft_older_checkpoint_age)(c.raft_older_checkpoint_log_bytes);
   m(c.kv_max_value_size)(c.txn_max_req_len)(c.http_max_bytes_in_flight)(c.overload_delay)(c.overload_requests);
   m(c.kv_changes_bytes);
   m(c.http_max_conns_per_client)(c.session_ttl_min)(c.default_query_time)(c.max_query_time)(c.discovery_max_stale);

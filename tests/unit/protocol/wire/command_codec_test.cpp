@@ -195,9 +195,8 @@ std::vector<dirty_row> rows() {
            staged_record{"a", restore_head{"restore", log_index{9}, 3, cluster_time{1234}, true}})},
       {table::staging, "b1",
        std::make_shared<const staged_record>(
-           staged_record{"b1",
-                         std::make_shared<const std::vector<dirty_row>>(
-                             std::vector<dirty_row>{{table::counters, "x", counter{"x", 1}}})})},
+           staged_record{"b1", std::make_shared<const std::vector<dirty_row>>(
+                                   std::vector<dirty_row>{{table::counters, "x", counter{"x", 1}}})})},
       {table::acl_policies, full_policy().id, std::make_shared<const acl_policy>(full_policy())},
       {table::acl_roles, full_role().id, std::make_shared<const acl_role>(full_role())},
       {table::acl_tokens, full_token().accessor, std::make_shared<const acl_token>(full_token())},

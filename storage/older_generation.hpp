@@ -1,0 +1,57 @@
+#pragma once
+// A copy of an earlier checkpoint in one flat file (snapshot_file.hpp), for a start that finds the newest one damaged. The log
+// must reach back to it. In the folder of the checkpoint:
+//
+//   older.snapshot   the copy
+//   older.new        the next one while it is made; takes the name above once it is durable and proven
+//
+// Servers up to 0.2.0 do not know these files and leave them as they are.
+
+#include "storage/row_proof.hpp"
+#include "storage/snapshot_file.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace belay::storage {
+
+class older_generation {
+public:
+  older_generation(file_system& files, std::string directory, row_hash_function hash)
+      : files_(files), directory_(std::move(directory)), hash_(hash) {}
+
+  /// Removes what a crash left unfinished, and reads where the copy stands. One that is damaged counts as none.
+  status open();
+  /// nullopt: there is no copy.
+  const std::optional<checkpoint_info>& info() const { return info_; }
+  std::string path() const { return directory_ + "/older.snapshot"; }
+
+  /// Makes a new copy of rows that `each_row` gives. After a failure the copy before is there.
+  /// @returns its bytes
+  using row_receiver = std::function<status(const row_view&)>;
+  result<std::uint64_t> keep(const checkpoint_info& info, const std::function<status(const row_receiver&)>& each_row);
+  /// Takes a file that is proven already, of the same layout, in place of a copy.
+  status adopt(const std::string& file, const checkpoint_info& info);
+  /// Removes the copy: the log does not reach back to it.
+  void forget();
+  /// @pre info() has a value
+  result<std::unique_ptr<file>> open_file() { return files_.open(path(), open_mode::existing); }
+
+private:
+  std::string new_path() const { return directory_ + "/older.new"; }
+  status put_in_place(const std::string& file, const checkpoint_info& info);
+
+  file_system& files_;
+  std::string directory_;
+  row_hash_function hash_;
+  std::optional<checkpoint_info> info_;
+};
+
+/// Writes the rows as one flat file, which is not durable. @returns its bytes
+result<std::uint64_t> write_flat(file& f, const checkpoint_info& info,
+                                 const std::function<status(const older_generation::row_receiver&)>& each_row);
+/// Reads all of it back. @returns a failure of the kind `unproven` if it is damaged, or its rows do not add up to the digest
+status prove_flat(file& f, const checkpoint_info& info, row_hash_function hash);
+
+} // namespace belay::storage
