@@ -15,6 +15,7 @@ std::vector<command> acl_token_commands();
 std::vector<command> agent_commands();
 std::vector<command> autopilot_commands();
 std::vector<command> catalog_commands();
+std::vector<command> check_commands();
 std::vector<command> claimed_commands();
 std::vector<command> claims_commands();
 std::vector<command> cluster_commands();

@@ -1,5 +1,6 @@
 #include "cli/snapshots/snapshot_file.hpp"
 
+#include "actors/tables/archived_rows.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/private_file.hpp"
 #include "protocol/archive/snapshot_archive.hpp"
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <unistd.h>
 
 namespace belay::cli {
@@ -18,6 +20,30 @@ namespace {
 
 constexpr std::size_t bytes_at_once = 1 << 20;
 
+/// Judges state.bin as a restore would, if it is one of Belay's: archives of Consul are saved and inspected, too.
+class state_check {
+public:
+  std::string take(std::string_view bytes) {
+    constexpr std::string_view ours = "BELAYSNP";
+    if (!is_ours_) {
+      begin_ += bytes;
+      if (begin_.size() < ours.size())
+        return {};
+      is_ours_ = begin_.starts_with(ours);
+      bytes = begin_;
+    }
+    const auto wrong = *is_ours_ ? rows_.take(bytes, [](const state::dirty_row&) {}) : std::string();
+    begin_.clear();
+    return wrong;
+  }
+  std::string finish() { return is_ours_.value_or(false) ? rows_.finish() : std::string(); }
+
+private:
+  std::string begin_; ///< until it is known whose it is
+  std::optional<bool> is_ours_;
+  actors::archived_rows rows_;
+};
+
 } // namespace
 
 result<snapshot_facts> verify_snapshot(const std::string& path) {
@@ -25,26 +51,37 @@ result<snapshot_facts> verify_snapshot(const std::string& path) {
   if (!in)
     return failure{"Error opening snapshot file: open " + path + ": " + reason(errno)};
   archive::archive_reader reader;
+  state_check rows;
   std::string piece(bytes_at_once, '\0'), state;
+  const auto judge = [&] {
+    auto wrong = rows.take(state);
+    state.clear();
+    return wrong;
+  };
   while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0) {
     std::string_view bytes(piece.data(), static_cast<std::size_t>(in.gcount()));
     while (!bytes.empty()) {
       if (const auto wrong = reader.take(bytes, state, bytes_at_once))
         return failure{"Error verifying snapshot: " + *wrong};
-      state.clear();
+      if (const auto wrong = judge(); !wrong.empty())
+        return failure{"Error verifying snapshot: " + wrong};
     }
   }
   if (in.bad() || !in.eof())
     return failure{"Error verifying snapshot: read " + path + ": " + reason(errno)};
   // What the decompressor still holds.
-  for (std::string_view none;; state.clear()) {
+  for (std::string_view none;;) {
     if (const auto wrong = reader.take(none, state, bytes_at_once))
       return failure{"Error verifying snapshot: " + *wrong};
     if (state.empty())
       break;
+    if (const auto wrong = judge(); !wrong.empty())
+      return failure{"Error verifying snapshot: " + wrong};
   }
   if (const auto wrong = reader.finish())
     return failure{"Error verifying snapshot: " + *wrong};
+  if (const auto wrong = rows.finish(); !wrong.empty())
+    return failure{"Error verifying snapshot: " + wrong};
   boost::system::error_code ec;
   const auto meta = boost::json::parse(reader.meta_text(), ec);
   if (ec || !meta.is_object())

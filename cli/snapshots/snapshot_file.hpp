@@ -16,7 +16,7 @@ struct snapshot_facts {
   std::uint64_t index = 0, term = 0, version = 0;
 };
 
-/// Reads all of an archive and compares its checksums. The failure reads `Error opening snapshot file: ...` or
+/// Reads all of an archive, compares its checksums and, if Belay made it, judges its rows as a restore would. The failure reads `Error opening snapshot file: ...` or
 /// `Error verifying snapshot: ...`.
 result<snapshot_facts> verify_snapshot(const std::string& path);
 

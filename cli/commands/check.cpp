@@ -1,0 +1,52 @@
+// `belay operator check`: on the disk of a stopped server, not over HTTP.
+
+#include "actors/node/disk/data_check.hpp"
+#include "cli/commands/all.hpp"
+#include "cli/flags/options.hpp"
+#include "cli/output/json_text.hpp"
+#include "cli/output/table.hpp"
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+int check_data_directory(const options& o, terminal t) {
+  if (o.words().size() != 1)
+    return error(t, "This command takes one argument: DATA_DIR, the data directory of a stopped server");
+  const auto report = actors::check_data(o.words()[0]);
+  if (!report)
+    return error(t, "Error checking " + o.words()[0] + ": " + report.error());
+  if (o.json()) {
+    json::array parts;
+    for (const auto& p : report->parts)
+      parts.push_back(json::object{{"Part", p.name}, {"Right", p.right}, {"Found", p.what}});
+    t.out << pretty(
+        json::object{{"Starts", report->starts}, {"Verdict", report->verdict}, {"Parts", std::move(parts)}});
+  } else {
+    std::vector<std::vector<std::string>> rows = {{"Part", "State", "Found"}};
+    for (const auto& p : report->parts)
+      rows.push_back({p.name, p.right ? "ok" : "WRONG", p.what});
+    t.out << table(rows) << "\n\n" << report->verdict << "\n";
+  }
+  return report->starts ? 0 : 1;
+}
+
+} // namespace
+
+std::vector<command> check_commands() {
+  return {{.name = "operator check",
+           .help = "Checks the data directory of a stopped server",
+           .operands = "DATA_DIR",
+           .text = "Reads checkpoints, log and the files beside them as a start would, and applies the log to the\n"
+                   "checkpoint. Nothing is changed. The exit code is 0 only if a server would start from it.",
+           .asks = reach::nobody,
+           .examples = {{"operator check /var/lib/belay", "Show each part and whether a server would start"},
+                        {"operator check -format=json /var/lib/belay", "The same for programs"}},
+           .run = check_data_directory}};
+}
+
+} // namespace belay::cli
