@@ -5,8 +5,11 @@
 #include "actors/messages.hpp"
 #include "protocol/base/random.hpp"
 #include "protocol/state/commands.hpp"
+#include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"
 #include "tests/harness/members.hpp"
+
+#include <catch2/catch.hpp>
 
 #include <limits>
 
@@ -380,6 +383,17 @@ private:
   filling how_;
   payload empty_ = make_payload({});
 };
+
+/// Calls `check` with sources of each filling.
+template <class F>
+void each_filling(std::uint64_t rounds, F check) {
+  for (const auto how : all_fillings)
+    for (std::uint64_t seed = 1; seed <= (how == filling::empty ? 1 : rounds); ++seed) {
+      value_source source(seed, how);
+      INFO("filling " << static_cast<int>(how) << ", seed " << seed);
+      check(source);
+    }
+}
 
 // ---- equality, by members
 

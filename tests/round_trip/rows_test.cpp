@@ -16,18 +16,7 @@ using namespace belay::round_trip;
 
 namespace {
 
-constexpr int rounds = 500;
-
-/// Calls `check` for objects of each filling.
-template <class F>
-void each_filling(F check) {
-  for (const auto how : all_fillings)
-    for (int seed = 1; seed <= (how == filling::empty ? 1 : rounds); ++seed) {
-      value_source source(static_cast<std::uint64_t>(seed), how);
-      INFO("filling " << static_cast<int>(how) << ", seed " << seed);
-      check(source);
-    }
-}
+constexpr std::uint64_t rounds = 500;
 
 template <class Row>
 std::string name_of_row() {
@@ -42,7 +31,7 @@ using all_rows = decltype(rows_in(std::declval<const state::row_value::plain&>()
 
 TEMPLATE_LIST_TEST_CASE("round_trip of rows", "[round_trip]", all_rows) {
   std::cout << "round_trip: row of table " << name_of_row<TestType>() << '\n';
-  each_filling([](value_source& source) {
+  each_filling(rounds, [](value_source& source) {
     const auto row = source.row_of<TestType>();
     const auto bytes = wire::encode_row(row);
     REQUIRE(bytes);
@@ -62,7 +51,7 @@ TEMPLATE_LIST_TEST_CASE("round_trip of rows", "[round_trip]", all_rows) {
 // The kind of fault that this file is about: a member that the hash counts must be one that the bytes have.
 TEMPLATE_LIST_TEST_CASE("round_trip of rows: each member that makes another hash makes other bytes", "[round_trip]",
                         all_rows) {
-  each_filling([](value_source& source) {
+  each_filling(rounds, [](value_source& source) {
     const auto one = source.row_of<TestType>();
     auto other = source.row_of<TestType>();
     other.key = one.key;
@@ -74,7 +63,7 @@ TEMPLATE_LIST_TEST_CASE("round_trip of rows: each member that makes another hash
 TEST_CASE("round_trip of commands", "[round_trip]") {
   for (std::size_t kind = 0; kind < value_source::command_kinds; ++kind) {
     std::cout << "round_trip: command " << kind << '\n';
-    each_filling([&](value_source& source) {
+    each_filling(rounds, [&](value_source& source) {
       const auto c = source.command_of_kind(kind);
       const auto bytes = wire::encode_command(c);
       const auto back = wire::decode_command(bytes);
@@ -88,7 +77,7 @@ TEST_CASE("round_trip of commands", "[round_trip]") {
 }
 
 TEST_CASE("round_trip of answers", "[round_trip]") {
-  each_filling([](value_source& source) {
+  each_filling(rounds, [](value_source& source) {
     for (int n = 0; n < 10; ++n) {
       const auto r = source.answer();
       const auto bytes = wire::encode_reply(r);
@@ -111,7 +100,7 @@ TEST_CASE("round_trip of answers", "[round_trip]") {
 TEST_CASE("round_trip of frames", "[round_trip]") {
   for (std::size_t kind = 0; kind < std::variant_size_v<wire::frame::plain>; ++kind) {
     std::cout << "round_trip: frame " << kind << '\n';
-    each_filling([&](value_source& source) {
+    each_filling(rounds, [&](value_source& source) {
       wire::frame f;
       source.fill_alternative(static_cast<wire::frame::plain&>(f), kind);
       std::string bytes;
