@@ -122,6 +122,7 @@ private:
   void initialize_access();
   bool knows_master_token();
   void serve(const read_query& q);
+  // fsm_changes.cpp
   void serve_changes(read_query q);
   /// @returns true: nothing has happened that it asks for; it waits on from where it was looked
   static bool goes_on_waiting(read_query& q, const state::query_result& found);
@@ -197,6 +198,8 @@ private:
   /// After one that failed the next one copies every row, on the thread that answers clients, so that it waits.
   static constexpr std::chrono::seconds checkpoint_retry_min{10}, checkpoint_retry_max{600};
   std::chrono::seconds checkpoint_retry_ = checkpoint_retry_min;
+
+  static constexpr auto never_caught_up = "this server does not catch up with the leader; ask another one";
 
   /// A 500 after which clients try again.
   static constexpr auto access_not_ready =
