@@ -188,6 +188,7 @@ struct cluster_view {
   node_id self;
   bool serving = false;        ///< leader whose own term has a committed entry
   raft::cluster_clock clock{}; ///< serving: how it stamps entries
+  state::history_scope history{};
 };
 /// raft_peer -> health_checks, while this node leads and serves: which members it hears, on every change. Those that are
 /// not listed have been silent since this term began, and not for long.

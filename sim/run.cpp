@@ -103,7 +103,8 @@ public:
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, waits_, sessions_, times_),
         agents_(time_, choices, trace_, nodes_, swarm_, times_),
         cached_(time_, choices, trace_, nodes_, watch_rules_of(swarm_).slack),
-        followers_(time_, choices, trace_, nodes_, replies_.model(), floors_, swarm_.followers),
+        followers_(time_, choices, trace_, nodes_, replies_.model(), floors_, swarm_.followers,
+                   swarm_.faults.clock_wild),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
         stranger_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
         progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_), agent_health_(nodes_, net_) {

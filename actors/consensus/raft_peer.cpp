@@ -274,6 +274,7 @@ void raft_peer::on_tick() {
   vitals_->raft_turns.fetch_add(1, std::memory_order_relaxed);
   if (!started_) {
     started_ = true;
+    began_ = this->now();
     announce_self();
     dial();
     publish_view();
@@ -297,6 +298,7 @@ void raft_peer::on_tick() {
   for (int i = 0; i < ticks; ++i)
     formation_.tick(all_met());
   form_cluster();
+  say_history();
   look_at_members();
   bring_in_newcomers();
   hand_over_if_replica();

@@ -230,6 +230,10 @@ private:
   /// Something of this server's own is not proposed for that reason, and is tried again. Once for each reason.
   void tell_log_of_upgrade(const std::string& why);
   state::feature_level level_of_member(node_id id) const;
+  /// The cluster, and whether all members can read cursors that name their history.
+  state::history_scope history();
+  /// With every tick, and when somebody has said who it is.
+  void say_history();
 
   wiring_ptr wires_;
   raft_peer_settings settings_;
@@ -270,6 +274,8 @@ private:
   std::string upgrade_told_;                            ///< what the log was told last
   std::map<node_id, state::feature_level> levels_seen_; ///< of members that went away
   state::feature_level level_committed_ = 0; ///< of commands that are committed: whoever lacks it stops there
+  state::history_scope history_told_;        ///< with the last view
+  monotonic_time began_{};                   ///< zero: it has had no tick yet
   log_brake complaints_;                     ///< about servers that do not belong here
   members_heard told_heard_;
   raft::autopilot pilot_;

@@ -7,11 +7,16 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
+#include <algorithm>
+
 namespace belay::actors {
 
 namespace {
 
 constexpr std::chrono::seconds gossip_interval{5};
+/// A member that was not heard since this server began, for so long, is taken to be lost for good.
+/// Machines that are switched on together have started their servers by then.
+constexpr std::chrono::seconds unheard_max{60};
 /// A clock that is off by more is told in the log; less is what time servers leave.
 constexpr std::chrono::milliseconds skew_worth_a_line{500};
 
@@ -122,6 +127,25 @@ state::feature_level raft_peer::level_of_member(node_id id) const {
     return known->level;
   const auto seen = levels_seen_.find(id);
   return seen == levels_seen_.end() ? state::feature_level{0} : seen->second;
+}
+
+/// A member that nobody has heard since this server began would keep the others from naming
+/// histories for as long as it is lost, and its disk may be: what is written when all is lost has
+/// to name it.
+state::history_scope raft_peer::history() {
+  const auto& members = core_.config().members;
+  const bool patient = began_ == monotonic_time{} || now() - began_ < unheard_max;
+  const auto can_read = [&](const raft::member& m) {
+    const bool heard = m.id == self_.id || formation_.find(m.id) != nullptr || levels_seen_.contains(m.id);
+    return heard ? level_of_member(m.id) >= state::named_history_level : !patient;
+  };
+  const bool all = !members.empty() && std::all_of(members.begin(), members.end(), can_read);
+  return {formation_.cluster_id(), all || MUTANT(history_named_too_early)};
+}
+
+void raft_peer::say_history() {
+  if (history() != history_told_)
+    publish_view();
 }
 
 } // namespace belay::actors

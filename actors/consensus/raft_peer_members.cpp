@@ -128,6 +128,7 @@ void raft_peer::on_hello(const wire::hello& h, bool proven) {
     form_cluster(); // which announces what has changed
   else
     announce_self();
+  say_history(); // a server that cannot read cursors is told of none from here on
 }
 
 /// Servers that name one seed only find each other through it, and so do members that have moved.

@@ -49,7 +49,8 @@ void raft_peer::publish_view() {
                           : soft_.leader != node_id{} ? cluster_standing::follows
                                                       : cluster_standing::alone,
                           std::memory_order_relaxed);
-  cluster_view v{soft_, core_.config(), self_.id, serving_, cluster_clock_};
+  history_told_ = history();
+  cluster_view v{soft_, core_.config(), self_.id, serving_, cluster_clock_, history_told_};
   for (const auto& g : wires_->gateways)
     send(g, v);
   send(wires_->fsm, std::move(v));

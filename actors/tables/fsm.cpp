@@ -62,6 +62,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       },
       [this](const cluster_view& v) {
         view_ = v;
+        know_history(v.history);
         if (!v.serving) {
           lease_until_ = {};
           tombstone_bins_.clear();
@@ -91,6 +92,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         tell_autopilot();
         initialize_access();
         give_up_waiting();
+        look_at_ahead();
         answer_applied({}, {});
         ask_again(underway_.past_patience(now()));
         judge_when_a_token_ends();
@@ -382,8 +384,12 @@ void fsm::cancel(request_id id) {
   };
   drop(gathering_default_.queries);
   drop(gathering_consistent_.queries);
-  for (auto& [barrier, group] : at_barrier_)
+  drop(gathering_consistent_.ahead);
+  drop(ahead_);
+  for (auto& [barrier, group] : at_barrier_) {
     drop(group.queries);
+    drop(group.ahead);
+  }
   for (auto& [index, group] : until_applied_)
     drop(group.queries);
   std::erase_if(until_access_, [id](const auto& each) { return each.first.id == id; });
@@ -440,7 +446,7 @@ void fsm::end_wait_of(request_id id) {
 void fsm::request_barriers() {
   flush_scheduled_ = false;
   for (auto* group : {&gathering_default_, &gathering_consistent_})
-    if (!group->queries.empty() || !group->writes.empty())
+    if (!group->empty())
       request_barrier(*group);
 }
 
@@ -454,6 +460,7 @@ void fsm::request_barrier(read_group& group) {
   sent.deadline = now() + settings_.hold;
   sent.queries.swap(group.queries);
   sent.writes.swap(group.writes);
+  sent.ahead.swap(group.ahead);
 }
 
 void fsm::on_barrier(const barrier_result& b) {
@@ -462,6 +469,10 @@ void fsm::on_barrier(const barrier_result& b) {
     return;
   auto group = std::move(it->second);
   at_barrier_.erase(it);
+  for (auto& q : std::exchange(group.ahead, {}))
+    b.ok ? answer_ahead(std::move(q), b.index) : keep_ahead(std::move(q), b.text);
+  if (group.empty())
+    return;
   if (!b.ok) {
     refuse_all(group, b.text);
   } else if (b.index <= applied_.index || MUTANT(read_served_before_applied)) {
@@ -651,6 +662,14 @@ void fsm::say_applied() {
   metrics_.applied(applied_.index.value);
 }
 
+void fsm::know_history(const state::history_scope& known) {
+  if (known == history_)
+    return;
+  history_ = known;
+  const shared_tables::writing writes(settings_.shared.get());
+  machine_->set_history(history_);
+}
+
 void fsm::say_standing() {
   if (settings_.shared)
     settings_.shared->stands(view_.serving, !view_.soft.leader.is_zero(), lease_until_);
@@ -666,6 +685,7 @@ void fsm::replace(const machine_replaced& r) {
       PROBE("fsm: snapshot brought a restore");
     machine_ = r.machine;
     machine_->set_places(places_);
+    machine_->set_history(history_);
     machine_->keep_changes(settings_.changes_bytes_max);
     if (settings_.shared) {
       const shared_tables::writing writes(settings_.shared.get());

@@ -69,6 +69,10 @@ private:
   struct read_group {
     std::vector<read_query> queries;
     std::vector<check_write> writes; ///< refused by tables that may be behind
+    /// Of changes after a place that was not applied here when they were asked. Only for a barrier
+    /// that a quorum confirms.
+    std::vector<read_query> ahead;
+    bool empty() const { return queries.empty() && writes.empty() && ahead.empty(); }
     bool lease_ok = false;
     bool waits = true; ///< for a leader
     monotonic_time deadline{};
@@ -124,6 +128,15 @@ private:
   void serve(const read_query& q);
   // fsm_changes.cpp
   void serve_changes(read_query q);
+  void answer_changes(read_query q, state::query_result found);
+  /// @param committed of read_group::ahead: a quorum has confirmed since the query came that this
+  /// is all
+  void answer_ahead(read_query q, log_index committed);
+  /// No leader has said it.
+  void keep_ahead(read_query q, const std::string& why);
+  /// With every tick.
+  void look_at_ahead();
+  void answer_unproven(const read_query& q);
   /// @returns true: nothing has happened that it asks for; it waits on from where it was looked
   static bool goes_on_waiting(read_query& q, const state::query_result& found);
   bool has_to_wait(const read_query& q) const;
@@ -140,6 +153,7 @@ private:
   void refuse(const read_query& q, const std::string& text);
   void publish(state::effects changed);
   void say_applied();
+  void know_history(const state::history_scope& known);
   /// To gateways on other threads: how this server stands to its leader.
   void say_standing();
   void replace(const machine_replaced& r);
@@ -158,6 +172,7 @@ private:
   fsm_settings settings_;
   std::shared_ptr<state::machine> machine_;
   coordinates::table_ptr places_; ///< that the machine knows; null: none
+  state::history_scope history_;  ///< that the machine knows
   raft::snapshot_meta applied_;
   monotonic_time applied_at_; ///< when the last entry was applied
   std::shared_ptr<vitals> vitals_;
@@ -171,6 +186,7 @@ private:
   std::uint64_t next_barrier_ = 1;
   std::unordered_map<std::uint64_t, read_group> at_barrier_;
   std::multimap<log_index, read_group> until_applied_;
+  std::vector<read_query> ahead_; ///< read_group::ahead of mode stale, for which there was no leader
   std::unordered_map<request_id, read_query> parked_;
   std::set<cluster_time> ends_of_tokens_; ///< in whose names somebody has waited, and which are not over
 

@@ -1,9 +1,18 @@
 // fsm: reads of changes of keys (docs/changes.md).
+//
+// A cursor above what is applied here is one of three: this server is behind; or the cursor names
+// another history, which the state machine knows by itself; or it names none (clients of 0.2.0, or
+// data directories that were copied back), and this cluster never had such an entry. The leader
+// tells the first from the last: a cursor is only given out for entries that are committed, so what
+// a quorum confirms to be committed after the request came has it, or it is of another history. No
+// clock is trusted: a cursor that is wrongly rejected costs its client a snapshot of all keys.
 
 #include "actors/tables/fsm.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace belay::actors {
 
@@ -13,7 +22,7 @@ namespace {
 bool lacks_snapshot(const state::query& asked, const state::query_result& found) {
   const auto* changes = std::get_if<state::kv_changes>(&asked);
   const auto* rows = std::get_if<state::change_rows>(&found.data);
-  return changes != nullptr && changes->asked == state::kv_changes::what::snapshot && rows != nullptr &&
+  return changes != nullptr && changes->asked == state::kv_changes::what::snapshot && rows != nullptr && !rows->gone &&
          rows->applied < changes->after.index;
 }
 
@@ -22,9 +31,9 @@ bool lacks_snapshot(const state::query& asked, const state::query_result& found)
 bool fsm::goes_on_waiting(read_query& q, const state::query_result& found) {
   const auto* rows = std::get_if<state::change_rows>(&found.data);
   auto& asked = std::get<state::kv_changes>(q.request.query);
-  const bool waits =
-      rows != nullptr &&
-      (asked.asked == state::kv_changes::what::changes ? rows->nothing_yet() : rows->applied < asked.after.index);
+  const bool waits = rows != nullptr && (asked.asked == state::kv_changes::what::changes
+                                             ? rows->nothing_yet()
+                                             : !rows->gone && rows->applied < asked.after.index);
   if (waits)
     asked.after = rows->reached; // what was looked at is not looked at again
   return waits;
@@ -32,12 +41,84 @@ bool fsm::goes_on_waiting(read_query& q, const state::query_result& found) {
 
 void fsm::serve_changes(read_query q) {
   auto found = machine_->evaluate(q.request.query, cluster_now());
+  const auto& asked = std::get<state::kv_changes>(q.request.query);
+  const auto* rows = std::get_if<state::change_rows>(&found.data);
+  const bool ahead = rows != nullptr && !rows->gone && rows->applied < asked.after.index &&
+                     asked.asked != state::kv_changes::what::place;
+  const bool at_once = q.request.mode == http::consistency::stale && q.request.min_index == 0;
+  if (!ahead || at_once)
+    return answer_changes(std::move(q), std::move(found));
+  PROBE("fsm: a cursor above what is applied");
+  gathering_consistent_.ahead.push_back(std::move(q));
+  plan_barriers();
+}
+
+void fsm::answer_changes(read_query q, state::query_result found) {
   if (q.request.min_index > 0 && now() < q.deadline && goes_on_waiting(q, found))
     return park(q);
   if (lacks_snapshot(q.request.query, found))
     refuse(q, never_caught_up);
   else
     reply_to(q, std::move(found));
+}
+
+void fsm::answer_ahead(read_query q, log_index committed) {
+  auto found = machine_->evaluate(q.request.query, cluster_now());
+  auto* rows = std::get_if<state::change_rows>(&found.data);
+  const auto after = std::get<state::kv_changes>(q.request.query).after.index;
+  const auto known = MUTANT(laggard_rejects_cursors) ? applied_.index : committed;
+  if (rows == nullptr || rows->gone || after <= known || MUTANT(cursor_above_commit_waits))
+    return answer_changes(std::move(q), std::move(found));
+  PROBE("fsm: a cursor above the commit index was rejected");
+  found.index = machine_->applied_index();
+  rows->reached = state::change_place{found.index};
+  rows->gone = rows->other_history = true;
+  reply_to(q, std::move(found));
+}
+
+void fsm::keep_ahead(read_query q, const std::string& why) {
+  if (q.request.mode == http::consistency::stale)
+    ahead_.push_back(std::move(q));
+  else
+    refuse(q, why);
+}
+
+void fsm::look_at_ahead() {
+  const auto drop_late = [this](std::vector<read_query>& list) {
+    std::erase_if(list, [this](const read_query& q) {
+      if (now() < q.deadline)
+        return false;
+      answer_unproven(q);
+      return true;
+    });
+  };
+  drop_late(ahead_);
+  drop_late(gathering_consistent_.ahead);
+  for (auto& [barrier, group] : at_barrier_)
+    drop_late(group.ahead);
+  if (ahead_.empty() || view_.soft.leader.is_zero())
+    return;
+  auto& again = gathering_consistent_.ahead;
+  std::move(ahead_.begin(), ahead_.end(), std::back_inserter(again));
+  ahead_.clear();
+  plan_barriers();
+}
+
+/// Its time is over, and it is not known whether its cursor is of this history: nothing is told,
+/// whatever was applied meanwhile.
+void fsm::answer_unproven(const read_query& q) {
+  auto found = machine_->evaluate(q.request.query, cluster_now());
+  const auto& asked = std::get<state::kv_changes>(q.request.query);
+  if (asked.asked == state::kv_changes::what::snapshot)
+    return refuse(q, never_caught_up);
+  if (auto* rows = std::get_if<state::change_rows>(&found.data); rows != nullptr && !rows->gone) {
+    found.index = asked.after.index;
+    rows->list.clear();
+    rows->more = false;
+    rows->reached = asked.after;
+    rows->applied = std::min(rows->applied, asked.after.index.prev());
+  }
+  reply_to(q, std::move(found));
 }
 
 /// @param known what was found for those before it: followers of the same keys mostly stand at the same place

@@ -8,6 +8,10 @@
 #include <belay/mirror.hpp>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/json/parse.hpp>
+
+#include <algorithm>
+#include <set>
 
 namespace belay::cli {
 
@@ -63,7 +67,7 @@ compared compare(const two_places& places, std::chrono::milliseconds settle, std
 struct library_mirror::parts {
   parts(const asio::any_io_executor& executor, const two_places& places, std::string name)
       : original(executor, places.original, {}), copy(executor, places.copy, {}), prefix(places.prefix),
-        kept(copy, name + "/place"), copies(original, places.prefix, copy, places.copy_prefix, std::move(name)),
+        copy_prefix(places.copy_prefix), copies(original, places.prefix, copy, places.copy_prefix, std::move(name)),
         running(executor) {}
 
   patience until_stopped() { return patience(original.now() + for_ever, &stopped); }
@@ -74,12 +78,8 @@ struct library_mirror::parts {
       patience limit = until_stopped();
       status copied = co_await copies.step(limit);
       const bool again = !copied && !stopped.stopped() && (copied.unknown() || passes(copied.why()));
-      if (!again) {
-        belay::v0::result<std::string> now = co_await kept.load(limit);
-        if (now)
-          place = *now;
+      if (!again)
         co_return copied;
-      }
       auto later = original.now() + after_failure;
       co_await sleep_until(original, later, &stopped);
     }
@@ -91,27 +91,17 @@ struct library_mirror::parts {
   }
 
   task<void> catch_up() {
-    patience limit = until_stopped();
-    belay::v0::result<std::string> begun = co_await kept.load(limit);
-    if (!begun) {
-      end = end_at(begun.why(), original, copy);
-      co_return;
-    }
-    place = *begun;
     for (;;) {
-      bool left = place.empty();
-      if (!left) {
-        belay::v0::result<bool> more = co_await something_left();
-        if (!more) {
-          end = end_at(more.why(), original, copy);
-          co_return;
-        }
-        left = *more;
+      patience limit = until_stopped();
+      belay::v0::result<bool> current = co_await copies.is_current(limit);
+      if (!current && !stopped.stopped() && passes(current.why())) {
+        auto later = original.now() + after_failure;
+        co_await sleep_until(original, later, &stopped);
+        continue;
       }
-      if (!left) {
-        end = {};
+      end = current ? library_end() : end_at(current.why(), original, copy);
+      if (!current || *current)
         co_return;
-      }
       status copied = co_await copy_next();
       if (!copied) {
         keep(copied);
@@ -120,26 +110,77 @@ struct library_mirror::parts {
     }
   }
 
-  /// Whether the original has changed behind the place. Asked without waiting, which the recipe cannot.
-  task<belay::v0::result<bool>> something_left() {
+  /// @returns an answer that says something of the question, or the reason why there is none
+  task<belay::v0::result<answer>> ask_until_known(world& w, request q) {
     for (;;) {
-      request q("GET", request::path_of("/v1/kv/", prefix));
-      q.query("recurse").query("changes").query("keys").query("index", place).query("wait", "10ms");
-      auto deadline = original.now() + answer_within;
-      answer a = co_await ask(original, q, deadline, &stopped);
+      auto deadline = w.now() + answer_within;
+      answer a = co_await ask(w, q, deadline, &stopped);
       if (stopped.stopped())
         co_return error(outcome::refused, reason::stopped, "stopped by the caller");
-      const bool known = a.status() == 200 || a.status() == 404 || a.status() == 410;
-      if (known && !a.header("X-Consul-Index").empty() && a.header("X-Consul-Index") == place)
-        co_return false; // as on Consul, which lists what there is
-      if (known)
-        co_return !a.body().starts_with("[]");
+      if (a.status() == 200 || a.status() == 404)
+        co_return a;
       error why = a.judge(false);
       if (!passes(why))
         co_return why;
-      auto later = original.now() + after_failure;
-      co_await sleep_until(original, later, &stopped);
+      auto later = w.now() + after_failure;
+      co_await sleep_until(w, later, &stopped);
     }
+  }
+
+  task<belay::v0::result<std::uint64_t>> history_at(world& w, std::string below) {
+    request where("GET", request::path_of("/v1/kv/", below));
+    where.query("recurse").query("changes").query("keys");
+    belay::v0::result<answer> cursor = co_await ask_until_known(w, where);
+    if (!cursor)
+      co_return cursor.why();
+    co_return history_of(cursor->header("X-Belay-Cursor"));
+  }
+
+  /// Of the catalog.
+  task<belay::v0::result<std::set<std::string>>> node_ids_at(world& w) {
+    request nodes("GET", "/v1/catalog/nodes");
+    belay::v0::result<answer> listed = co_await ask_until_known(w, nodes);
+    if (!listed)
+      co_return listed.why();
+    std::set<std::string> ids;
+    boost::system::error_code ec;
+    const auto rows = boost::json::parse(listed->body(), ec);
+    if (!ec && rows.is_array())
+      for (const auto& row : rows.get_array())
+        if (const auto* id = row.is_object() ? row.get_object().if_contains("ID") : nullptr;
+            id != nullptr && id->is_string() && !id->get_string().empty())
+          ids.emplace(id->get_string());
+    co_return ids;
+  }
+
+  static cluster_relation relation_of(bool one) { return one ? cluster_relation::one : cluster_relation::two; }
+
+  task<belay::v0::result<cluster_relation>> relation() {
+    belay::v0::result<std::uint64_t> first = co_await history_at(original, prefix);
+    if (!first)
+      co_return first.why();
+    belay::v0::result<std::uint64_t> second = co_await history_at(copy, copy_prefix);
+    if (!second)
+      co_return second.why();
+    if (*first != 0 && *second != 0)
+      co_return relation_of(in_one_cluster(*first, *second));
+    // Servers of 0.2.0 and of Consul name none.
+    belay::v0::result<std::set<std::string>> these = co_await node_ids_at(original);
+    if (!these)
+      co_return these.why();
+    belay::v0::result<std::set<std::string>> those = co_await node_ids_at(copy);
+    if (!those)
+      co_return those.why();
+    if (these->empty() || those->empty())
+      co_return cluster_relation::unknown;
+    const bool common = std::any_of(these->begin(), these->end(), [&](const auto& id) { return those->contains(id); });
+    co_return relation_of(common);
+  }
+
+  task<void> find_out_clusters() {
+    belay::v0::result<cluster_relation> found = co_await relation();
+    apart = found ? *found : cluster_relation::unknown;
+    end = found ? library_end() : end_at(found.why(), original, copy);
   }
 
   task<void> repair() {
@@ -152,10 +193,9 @@ struct library_mirror::parts {
 
   command_world original, copy;
   stopper stopped;
-  std::string prefix;
-  std::string place;
-  place_in_key kept;
+  std::string prefix, copy_prefix;
   mirror copies;
+  cluster_relation apart = cluster_relation::unknown;
   library_end end;
   running_task running;
 };
@@ -192,8 +232,22 @@ std::uint64_t library_mirror::written() const {
   return parts_->copy.transactions();
 }
 
-const std::string& library_mirror::place() const {
-  return parts_->place;
+std::string library_mirror::place() const {
+  return parts_->copies.place();
+}
+
+const std::map<std::string, std::string>& library_mirror::left_out() const {
+  return parts_->copies.left_out();
+}
+
+asio::awaitable<library_end> library_mirror::find_out_clusters() {
+  auto looking = parts_->find_out_clusters();
+  co_await parts_->running.run(std::move(looking));
+  co_return parts_->end;
+}
+
+cluster_relation library_mirror::clusters() const {
+  return parts_->apart;
 }
 
 void library_mirror::stop() {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct compared {
 compared compare(const two_places& places, std::chrono::milliseconds settle, std::chrono::milliseconds within,
                  const std::function<void()>& waiting);
 
+/// Whether the servers of a copy and its original are of one cluster.
+enum class cluster_relation : std::uint8_t { unknown, one, two };
+
 class library_mirror {
 public:
   /// @param name of what is noted beside the copy
@@ -59,7 +63,14 @@ public:
   /// Keys that were written or erased so far.
   std::uint64_t written() const;
   /// Up to where the copy is known to be; empty: nothing was copied yet.
-  const std::string& place() const;
+  std::string place() const;
+  /// Keys of the original that are not copied, and why.
+  const std::map<std::string, std::string>& left_out() const;
+  /// Asks both servers which cluster they are of.
+  boost::asio::awaitable<library_end> find_out_clusters();
+  /// What it has found out. Of two servers that name no history (0.2.0, Consul) the IDs of nodes in
+  /// their catalogs say it.
+  cluster_relation clusters() const;
   void stop();
 
 private:

@@ -64,8 +64,9 @@ void library_feed::stop() {
   parts_->stopped.stop();
 }
 
-std::string load_place(const std::string& path) {
-  return place_in_file(path).load();
+loaded_place load_place(const std::string& path) {
+  const auto found = place_in_file(path).load();
+  return found ? loaded_place{*found, {}} : loaded_place{{}, found.why().text()};
 }
 
 std::string store_place(const std::string& path, const std::string& place) {

@@ -39,8 +39,11 @@ private:
   std::unique_ptr<parts> parts_;
 };
 
-/// Empty if there is no such file.
-std::string load_place(const std::string& path);
+struct loaded_place {
+  std::string place;     ///< empty: there is no such file
+  std::string complaint; ///< not empty: the file cannot be read, or has no place in it
+};
+loaded_place load_place(const std::string& path);
 /// @returns what is wrong; empty: it is written
 std::string store_place(const std::string& path, const std::string& place);
 

@@ -84,6 +84,7 @@ struct library_group::parts {
     no_work.reset();
     out.what.is_snapshot = got.is_snapshot;
     out.what.place = got.place;
+    out.dead = position_of(got.place);
     out.what.changes = told(std::move(got.changes));
     out.tries = got.tries;
     out.fence = group.fence();

@@ -26,6 +26,7 @@ struct group_order {
 
 struct told_delivery {
   told_changes what; ///< one change; or all keys, if it is a snapshot
+  std::string dead;  ///< below NAME/dead/, if it is put aside
   std::uint64_t tries = 1;
   std::uint64_t fence = 0;
 };

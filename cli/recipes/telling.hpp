@@ -14,6 +14,7 @@ inline std::vector<told_change> told(std::vector<key_change> changes) {
   for (auto& c : changes) {
     const char* event = c.kind == change_kind::set ? "set" : c.kind == change_kind::erased ? "delete" : "expired";
     out.push_back({.event = event,
+                   .id = position_of(c.place),
                    .place = std::move(c.place),
                    .key = std::move(c.key),
                    .value = std::move(c.value),

@@ -9,7 +9,8 @@ namespace belay::cli {
 
 struct told_change {
   std::string event; ///< `set`, `delete` or `expired`
-  std::string place; ///< empty: a key of a snapshot
+  std::string id;    ///< `INDEX.N`; empty: a key of a snapshot
+  std::string place; ///< where to go on behind it, with its history; empty: a key of a snapshot
   std::string key, value, session;
   std::uint64_t flags = 0, previous_index = 0, index = 0;
 };

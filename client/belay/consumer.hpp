@@ -1,17 +1,21 @@
 #pragma once
-// Changes below a prefix, worked through by a group: one member at a time, each change until it is acknowledged.
+// Changes below a prefix, worked through by a group: one member at a time, each change until it is
+// acknowledged.
 //
-// Promise: at least once: next() brings each change until its ack() is done, again when it was not acknowledged within
-// ack_wait, after a nack(), and to the next member when this one dies. Of the acks of a change at most one is done, and what was
-// given to it to be written is written in the same step: the effect on those keys is there once. Changes come in order, but for those
-// that come again.
-// Survives: members that die or are stopped at any place; lost answers; elections; a history that is gone (then a *snapshot*
-// comes, with the keys as they are, as one delivery).
-// When it cannot: ack() is *refused* with reason::session: this member is not the group's any more, somebody else has the
-// change; *unknown*: it may be acknowledged, as a whole. next() is refused with reason deadline, stopped or session.
+// Promise: at least once: next() brings each change until its ack() is done, again when it was not
+// acknowledged within ack_wait, after a nack(), and to the next member when this one dies. Of the
+// acks of a change at most one is done, and what was given to it to be written is written in the
+// same step: the effect on those keys is there once. Changes come in order, but for those that come
+// again. Survives: members that die or are stopped at any place; lost answers; elections; a history
+// that is gone, also because the cluster was restored or replaced (then a *snapshot* comes, with
+// the keys as they are, as one delivery). When it cannot: ack() is *refused* with reason::session:
+// this member is not the group's any more, somebody else has the change; *unknown*: it may be
+// acknowledged, as a whole. next() is refused with reason deadline, stopped or session.
 //
-// A change that was delivered tries_max times is put to NAME/dead/PLACE instead, and not delivered again; deliveries by members
-// that died count. The group's keys are below NAME/: .lock, .state, dead/. NAME must not begin with the prefix.
+// A change that was delivered tries_max times is put to NAME/dead/PLACE instead, and not delivered
+// again; deliveries by members that died count. The group's keys are below NAME/: .lock, .state
+// (with the history of its places as its flags), dead/. NAME must not begin with the prefix.
+// Members of 0.2.0 and of this version may be in one group.
 
 #include <belay/changes.hpp>
 #include <belay/hold.hpp>
@@ -76,7 +80,7 @@ private:
     delivery it;
     instant due{}; ///< when it is delivered, or delivered again
   };
-  /// Places in their order.
+  /// Positions in their order.
   struct in_order {
     bool operator()(const std::string& a, const std::string& b) const { return is_behind(b, a); }
   };
@@ -97,6 +101,7 @@ private:
   hold held_;
   std::string session_id_;
   std::uint64_t index_ = 0;                           ///< of NAME/.state
+  std::uint64_t history_ = 0;                         ///< of all positions here; 0: it is not known
   std::string done_;                                  ///< everything up to there is
   std::map<std::string, bool, in_order> done_beyond_; ///< and these
   std::map<std::string, std::uint64_t, in_order> tries_;

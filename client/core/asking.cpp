@@ -100,7 +100,10 @@ task<decision> write_once(world& w, request plain, patience limit, backoff pause
       q.header("Idempotency-Key", key);
     auto deadline = try_until(w.now(), limit, how);
     answer a = co_await ask(w, q, deadline, limit);
-    if (keyed && knows_no_keys(a)) {
+    // With a key nothing was done whose answer is too large to be kept. What may be sent again
+    // needs none.
+    bool too_large = how == repeats::harmless && a.status() == 413 && a.header("X-Belay-Reason") == "answer-size";
+    if (keyed && (knows_no_keys(a) || too_large)) {
       keyed = false;
       continue;
     }

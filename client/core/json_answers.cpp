@@ -169,6 +169,8 @@ txn_failure txn_failure_in(std::string_view body) {
     return out;
   for (const auto& each : errors->get_array()) {
     auto what = each.is_object() ? text_at(each.get_object(), "What") : std::string();
+    if (out.text.empty())
+      out.text = what;
     (what.find("doesn't exist") != what.npos ? out.absent : out.index) = true;
     if (each.is_object())
       out.operations.push_back(static_cast<std::size_t>(number_at(each.get_object(), "OpIndex")));
@@ -242,6 +244,10 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   if (ok != std::errc{} || end != text.data() + text.size())
     return std::nullopt;
   return n;
+}
+
+bool is_ambiguous(std::string_view key) {
+  return key.find("\xEF\xBF\xBD") != key.npos;
 }
 
 constexpr std::string_view base64_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

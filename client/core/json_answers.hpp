@@ -57,6 +57,7 @@ struct txn_failure {
   bool absent = false;
   bool index = false;
   std::vector<std::size_t> operations; ///< numbers of those that failed, from 0
+  std::string text;                    ///< of the first
 };
 txn_failure txn_failure_in(std::string_view body);
 /// `ModifyIndex` of that key in the last of a transaction's results that has it; 0 if none has.
@@ -75,6 +76,10 @@ std::optional<text_rows> rows_in(std::string_view text);
 std::string text_of(const text_rows& rows);
 /// nullopt unless it is a number of 64 bits.
 std::optional<std::uint64_t> number_in(std::string_view text);
+
+/// The name may be that of several keys: for a byte that is no UTF-8 Go and this server write
+/// U+FFFD in JSON. A read of one key tells whether there is one of exactly that name.
+bool is_ambiguous(std::string_view key);
 
 std::string quoted_json(std::string_view text);
 std::string base64_encoded(std::string_view text);

@@ -1,6 +1,8 @@
 #include <belay/changes.hpp>
 
 #include "client/core/asking.hpp"
+#include "client/core/cursors.hpp"
+#include "client/core/entries.hpp"
 #include "client/core/json_answers.hpp"
 #include "client/core/mutants.hpp"
 
@@ -9,9 +11,9 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
-#include <iterator>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace belay {
 inline namespace v0 {
@@ -19,14 +21,6 @@ inline namespace v0 {
 namespace {
 
 constexpr milliseconds longest_poll{60000};
-
-/// The entry, and how much of it. INDEX alone is all of it.
-std::pair<std::uint64_t, std::uint64_t> parts_of(std::string_view place) {
-  auto dot = place.find('.');
-  auto index = detail::number_in(place.substr(0, dot)).value_or(0);
-  auto number = dot == place.npos ? UINT64_MAX : detail::number_in(place.substr(dot + 1)).value_or(0);
-  return {index, number};
-}
 
 /// The rows of a listing as changes: on Consul, which ignores what it does not know.
 std::vector<key_change> changes_of(std::vector<entry> entries) {
@@ -46,23 +40,47 @@ std::vector<key_change> changes_of(std::vector<entry> entries) {
 } // namespace
 
 bool is_behind(std::string_view later, std::string_view earlier) {
-  return parts_of(later) > parts_of(earlier);
+  return detail::order_of(later) > detail::order_of(earlier);
+}
+
+std::string position_of(std::string_view place) {
+  return detail::cursor_in(place).position;
+}
+
+std::uint64_t history_of(std::string_view place) {
+  return detail::cursor_in(place).history;
+}
+
+// docs/changes.md, Cursors: the upper half is that of the cluster.
+bool in_one_cluster(std::uint64_t history, std::uint64_t other) noexcept {
+  return history >> 32 == other >> 32;
 }
 
 changes::changes(world& w, std::string prefix, std::string place)
     : world_(w), prefix_(std::move(prefix)), place_(std::move(place)) {}
 
+/// @param names_history false: for a server of 0.2.0, which cannot read one
+request changes::asking(milliseconds wait, bool names_history) const {
+  request q("GET", request::path_of("/v1/kv/", prefix_));
+  q.query("recurse").query("changes").query("wait", detail::text_of(wait));
+  if (place_.empty())
+    q.query("snapshot").query("consistent");
+  else if (place_ != "now")
+    q.query("index", names_history ? place_ : position_of(place_));
+  return q;
+}
+
 task<result<change_batch>> changes::next(patience limit) {
+  bool names_history = history_of(place_) != 0 && !CLIENT_MUTANT(history_unsaid);
   for (;;) {
     bool snapshot = place_.empty();
     auto wait = std::min(detail::until(world_.now(), limit.deadline()), longest_poll);
-    request q("GET", request::path_of("/v1/kv/", prefix_));
-    q.query("recurse").query("changes").query("wait", detail::text_of(wait));
-    if (snapshot)
-      q.query("snapshot").query("consistent");
-    else if (place_ != "now")
-      q.query("index", place_);
+    request q = asking(wait, names_history);
     answer a = co_await detail::ask_until_answered(world_, q, limit, wait + wait / 16 + detail::one_try);
+    if (a.status() == 400 && names_history) {
+      names_history = false; // a server of 0.2.0, to which its cluster has gone back
+      continue;
+    }
     if (a.status() == 410) {
       // What happened behind the place is gone.
       place_ = CLIENT_MUTANT(gap_unsaid) ? "now" : "";
@@ -76,6 +94,11 @@ task<result<change_batch>> changes::next(patience limit) {
       // A listing of nothing: servers with changes say [].
       out.is_snapshot = true;
     } else if (a.status() == 200 && told && !out.place.empty()) {
+      detail::cursor reached = detail::cursor_in(a.header("X-Belay-Cursor"));
+      for (auto& c : *told)
+        if (!c.place.empty())
+          c.place = detail::cursor{c.place, reached.history}.text();
+      out.place = detail::cursor{out.place, reached.history}.text();
       out.changes = std::move(*told);
       out.is_snapshot = snapshot;
     } else if (a.status() == 200 && listed && !out.place.empty()) {
@@ -87,6 +110,7 @@ task<result<change_batch>> changes::next(patience limit) {
         why = limit.why();
       co_return why;
     }
+    out.is_newest = out.is_snapshot && snapshot;
     // A list may have been cut: the place is behind its last one, not that of the server.
     if (CLIENT_MUTANT(rest_of_list_lost) && out.place.find('.') != out.place.npos)
       out.place = out.place.substr(0, out.place.find('.'));
@@ -94,6 +118,7 @@ task<result<change_batch>> changes::next(patience limit) {
     bool same = out.is_snapshot && !snapshot && out.place == place_;
     bool first = place_ == "now";
     place_ = out.place;
+    names_history = history_of(place_) != 0 && !CLIENT_MUTANT(history_unsaid);
     bool something = !out.changes.empty() || (out.is_snapshot && !same);
     if (something && !(first && out.is_snapshot))
       co_return out;
@@ -102,37 +127,116 @@ task<result<change_batch>> changes::next(patience limit) {
   }
 }
 
-std::string place_in_file::load() const {
-  std::ifstream in(path_, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
-    text.pop_back();
-  return text;
+task<result<bool>> changes::is_current(patience limit) {
+  if (place_.empty() || place_ == "now")
+    co_return false;
+  bool names_history = history_of(place_) != 0;
+  for (;;) {
+    request q = asking(milliseconds(10), names_history);
+    q.query("keys");
+    answer a = co_await detail::ask_until_answered(world_, q, limit, detail::one_try);
+    if (a.status() == 400 && names_history) {
+      names_history = false;
+      continue;
+    }
+    if (a.status() == 410)
+      co_return CLIENT_MUTANT(gap_taken_for_nothing);
+    auto told = detail::changes_in(a.body());
+    // On Consul, which lists what there is, the same index says it.
+    if (a.status() == 200 && told)
+      co_return told->empty();
+    if (a.status() == 200 || a.status() == 404)
+      co_return a.header("X-Consul-Index") == place_;
+    error why = a.judge(false);
+    if (!a.came() && limit.over(world_.now()))
+      why = limit.why();
+    co_return why;
+  }
+}
+
+namespace {
+
+/// More than any cursor and its history take.
+constexpr std::size_t file_bytes_max = 4096;
+
+error of_file(const std::string& path, const std::string& why) {
+  return error(outcome::refused, reason::unavailable, path + ": " + why);
+}
+
+/// Closed when it goes.
+class file_descriptor {
+public:
+  explicit file_descriptor(int fd) : fd_(fd) {}
+  ~file_descriptor() { (void)close(); }
+  file_descriptor(const file_descriptor&) = delete;
+  file_descriptor& operator=(const file_descriptor&) = delete;
+
+  int number() const { return fd_; }
+  bool opened() const { return fd_ >= 0; }
+  bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
+
+private:
+  int fd_;
+};
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    auto n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+} // namespace
+
+// Not by a stream: of a folder that is opened as a file it throws (docs/pitfalls.md R43).
+result<std::string> place_in_file::load() const {
+  // A pipe or a device is opened without waiting for it.
+  file_descriptor in(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!in.opened() && errno == ENOENT)
+    return std::string();
+  struct stat found {};
+  if (!in.opened() || ::fstat(in.number(), &found) != 0)
+    return of_file(path_, std::strerror(errno));
+  if (!S_ISREG(found.st_mode))
+    return of_file(path_, S_ISDIR(found.st_mode) ? std::strerror(EISDIR) : "it is not a regular file");
+  std::string text(file_bytes_max, '\0');
+  std::size_t have = 0;
+  while (have < text.size()) {
+    auto n = ::read(in.number(), text.data() + have, text.size() - have);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return of_file(path_, std::strerror(errno));
+    if (n == 0)
+      break;
+    have += static_cast<std::size_t>(n);
+  }
+  text.resize(have);
+  auto place = have < file_bytes_max ? detail::cursor_in_file_text(text) : std::nullopt;
+  if (!place)
+    return error(outcome::refused, reason::invalid, "this file has no place in it: " + path_);
+  return *place;
 }
 
 status place_in_file::store(const std::string& place) const {
   // The new one is complete and on the disk before it takes the name of the old one.
   auto fresh = path_ + ".new";
-  auto failed = [&](int fd) -> status {
-    std::string why = std::strerror(errno);
-    if (fd >= 0)
-      ::close(fd);
-    return error(outcome::refused, reason::unavailable, path_ + ": " + why);
-  };
-  auto text = place + "\n";
-  int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0)
-    return failed(fd);
-  if (::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || ::fsync(fd) != 0)
-    return failed(fd);
-  if (::close(fd) != 0 || ::rename(fresh.c_str(), path_.c_str()) != 0)
-    return failed(-1);
+  {
+    file_descriptor out(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!out.opened() || !write_all(out.number(), detail::file_text_of(place)) || ::fsync(out.number()) != 0 ||
+        !out.close() || ::rename(fresh.c_str(), path_.c_str()) != 0)
+      return of_file(path_, std::strerror(errno));
+  }
   auto slash = path_.rfind('/');
-  auto folder = slash == path_.npos ? std::string(".") : path_.substr(0, slash + 1);
-  fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0 || ::fsync(fd) != 0)
-    return failed(fd);
-  ::close(fd);
+  auto name = slash == path_.npos ? std::string(".") : path_.substr(0, slash + 1);
+  file_descriptor folder(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.opened() || ::fsync(folder.number()) != 0)
+    return of_file(path_, std::strerror(errno));
   return nothing();
 }
 
@@ -142,18 +246,24 @@ task<result<std::string>> place_in_key::load(patience limit) {
     co_return now.why();
   std::string place;
   if (now->found)
-    place = now->found->value;
+    place = detail::cursor{now->found->value, now->found->flags}.text();
   co_return place;
 }
 
 task<result<std::string>> place_in_key::store(std::string place, patience limit) {
-  auto forwards = [&place](const std::optional<entry>& now) -> std::optional<std::string> {
-    if (now && !is_behind(place, now->value) && !CLIENT_MUTANT(place_goes_back))
+  auto wanted = detail::cursor_in(place);
+  detail::entry_change forwards = [&wanted](const std::optional<entry>& now) -> std::optional<detail::value_and_flags> {
+    bool other = now && now->flags != wanted.history && now->flags != 0 && wanted.history != 0;
+    if (now && !other && !is_behind(wanted.position, now->value) && !CLIENT_MUTANT(place_goes_back))
       return std::nullopt;
-    return place;
+    return detail::value_and_flags{wanted.position, wanted.history};
   };
-  result<std::string> there = co_await update(world_, key_, forwards, limit);
-  co_return there;
+  backoff pauses;
+  result<entry> there = co_await detail::update_entry(world_, key_, forwards, limit, pauses);
+  if (!there)
+    co_return there.why();
+  auto out = detail::cursor{there->value, there->flags}.text();
+  co_return out;
 }
 
 } // namespace v0

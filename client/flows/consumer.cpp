@@ -2,6 +2,7 @@
 
 #include <belay/mutex.hpp>
 
+#include "client/core/cursors.hpp"
 #include "client/core/mutants.hpp"
 #include "client/core/transactions.hpp"
 
@@ -83,7 +84,9 @@ task<status> consumer::become_active(patience limit) {
   }
   if (!kept->found)
     read_state("[]");
-  source_ = std::make_shared<changes>(session_.where(), prefix_, done_);
+  history_ = kept->found ? kept->found->flags : 0;
+  auto from = detail::cursor{done_, history_}.text();
+  source_ = std::make_shared<changes>(session_.where(), prefix_, from);
   co_return nothing();
 }
 
@@ -92,9 +95,9 @@ task<status> consumer::keep_state(writes effect, patience limit) {
     co_return not_active();
   detail::transaction t;
   if (!CLIENT_MUTANT(consumer_unguarded))
-    t.check_session(name_ + "/.lock", session_id_).cas(name_ + "/.state", state_text(), index_);
+    t.check_session(name_ + "/.lock", session_id_).cas(name_ + "/.state", state_text(), index_, history_);
   else
-    t.set(name_ + "/.state", state_text());
+    t.set(name_ + "/.state", state_text(), history_);
   for (const auto& [key, value] : effect)
     t.set(key, value);
   detail::decision made = co_await detail::commit(session_.where(), t, limit, detail::repeats::harmless);
@@ -121,6 +124,7 @@ task<status> consumer::fetch(patience limit) {
   if (source_ != source)
     co_return not_active();
   auto at_once = session_.where().now();
+  history_ = history_of(batch->place);
   if (batch->is_snapshot) {
     // Its place may be before that, in another history.
     done_.clear();
@@ -134,29 +138,31 @@ task<status> consumer::fetch(patience limit) {
     all.changes = std::move(batch->changes);
     all.tries = before;
     // Who dies with it has had it once more.
-    tries_[all.place] = before + 1;
-    auto& f = open_[all.place];
+    auto position = position_of(all.place);
+    tries_[position] = before + 1;
+    auto& f = open_[position];
     f.due = at_once;
     f.it = std::move(all);
   } else {
     for (auto& c : batch->changes) {
       // What was done beyond a gap is no longer noted one by one when the gap is closed: then the place says it.
-      bool done = done_beyond_.count(c.place) || (!done_.empty() && !is_behind(c.place, done_));
+      auto position = position_of(c.place);
+      bool done = done_beyond_.count(position) || (!done_.empty() && !is_behind(position, done_));
       if (done && !CLIENT_MUTANT(consumer_forgets_beyond))
         continue;
       delivery one;
       one.place = c.place;
-      auto known = tries_.find(c.place);
+      auto known = tries_.find(position);
       one.tries = known == tries_.end() ? 0 : known->second;
       one.changes.push_back(std::move(c));
-      tries_[one.place] = one.tries + 1;
-      auto& f = open_[one.place];
+      tries_[position] = one.tries + 1;
+      auto& f = open_[position];
       f.due = at_once;
       f.it = std::move(one);
     }
   }
   if (CLIENT_MUTANT(consumer_moves_on_early))
-    done_ = source_->place();
+    done_ = position_of(source_->place());
   writes none;
   status kept = co_await keep_state(none, limit);
   if (!kept)
@@ -225,6 +231,7 @@ task<status> consumer::finish(std::string place, writes effect, patience limit) 
       co_return limit.why();
     co_await sleep_until(w, limit.deadline(), limit.stop(), &session_.turns());
   }
+  place = position_of(place);
   if (!source_ || !open_.count(place))
     co_return not_active();
   auto was_open = std::move(open_[place]);
@@ -232,7 +239,7 @@ task<status> consumer::finish(std::string place, writes effect, patience limit) 
   tries_.erase(place);
   done_beyond_[place] = true;
   // Everything that was fetched is acknowledged or open. What an earlier member did may lie beyond that, with a gap between.
-  std::string fetched = source_->place();
+  std::string fetched = position_of(source_->place());
   done_ = open_.empty() ? fetched : done_;
   while (!done_beyond_.empty()) {
     std::string first = done_beyond_.begin()->first;
@@ -258,7 +265,7 @@ task<status> consumer::ack(std::string place, patience limit, writes effect) {
 }
 
 void consumer::nack(const std::string& place) {
-  auto found = open_.find(place);
+  auto found = open_.find(position_of(place));
   if (found == open_.end())
     return;
   found->second.due = session_.where().now();

@@ -1,8 +1,11 @@
 #include <belay/diff.hpp>
 
+#include "client/core/json_answers.hpp"
 #include "client/core/mutants.hpp"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 namespace belay {
 inline namespace v0 {
@@ -27,14 +30,31 @@ std::uint64_t spread(std::uint64_t z) noexcept {
 
 using table = std::map<std::string, entry>;
 
-/// By their names without the prefix.
-table table_of(std::vector<entry> entries, std::size_t prefix_bytes) {
-  table out;
-  for (auto& e : entries) {
-    auto key = e.key.substr(prefix_bytes);
-    out.emplace(std::move(key), std::move(e));
+/// All keys below a prefix, by their names without it.
+struct listing {
+  table keys;
+  std::set<std::string> unnameable; ///< names as they are shown; not in `keys`
+};
+
+task<result<listing>> list(world& w, std::string prefix, patience limit) {
+  result<tree_reading> now = co_await read_tree(w, prefix, limit);
+  if (!now)
+    co_return now.why();
+  listing out;
+  for (auto& e : now->found) {
+    auto key = e.key.substr(prefix.size());
+    if (detail::is_ambiguous(e.key) && !CLIENT_MUTANT(unnameable_keys_compared)) {
+      result<reading> named = co_await read_key(w, e.key, limit);
+      if (!named)
+        co_return named.why();
+      if (!named->found || named->found->index != e.index) {
+        out.unnameable.insert(std::move(key));
+        continue;
+      }
+    }
+    out.keys.emplace(std::move(key), std::move(e));
   }
-  return out;
+  co_return out;
 }
 
 key_digests digests_of(const table& t) {
@@ -44,7 +64,9 @@ key_digests digests_of(const table& t) {
   return out;
 }
 
-std::vector<difference> differences(const table& original, const table& copy) {
+std::vector<difference> differences(const listing& ours, const listing& theirs) {
+  const auto& original = ours.keys;
+  const auto& copy = theirs.keys;
   std::vector<difference> out;
   auto note = [&](difference_kind kind, const std::string& key) {
     difference d;
@@ -72,6 +94,11 @@ std::vector<difference> differences(const table& original, const table& copy) {
       ++b;
     }
   }
+  auto unnameable = ours.unnameable;
+  unnameable.insert(theirs.unnameable.begin(), theirs.unnameable.end());
+  for (const auto& key : unnameable)
+    note(difference_kind::not_comparable, key);
+  std::stable_sort(out.begin(), out.end(), [](const difference& x, const difference& y) { return x.key < y.key; });
   return out;
 }
 
@@ -88,7 +115,7 @@ std::vector<difference> stayed(const std::vector<difference>& first, const std::
 } // namespace
 
 std::string_view name_of(difference_kind k) noexcept {
-  static constexpr std::string_view names[] = {"MissingDelete", "PhantomUndelete", "OtherValue"};
+  static constexpr std::string_view names[] = {"MissingDelete", "PhantomUndelete", "OtherValue", "NotComparable"};
   return names[static_cast<std::size_t>(k)];
 }
 
@@ -114,11 +141,13 @@ std::vector<std::size_t> key_digests::differing(const key_digests& other) const 
 }
 
 task<result<key_digests>> digests(world& w, std::string prefix, patience limit) {
-  result<tree_reading> now = co_await read_tree(w, prefix, limit);
+  result<listing> now = co_await list(w, prefix, limit);
   if (!now)
     co_return now.why();
-  auto t = table_of(std::move(now->found), prefix.size());
-  auto out = digests_of(t);
+  if (!now->unnameable.empty())
+    co_return error(outcome::refused, reason::invalid,
+                    "the name of a key is not UTF-8: " + prefix + *now->unnameable.begin());
+  auto out = digests_of(now->keys);
   co_return out;
 }
 
@@ -126,15 +155,13 @@ task<result<std::vector<difference>>> diff(world& original, std::string prefix, 
                                            patience limit, diff_options options) {
   std::vector<difference> before;
   for (bool first : {true, false}) {
-    result<tree_reading> a = co_await read_tree(original, prefix, limit);
-    if (!a)
-      co_return a.why();
-    result<tree_reading> b = co_await read_tree(copy, copy_prefix, limit);
-    if (!b)
-      co_return b.why();
-    auto ours = table_of(std::move(a->found), prefix.size());
-    auto theirs = table_of(std::move(b->found), copy_prefix.size());
-    auto now = differences(ours, theirs);
+    result<listing> ours = co_await list(original, prefix, limit);
+    if (!ours)
+      co_return ours.why();
+    result<listing> theirs = co_await list(copy, copy_prefix, limit);
+    if (!theirs)
+      co_return theirs.why();
+    auto now = differences(*ours, *theirs);
     if (now.empty() || (first && CLIENT_MUTANT(moving_keys_told)))
       co_return now;
     if (!first) {

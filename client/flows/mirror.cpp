@@ -1,21 +1,43 @@
 #include <belay/mirror.hpp>
 
+#include "client/core/cursors.hpp"
 #include "client/core/mutants.hpp"
 #include "client/core/transactions.hpp"
+
+#include <algorithm>
 
 namespace belay {
 inline namespace v0 {
 
+namespace {
+
+/// Refused for what the key or its value is: asking again, and going on with others, makes no
+/// difference to it.
+bool is_of_the_key(int status) {
+  return status == 400 || status == 413;
+}
+
+/// Of the two operations: the first writes the note.
+bool note_has_changed(const detail::txn_failure& f) {
+  return f.operations.empty() || std::find(f.operations.begin(), f.operations.end(), 0u) != f.operations.end();
+}
+
+} // namespace
+
 mirror::mirror(world& original, std::string prefix, world& copy, std::string copy_prefix, std::string name)
     : original_(original), prefix_(std::move(prefix)), copy_(copy), copy_prefix_(std::move(copy_prefix)),
       name_(std::move(name)) {}
+
+std::string mirror::place() const {
+  return reached_;
+}
 
 task<status> mirror::read_notes(patience limit) {
   std::string below = name_ + "/at/";
   result<tree_reading> now = co_await read_tree(copy_, below, limit);
   if (!now)
     co_return now.why();
-  notes_.clear();
+  auto before = std::exchange(notes_, {});
   for (const auto& e : now->found) {
     auto space = e.value.find(' ');
     auto index = detail::number_in(std::string_view(e.value).substr(0, space));
@@ -23,9 +45,26 @@ task<status> mirror::read_notes(patience limit) {
       co_return error(outcome::refused, reason::invalid, "the key " + e.key + " is not that of a mirror");
     noted n;
     n.original = *index;
+    n.history = e.flags;
     n.erased = space != e.value.npos;
     n.index = e.index;
-    notes_[e.key.substr(below.size())] = n;
+    auto key = e.key.substr(below.size());
+    auto known = before.find(key);
+    n.later = known == before.end() || known->second.index != n.index || known->second.later;
+    notes_[key] = n;
+  }
+  co_return nothing();
+}
+
+task<status> mirror::read_place(patience limit) {
+  result<reading> now = co_await read_key(copy_, name_ + "/place", limit);
+  if (!now)
+    co_return now.why();
+  kept_ = kept_place();
+  if (now->found) {
+    kept_.position = now->found->value;
+    kept_.history = now->found->flags;
+    kept_.index = now->found->index;
   }
   co_return nothing();
 }
@@ -33,32 +72,136 @@ task<status> mirror::read_notes(patience limit) {
 task<status> mirror::begin(patience limit) {
   if (source_)
     co_return nothing();
+  status placed = co_await read_place(limit);
+  if (!placed)
+    co_return placed;
   status read = co_await read_notes(limit);
   if (!read)
     co_return read;
-  place_in_key kept(copy_, name_ + "/place");
-  result<std::string> place = co_await kept.load(limit);
-  if (!place)
-    co_return place.why();
-  source_ = std::make_unique<changes>(original_, prefix_, *place);
+  auto from = detail::cursor{kept_.position, kept_.history}.text();
+  reached_ = kept_.position;
+  source_ = std::make_unique<changes>(original_, prefix_, from);
   co_return nothing();
 }
 
+/// Finds out what the batch says about what is noted. The first one of another history is said in
+/// NAME/place before anything is copied, so that mirrors that copy the history of before find it
+/// there.
+task<result<mirror::standing>> mirror::take_on(const change_batch& b, patience limit) {
+  history_ = history_of(b.place);
+  auto index = detail::order_of(b.place).first;
+  snapshot_ = b.is_snapshot ? index : 0;
+  for (auto& [key, n] : notes_)
+    n.later = false;
+  if (b.is_snapshot)
+    left_out_.clear();
+  // What was copied before this was asked for has happened before it, so that an index that goes
+  // back is of another history.
+  bool named = history_ != 0 && kept_.history != 0;
+  bool went_back = !kept_.position.empty() && detail::order_of(kept_.position).first > index;
+  other_history_ = b.is_snapshot && b.is_newest && (named ? history_ != kept_.history : went_back);
+  bool in_turns = other_history_ && ran_ != 0 && ran_ == history_;
+  ran_ = history_;
+  if (in_turns)
+    co_return error(outcome::refused, reason::held,
+                    "another mirror with the notes " + name_ +
+                        " copies an original that has another history. Stop one of them, or give it another name");
+  if (!other_history_ || history_ == 0)
+    co_return standing::ours;
+  // Without a position: whoever reads it begins with a snapshot.
+  request q("PUT", request::path_of("/v1/kv/", name_ + "/place"));
+  q.query("cas", std::to_string(kept_.index)).query("flags", std::to_string(history_));
+  backoff pauses(milliseconds(50));
+  detail::decision made = co_await detail::write_once(copy_, q, limit, pauses, detail::repeats::harmless);
+  if (made.last.status() != 200) {
+    error why = made.judge();
+    co_return why;
+  }
+  status read = co_await read_place(limit);
+  if (!read)
+    co_return read.why();
+  auto where = kept_.history == history_ ? standing::ours : standing::taken_over;
+  co_return where;
+}
+
+/// Nothing that it says counts any more.
+bool mirror::is_void(const noted& n) const {
+  if (CLIENT_MUTANT(mirror_keeps_other_history))
+    return false;
+  if (history_ != 0 && n.history != 0 && n.history != history_)
+    return true;
+  // Of a note that names no history nothing is known where everything is compared.
+  return !n.later && (other_history_ || (snapshot_ != 0 && history_ != 0 && n.history == 0));
+}
+
+/// The copy has that, or something later.
+bool mirror::has_it(const noted& n, const key_change& c) const {
+  if (n.index == 0 || is_void(n))
+    return false;
+  if (snapshot_ == 0)
+    return n.original >= c.index;
+  // A snapshot has all that was noted before it was read. A key with a lower index than its note
+  // was brought back by a restore.
+  return n.original == c.index || n.original > snapshot_ || (n.later && n.original > c.index);
+}
+
+/// Whether the change is of the key that it names, or of one whose name is no UTF-8.
+/// @returns none_left: of such a key, and none of them is there any more that is shown with this
+/// name
+task<result<mirror::naming>> mirror::naming_of(const key_change& c, patience limit) {
+  if (!detail::is_ambiguous(c.key))
+    co_return naming::exact;
+  result<reading> exact = co_await read_key(original_, c.key, limit);
+  if (!exact)
+    co_return exact.why();
+  auto out = exact->found ? naming::none_left : naming::exact;
+  if (c.kind == change_kind::set) {
+    bool is_it = exact->found && exact->found->index >= c.index;
+    out = is_it ? naming::exact : naming::misnamed;
+    co_return out;
+  }
+  result<tree_reading> all = co_await read_tree(original_, prefix_, limit);
+  if (!all)
+    co_return all.why();
+  auto shown = std::count_if(all->found.begin(), all->found.end(), [&](const entry& e) { return e.key == c.key; });
+  if (shown > (exact->found ? 1 : 0))
+    out = naming::misnamed;
+  co_return out;
+}
+
 /// Makes the copy's key what the change says, unless it has that or something later.
-task<status> mirror::copy_one(key_change c, patience limit) {
+task<result<mirror::standing>> mirror::copy_one(key_change c, patience limit) {
   std::string key = c.key.substr(prefix_.size());
   std::string note_key = name_ + "/at/" + key;
+  bool erased = c.kind != change_kind::set;
+  if ((copy_prefix_ + key).empty()) {
+    if (erased)
+      left_out_.erase(c.key);
+    else
+      left_out_[c.key] = "its copy would have no name";
+    co_return standing::ours;
+  }
+  result<naming> named = co_await naming_of(c, limit);
+  if (!named)
+    co_return named.why();
+  if (*named == naming::misnamed)
+    left_out_[c.key] = "its name is not UTF-8, and no list of keys can name it";
+  if (*named == naming::none_left)
+    left_out_.erase(c.key);
+  if (*named != naming::exact)
+    co_return standing::ours;
   for (;;) {
     auto known = notes_[key];
-    if (known.original >= c.index && !CLIENT_MUTANT(mirror_goes_back))
-      co_return nothing();
-    bool erased = c.kind != change_kind::set;
+    if (has_it(known, c) && !CLIENT_MUTANT(mirror_goes_back)) {
+      left_out_.erase(c.key);
+      co_return standing::ours;
+    }
     std::string note = std::to_string(c.index) + (erased ? " erased" : "");
     detail::transaction t;
     if (CLIENT_MUTANT(mirror_goes_back))
       t.set(note_key, note);
     else
-      t.cas(note_key, note, known.index);
+      t.cas(note_key, note, known.index, history_);
     if (erased)
       t.erase(copy_prefix_ + key);
     else
@@ -67,11 +210,25 @@ task<status> mirror::copy_one(key_change c, patience limit) {
     if (detail::is_made(made)) {
       noted n;
       n.original = c.index;
+      n.history = history_;
       n.erased = erased;
       n.index = detail::index_of_result(made.last.body(), note_key);
+      n.later = true;
       notes_[key] = n;
-      co_return nothing();
+      left_out_.erase(c.key);
+      co_return standing::ours;
     }
+    bool refused = is_of_the_key(made.last.status());
+    std::string why_not = made.judge().text();
+    if (detail::is_conflict(made)) {
+      auto failed = detail::txn_failure_in(made.last.body());
+      refused = !note_has_changed(failed);
+      why_not = failed.text;
+    }
+    if (refused && !CLIENT_MUTANT(left_out_unsaid))
+      left_out_[c.key] = why_not;
+    if (refused)
+      co_return standing::ours;
     if (!detail::is_conflict(made)) {
       error why = made.judge();
       co_return why;
@@ -79,29 +236,96 @@ task<status> mirror::copy_one(key_change c, patience limit) {
     // Another mirror was faster, or this one was, and the answer was lost.
     status read = co_await read_notes(limit);
     if (!read)
-      co_return read;
+      co_return read.why();
+    status placed = co_await read_place(limit);
+    if (!placed)
+      co_return placed.why();
+    if (history_ != 0 && kept_.history != 0 && kept_.history != history_)
+      co_return standing::taken_over;
   }
 }
 
 /// What was copied and is not in the snapshot was erased before it.
-task<status> mirror::erase_others(change_batch b, patience limit) {
+task<result<mirror::standing>> mirror::erase_others(const change_batch& b, patience limit) {
   std::map<std::string, bool> there;
   for (const auto& c : b.changes)
     there[c.key.substr(prefix_.size())] = true;
-  auto index = detail::number_in(std::string_view(b.place).substr(0, b.place.find('.'))).value_or(0);
   auto notes = notes_;
   for (const auto& [key, n] : notes) {
-    if (n.erased || there.count(key) || CLIENT_MUTANT(mirror_keeps_erased))
+    // An erasure of another history is noted again: a later change here may have a lower index than
+    // it has.
+    bool noted_already = n.erased && !is_void(n);
+    if (noted_already || there.count(key) || CLIENT_MUTANT(mirror_keeps_erased))
       continue;
     key_change gone;
     gone.kind = change_kind::erased;
     gone.key = prefix_ + key;
-    gone.index = index;
-    status copied = co_await copy_one(gone, limit);
-    if (!copied)
+    gone.index = snapshot_;
+    result<standing> copied = co_await copy_one(gone, limit);
+    if (!copied || *copied == standing::taken_over)
       co_return copied;
   }
-  co_return nothing();
+  co_return standing::ours;
+}
+
+/// Unless a later one is there. With keys left out it stays: they are tried again by whoever begins
+/// there.
+task<result<mirror::standing>> mirror::store_place(std::string place, patience limit) {
+  auto wanted = detail::cursor_in(place);
+  bool went_back = other_history_ && history_ == 0;
+  backoff pauses(milliseconds(50));
+  for (;;) {
+    if (!left_out_.empty())
+      co_return standing::ours;
+    status read = co_await read_place(limit);
+    if (!read)
+      co_return read.why();
+    if (wanted.history != 0 && kept_.history != 0 && kept_.history != wanted.history)
+      co_return standing::taken_over;
+    bool later = kept_.index == 0 || went_back || is_behind(wanted.position, kept_.position);
+    bool same = kept_.position == wanted.position && kept_.history == wanted.history;
+    if (!later || same)
+      co_return standing::ours;
+    request q("PUT", request::path_of("/v1/kv/", name_ + "/place"));
+    q.query("cas", std::to_string(kept_.index)).query("flags", std::to_string(wanted.history));
+    q.body(wanted.position);
+    detail::decision made = co_await detail::write_once(copy_, q, limit, pauses, detail::repeats::harmless);
+    if (detail::says_true(made.last))
+      continue; // and reads the index that it has now
+    if (made.last.status() != 200) {
+      error why = made.judge();
+      co_return why;
+    }
+    auto again = copy_.now() + pauses.next(copy_);
+    bool came = co_await sleep_until(copy_, again, limit);
+    if (!came)
+      co_return limit.why();
+  }
+}
+
+task<result<mirror::standing>> mirror::copy_all(const change_batch& b, patience limit) {
+  result<standing> so_far = co_await take_on(b, limit);
+  bool too_early = CLIENT_MUTANT(mirror_notes_place_first) && so_far;
+  if (too_early) {
+    result<standing> early = co_await store_place(b.place, limit);
+    so_far = std::move(early);
+  }
+  for (const auto& c : b.changes) {
+    if (!so_far || *so_far == standing::taken_over)
+      co_return so_far;
+    result<standing> one = co_await copy_one(c, limit);
+    so_far = std::move(one);
+  }
+  if (!so_far || *so_far == standing::taken_over)
+    co_return so_far;
+  if (b.is_snapshot) {
+    result<standing> others = co_await erase_others(b, limit);
+    if (!others || *others == standing::taken_over)
+      co_return others;
+  }
+  result<standing> stored = co_await store_place(b.place, limit);
+  other_history_ = false;
+  co_return stored;
 }
 
 task<status> mirror::step(patience limit) {
@@ -111,33 +335,23 @@ task<status> mirror::step(patience limit) {
   result<change_batch> batch = co_await source_->next(limit);
   if (!batch)
     co_return batch.why();
-  place_in_key kept(copy_, name_ + "/place");
-  std::string place = batch->place;
-  status copied = nothing();
-  if (CLIENT_MUTANT(mirror_notes_place_first)) {
-    result<std::string> early = co_await kept.store(place, limit);
-    if (!early)
-      copied = early.why();
-  }
-  for (const auto& c : batch->changes) {
-    if (!copied)
-      break;
-    status one = co_await copy_one(c, limit);
-    copied = std::move(one);
-  }
-  if (copied && batch->is_snapshot) {
-    status others = co_await erase_others(*batch, limit);
-    copied = std::move(others);
-  }
-  if (!copied) {
-    // From the kept place on, with notes as they are.
+  result<standing> copied = co_await copy_all(*batch, limit);
+  // From the kept place on, with notes as they are.
+  if (!copied || *copied == standing::taken_over)
     source_.reset();
-    co_return copied;
-  }
-  result<std::string> stored = co_await kept.store(place, limit);
-  if (!stored)
-    co_return stored.why();
+  if (!copied)
+    co_return copied.why();
+  if (*copied == standing::ours)
+    reached_ = position_of(batch->place);
   co_return nothing();
+}
+
+task<result<bool>> mirror::is_current(patience limit) {
+  status begun = co_await begin(limit);
+  if (!begun)
+    co_return begun.why();
+  result<bool> current = co_await source_->is_current(limit);
+  co_return current;
 }
 
 task<result<std::uint64_t>> mirror::repair(patience limit) {
@@ -157,7 +371,8 @@ task<result<std::uint64_t>> mirror::repair(patience limit) {
   for (const auto& e : ours->found) {
     auto key = e.key.substr(prefix_.size());
     auto n = notes_.find(key);
-    bool copied = n != notes_.end() && !n->second.erased && n->second.original == e.index;
+    bool copied = n != notes_.end() && !n->second.erased && n->second.original == e.index &&
+                  (history_ == 0 || n->second.history == 0 || n->second.history == history_);
     const auto& there = copies[copy_prefix_ + key];
     bool equal = there.index > 0 && there.value == e.value && there.flags == e.flags;
     if (!copied || equal)

@@ -1,6 +1,7 @@
 #include <belay/keys.hpp>
 
 #include "client/core/asking.hpp"
+#include "client/core/entries.hpp"
 #include "client/core/json_answers.hpp"
 #include "client/core/mutants.hpp"
 #include "client/core/transactions.hpp"
@@ -93,41 +94,16 @@ task<status> put_key(world& w, std::string key, std::string value, patience limi
 }
 
 task<result<std::string>> update(world& w, std::string key, change fn, patience limit, backoff pauses) {
-  for (;;) {
-    auto before = co_await read_key(w, key, limit);
-    if (!before)
-      co_return before.why();
-    std::optional<std::string> wanted = fn(before->found);
-    if (!wanted) {
-      if (before->found)
-        co_return before->found->value;
-      co_return error(outcome::refused, reason::absent, "no such key, and nothing to write");
-    }
-    request q("PUT", request::path_of("/v1/kv/", key));
-    auto index = before->found ? before->found->index : 0;
-    q.query("cas", std::to_string(index));
-    if (before->found && before->found->flags)
-      q.query("flags", std::to_string(before->found->flags));
-    q.body(*wanted);
-
-    // The same write with the same index takes effect once at most: asked until it is decided.
-    detail::decision made = co_await detail::write_once(w, q, limit, pauses, detail::repeats::harmless);
-    if (detail::says_true(made.last))
-      co_return *wanted;
-    if (made.last.status() != 200) {
-      error why = made.judge();
-      co_return why;
-    }
-    // Not written now. If an answer was lost the first try may have been, and be overwritten since: nobody knows.
-    if (made.lost && !CLIENT_MUTANT(lost_write_repeated))
-      co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the key has changed since");
-    auto again = w.now() + pauses.next(w);
-    if (again >= limit.deadline())
-      co_return error(outcome::refused, reason::index, "others wrote first until the time was over");
-    bool came = co_await sleep_until(w, again, limit);
-    if (!came)
-      co_return limit.why();
-  }
+  detail::entry_change keeps_flags = [&fn](const std::optional<entry>& now) {
+    std::optional<detail::value_and_flags> out;
+    if (auto wanted = fn(now))
+      out = detail::value_and_flags{std::move(*wanted), now ? now->flags : 0};
+    return out;
+  };
+  result<entry> there = co_await detail::update_entry(w, key, keeps_flags, limit, pauses);
+  if (!there)
+    co_return there.why();
+  co_return there->value;
 }
 
 task<result<erased>> erase_if(world& w, std::string key, std::uint64_t index, patience limit) {

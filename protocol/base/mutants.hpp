@@ -45,6 +45,8 @@ namespace belay {
   M(counter_loses_flags)                                                                                               \
   M(counter_wraps_around)                                                                                              \
   M(critical_check_ignored)                                                                                            \
+  M(cursor_above_commit_waits)                                                                                         \
+  M(cursor_of_any_history_taken)                                                                                       \
   M(damage_cut_as_torn)                                                                                                \
   M(dead_server_told_healthy)                                                                                          \
   M(deadlock_not_looked_for)                                                                                           \
@@ -89,6 +91,7 @@ namespace belay {
   M(hand_over_closes_cycle)                                                                                            \
   M(hand_over_to_the_head)                                                                                             \
   M(hard_state_lost)                                                                                                   \
+  M(history_named_too_early)                                                                                           \
   M(holder_queues_in_delay)                                                                                            \
   M(identity_before_log)                                                                                               \
   M(identity_without_log_starts)                                                                                       \
@@ -98,6 +101,7 @@ namespace belay {
   M(kept_window_with_a_hole)                                                                                           \
   M(key_not_demanded)                                                                                                  \
   M(keys_forgotten_by_restart)                                                                                         \
+  M(laggard_rejects_cursors)                                                                                           \
   M(laggard_sends_what_is_old)                                                                                         \
   M(leader_counts_unwritten)                                                                                           \
   M(leader_time_goes_back)                                                                                             \

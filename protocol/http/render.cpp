@@ -85,9 +85,17 @@ void add_fence(response& r, const state::query& q, const state::query_result& re
     r.headers.emplace_back("X-Belay-Fence", std::to_string(found->entries.front()->fence));
 }
 
+/// Where to go on, with the history: X-Consul-Index stays the numbers that clients of 0.2.0 read.
+void add_cursor(response& r, const state::query_result& result) {
+  const auto* changes = std::get_if<state::change_rows>(&result.data);
+  if (changes != nullptr && !changes->gone && !changes->history.is_none())
+    r.headers.emplace_back("X-Belay-Cursor", to_string(state::change_cursor{changes->reached, changes->history}));
+}
+
 void add_read_headers(response& r, const read_request& request, const state::query_result& result,
                       const read_meta& meta) {
   add_meta(r, request, result, meta);
+  add_cursor(r, result);
   add_fence(r, request.query, result);
   add_remaining_times(r, meta);
 }
@@ -211,7 +219,7 @@ struct body_writer {
 
   response operator()(const state::change_rows& found) const {
     if (found.gone)
-      return gone_response(found.floor);
+      return gone_response(found);
     if (std::holds_alternative<state::kv_at>(query))
       return error_response(400, "Invalid at: the newest index here is " + to_string(found.applied));
     return list();

@@ -14,7 +14,7 @@ namespace belay::state {
 using feature_level = std::uint16_t;
 
 /// The level of this program. Servers from before there were levels have level 0.
-inline constexpr feature_level own_level = 7;
+inline constexpr feature_level own_level = 8;
 
 /// Not of a command: frames about keyrings (protocol/forward/keyring.hpp) are sent to servers of this level and above.
 inline constexpr feature_level keyring_level = 2;
@@ -34,6 +34,10 @@ inline constexpr feature_level exactly_once_level = 6;
 /// Ends of sessions that a restore makes void. Nobody waits for this level: the leader does without until all have it.
 inline constexpr feature_level expiry_level = 7;
 
+/// Not of a command: servers give clients cursors that name their history (docs/changes.md) when
+/// all members have this level. A server below it cannot read such a cursor.
+inline constexpr feature_level named_history_level = 8;
+
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell
 /// its operator what to install.
 struct level_version {
@@ -49,6 +53,7 @@ inline constexpr auto level_versions = std::to_array<level_version>({
     {claims_level, "0.2.0"},
     {exactly_once_level, "0.2.0"},
     {expiry_level, "0.2.0"},
+    {named_history_level, "0.3.0"},
 });
 static_assert(level_versions.back().level == own_level);
 

@@ -96,10 +96,12 @@ struct machine::impl {
       PROBE("state: restore came into force");
       auto places = t->places;
       const auto changes_bytes = t->changes.limit();
+      const auto history = t->history;
       a.touched.clear(); // of the tables that go
       t = restored(*t, applied, now, a.changed);
       t->places = std::move(places);
       t->changes.limit(changes_bytes);
+      t->history = history;
       begin_changes(MUTANT(restore_without_reset) ? log_index{} : applied);
       replaced = true;
       access_changed_now();
@@ -502,6 +504,13 @@ void machine::keep_changes(std::size_t bytes_max) {
 machine::changes_kept machine::changes_counted() const {
   const auto& c = impl_->t->changes;
   return {c.bytes(), c.size(), c.floor()};
+}
+void machine::set_history(history_scope known) {
+  impl_->t->history = known;
+}
+history_id machine::history() const {
+  const auto cluster_id = impl_->t->history.cluster_id;
+  return cluster_id == 0 ? history_id() : history_id::of(cluster_id, restored_at());
 }
 void machine::set_places(coordinates::table_ptr known) {
   impl_->t->places = std::move(known);

@@ -51,6 +51,10 @@ public:
     log_index floor; ///< those of entries up to this one are gone
   };
   changes_kept changes_counted() const;
+  /// What is known of the history of indexes. As of places: no part of the replicated state.
+  void set_history(history_scope known);
+  /// Of indexes of this server now; none: it does not know its cluster yet.
+  history_id history() const;
 
   log_index applied_index() const;
   cluster_time now() const; ///< of the newest entry applied

@@ -40,6 +40,7 @@ struct tables {
   coordinates::table_ptr places = nullptr;
   /// Not replicated, either.
   change_window changes;
+  history_scope history;
 
   tables() = default;
   tables(const tables&) = delete;

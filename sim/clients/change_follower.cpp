@@ -19,10 +19,15 @@ constexpr const char* followed[] = {"k/", "", "k/0/", "l/"};
 } // namespace
 
 change_followers::change_followers(schedule& time, tape& choices, event_trace& trace, cluster& nodes,
-                                   const kv_model& keys, const floor_checker& floors, std::size_t count)
-    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), floors_(floors) {
+                                   const kv_model& keys, const floor_checker& floors, std::size_t count,
+                                   bool clocks_leap)
+    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), keys_(keys), floors_(floors),
+      histories_(nodes, keys, clocks_leap) {
   for (std::size_t i = 0; i < count; ++i)
-    followers_.push_back({change_judge(keys, followed[i % std::size(followed)])});
+    followers_.push_back(
+        {change_judge(keys, followed[i % std::size(followed)], [this, i](log_index index, auto history) {
+          return histories_.named(followers_[i].node, index, history, time_.now());
+        })});
 }
 
 void change_followers::start() {
@@ -68,23 +73,51 @@ void change_followers::stay_at(std::vector<std::size_t> nodes) {
       leave(f);
 }
 
+/// Now and then a client goes on with a cursor as 0.2.0 gave it, or with that of a cluster that was
+/// lost: which names another history, or names none and lies above everything that was written
+/// here.
+bool change_followers::choose_cursor(follower& f) {
+  constexpr std::uint64_t far_above = 1'000'000;
+  const auto& own = f.judge.last_id();
+  const auto at = own.find('@');
+  f.given = own;
+  const bool of_nothing = own.empty() || own.starts_with('0'); // a snapshot that was cut, or of index 0
+  if (of_nothing || only_at_)
+    return false;
+  switch (connections_ % 10) {
+  case 3:
+    f.given = own.substr(0, at);
+    PROBE("changes: a client does not name its history");
+    return false;
+  case 6:
+    if (at == own.npos)
+      return false;
+    f.given[at + 1] = own[at + 1] == 'f' ? '0' : 'f';
+    return true;
+  case 9:
+    f.given = std::to_string(keys_.applied().value + far_above) + ".0";
+    return true;
+  default:
+    return false;
+  }
+}
+
 void change_followers::connect(std::size_t i, std::size_t node, std::uint64_t bytes_left) {
   auto& f = followers_[i];
   f.connection = ++connections_;
   f.node = node;
   f.bytes_left = bytes_left;
   f.stream = {};
-  f.judge.opened();
+  f.judge.opened(choose_cursor(f));
   std::string request = std::string("GET /v1/kv/") + followed[i % std::size(followed)] + "?recurse&changes&snapshot" +
                         (connections_ % 3 == 0 ? "&stale" : "") +
                         " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nAccept: text/event-stream\r\n";
-  if (!f.judge.last_id().empty())
-    request += "Last-Event-ID: " + f.judge.last_id() + "\r\n";
+  if (!f.given.empty())
+    request += "Last-Event-ID: " + f.given + "\r\n";
   trace_.add(f.connection << 8 | node);
   if (trace_.wanted())
     trace_.line(time_.now(), node,
-                "follower " + std::to_string(i) + " goes on behind " +
-                    (f.judge.last_id().empty() ? "nothing" : f.judge.last_id()));
+                "follower " + std::to_string(i) + " goes on behind " + (f.given.empty() ? "nothing" : f.given));
   nodes_.gateway(node).send(f.connection, request + "\r\n");
 }
 
@@ -111,7 +144,8 @@ bool change_followers::on_bytes(connection_id c, std::string_view bytes, bool la
       trace_.line(time_.now(), f.node,
                   "follower " + std::to_string(found - followers_.begin()) + " is told " + e.id + ' ' + e.kind + ' ' +
                       e.data.substr(0, 60));
-    auto wrong = e.kind == "reset" ? floors_.reset(f.node, f.judge.last_id()) : std::nullopt;
+    const auto had = std::string_view(f.judge.last_id()).substr(0, f.judge.last_id().find('@'));
+    auto wrong = e.kind == "reset" && !f.judge.waits_for_reset() ? floors_.reset(f.node, had) : std::nullopt;
     if (!wrong)
       wrong = f.judge.told(e);
     if (wrong && !complaint_)

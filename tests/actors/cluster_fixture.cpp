@@ -170,6 +170,7 @@ void cluster_fixture::start(std::size_t index) {
   plan.machine = options_.machine;
   plan.peer = options_.peer;
   plan.peer.replica = options_.replicas.contains(index);
+  plan.peer.level = nodes_[index].level;
   plan.peer.seed = options_.seed * 1000 + index * 10 + static_cast<std::uint64_t>(n.life);
   plan.promised = n.promised;
   plan.peer.promised = [this, index](const raft::promise& p) {

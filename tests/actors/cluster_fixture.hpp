@@ -80,6 +80,8 @@ public:
   /// From its next start on.
   void set_replica(std::size_t node, bool replica);
   void set_older(std::size_t node, bool older);
+  /// The feature level that it says it has.
+  void set_level(std::size_t node, state::feature_level level) { nodes_[node].level = level; }
   /// Its disk is lost: it will start as another server at the same place.
   void wipe(std::size_t node);
   /// Has met something that it cannot go on with. Its other actors are still there; crash() ends them.
@@ -171,6 +173,7 @@ private:
     bool gave_up = false;
     int identity_saves_fail = 0;
     std::vector<std::string> keys;
+    state::feature_level level = state::own_level;
     milliseconds suspended{0};
     milliseconds wall_ahead{0};
     std::uint64_t requests = 0;

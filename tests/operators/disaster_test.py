@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 
 from servers import Server, check, eventually, free_ports
@@ -85,6 +86,63 @@ def save(server):
         return answer.read()
 
 
+class Follower:
+    """Follows the keys below app/ with a file, and as a program that keeps the cursor of a long poll; away while the disaster happens."""
+
+    def __init__(self, cluster, name):
+        self.cluster, self.name, self.file = cluster, name, cluster.folder / f"{name}.place"
+        self.follow(f"{name}-before")
+        leader = cluster.leader()
+        self.cursor = eventually("long polls have a cursor with the history", lambda: self.ask(leader, "")[2].get("X-Belay-Cursor"))
+        check("@" in self.cursor, f"the cursor is {self.cursor}")
+        for n in range(40):
+            leader.ask("PUT", f"/v1/kv/app/{name}-lost-{n}", b"1")  # which nobody has in the end, perhaps
+
+    def ask(self, server, more, headers={}):
+        """(status, text, headers)"""
+        headers = {**headers, **({"X-Consul-Token": server.token} if server.token else {})}
+        request = urllib.request.Request(f"{server.address}/v1/kv/app/?recurse&changes{more}", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read(400).decode() if "text/event-stream" in headers.values() else answer.read().decode(), answer.headers
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.read().decode(), refused.headers
+
+    def follow(self, key):
+        """`belay watch` until it is told of a key that is written meanwhile. @returns what it was told"""
+        out, leader = self.cluster.folder / f"{key}.told", self.cluster.leader()
+        words = ["-snapshot"] if not self.file.exists() else []
+        token = [f"-token={leader.token}"] if leader.token else []
+        with open(out, "w") as told:
+            watch = subprocess.Popen([self.cluster.binary, "watch", f"-http-addr={leader.address}", *token, "-changes", "-prefix=app/", f"-place={self.file}", *words], stdout=told)
+        try:
+            put(leader, f"app/{key}", b"1")
+            eventually(f"{self.name} is told of {key}", lambda: f'"Key":"app/{key}"' in out.read_text())
+            return out.read_text()
+        finally:
+            watch.terminate()
+            watch.wait(20)
+
+    def is_told(self):
+        """That its history is over: before the new index has passed its cursor, and afterwards."""
+        for passed in (False, True):
+            for server in self.cluster.servers:
+                if server is None:
+                    continue
+                def rejected():
+                    status, text, _ = self.ask(server, f"&index={self.cursor}&wait=1s")
+                    return status == 410 and "another history" in text
+                eventually(f"{self.name}: its cursor is rejected{' when the index has passed it' if passed else ''}", rejected)
+                status, text, _ = self.ask(server, "", {"Accept": "text/event-stream", "Last-Event-ID": self.cursor})
+                check(status == 200 and "event: reset" in text and '"Reason":"history"' in text, "its stream begins with a reset")
+            if not passed:
+                for n in range(200):
+                    self.cluster.leader().ask("PUT", f"/v1/kv/app/fill-{n % 3}", str(n).encode())
+        told = self.follow(f"{self.name}-after")
+        check(told.startswith('{"Event":"gap"'), f"{self.name}: watch says that there is a gap")
+        self.follow(f"{self.name}-again")  # and goes on from there
+
+
 def without_credentials(binary, folder):
     c = Cluster(binary, folder / "plain", {})
     c.start(0, 1, 2)
@@ -115,6 +173,9 @@ def without_credentials(binary, folder):
     has(c.leader(), "app/config", "first")
     has(c.leader(), "other", "later")
     own.stop()
+    follower = Follower(c, "restored")
+    check(c.leader().ask("PUT", "/v1/snapshot", save(c.leader()))[0] == 200, "all of it is restored in place")
+    follower.is_told()
 
     print("== A majority is down")
     c.stop(1, 2)
@@ -131,6 +192,7 @@ def without_credentials(binary, folder):
     c.well(3)
 
     print("== A majority of the disks is lost")
+    follower = Follower(c, "recovered")
     c.stop(1, 2)
     for n in (1, 2):
         shutil.rmtree(c.data(n))
@@ -150,6 +212,7 @@ def without_credentials(binary, folder):
         eventually("it is added", added)
     c.well(3)
     has(c.servers[2], "app/config", "first")
+    follower.is_told()
     c.stop(0, 1, 2)
 
 
@@ -185,6 +248,7 @@ def with_credentials(binary, folder):
     c.well(3)
 
     print("== Everything is lost")
+    follower = Follower(c, "replaced")
     c.stop(0, 1, 2)
     for n in range(3):
         shutil.rmtree(c.data(n))
@@ -200,6 +264,9 @@ def with_credentials(binary, folder):
     has(leader, "kept", "value")
     check(leader.ask("GET", "/v1/kv/new")[0] == 404, "everything is as in the archive")
     check(leader.ask("GET", "/v1/acl/token/self")[0] == 200, "tokens are those of the archive")
+    for server in c.servers:
+        server.token = token
+    follower.is_told()
 
     print("== No token may do anything")
     for row in json.loads(leader.ask("GET", "/v1/acl/tokens")[1]):

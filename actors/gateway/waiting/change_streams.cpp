@@ -24,10 +24,17 @@ state::kv_changes& changes_in(state::query& q) {
   return std::get<state::kv_changes>(q);
 }
 
-state::query asking(state::query q, wanted what, state::change_place after) {
+/// @param history of `after`, if a client has named it; that of this server needs no check
+state::query asking(state::query q, wanted what, state::change_place after, state::history_id history = {}) {
   changes_in(q).asked = what;
   changes_in(q).after = after;
+  changes_in(q).history = history;
   return q;
+}
+
+/// Why a client has to begin again. @pre rows.gone
+std::string why_gone(const state::change_rows& rows) {
+  return rows.other_history ? "history" : "floor";
 }
 
 /// Behind the changes, so that no change before it is missed.
@@ -101,6 +108,7 @@ void change_streams::opened(exchange& e, const read_result& r, monotonic_time no
   s.name = pending_.unclaimed_id();
   s.key = key_of(std::get<http::change_stream>(e.what), e.options);
   s.have = asked.after;
+  s.history = asked.history;
   e.load = 0;
   e.deadline = monotonic_time::max();
   e.transfer = std::make_unique<snapshot_transfer>();
@@ -112,7 +120,7 @@ void change_streams::opened(exchange& e, const read_result& r, monotonic_time no
   if (finished_)
     return end(s, {});
   const auto& rows = *rows_of(*result);
-  if (asked.asked == wanted::snapshot) {
+  if (asked.asked == wanted::snapshot && !rows.gone) {
     auto shared = r.shared ? r.shared : std::make_shared<const state::query_result>(*result);
     return send_snapshot(s,
                          std::make_shared<snapshot_text>(std::move(shared), e.options.keys_only,
@@ -123,7 +131,7 @@ void change_streams::opened(exchange& e, const read_result& r, monotonic_time no
   take(s, *result, now);
   if (s.now == phase::following) { // it knows at once where it stands
     std::string place;
-    http::append_progress(place, s.have);
+    http::append_progress(place, {s.have, rows.history});
     put_own(s, std::move(place));
   }
 }
@@ -168,7 +176,7 @@ void change_streams::wait_for_server(stream& s, monotonic_time now) {
 }
 
 void change_streams::ask_for(stream& s, std::uint64_t wait_for, monotonic_time until) {
-  s.asked = ask(asking(asked_by(s).query, wanted::changes, s.have), wait_for, until);
+  s.asked = ask(asking(asked_by(s).query, wanted::changes, s.have, s.history), wait_for, until);
   asked_by_streams_.emplace(s.asked, s.name);
 }
 
@@ -187,11 +195,11 @@ void change_streams::read(stream& s, const read_result& r, monotonic_time now) {
   take(s, *result, now);
 }
 
-/// Changes behind s.have, or that they are gone.
+/// Changes after s.have, or that they are gone.
 void change_streams::take(stream& s, const state::query_result& result, monotonic_time now) {
   const auto& rows = *rows_of(result);
   if (rows.gone)
-    return want_snapshot(s, "floor", rows.floor, now);
+    return want_snapshot(s, why_gone(rows), rows.floor, now);
   const bool other_rights = s.viewer != nullptr && !see_the_same(s.viewer, rows.viewer);
   s.viewer = rows.viewer;
   if (other_rights)
@@ -199,6 +207,7 @@ void change_streams::take(stream& s, const state::query_result& result, monotoni
   metrics_.change_stream_lag(rows.applied.value - std::min(rows.applied, s.have.index).value);
   if (rows.applied < s.have.index)
     return put_own(s, std::string(http::event_comment));
+  s.history = {};
   if (!rows.list.empty())
     put_own(s, text_of(rows, s.e->options.keys_only));
   s.have = rows.reached;
@@ -289,7 +298,7 @@ void change_streams::told(group& g, const read_result& r, monotonic_time now) {
         read_on(*s, now);
         continue;
       }
-      want_snapshot(*s, rows.gone ? "floor" : "permissions", rows.gone ? rows.floor : rows.reached.index, now);
+      want_snapshot(*s, rows.gone ? why_gone(rows) : "permissions", rows.gone ? rows.floor : rows.reached.index, now);
       feed(*s);
     }
     return;
@@ -302,11 +311,11 @@ void change_streams::told(group& g, const read_result& r, monotonic_time now) {
 /// All of the changes, and progress behind them. @param progress empty: none is told
 http::shared_body_ptr change_streams::rendered(const state::change_rows& rows, bool keys_only,
                                                const std::string& progress) {
-  rendering r{keys_only, {}, progress.empty() ? state::change_place{{}, 0} : rows.reached, nullptr};
+  rendering r{keys_only, {}, progress.empty() ? state::change_place{{}, 0} : rows.reached, rows.history, nullptr};
   for (const auto& c : rows.list)
     r.changes.push_back({c.index, c.effect});
   if (last_.text != nullptr && r.keys_only == last_.keys_only && r.progress == last_.progress &&
-      r.changes == last_.changes) {
+      r.history == last_.history && r.changes == last_.changes) {
     PROBE("gateway: groups of streams of changes are told the same text");
     return last_.text;
   }
@@ -322,7 +331,7 @@ void change_streams::tell_all(group& g, const state::change_rows& rows, monotoni
     g.progress_due = now + progress_period;
   std::string progress;
   if (told_place)
-    http::append_progress(progress, rows.reached);
+    http::append_progress(progress, {rows.reached, rows.history});
   const auto text = rendered(rows, g.keys_only, progress);
   const auto before = std::exchange(g.place, rows.reached);
   // Whoever is cut, or lost, takes the place of the last one, who has been told.
@@ -347,6 +356,7 @@ void change_streams::tell_all(group& g, const state::change_rows& rows, monotoni
 
 void change_streams::want_snapshot(stream& s, std::string why, log_index newer_than, monotonic_time now) {
   s.now = phase::awaiting_snapshot;
+  s.history = {}; // what it has from then on is of this server
   s.why_reset = std::move(why);
   s.newer_than = newer_than;
   auto& of_group = snapshots_[s.key];
@@ -468,7 +478,7 @@ bool change_streams::fill(stream& s) {
     if (piece == nullptr) {
       std::string progress;
       s.have = state::change_place{s.state->index()};
-      http::append_progress(progress, s.have);
+      http::append_progress(progress, {s.have, s.state->history()});
       piece = keep(std::move(progress));
       s.state.reset();
       s.now = phase::reading;

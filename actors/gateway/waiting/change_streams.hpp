@@ -66,16 +66,17 @@ private:
     request_id name; ///< in streams_, and e->transfer->archive
     std::string key; ///< of its group
     phase now = phase::reading;
-    state::change_place have;                      ///< all up to there is sent, or queued
-    group* in = nullptr;                           ///< following
-    std::size_t spot = 0;                          ///< in in->members
-    request_id asked;                              ///< its own query that is under way; zero: none
-    bool waits_for_server = false;                 ///< that one is answered when this server has what the client has
-    request_id waits;                              ///< under which the exchange waits for a piece; zero: it has one
-    std::shared_ptr<snapshot_text> state;          ///< null: none is being sent
-    std::size_t next_piece = 0;                    ///< of it
-    std::string why_reset;                         ///< empty: it has asked for the snapshot
-    log_index newer_than;                          ///< the snapshot must have applied this
+    state::change_place have;             ///< all up to there is sent, or queued
+    state::history_id history;            ///< of `have`, as its client named it; none: it has not, or it was checked
+    group* in = nullptr;                  ///< following
+    std::size_t spot = 0;                 ///< in in->members
+    request_id asked;                     ///< its own query that is under way; zero: none
+    bool waits_for_server = false;        ///< that one is answered when this server has what the client has
+    request_id waits;                     ///< under which the exchange waits for a piece; zero: it has one
+    std::shared_ptr<snapshot_text> state; ///< null: none is being sent
+    std::size_t next_piece = 0;           ///< of it
+    std::string why_reset;                ///< empty: it has asked for the snapshot
+    log_index newer_than;                 ///< the snapshot must have applied this
     std::shared_ptr<const acl::authorizer> viewer; ///< with whose permissions it was read
     std::deque<http::shared_body_ptr> queue;
     std::size_t queued_bytes = 0;
@@ -106,7 +107,8 @@ private:
     bool keys_only = false;
     std::vector<state::change_place> changes;
     state::change_place progress; ///< behind the changes; of index zero: none
-    http::shared_body_ptr text;   ///< null: there is none, or nothing to be told
+    state::history_id history;
+    http::shared_body_ptr text; ///< null: there is none, or nothing to be told
   };
 
   static std::string key_of(const http::change_stream& asked, const http::render_options& options);

@@ -30,7 +30,7 @@ std::string text_of(const state::change_rows& rows, const state::change_place& a
   std::string out;
   for (const auto& c : rows.list)
     if (state::change_place{c.index, c.effect} > after || after.index.is_zero())
-      http::append_event(out, c, keys_only);
+      http::append_event(out, c, rows.history, keys_only);
   return out;
 }
 

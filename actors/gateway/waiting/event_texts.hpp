@@ -34,6 +34,7 @@ public:
 
   /// All up to this one is in it.
   log_index index() const { return rows().reached.index; }
+  state::history_id history() const { return rows().history; }
   const std::shared_ptr<const acl::authorizer>& viewer() const { return rows().viewer; }
   /// @returns null: there are no more. @pre n is at most the number of pieces that were asked for
   http::shared_body_ptr piece(std::size_t n);

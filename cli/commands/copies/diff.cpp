@@ -80,7 +80,8 @@ std::vector<command> diff_commands() {
        .operands = "ORIGINAL COPY [PREFIX [COPY_PREFIX]]",
        .text = "Prints a line for each key below PREFIX whose value or flags differ, named as in the original:\n"
                "MissingDelete (the copy has a key that the original has not), PhantomUndelete (the copy lacks one), "
-               "OtherValue. It looks twice:\n"
+               "OtherValue,\n"
+               "NotComparable (its name is not UTF-8, and no list of keys can name it). It looks twice:\n"
                "a difference that is gone after -settle was one on its way. ORIGINAL and COPY are servers, as for "
                "-http-addr; also of Consul, and\n"
                "also the same one twice, with two prefixes. -token and its variables are for the original alone.\n"

@@ -143,7 +143,8 @@ std::vector<command> kv_past_commands() {
        .text = "Writes the value and flags that the key had when the entry of that index was applied, or deletes it if "
                "there was no such key. It is an error if it is changed meanwhile, and if the server does not know so "
                "old changes any more.",
-       .flags = {{"to", unsigned_number, "<index>", "as of which entry of the log"}},
+       .flags = {{"to", text, "<index>",
+                  "as of which entry of the log; with @HISTORY, as in X-Belay-Cursor, of this history only"}},
        .examples = {{"kv revert -to=4711 app/port", "Undoes what came after index 4711"},
                     {"kv revert -to=4711 -token=SECRET app/port", "In the name of a token"}},
        .run = kv_revert},

@@ -67,6 +67,8 @@ result<std::vector<exported_key>> read_export(std::string_view text) {
         return failure{"Cannot unmarshal data: a key is not a string"};
       k.key = std::string(m->get_string());
     }
+    if (const auto* m = o->if_contains("ModifyIndex"); m != nullptr)
+      k.index = m->to_number<std::uint64_t>(ec);
     if (const auto* m = member_in_any_case(*o, "flags"); m && !m->is_null()) {
       k.flags = m->to_number<std::uint64_t>(ec);
       if (ec)
@@ -86,6 +88,37 @@ result<std::vector<exported_key>> read_export(std::string_view text) {
 }
 
 namespace {
+
+/// What Go and this server write in JSON for a byte that is no UTF-8 (U+FFFD).
+constexpr std::string_view replacement = "\xEF\xBF\xBD";
+
+/// Takes out of `keys` those whose names are not UTF-8: what the list shows of them is the name of
+/// another key.
+/// @returns what is shown of them
+result<std::vector<std::string>> take_misnamed(const options& o, const api_client& client,
+                                               std::vector<exported_key>& keys) {
+  std::vector<std::string> out;
+  std::vector<exported_key> rest;
+  for (auto& k : keys) {
+    if (k.key.find(replacement) != k.key.npos) {
+      const auto answer = client.ask("GET", "/v1/kv/" + golang::escape_path(k.key), o.query());
+      if (!answer)
+        return failure{answer.error()};
+      if (answer->status != 404 && !answer->found())
+        return failure{answer->complaint()};
+      const auto named = read_export(answer->status == 404 ? std::string("[]") : answer->body);
+      if (!named)
+        return named.why();
+      if (named->empty() || named->front().index != k.index) {
+        out.push_back(std::move(k.key));
+        continue;
+      }
+    }
+    rest.push_back(std::move(k));
+  }
+  keys = std::move(rest);
+  return out;
+}
 
 int kv_export(const options& o, terminal t) {
   if (o.words().size() > 1)
@@ -107,8 +140,13 @@ int kv_export(const options& o, terminal t) {
   auto keys = read_export(answer->body);
   if (!keys)
     return error(t, "Error querying agent: " + keys.error());
+  const auto misnamed = take_misnamed(o, *client, *keys);
+  if (!misnamed)
+    return error(t, "Error querying agent: " + misnamed.error());
   t.out << write_export(*keys);
-  return 0;
+  for (const auto& key : *misnamed)
+    error(t, "Error! Not exported: " + key + ": its name is not UTF-8, and no list of keys can name it");
+  return misnamed->empty() ? 0 : 1;
 }
 
 /// Of a transaction. Servers take 64 operations, later ones 128.
@@ -244,7 +282,10 @@ std::vector<command> kv_transfer_commands() {
       {.name = "kv export",
        .help = "Writes all keys below a prefix as JSON",
        .operands = "[PREFIX]",
-       .text = "Keys, flags and values in base64; no sessions and no indexes. All of it is from one moment.",
+       .text =
+           "Keys, flags and values in base64; no sessions and no indexes. All of it is from one moment. A key whose "
+           "name is not\n"
+           "UTF-8 cannot be written: it is named as an error, the others are written, and the exit code is 1.",
        .examples = {{"kv export app/ >app.json", "Everything below app/"}, {"kv export", "All keys there are"}},
        .run = kv_export},
       {.name = "kv import",

@@ -13,7 +13,8 @@ namespace belay::cli {
 struct exported_key {
   std::string key;
   std::uint64_t flags = 0;
-  std::string value; ///< decoded
+  std::string value;       ///< decoded
+  std::uint64_t index = 0; ///< `ModifyIndex`, in lists of the API; never written
   bool operator==(const exported_key&) const = default;
 };
 

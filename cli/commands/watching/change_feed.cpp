@@ -11,7 +11,6 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include <filesystem>
 #include <ostream>
 
 namespace belay::cli {
@@ -118,17 +117,6 @@ private:
   bool stopped_ = false, ended_ = false;
 };
 
-/// The place in that file; empty: there is no such file.
-result<std::string> place_in(const std::string& path) {
-  std::error_code ec;
-  if (path.empty() || !std::filesystem::exists(path, ec))
-    return std::string();
-  const auto place = load_place(path);
-  if (place.empty() || place.find_first_not_of("0123456789.") != place.npos)
-    return failure{"this file has no place in it: " + path};
-  return place;
-}
-
 } // namespace
 
 std::function<void(const std::string&)> complaints_of_watch(terminal t) {
@@ -148,14 +136,14 @@ int follow_changes(const options& o, terminal t) {
     return o.wrong_usage(t, "-changes and -stale exclude each other: a change is the same at every server");
   if (o.given("group"))
     return work_for_group(o, t);
-  const auto place = place_in(o.value("place"));
-  if (!place)
-    return error(t, "Error! " + place.error());
+  const auto from = o.value("place").empty() ? loaded_place() : load_place(o.value("place"));
+  if (!from.complaint.empty())
+    return error(t, "Error! " + from.complaint);
   const auto client = o.client(t);
   if (!client)
     return 1;
   asio::io_context loop;
-  return change_feed(loop, *client, o, *place, t).run();
+  return change_feed(loop, *client, o, from.place, t).run();
 }
 
 } // namespace belay::cli

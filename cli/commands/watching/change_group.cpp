@@ -90,7 +90,7 @@ private:
       error(terminal_, "Try " + std::to_string(one.tries) + ", it comes again in " +
                            golang::format_duration(std::chrono::nanoseconds(order_.again_after)));
     else
-      error(terminal_, "That was the last try: it goes to " + order_.name + "/dead/" + one.what.place);
+      error(terminal_, "That was the last try: it goes to " + order_.name + "/dead/" + one.dead);
   }
 
   /// Another member may begin with the same change at once.

@@ -11,8 +11,8 @@ namespace json = boost::json;
 
 std::string line_of(const told_change& c) {
   json::object o;
-  if (!c.place.empty())
-    o["ID"] = c.place;
+  if (!c.id.empty())
+    o["ID"] = c.id;
   o["Event"] = c.event;
   o["Key"] = c.key;
   o["Value"] = c.value.empty() ? json::value() : json::value(golang::base64(c.value));

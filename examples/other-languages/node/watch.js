@@ -2,22 +2,24 @@
 const { Belay } = require("./belay");
 
 const prefix = "examples/watched/";
+// With the history of the cluster, once all servers run 0.3.0.
+const cursor = ({ headers }) => headers["x-belay-cursor"] || headers["x-consul-index"];
 
 async function main() {
   const server = new Belay();
-  let place = (await server.changes(prefix)).headers["x-consul-index"];
+  let place = cursor(await server.changes(prefix));
   console.log("watching");
   for (let end = false; !end; ) {
     const answer = await server.changes(prefix, { index: place, wait: "60s" }).catch((error) => {
       if (error.statusCode !== 410) throw error;
-      return server.changes(prefix, { snapshot: "" }); // too far behind: the keys as they are, then what follows
+      return server.changes(prefix, { snapshot: "" }); // too far behind, or the cluster was restored: the keys as they are, then what follows
     });
     for (const change of answer.body) {
       const name = change.Key.split("/").pop();
       end ||= name === "end";
       console.log(change.Event, name, ...(change.Value ? [Buffer.from(change.Value, "base64").toString()] : []));
     }
-    place = answer.headers["x-consul-index"]; // keep it, and go on there after a restart, at any server
+    place = cursor(answer); // keep it, and go on there after a restart, at any server
   }
   server.destroy();
 }

@@ -12,12 +12,16 @@ def changes(**where):
     return server.http.get(lambda response: response, PREFIX, {"recurse": "", "changes": "", **where})
 
 
-place = changes().headers["X-Consul-Index"]
+def cursor(answer):  # with the history of the cluster, once all servers run 0.3.0
+    return answer.headers.get("X-Belay-Cursor") or answer.headers["X-Consul-Index"]
+
+
+place = cursor(changes())
 print("watching", flush=True)
 end = False
 while not end:
     got = changes(index=place, wait="60s")
-    if got.code == 410:  # too far behind: the keys as they are, then what follows
+    if got.code == 410:  # too far behind, or the cluster was restored: the keys as they are, then what follows
         got = changes(snapshot="")
     if got.code != 200:
         raise RuntimeError(f"{got.code} {got.body}")
@@ -25,4 +29,4 @@ while not end:
         name = change["Key"].rsplit("/", 1)[1]
         end = end or name == "end"
         print(change["Event"], name, *([base64.b64decode(change["Value"]).decode()] if change["Value"] else []), flush=True)
-    place = got.headers["X-Consul-Index"]  # keep it, and go on there after a restart, at any server
+    place = cursor(got)  # keep it, and go on there after a restart, at any server

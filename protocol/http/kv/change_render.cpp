@@ -64,8 +64,8 @@ void append_change(std::string& out, const state::kv_entry& row, bool keys_only)
   out += '}';
 }
 
-void append_event(std::string& out, const state::kv_change& c, bool keys_only) {
-  append_field(out, "id", id_of(c));
+void append_event(std::string& out, const state::kv_change& c, state::history_id history, bool keys_only) {
+  append_field(out, "id", to_string(state::change_cursor{{c.index, c.effect}, history}));
   append_field(out, "event", name_of(c.kind));
   append_data(out, [&] { append_members(out, c, keys_only); });
 }
@@ -75,10 +75,10 @@ void append_event(std::string& out, const state::kv_entry& row, bool keys_only) 
   append_data(out, [&] { append_members(out, row, false, {}, row.modify_index, keys_only); });
 }
 
-void append_progress(std::string& out, const state::change_place& reached) {
+void append_progress(std::string& out, const state::change_cursor& reached) {
   append_field(out, "id", to_string(reached));
   append_field(out, "event", "progress");
-  append_data(out, [&] { golang::append_json_number_member(out, "Index", reached.index.value); });
+  append_data(out, [&] { golang::append_json_number_member(out, "Index", reached.place.index.value); });
 }
 
 void append_snapshot_begin(std::string& out, log_index index, std::string_view why) {
@@ -96,9 +96,13 @@ void append_end(std::string& out, std::string_view event, std::string_view why) 
   append_data(out, [&] { golang::append_json_member(out, "Reason", why); });
 }
 
-response gone_response(log_index floor) {
-  auto r = error_response(410, "changes up to index " + to_string(floor) + " are gone");
-  r.headers.emplace_back("X-Belay-Floor", to_string(floor));
+response gone_response(const state::change_rows& found) {
+  const auto floor = to_string(found.floor);
+  auto r = error_response(
+      410, found.other_history
+               ? "the index is of another history: this cluster was formed, recovered or restored since then"
+               : "changes up to index " + floor + " are gone");
+  r.headers.emplace_back("X-Belay-Floor", floor);
   return r;
 }
 

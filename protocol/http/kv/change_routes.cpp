@@ -2,7 +2,6 @@
 
 #include "protocol/http/kv/change_routes.hpp"
 
-#include "protocol/golang/syntax.hpp"
 #include "protocol/http/reading/claim_parameters.hpp"
 #include "protocol/http/reading/query_options.hpp"
 
@@ -37,26 +36,25 @@ refused read_kinds(const request_context& c, std::uint8_t& out) {
   return std::nullopt;
 }
 
-/// `4711`, or `4711.3`; zero and an empty text name no place.
-/// @returns false: it is neither
-bool read_place(std::string_view text, std::optional<state::change_place>& out) {
+/// `4711`, `4711.3` or `4711.3@HISTORY`; an index of zero and an empty text name no place.
+/// @returns false: it is none of these
+bool read_place(std::string_view text, std::optional<state::change_cursor>& out) {
   out.reset();
   if (text.empty())
     return true;
-  const auto dot = text.find('.');
-  const auto index = golang::parse_uint(text.substr(0, dot));
-  if (!index)
-    return false;
-  state::change_place at{log_index{*index}};
-  if (dot != std::string_view::npos) {
-    const auto effect = golang::parse_uint(text.substr(dot + 1));
-    if (!effect)
-      return false;
-    at.effect = *effect;
-  }
-  if (*index != 0)
-    out = at;
-  return true;
+  const auto found = state::read_cursor(text);
+  if (found && !found->place.index.is_zero())
+    out = found;
+  return found.has_value();
+}
+
+/// The last id that the client of a stream has seen. One that cannot be read was not given out by
+/// this cluster: the client has followed another history, or this one as a newer version names it.
+std::optional<state::change_cursor> resumed_at(std::string_view last_event_id) {
+  std::optional<state::change_cursor> at;
+  if (!read_place(last_event_id, at))
+    at = state::change_cursor{state::change_place{log_index{1}}, state::history_id::unreadable()};
+  return at;
 }
 
 bool wants_stream(const request_context& c) {
@@ -89,12 +87,13 @@ action changes_route(request_context& c) {
     return std::move(*r);
   if (auto r = read_kinds(c, asked.kinds))
     return std::move(*r);
-  std::optional<state::change_place> named, resumed;
+  std::optional<state::change_cursor> named, resumed;
   if (!read_place(c.query.get("index"), named))
     return error_response(400, "Invalid index");
   const bool stream = wants_stream(c);
-  // What is no place of ours is of another stream.
-  const bool resumes = stream && !c.last_event_id.empty() && read_place(c.last_event_id, resumed);
+  const bool resumes = stream && !c.last_event_id.empty();
+  if (resumes)
+    resumed = resumed_at(c.last_event_id);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
   c.options.keys_only = c.query.has("keys");
@@ -104,10 +103,12 @@ action changes_route(request_context& c) {
                 : resumes || c.query.has("snapshot") ? what::snapshot
                 : named                              ? what::changes
                                                      : what::place;
-  asked.after = resumed.value_or(named.value_or(state::change_place{log_index{}}));
+  const auto from = resumed.value_or(named.value_or(state::change_cursor{{}, {}}));
+  asked.after = from.place;
+  asked.history = from.history;
   if (stream)
     return change_stream{state::query(std::move(asked)), o.mode};
-  o.min_index = named ? named->index.value : 0;
+  o.min_index = named ? named->place.index.value : 0;
   return make_read(state::query(std::move(asked)), o);
 }
 
@@ -120,13 +121,13 @@ action past_route(request_context& c, const query_options& o) {
   once.min_index = 0; // what was does not change
   if (!c.query.has("at"))
     return make_read(state::kv_history{std::string(c.argument)}, once);
-  const auto index = golang::parse_uint(c.query.get("at"));
-  if (!index)
+  const auto then = state::read_cursor(c.query.get("at"));
+  if (!then || !then->place.is_whole())
     return invalid_parameter("at", "no index");
   if (c.query.has("history"))
     return invalid_parameter("at", "not together with \"history\"");
   c.options.raw = c.query.has("raw");
-  return make_read(state::kv_at{std::string(c.argument), log_index{*index}}, once);
+  return make_read(state::kv_at{std::string(c.argument), then->place.index, then->history}, once);
 }
 
 } // namespace belay::http

@@ -1,13 +1,16 @@
 #pragma once
 // What can be asked of the changes of keys that a server still knows, and what is answered (docs/changes.md).
 
+#include "protocol/state/changes/history.hpp"
 #include "protocol/state/records.hpp"
 
 #include <compare>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace belay::acl {
@@ -42,6 +45,18 @@ struct change_place {
 /// `4711.0`, or `4711` for all of it.
 std::string to_string(const change_place& p);
 
+/// A place with the history that it belongs to.
+struct change_cursor {
+  change_place place;
+  history_id history; ///< none: the cursor names none
+
+  bool operator==(const change_cursor&) const = default;
+};
+/// `4711.0@9f3c2a1b00000000`; without `@` and what follows if it names no history.
+std::string to_string(const change_cursor& c);
+/// nullopt: it is none. The index may be zero, which names no place.
+std::optional<change_cursor> read_cursor(std::string_view text);
+
 /// One key, as one entry of the log changed it.
 struct kv_change {
   log_index index;
@@ -66,6 +81,7 @@ struct kv_changes {
   change_place after;
   what asked = what::changes;
   std::uint8_t kinds = all_kinds; ///< one bit for each kind that is wanted
+  history_id history = {};        ///< that `after` belongs to; none: the client has not named it
 
   static constexpr std::uint8_t all_kinds = (1U << count_of<change_kind>)-1;
   bool wants(change_kind k) const { return (kinds & (1U << static_cast<unsigned>(k))) != 0; }
@@ -76,6 +92,7 @@ struct kv_changes {
 struct kv_at {
   std::string key;
   log_index index;
+  history_id history = {}; ///< that `index` belongs to; none: the client has not named it
 
   bool operator==(const kv_at&) const = default;
 };
@@ -92,10 +109,12 @@ struct change_rows {
   change_place reached;           ///< behind the last that was looked at; never before the place that was asked for
   log_index floor;                ///< changes of entries up to this one are not there
   log_index applied;              ///< by the server that answers
-  bool gone = false;              ///< what was asked for is below the floor
+  bool gone = false;              ///< what was asked for is below the floor, or of another history
+  bool other_history = false;     ///< `gone`: it is of another history
   bool more = false;              ///< the answer is full: there may be more behind `reached`
   std::shared_ptr<const acl::authorizer> viewer =
-      {}; ///< whose permissions decided what is shown; null: ACLs are not in force
+      {};                  ///< whose permissions decided what is shown; null: ACLs are not in force
+  history_id history = {}; ///< that clients are told with the cursors of this answer; none: they are told none
 
   /// Whoever may wait waits: nothing has happened yet, or the server is behind.
   bool nothing_yet() const { return list.empty() && !gone && !more; }

@@ -1,6 +1,7 @@
 #include "protocol/state/changes/change_reading.hpp"
 
 #include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -9,11 +10,43 @@ namespace belay::state {
 
 namespace {
 
+/// @pre the server knows its cluster
+history_id own_history(const tables& t) {
+  return history_id::of(t.history.cluster_id, t.marks.at(mark::restored));
+}
+
 change_rows standing_at(const tables& t) {
   change_rows found;
   found.floor = t.changes.floor();
   found.applied = t.changes.applied();
   found.reached = change_place{found.applied};
+  if (t.history.named && t.history.cluster_id != 0)
+    found.history = own_history(t);
+  return found;
+}
+
+/// Whether an index that a client has kept is one of this server's history.
+enum class origin {
+  ours,    ///< it is, or its client does not name a history
+  foreign, ///< it never was
+  unclear, ///< not before this server has applied the entry, or knows its cluster
+};
+origin origin_of(const tables& t, history_id named, log_index index) {
+  if (named.is_none() || MUTANT(cursor_of_any_history_taken))
+    return origin::ours;
+  if (t.history.cluster_id == 0)
+    return origin::unclear;
+  const auto own = own_history(t);
+  if (named == own)
+    return origin::ours;
+  // Of the same cluster: a restore that is not applied here yet may lie before the entry.
+  return named.same_cluster(own) && index > t.changes.applied() ? origin::unclear : origin::foreign;
+}
+
+change_rows gone_with_its_history(const tables& t) {
+  PROBE("changes: asked for what is of another history");
+  auto found = standing_at(t);
+  found.gone = found.other_history = true;
   return found;
 }
 
@@ -38,9 +71,20 @@ query_result with_index(change_rows found) {
 } // namespace
 
 query_result changes_answer(const tables& t, const kv_changes& q) {
-  if (q.asked == kv_changes::what::changes)
-    return with_index(t.changes.read(q));
   auto found = standing_at(t);
+  const auto from = q.asked == kv_changes::what::place ? origin::ours : origin_of(t, q.history, q.after.index);
+  if (from == origin::foreign)
+    return with_index(gone_with_its_history(t));
+  if (from == origin::unclear) { // as a server that has not applied the entry
+    found.applied = std::min(found.applied, q.after.index.prev());
+    found.reached = q.after;
+    return with_index(std::move(found));
+  }
+  if (q.asked == kv_changes::what::changes) {
+    auto changes = t.changes.read(q);
+    changes.history = found.history;
+    return with_index(std::move(changes));
+  }
   if (q.asked != kv_changes::what::snapshot)
     return with_index(std::move(found));
   if (found.applied < q.after.index) // not the state that was asked for
@@ -53,6 +97,8 @@ query_result changes_answer(const tables& t, const kv_changes& q) {
 }
 
 query_result changes_answer(const tables& t, const kv_at& q) {
+  if (origin_of(t, q.history, q.index) == origin::foreign)
+    return with_index(gone_with_its_history(t));
   auto found = standing_at(t);
   found.gone = q.index < found.floor;
   if (found.gone || q.index > found.applied)
@@ -64,7 +110,9 @@ query_result changes_answer(const tables& t, const kv_at& q) {
 }
 
 query_result changes_answer(const tables& t, const kv_history& q) {
-  return with_index(t.changes.history(q.key));
+  auto found = t.changes.history(q.key);
+  found.history = standing_at(t).history;
+  return with_index(std::move(found));
 }
 
 } // namespace belay::state

@@ -1,8 +1,10 @@
 #include "protocol/state/changes/change_window.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/hex.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/golang/syntax.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -31,6 +33,36 @@ std::string to_string(const change_place& p) {
   if (!p.is_whole())
     (text += '.') += std::to_string(p.effect);
   return text;
+}
+
+std::string to_string(const change_cursor& c) {
+  auto text = to_string(c.place);
+  if (!c.history.is_none())
+    (text += '@') += to_string(c.history);
+  return text;
+}
+
+std::optional<change_cursor> read_cursor(std::string_view text) {
+  change_cursor c;
+  if (const auto at = text.find('@'); at != text.npos) {
+    const auto history = from_hex(text.substr(at + 1));
+    if (!history || *history == 0)
+      return std::nullopt;
+    c.history = history_id{*history};
+    text = text.substr(0, at);
+  }
+  const auto dot = text.find('.');
+  const auto index = golang::parse_uint(text.substr(0, dot));
+  if (!index)
+    return std::nullopt;
+  c.place.index = log_index{*index};
+  if (dot != text.npos) {
+    const auto effect = golang::parse_uint(text.substr(dot + 1));
+    if (!effect)
+      return std::nullopt;
+    c.place.effect = *effect;
+  }
+  return c;
 }
 
 /// Rows before and after count for each change, though one may be in two of them: no order of writes makes it hold more.
@@ -178,6 +210,7 @@ change_rows change_window::read(const kv_changes& q) const {
   if (!covers(q.after)) {
     PROBE("changes: asked for what is below the floor");
     found.gone = true;
+    found.reached = change_place{applied_};
     return found;
   }
   auto after = applied_ < q.after.index ? change_place{floor_} : q.after;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace belay::sim {
 
@@ -36,14 +37,24 @@ broken change_judge::told(const stream_event& e) {
     return "event " + e.kind + " has the data " + e.data;
   const auto& data = parsed.as_object();
   const log_index index{number_in(data, "Index")};
-  if (!e.id.empty())
-    last_id_ = e.id;
-  if (e.kind == "snapshot" || e.kind == "reset")
-    return begin_snapshot(e, index);
-  if (e.kind == "progress")
-    return take_progress(e, index);
   if (e.kind == "cut" || e.kind == "refused" || e.kind == "leaderless")
     return std::nullopt;
+  const auto reason = text_in(data, "Reason");
+  if (strange_ && (e.kind != "reset" || reason != "history"))
+    return "a cursor of another history is answered with " + e.kind + ' ' + e.data;
+  if (std::exchange(strange_, false))
+    PROBE("changes: a cursor of another history was rejected");
+  if (!e.id.empty())
+    last_id_ = e.id;
+  const auto at = std::min(e.id.find('@'), e.id.size());
+  const auto position = std::string_view(e.id).substr(0, at);
+  if (!e.id.empty() && e.id != "0")
+    if (auto wrong = named_(index, std::string_view(e.id).substr(std::min(at + 1, e.id.size()))))
+      return wrong;
+  if (e.kind == "snapshot" || e.kind == "reset")
+    return begin_snapshot(e, index, reason);
+  if (e.kind == "progress")
+    return take_progress(position, index);
   if (e.kind != "set" && e.kind != "delete" && e.kind != "expired")
     return "event of an unknown kind: " + e.kind;
   const auto key = text_in(data, "Key");
@@ -52,17 +63,19 @@ broken change_judge::told(const stream_event& e) {
   const auto value = golang::decode_base64(text_in(data, "Value"));
   if (!value)
     return "change of " + key + " with the value " + text_in(data, "Value");
-  row now{*value, text_in(data, "Session"), number_in(data, "Flags"), index};
+  row current{*value, text_in(data, "Session"), number_in(data, "Flags"), index};
   if (in_snapshot_)
-    return take_row(e, key, std::move(now));
-  return take_change(e, key, std::move(now), log_index{number_in(data, "PreviousIndex")});
+    return take_row(e, key, std::move(current));
+  return take_change(position, key, std::move(current), log_index{number_in(data, "PreviousIndex")}, e.kind == "set");
 }
 
-broken change_judge::begin_snapshot(const stream_event& e, log_index index) {
+broken change_judge::begin_snapshot(const stream_event& e, log_index index, const std::string& reason) {
   if (e.id != "0")
     return "a " + e.kind + " begins with the id " + e.id;
   if (e.kind == "reset")
     PROBE("changes: a stream began anew");
+  if (e.kind == "reset" && reason != "floor" && reason != "history")
+    return "a stream begins anew because of " + reason;
   in_snapshot_ = has_state_ = true;
   snapshot_ = index;
   known_.clear();
@@ -78,40 +91,43 @@ broken change_judge::take_row(const stream_event& e, const std::string& key, row
   return std::nullopt;
 }
 
-broken change_judge::take_change(const stream_event& e, const std::string& key, row now, log_index previous) {
-  const auto dot = e.id.find('.');
-  const auto index = number_of(std::string_view(e.id).substr(0, dot));
-  const auto effect = dot == std::string::npos ? std::nullopt : number_of(std::string_view(e.id).substr(dot + 1));
+broken change_judge::take_change(std::string_view position, const std::string& key, row now, log_index previous,
+                                 bool sets) {
+  const std::string id(position);
+  const auto dot = position.find('.');
+  const auto index = number_of(position.substr(0, dot));
+  const auto effect = dot == std::string::npos ? std::nullopt : number_of(position.substr(dot + 1));
   if (!index || !effect || log_index{*index} != now.index)
-    return "change of " + key + " with index " + to_string(now.index) + " has the id " + e.id;
+    return "change of " + key + " with index " + to_string(now.index) + " has the id " + id;
   const place to{*index, *effect};
   if (to <= at_)
-    return "change " + e.id + " came when " + std::to_string(at_.index) + '.' + std::to_string(at_.effect) +
+    return "change " + id + " came when " + std::to_string(at_.index) + '.' + std::to_string(at_.effect) +
            " had been sent";
   at_ = to;
   const auto had = known_.find(key);
   if (has_state_ && previous != (had == known_.end() ? log_index{} : had->second.index))
-    return "change " + e.id + " of " + key + " follows the one of " + to_string(previous) + ", and what was told was " +
+    return "change " + id + " of " + key + " follows the one of " + to_string(previous) + ", and what was told was " +
            (had == known_.end() ? "no such key" : "that of " + to_string(had->second.index));
-  if (e.kind == "set")
+  if (sets)
     known_[key] = std::move(now);
   else if (had != known_.end())
     known_.erase(had);
   return std::nullopt;
 }
 
-broken change_judge::take_progress(const stream_event& e, log_index index) {
-  if (number_of(e.id) != index.value)
-    return "progress up to " + to_string(index) + " has the id " + e.id;
+broken change_judge::take_progress(std::string_view position, log_index index) {
+  const std::string id(position);
+  if (number_of(position) != index.value)
+    return "progress up to " + to_string(index) + " has the id " + id;
   if (in_snapshot_ && index != snapshot_)
     return "a snapshot as of " + to_string(snapshot_) + " ends with progress up to " + to_string(index);
   const place to{index.value, UINT64_MAX};
   if (!in_snapshot_ && to < at_)
-    return "progress went back from " + std::to_string(at_.index) + " to " + e.id;
+    return "progress went back from " + std::to_string(at_.index) + " to " + id;
   in_snapshot_ = false;
   at_ = to;
   if (index > keys_.applied())
-    return "progress up to " + e.id + ", and only " + to_string(keys_.applied()) + " is committed";
+    return "progress up to " + id + ", and only " + to_string(keys_.applied()) + " is committed";
   return has_state_ ? compare_with(index) : std::nullopt;
 }
 

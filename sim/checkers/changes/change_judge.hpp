@@ -6,21 +6,34 @@
 #include "sim/record/event_reader.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace belay::sim {
 
 class change_judge {
 public:
   /// The model has been given each entry before an event tells of it.
-  change_judge(const kv_model& keys, std::string prefix) : keys_(keys), prefix_(std::move(prefix)) {}
+  /// @param named is given each cursor: its index, and the history that it names (empty: none).
+  /// @returns what is wrong with that
+  using name_judge = std::function<broken(log_index index, std::string_view history)>;
+  change_judge(const kv_model& keys, std::string prefix, name_judge named)
+      : keys_(keys), prefix_(std::move(prefix)), named_(std::move(named)) {}
 
   /// A stream begins, which goes on behind last_id().
-  void opened() { in_snapshot_ = false; }
+  /// @param strange instead of it the server was given a cursor of another history: nothing but a
+  /// reset may come first
+  void opened(bool strange) {
+    in_snapshot_ = false;
+    strange_ = strange;
+  }
   broken told(const stream_event& e);
   /// Empty: there was none.
   const std::string& last_id() const { return last_id_; }
+  /// A cursor of another history was given, and nothing was said to it.
+  bool waits_for_reset() const { return strange_; }
   /// Every change up to there was sent.
   log_index sent_up_to() const {
     return at_.effect == UINT64_MAX || at_.index == 0 ? log_index{at_.index} : log_index{at_.index - 1};
@@ -38,19 +51,21 @@ private:
     bool operator==(const row&) const = default;
   };
 
-  broken begin_snapshot(const stream_event& e, log_index index);
+  broken begin_snapshot(const stream_event& e, log_index index, const std::string& reason);
   broken take_row(const stream_event& e, const std::string& key, row now);
-  broken take_change(const stream_event& e, const std::string& key, row now, log_index previous);
-  broken take_progress(const stream_event& e, log_index index);
+  broken take_change(std::string_view position, const std::string& key, row now, log_index previous, bool sets);
+  broken take_progress(std::string_view position, log_index index);
   broken compare_with(log_index at) const;
 
   const kv_model& keys_;
   std::string prefix_;
+  name_judge named_;
   std::string last_id_;
   place at_;
   log_index snapshot_; ///< that is being sent
   bool in_snapshot_ = false;
   bool has_state_ = false;
+  bool strange_ = false;
   std::map<std::string, row> known_;
 };
 

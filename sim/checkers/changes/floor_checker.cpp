@@ -49,7 +49,7 @@ broken floor_checker::look(std::size_t node) {
          to_string(index) + ", which was written when it was " + to_string(lowest);
 }
 
-broken floor_checker::reset(std::size_t node, const std::string& place) const {
+broken floor_checker::reset(std::size_t node, std::string_view place) const {
   const auto* machine = nodes_.machine(node);
   std::uint64_t index = 0;
   const auto [end, error] = std::from_chars(place.data(), place.data() + place.size(), index);
@@ -59,7 +59,8 @@ broken floor_checker::reset(std::size_t node, const std::string& place) const {
   const auto floor = machine->changes_counted().floor.value;
   if (whole ? index < floor : index <= floor)
     return std::nullopt;
-  return "the stream had everything up to " + place + " and begins anew, and the floor is " + std::to_string(floor);
+  return "the stream had everything up to " + std::string(place) + " and begins anew, and the floor is " +
+         std::to_string(floor);
 }
 
 } // namespace belay::sim

@@ -8,6 +8,7 @@
 #include "sim/world/cluster.hpp"
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace belay::sim {
@@ -24,8 +25,10 @@ public:
   void wrote(std::size_t node);
   /// Before its state machine or its checkpointer, which may replace the checkpoint that was loaded, handles a message: looks once in each life.
   broken look(std::size_t node);
-  /// A client at that node, which had everything up to `place` (`INDEX` or `INDEX.N`), has to begin anew. The floor must be above it.
-  broken reset(std::size_t node, const std::string& place) const;
+  /// A client at that node, which had everything up to `place` (`INDEX` or `INDEX.N`), has to begin
+  /// anew. The floor must be above it. (A restore lifts the floor, so that a cursor from before one
+  /// is below it, too.)
+  broken reset(std::size_t node, std::string_view place) const;
 
 private:
   struct of_checkpoint {

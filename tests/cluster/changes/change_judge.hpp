@@ -13,6 +13,7 @@ namespace belay::harness {
 
 /// Of a change: the log index, and its number in the entry. `4711`, all of an entry, is behind each `4711.n`.
 using change_place = std::pair<std::uint64_t, std::uint64_t>;
+/// Without the history, if the id names it.
 change_place place_of(const std::string& id);
 
 struct known_row {

@@ -1,7 +1,10 @@
-// Servers replaced one by one by those of another version, under load. BELAY_OLD_BINARY: the program of the version before;
-// `tools/nightly upgrade` builds those that tests/cluster/version_before names, and runs with each the cases that it names there:
-// those tagged [no_acl_before] need one from before ACLs, those tagged [acl_before] one that has them, those tagged
-// [no_queues_before] one that knows no claims, those tagged [no_once_before] one that knows claims, but no idempotency keys.
+// Servers replaced one by one by those of another version, under load. BELAY_OLD_BINARY: the
+// program of the version before; `tools/nightly upgrade` builds those that
+// tests/cluster/version_before names, and runs with each the cases that it names there: those
+// tagged [no_acl_before] need one from before ACLs, those tagged [acl_before] one that has them,
+// those tagged [no_queues_before] one that knows no claims, those tagged [no_once_before] one that
+// knows claims, but no idempotency keys, those tagged [no_histories_before] one that has changes,
+// but whose cursors name no history.
 
 #include "tests/cluster/upgrades/lockers.hpp"
 #include "tests/cluster/upgrades/replaced_servers.hpp"

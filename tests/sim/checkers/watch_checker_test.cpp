@@ -322,7 +322,11 @@ state::kv_write key_written(state::kv_verb verb, const std::string& key, const s
 /// Entries 1 to 4: a and b are set, a is set again, both are removed.
 struct judged_stream {
   kv_model model;
-  change_judge judge{model, "k/"};
+  std::vector<std::pair<log_index, std::string>> names;
+  change_judge judge{model, "k/", [this](log_index index, std::string_view history) -> broken {
+                       names.emplace_back(index, history);
+                       return history == "wrong" ? broken("it is wrong") : std::nullopt;
+                     }};
 
   judged_stream() {
     using enum state::kv_verb;
@@ -358,10 +362,43 @@ TEST_CASE("a stream that tells everything once and in order is fine") {
   CHECK_FALSE(j.progress("3"));
   CHECK_FALSE(j.change("4.0", "delete", "k/a", 3));
   CHECK(j.judge.last_id() == "4.0");
-  j.judge.opened(); // cut inside the entry
+  j.judge.opened(false); // cut inside the entry
   CHECK_FALSE(j.change("4.1", "delete", "k/b", 2));
   CHECK_FALSE(j.progress("4"));
   CHECK(j.judge.sent_up_to() == log_index{4});
+}
+
+TEST_CASE("cursors with a history are those without one, and what they name is judged") {
+  judged_stream j;
+  j.begin();
+  j.names.clear();
+  CHECK_FALSE(
+      j.told("3.0@ab", "set", R"({"Key":"k/a","Value":"Mg==","Flags":0,"Session":"","PreviousIndex":1,"Index":3})"));
+  CHECK_FALSE(j.told("3@ab", "progress", "{\"Index\":3}"));
+  CHECK(j.judge.last_id() == "3@ab");
+  CHECK(j.names == std::vector<std::pair<log_index, std::string>>{{log_index{3}, "ab"}, {log_index{3}, "ab"}});
+  CHECK(j.told("4.0@wrong", "delete", R"({"Key":"k/a","Value":null,"PreviousIndex":3,"Index":4})"));
+}
+
+TEST_CASE("a server that goes on from a cursor of another history is found") {
+  const auto* const history = R"({"Index":2,"Reason":"history"})";
+  for (const auto& [kind, data] : {std::pair("progress", "{\"Index\":2}"),
+                                   {"snapshot", "{\"Index\":2}"},
+                                   {"reset", R"({"Index":2,"Reason":"floor"})"}}) {
+    judged_stream j;
+    j.begin();
+    j.judge.opened(true);
+    CHECK_FALSE(j.told("", "leaderless", "{}")); // it did not get that far
+    CHECK(j.judge.last_id() == "2");
+    CHECK(j.told("2", kind, data));
+  }
+  judged_stream j;
+  j.begin();
+  j.judge.opened(true);
+  CHECK(j.judge.waits_for_reset());
+  CHECK_FALSE(j.told("0", "reset", history));
+  CHECK_FALSE(j.judge.waits_for_reset());
+  CHECK(j.told("0", "reset", R"({"Index":2,"Reason":"permissions"})")); // there are none in these runs
 }
 
 TEST_CASE("what a stream leaves out, or tells twice, is found") {

@@ -53,14 +53,17 @@ TEST_CASE("copies: calls that are wrong", "[copies]") {
        "The mirror keeps notes below app/notes/: they must not be among the keys of the copy\n"},
       {{"mirror", "-name=app/notes", "a:1", "a:1", "app/", "b/"},
        1,
-       "The mirror keeps notes below app/notes/: they must not be among the keys of the original\n"},
-      {{"mirror", "a:1", "a:1", "app/"}, 1, "On one server the original and the copy must not be below each other"},
+       "Both servers are the same. The mirror keeps notes below app/notes/: they must not be among the keys of the "
+       "original\n"},
+      {{"mirror", "a:1", "a:1", "app/"},
+       1,
+       "Both servers are the same. There the original and the copy must not be below each other"},
       {{"mirror", "a:1", "a:1", "app/", "app/copy/"},
        1,
-       "On one server the original and the copy must not be below each other"},
+       "Both servers are the same. There the original and the copy must not be below each other"},
       {{"mirror", "a:1", "a:1", "", "copy/"},
        1,
-       "On one server the original and the copy must not be below each other"},
+       "Both servers are the same. There the original and the copy must not be below each other"},
       {{"mirror", "-repair", "a:1", "b:1", "app/"}, 1, "-repair is for -once\n"},
       {{"reconcile"}, 1, "A prefix must be specified\n"},
       {{"reconcile", "app/"}, 1, "A command must be specified; -dry-run shows for which keys it would run\n"},
@@ -126,10 +129,65 @@ TEST_CASE("diff: the server that refuses is named", "[copies]") {
 
 TEST_CASE("mirror: a server that refuses ends it", "[copies]") {
   fake_node original({}), copy({{403, "Permission denied"}});
-  const auto s = say({"mirror", "-once", original.address(), copy.address(), "a/"});
+  const auto s = say({"mirror", "-once", "-name=mirrors/a", original.address(), copy.address(), "a/", "b/"});
   CHECK(s.code == 1);
   CHECK(s.err == "Error mirroring: the copy's server: Permission denied\n");
   CHECK(copy.asked() == std::vector<std::string>{"GET /v1/kv/mirrors/a/place?consistent"});
+}
+
+// Keys of keys of keys: what is written there is below what is copied.
+TEST_CASE("mirror: servers of one cluster with nested prefixes are refused, whatever their addresses", "[copies]") {
+  const auto at = [](const std::string& cursor) {
+    fake_node::answer a{200, "[]", {{"X-Consul-Index", "9"}}};
+    if (!cursor.empty())
+      a.headers.emplace_back("X-Belay-Cursor", cursor);
+    return a;
+  };
+  const auto node = [](const std::string& id) { return fake_node::answer{200, R"([{"ID":")" + id + R"("}])", {}}; };
+  const std::string ours = "9@9f3c2a1b00000000", restored = "12@9f3c2a1b00000005", other = "9@1234567800000000";
+  const std::string one =
+      "Error! Both servers are of one cluster. There the original and the copy must not be below each "
+      "other: another second prefix is needed\n";
+  const auto run = [](std::vector<fake_node::answer> original_says, std::vector<fake_node::answer> copy_says) {
+    fake_node original(std::move(original_says)), copy(std::move(copy_says));
+    return say({"mirror", "-once", original.address(), copy.address(), "app/", "app/copy/"});
+  };
+  for (const auto& s :
+       {run({at(ours)}, {at(ours)}), run({at(ours)}, {at(restored)}), run({at(""), node("a")}, {at(""), node("a")}),
+        run({at(ours), node("a")}, {at(""), node("a")})}) {
+    CHECK(s.code == 1);
+    CHECK(s.err == one);
+    CHECK(s.out.empty());
+  }
+  // Of a server of Consul without IDs nobody knows.
+  const auto unknown = run({at(""), {200, R"([{"ID":""}])", {}}}, {at(""), node("a")});
+  CHECK(unknown.code == 1);
+  CHECK(unknown.err.starts_with(
+      "Error! It cannot be found out whether both servers are of one cluster. If they are: There"));
+  // With the same prefix the worst that can be is a copy of each key onto itself.
+  {
+    fake_node original({at(""), node("")}), copy({at(""), node(""), {403, "no more"}});
+    const auto s = say({"mirror", "-once", original.address(), copy.address(), "app/"});
+    CHECK(s.err == "Error mirroring: the copy's server: no more\n");
+  }
+  // Of two clusters it goes on, and asks what there is to copy.
+  for (const auto& s : {run({at(ours)}, {at(other), {403, "no more"}}),
+                        run({at(""), node("a")}, {at(""), node("b"), {403, "no more"}})}) {
+    CHECK(s.code == 1);
+    CHECK(s.err == "Error mirroring: the copy's server: no more\n");
+  }
+}
+
+TEST_CASE("diff: keys that no list can name", "[copies]") {
+  const auto list = [](const std::string& index) {
+    return keys(R"([{"Key":"a/\ufffd","Flags":0,"Value":"eA==","CreateIndex":8,"ModifyIndex":)" + index + "}]");
+  };
+  const fake_node::answer absent{404, "", {{"X-Consul-Index", "9"}}};
+  fake_node original({list("9"), absent, list("9"), absent}), copy({list("9"), list("9"), list("9"), list("9")});
+  const auto s = say({"diff", "-settle=1ms", original.address(), copy.address(), "a/"});
+  CHECK(s.code == 1);
+  CHECK(s.out.find("NotComparable") != std::string::npos);
+  CHECK(original.asked()[1] == "GET /v1/kv/a/%EF%BF%BD?consistent");
 }
 
 TEST_CASE("reconcile: what is printed and run", "[copies]") {

@@ -123,3 +123,25 @@ TEST_CASE("on a screen an import has one line, for programs an object", "[import
   const auto s = say({"kv", "import", "-format=json", "-http-addr=" + node.address(), "-"}, export_of(2));
   CHECK(s.out == "{\n    \"Success\": true,\n    \"Imported\": 2\n}\n");
 }
+
+// Go and this server write U+FFFD for a byte that is no UTF-8: what an export would have of it is
+// another key.
+TEST_CASE("kv export: keys that no list can name are left out, and said", "[kv]") {
+  const auto row = [](const std::string& key, int index) {
+    return R"({"Key":")" + key + R"(","Flags":0,"Value":"eA==","CreateIndex":1,"ModifyIndex":)" +
+           std::to_string(index) + "}";
+  };
+  const std::string exact = "a/\xEF\xBF\xBD";
+  fake_node node({{200, "[" + row("a/b", 1) + "," + row(exact, 2) + "," + row(exact, 3) + "]"},
+                  {200, "[" + row(exact, 2) + "]"},
+                  {200, "[" + row(exact, 2) + "]"}});
+  const auto s = say({"kv", "export", "-http-addr=" + node.address(), "a/"});
+  CHECK(s.code == 1);
+  CHECK(s.out == write_export({{"a/b", 0, "x"}, {exact, 0, "x"}}));
+  CHECK(s.err == "Error! Not exported: " + exact + ": its name is not UTF-8, and no list of keys can name it\n");
+  CHECK(node.asked()[1] == "GET /v1/kv/a/%EF%BF%BD");
+  fake_node gone({{200, "[" + row(exact, 2) + "]"}, {404, ""}});
+  const auto none = say({"kv", "export", "-http-addr=" + gone.address(), "a/"});
+  CHECK(none.code == 1);
+  CHECK(none.out == "[]\n");
+}

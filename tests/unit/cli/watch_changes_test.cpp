@@ -36,13 +36,14 @@ constexpr auto as_it_is =
 TEST_CASE("watch -changes: lines are those of the server", "[watch]") {
   told_change c;
   c.event = "set";
-  c.place = "12.0";
+  c.id = "12.0";
+  c.place = "12.0@9f3c2a1b00000000";
   c.key = "a/b";
   c.value = "x";
   c.flags = 7;
   c.index = 12;
   CHECK(line_of(c) == std::string(written_event) + "\n");
-  c.place.clear();
+  c.id.clear();
   CHECK(line_of(c) == std::string(as_it_is) + "\n");
   CHECK(line_of_void("gap", "4.1") == "{\"Event\":\"gap\",\"Place\":\"4.1\"}\n");
 }
@@ -60,6 +61,28 @@ TEST_CASE("watch -changes: goes on where the file says, and keeps where it is", 
   REQUIRE(asked.size() == 2);
   CHECK(asked[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=11");
   CHECK(asked[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=13");
+}
+
+TEST_CASE("watch -changes: the history is kept in the file, and told to the command", "[watch]") {
+  const working_directory here;
+  const auto named = [](const std::string& list, const std::string& place) {
+    auto a = answered(list, place);
+    a.headers.emplace_back("X-Belay-Cursor", place + "@9f3c2a1b00000000");
+    return a;
+  };
+  std::ofstream("place") << "11\n";
+  for (const std::string asked : {"11", "13%409f3c2a1b00000000"}) {
+    fake_node node({named(std::string("[") + written_event + "," + deleted + "]", "13"), no_more});
+    const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place",
+                        "echo $BELAY_PLACE >told; cat >line"});
+    CHECK(s.code == 1);
+    CHECK(node.asked()[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=" + asked);
+    CHECK(place_kept().starts_with("13\n"));
+    CHECK(place_kept().find_first_not_of("13\n ") == std::string::npos);
+    std::ifstream told("told"), line("line");
+    CHECK(std::string(std::istreambuf_iterator<char>(told), {}) == "13.1@9f3c2a1b00000000\n");
+    CHECK(std::string(std::istreambuf_iterator<char>(line), {}) == std::string(deleted) + "\n");
+  }
 }
 
 // What happened behind the place is gone: that is said, and the keys as they are follow.
@@ -125,6 +148,9 @@ TEST_CASE("watch: options that do not go together", "[watch]") {
       {{"-changes", "-retry=1s"}, "-retry is for members of a group: -group=<name>\n"},
       {{"-changes", "-tries=1"}, "-tries is for members of a group: -group=<name>\n"},
       {{"-changes", "-place=empty"}, "Error! this file has no place in it: empty\n"},
+      {{"-changes", "-place=."}, "Error! .: Is a directory\n"},
+      {{"-changes", "-place=empty/below"}, "Error! empty/below: Not a directory\n"},
+      {{"-changes", "-place=/dev/zero"}, "Error! /dev/zero: it is not a regular file\n"},
       {{"-type=key", "-key=a", "-place=p"}, "-place is for -changes\n"},
       {{"-type=key", "-key=a", "-group=g"}, "-group is for -changes\n"},
       {{"-changes", "-prefix=a/", "-group=g"},

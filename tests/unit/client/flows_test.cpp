@@ -388,10 +388,10 @@ TEST_CASE("places have an order, and are kept in a file or in a key", "[client]"
   char folder[] = "/tmp/belay-place-XXXXXX";
   REQUIRE(::mkdtemp(folder));
   place_in_file file(std::string(folder) + "/place");
-  CHECK(file.load() == "");
+  CHECK(*file.load() == "");
   REQUIRE(file.store("12.3"));
   REQUIRE(file.store("13"));
-  CHECK(file.load() == "13");
+  CHECK(*file.load() == "13");
   place_in_file nowhere(std::string(folder) + "/no/place");
   CHECK(nowhere.store("1").refused());
   ::unlink((std::string(folder) + "/place").c_str());

@@ -439,7 +439,7 @@ void model_server::changed() {
 
 std::string model_server::json_of(const std::string& key, const row& r) const {
   json::object o;
-  o["Key"] = key;
+  o["Key"] = shown(key);
   o["Value"] = base64(r.value.value_or(""));
   o["Flags"] = r.flags;
   o["ModifyIndex"] = r.modify;
@@ -510,8 +510,9 @@ std::optional<std::string> model_server::value(const std::string& key) const {
   return found == keys_.end() ? std::nullopt : found->second.value;
 }
 
-void model_server::put(const std::string& key, std::string value) {
+void model_server::put(const std::string& key, std::string value, std::optional<std::uint64_t> flags) {
   keys_[key].value = std::move(value);
+  keys_[key].flags = flags.value_or(keys_[key].flags);
   stamp(key, ++index_);
   changed();
 }

@@ -35,6 +35,19 @@ public:
   void destroy(const std::string& id) { end_session(id, "destroyed by operator"); }
   /// The window of changes is empty from now on (docs/changes.md).
   void forget_changes();
+  /// It names this history with its cursors, and knows no other; 0: it is of 0.2.0.
+  std::uint64_t history = 0;
+  /// Values in transactions may be so long.
+  std::size_t value_bytes_max = 512 * 1024;
+  class archive;
+  archive save() const;
+  /// Puts an archive in force. @param index the newest one before it: in another cluster it is
+  /// lower
+  void restore(const archive& a, std::uint64_t index, std::uint64_t history_then);
+  std::uint64_t index() const { return index_; }
+  std::uint64_t flags(const std::string& key) const;
+  /// Keys whose names are no UTF-8, and what is shown of them.
+  std::map<std::string, std::string> misnamed;
   std::map<std::string, std::string> all(const std::string& prefix) const;
   void erase(const std::string& key);
   std::set<std::string> sessions() const;
@@ -42,7 +55,7 @@ public:
   std::vector<std::string> holders(const std::string& name) const;
   std::size_t waiting(const std::string& name) const;
   std::optional<std::string> value(const std::string& key) const;
-  void put(const std::string& key, std::string value);
+  void put(const std::string& key, std::string value, std::optional<std::uint64_t> flags = std::nullopt);
   /// In one entry of the log.
   void put_together(const std::map<std::string, std::string>& values);
   std::size_t requests(const std::string& method_and_path_start) const;
@@ -125,6 +138,10 @@ private:
   };
 
   static parsed parse(const std::string& target);
+  std::string shown(const std::string& key) const {
+    auto found = misnamed.find(key);
+    return found == misnamed.end() ? key : found->second;
+  }
   answer with_index(answer a, std::uint64_t index) const;
   answer with_date(answer a) const;
   answer boolean(bool made, std::uint64_t index) const;
@@ -170,6 +187,13 @@ private:
   std::uint64_t floor_ = 0;
   std::vector<write> writes_;
   std::map<std::string, std::size_t> counted_;
+
+public:
+  /// Keys with their indexes.
+  class archive {
+    friend model_server;
+    std::map<std::string, row> keys_;
+  };
 };
 
 } // namespace belay::client_tests

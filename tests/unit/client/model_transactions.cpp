@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace belay::client_tests {
 
@@ -22,6 +23,12 @@ std::string text_at(const json::object& o, const char* name) {
 std::uint64_t number_at(const json::object& o, const char* name) {
   auto* v = o.if_contains(name);
   return v ? v->to_number<std::uint64_t>() : 0;
+}
+
+std::string hex(std::uint64_t n) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(n));
+  return text;
 }
 
 /// How many changes an answer has at most: few, so that lists are cut.
@@ -104,6 +111,12 @@ void model_server::transaction(const request& q, const reply& done) {
   std::size_t number = 0;
   for (auto ops = json::parse(q.body()).as_array(); const auto& each : ops) {
     const auto& kv = each.at("KV").as_object();
+    if (detail::base64_decoded(text_at(kv, "Value")).size() > value_bytes_max) {
+      keys_ = std::move(before);
+      changes_.resize(told);
+      done(answer(413, "Value for key \"" + text_at(kv, "Key") + "\" is too large"));
+      return;
+    }
     touched.push_back(text_at(kv, "Key"));
     auto wrong = do_operation(json::serialize(kv), index, &results);
     if (!wrong.empty())
@@ -127,16 +140,22 @@ void model_server::transaction(const request& q, const reply& done) {
 
 std::optional<answer> model_server::look_at_changes(const std::string& prefix, const std::string& place, bool snapshot,
                                                     bool now) const {
+  auto named = place.find('@');
+  if (named != place.npos && history == 0)
+    return answer(400, "Invalid index");
   auto dot = place.find('.');
   auto index = number(place.substr(0, dot));
-  auto behind = std::pair(index, dot == place.npos ? UINT64_MAX : number(place.substr(dot + 1)));
+  auto behind = std::pair(index, dot == place.npos ? UINT64_MAX : number(place.substr(dot + 1, named - dot - 1)));
+  bool other = named != place.npos && place.substr(named + 1) != hex(history);
+  if (other || (history != 0 && index > index_))
+    return answer(410, "the index is of another history");
   json::array list;
   auto at = std::to_string(index_);
   if (snapshot) {
     for (const auto& [key, r] : keys_)
       if (starts_with(key, prefix) && r.value)
         list.push_back(json::object{{"Event", "set"},
-                                    {"Key", key},
+                                    {"Key", shown(key)},
                                     {"Value", base64(*r.value)},
                                     {"Flags", r.flags},
                                     {"Session", r.session},
@@ -159,7 +178,7 @@ std::optional<answer> model_server::look_at_changes(const std::string& prefix, c
       json::value value = c.value.empty() ? json::value(nullptr) : json::value(base64(c.value));
       list.push_back(json::object{{"ID", id},
                                   {"Event", c.kind},
-                                  {"Key", c.key},
+                                  {"Key", shown(c.key)},
                                   {"Value", value},
                                   {"Flags", c.flags},
                                   {"Session", c.session},
@@ -171,7 +190,40 @@ std::optional<answer> model_server::look_at_changes(const std::string& prefix, c
   }
   answer a(200, json::serialize(list));
   a.add_header("X-Consul-Index", at);
+  if (history != 0)
+    a.add_header("X-Belay-Cursor", at + "@" + hex(history));
   return a;
+}
+
+model_server::archive model_server::save() const {
+  archive a;
+  for (const auto& [key, r] : keys_)
+    if (r.value) {
+      auto& kept = a.keys_[key];
+      kept.value = r.value;
+      kept.flags = r.flags;
+      kept.modify = r.modify;
+      kept.create = r.create;
+    }
+  return a;
+}
+
+void model_server::restore(const archive& a, std::uint64_t index, std::uint64_t history_then) {
+  index_ = index + 1;
+  history = history_then;
+  keys_ = a.keys_;
+  for (auto& [key, r] : keys_) {
+    r.modify = std::min(r.modify, index_);
+    r.create = std::min(r.create, index_);
+    r.shown = r.modify;
+  }
+  forget_changes();
+  changed();
+}
+
+std::uint64_t model_server::flags(const std::string& key) const {
+  auto found = keys_.find(key);
+  return found == keys_.end() ? 0 : found->second.flags;
 }
 
 void model_server::put_together(const std::map<std::string, std::string>& values) {

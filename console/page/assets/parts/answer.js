@@ -1,6 +1,6 @@
 // Asks the server, and makes of its answer what views get.
 
-const headersTold = ['x-consul-index', 'x-belay-next', 'x-belay-session-ttl-ms', 'x-belay-reason', 'x-belay-lock-delay-ms'];
+const headersTold = ['x-consul-index', 'x-belay-cursor', 'x-belay-next', 'x-belay-session-ttl-ms', 'x-belay-reason', 'x-belay-lock-delay-ms'];
 
 export const headersOf = (token) => (token ? { 'X-Consul-Token': token } : {});
 

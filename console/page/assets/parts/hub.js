@@ -218,7 +218,7 @@ export class Hub {
 
   /**
    * While there are many: now and then the changes of the entry of the log that is written just then, for those of all entries since the last time.
-   * @returns the place where the stream goes on; undefined: where the server stands then
+   * @returns the cursor where the stream goes on; undefined: where the server stands then
    */
   async #sample(stream) {
     const { signal } = stream.end;
@@ -235,7 +235,7 @@ export class Hub {
       if (before) {
         const ms = now.at - before.at;
         stream.readMs += ms;
-        if (body.length * each < sampledAbove * (ms / 1000)) return headers['x-consul-index'];
+        if (body.length * each < sampledAbove * (ms / 1000)) return headers['x-belay-cursor'] || headers['x-consul-index'];
       }
       before = now;
     }

@@ -59,7 +59,7 @@ struct streams_fixture : asked_fixture {
   bool waits(read_query& q, const state::query_result& found) {
     const auto* rows = std::get_if<state::change_rows>(&found.data);
     auto& asked = std::get<state::kv_changes>(q.request.query);
-    if (q.request.min_index == 0 || rows == nullptr || now >= q.deadline)
+    if (q.request.min_index == 0 || rows == nullptr || rows->gone || now >= q.deadline)
       return false;
     const bool nothing = asked.asked == asked_for::changes ? rows->nothing_yet() : rows->applied < asked.after.index;
     if (nothing)
@@ -248,6 +248,53 @@ TEST_CASE("who joins between a write and its telling gets it once", "[changes]")
     CHECK(count(s->text, "id: 2.0\n") == 1);
     CHECK(count(s->text, "id: 3.0\n") == 1);
   }
+}
+
+TEST_CASE("a stream names its history, and one of another history begins anew", "[changes]") {
+  // The client was at a cluster that is lost, farther on than this one, or at a place that this one
+  // has passed.
+  constexpr std::uint64_t cluster = 7;
+  const auto ours = state::history_id::of(cluster, {}), other = state::history_id::of(cluster + 1, {});
+  streams_fixture f;
+  f.d.m.set_history({cluster, true});
+  for (int i = 0; i < 5; ++i)
+    f.d.set("a/" + std::to_string(i));
+  const auto open = [&](log_index after, state::history_id history, asked_for what = asked_for::changes) -> auto& {
+    state::kv_changes q{{"a/"}, state::change_place{after}, what};
+    q.history = history;
+    auto& e = f.client->asks(http::change_stream{std::move(q), http::consistency::normal});
+    auto& s = f.followers.emplace_back(streams_fixture::follower{&e, {}, {}, true});
+    f.streams.begin(e, f.now);
+    f.pump();
+    return s;
+  };
+  const auto at = "@" + to_string(ours);
+  auto& own = open(log_index{3}, ours);
+  CHECK(own.text.starts_with("id: 4.0" + at + "\nevent: set\n"));
+  CHECK(count(own.text, "id: 5.0" + at + "\n") == 1);
+  CHECK(own.text.ends_with("id: 5" + at + "\nevent: progress\ndata: {\"Index\":5}\n\n"));
+  for (const std::uint64_t after : {2, 5, 500})
+    for (const auto what : {asked_for::changes, asked_for::snapshot}) {
+      auto& s = open(log_index{after}, other, what);
+      INFO(after);
+      CHECK(s.text.starts_with("id: 0\nevent: reset\ndata: {\"Index\":5,\"Reason\":\"history\"}\n\n"));
+      CHECK(count(s.text, "event: set") == 5);
+      CHECK(s.text.ends_with("id: 5" + at + "\nevent: progress\ndata: {\"Index\":5}\n\n"));
+    }
+  f.set("a/x");
+  for (const auto& s : f.followers)
+    CHECK(count(s.text, "id: 6.0" + at + "\n") == 1);
+  CHECK(f.parked.size() == 1); // all of them are a group
+  f.pass(10s);
+  for (const auto& s : f.followers)
+    CHECK(s.text.ends_with("id: 6" + at + "\nevent: progress\ndata: {\"Index\":6}\n\n"));
+  // A server that cannot read it has come, and goes again.
+  f.d.m.set_history({cluster, false});
+  f.set("a/y");
+  CHECK(count(own.text, "id: 7.0\n") == 1);
+  f.d.m.set_history({cluster, true});
+  f.set("a/z");
+  CHECK(count(own.text, "id: 8.0" + at + "\n") == 1);
 }
 
 TEST_CASE("a snapshot comes first, then what changed behind it", "[changes]") {

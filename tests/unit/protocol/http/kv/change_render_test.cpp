@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <map>
+
 using namespace belay;
 using namespace belay::http;
 
@@ -62,11 +64,35 @@ TEST_CASE("nothing is an empty list, and what is gone is 410 with the floor", "[
   CHECK(r.status == 410);
   CHECK(r.body == "changes up to index 33 are gone");
   CHECK(r.headers.front() == std::pair<std::string_view, std::string>{"X-Belay-Floor", "33"});
+  rows.other_history = true;
+  const auto other = render_read(asking(), {log_index{40}, rows}, {}, {});
+  CHECK(other.status == 410);
+  CHECK(other.body == "the index is of another history: this cluster was formed, recovered or restored since then");
+}
+
+TEST_CASE("a header names the history, and what clients of 0.2.0 read stays as it was", "[changes]") {
+  const auto headers_of = [](const state::change_rows& rows) {
+    std::map<std::string, std::string> out;
+    for (const auto& [name, value] : render_read(asking(), {log_index{40}, rows}, {}, {}).headers)
+      out[std::string(name)] = value;
+    return out;
+  };
+  state::change_rows rows;
+  rows.list = {change(state::change_kind::set, 1, row("a", "v"))};
+  rows.reached = {log_index{40}, 1};
+  CHECK(headers_of(rows)["X-Consul-Index"] == "40.1");
+  CHECK_FALSE(headers_of(rows).contains("X-Belay-Cursor"));
+  rows.history = state::history_id{0x9f3c'2a1b'0000'0007};
+  CHECK(headers_of(rows)["X-Consul-Index"] == "40.1");
+  CHECK(headers_of(rows)["X-Belay-Cursor"] == "40.1@9f3c2a1b00000007");
+  CHECK(render_read(asking(), {log_index{40}, rows}, {}, {}).body.starts_with(R"([{"ID":"12.1",)"));
+  rows.gone = true; // there is nothing to go on from
+  CHECK_FALSE(headers_of(rows).contains("X-Belay-Cursor"));
 }
 
 TEST_CASE("events have the id that their client goes on from", "[changes]") {
   std::string out;
-  append_event(out, change(state::change_kind::expired, 3, row("a", "v")), false);
+  append_event(out, change(state::change_kind::expired, 3, row("a", "v")), {}, false);
   CHECK(out == "id: 12.3\nevent: expired\n"
                R"(data: {"Key":"a","Value":null,"Flags":0,"Session":"","PreviousIndex":9,"Index":12})"
                "\n\n");
@@ -76,8 +102,15 @@ TEST_CASE("events have the id that their client goes on from", "[changes]") {
                R"(data: {"Key":"a\n","PreviousIndex":0,"Index":12})"
                "\n\n");
   out.clear();
-  append_progress(out, state::change_place{log_index{13}});
+  append_progress(out, {state::change_place{log_index{13}}, {}});
   CHECK(out == "id: 13\nevent: progress\ndata: {\"Index\":13}\n\n");
+  out.clear();
+  const state::history_id history{0x9f3c'2a1b'0000'0007};
+  append_progress(out, {state::change_place{log_index{13}}, history});
+  CHECK(out == "id: 13@9f3c2a1b00000007\nevent: progress\ndata: {\"Index\":13}\n\n");
+  out.clear();
+  append_event(out, change(state::change_kind::set, 3, row("a", "v")), history, true);
+  CHECK(out.starts_with("id: 12.3@9f3c2a1b00000007\nevent: set\n"));
   out.clear();
   append_snapshot_begin(out, log_index{13}, "floor");
   CHECK(out == "id: 0\nevent: reset\ndata: {\"Index\":13,\"Reason\":\"floor\"}\n\n");

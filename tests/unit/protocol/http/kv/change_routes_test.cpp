@@ -66,8 +66,31 @@ TEST_CASE("a stream goes on behind the id that its client has seen last", "[chan
   CHECK(streamed(again).after == places{log_index{4711}, 3});
   // Cut inside a snapshot: what the client has is no state.
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "0")).asked == kind_asked::snapshot);
-  // An id of some other server's stream.
-  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "x")).after == places{log_index{5}});
+  // One that this server has not given: its client has followed something else, and must not be
+  // told that it has missed nothing.
+  for (const auto* id : {"x", "5.3@", "5.3@0000000000000000", "5.3@9f3c2a1b00000007x"}) {
+    const auto strange = ask_stream("/v1/kv/a?recurse&changes&index=5", id);
+    CHECK(streamed(strange).asked == kind_asked::changes);
+    CHECK(streamed(strange).history == state::history_id::unreadable());
+  }
+}
+
+TEST_CASE("a cursor may name its history", "[changes]") {
+  const state::history_id history{0x9f3c'2a1b'0000'0007};
+  const auto poll = ask("GET", "/v1/kv/a?recurse&changes&index=4711.3@9f3c2a1b00000007&wait=1s");
+  CHECK(polled(poll).after == places{log_index{4711}, 3});
+  CHECK(polled(poll).history == history);
+  CHECK(std::get<read_request>(poll.action).min_index == 4711);
+  CHECK(polled(ask("GET", "/v1/kv/a?recurse&changes&index=4711.3%409f3c2a1b00000007")).history == history);
+  CHECK(polled(ask("GET", "/v1/kv/a?recurse&changes&index=4711.3")).history.is_none());
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes", "4711.3@9f3c2a1b00000007")).history == history);
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=1@9f3c2a1b00000007", "4711.3")).history.is_none());
+  // Cut inside a snapshot.
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes", "0")).history.is_none());
+  const auto at = ask("GET", "/v1/kv/a/b?at=17@9f3c2a1b00000007");
+  CHECK(std::get<state::kv_at>(std::get<read_request>(at.action).query) == state::kv_at{"a/b", log_index{17}, history});
+  const auto part = ask("GET", "/v1/kv/a/b?at=17.0");
+  CHECK(std::get<response>(part.action).body == "Invalid at: no index");
 }
 
 TEST_CASE("what is wrong with a request for changes is told", "[changes]") {

@@ -1,0 +1,56 @@
+#include "client/core/entries.hpp"
+
+#include "client/core/asking.hpp"
+#include "client/core/mutants.hpp"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+task<result<entry>> update_entry(world& w, std::string key, const entry_change& fn, patience limit, backoff pauses) {
+  for (;;) {
+    auto before = co_await read_key(w, key, limit);
+    if (!before)
+      co_return before.why();
+    std::optional<value_and_flags> wanted = fn(before->found);
+    if (!wanted) {
+      if (before->found)
+        co_return *before->found;
+      co_return error(outcome::refused, reason::absent, "no such key, and nothing to write");
+    }
+    request q("PUT", request::path_of("/v1/kv/", key));
+    auto index = before->found ? before->found->index : 0;
+    q.query("cas", std::to_string(index));
+    if (wanted->flags)
+      q.query("flags", std::to_string(wanted->flags));
+    q.body(wanted->value);
+
+    // The same write with the same index takes effect once at most: asked until it is decided.
+    decision made = co_await write_once(w, q, limit, pauses, repeats::harmless);
+    if (says_true(made.last)) {
+      entry now;
+      now.key = key;
+      now.value = wanted->value;
+      now.flags = wanted->flags;
+      co_return now;
+    }
+    if (made.last.status() != 200) {
+      error why = made.judge();
+      co_return why;
+    }
+    // Not written now. If an answer was lost the first try may have been, and be overwritten since:
+    // nobody knows.
+    if (made.lost && !CLIENT_MUTANT(lost_write_repeated))
+      co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the key has changed since");
+    auto again = w.now() + pauses.next(w);
+    if (again >= limit.deadline())
+      co_return error(outcome::refused, reason::index, "others wrote first until the time was over");
+    bool came = co_await sleep_until(w, again, limit);
+    if (!came)
+      co_return limit.why();
+  }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

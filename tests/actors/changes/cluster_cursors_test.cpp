@@ -1,0 +1,217 @@
+// Cursors of clients that follow changes, at the servers of a cluster: a server that is only behind
+// must wait with a cursor, and one of another history must be rejected by whichever server is
+// asked, before the indexes of this history reach it.
+
+#include "tests/actors/cluster_fixture.hpp"
+
+#include "protocol/base/mutants.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using http::consistency;
+
+namespace {
+
+state::query after(log_index index, state::history_id history = {},
+                   state::kv_changes::what what = state::kv_changes::what::changes) {
+  state::kv_changes q{{""}, state::change_place{index}, what};
+  q.history = history;
+  return q;
+}
+
+const state::change_rows& rows_of(const read_result& r) {
+  REQUIRE(r.found() != nullptr);
+  return std::get<state::change_rows>(r.found()->data);
+}
+
+bool rejected(const read_result& r) {
+  return rows_of(r).gone && rows_of(r).other_history;
+}
+
+/// What a server tells clients of its history.
+state::history_id history_at(cluster_fixture& c, std::size_t node) {
+  return rows_of(c.found(c.read(node, after({}, {}, state::kv_changes::what::place), consistency::stale))).history;
+}
+
+/// No entry comes to that node any more.
+void keep_entries_from(cluster_fixture& c, std::size_t node) {
+  c.net().filter = [node](std::size_t, std::size_t to, const wire::frame& f) {
+    const auto* m = std::get_if<raft::message>(&f);
+    return to != node || m == nullptr || !std::holds_alternative<raft::append_entries>(m->body);
+  };
+}
+
+} // namespace
+
+TEST_CASE("a cursor above the commit index is rejected by every server, in every mode", "[actors][changes]") {
+  // The client has kept it from a cluster that was lost. It names no history: its server was one of
+  // 0.2.0.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto newest = c.put_done(leader, "k", "v");
+  REQUIRE(c.converged());
+  const auto mode = GENERATE(consistency::stale, consistency::normal, consistency::consistent);
+  const auto what = GENERATE(state::kv_changes::what::changes, state::kv_changes::what::snapshot);
+  for (std::size_t node = 0; node < 3; ++node) {
+    const auto asked = c.now();
+    const auto r = c.read(node, after(log_index{newest.value + 50}, {}, what), mode, newest.value + 50);
+    CHECK(rejected(c.found(r)));
+    CHECK(c.answers(r).at - asked < milliseconds(500)); // and not at the end of its time
+    // The place where the server stands is one that it has.
+    const auto own = c.read(node, after(newest, {}, what), mode, newest.value, milliseconds(100));
+    CHECK_FALSE(rows_of(c.found(own)).gone);
+  }
+}
+
+TEST_CASE("a follower that is behind does not reject a cursor that the leader has", "[actors][changes]") {
+  // The write was acknowledged without it, its client has got the change elsewhere and comes here.
+  const auto mode = GENERATE(consistency::stale, consistency::normal);
+  const bool named = GENERATE(false, true);
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  c.put_done(leader, "k", "old");
+  REQUIRE(c.converged());
+  keep_entries_from(c, follower);
+  const auto newest = c.put_done(leader, "k", "new");
+  const auto history = named ? history_at(c, leader) : state::history_id();
+  REQUIRE(named == !history.is_none());
+  const auto r = c.read(follower, after(newest, history), mode, newest.value, seconds(20));
+  c.pass(milliseconds(100));
+  CHECK_FALSE(c.answered(r));
+  CHECK(c.applied(follower) < newest.value);
+  c.net().filter = nullptr;
+  const auto next = c.put_done(leader, "k", "newest");
+  const auto found = c.found(r);
+  CHECK_FALSE(rows_of(found).gone);
+  REQUIRE(rows_of(found).list.size() == 1); // what came after the cursor, and nothing before it
+  CHECK(rows_of(found).list.front().index == next);
+
+  SECTION("which a known bug does") {
+    if (mode != consistency::stale || named)
+      return;
+    keep_entries_from(c, follower);
+    REQUIRE(activate_mutant("laggard_rejects_cursors"));
+    const auto last = c.put_done(leader, "k", "last");
+    CHECK(rejected(c.found(c.read(follower, after(last), mode, last.value, seconds(2)))));
+    activate_mutant("");
+  }
+}
+
+TEST_CASE("without a leader a cursor above what is applied waits, and is decided when there is one",
+          "[actors][changes]") {
+  // What is stale may be read without a leader; whether a cursor is of this history nobody can say.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto newest = c.put_done(leader, "k", "v");
+  REQUIRE(c.converged());
+  const auto others = c.all_but(leader);
+  c.net().partition({{others[0]}, {leader, others[1]}});
+  c.pass(seconds(1));
+  const log_index strange{newest.value + 50};
+  const auto short_one = c.read(others[0], after(strange), consistency::stale, strange.value, seconds(2));
+  const auto long_one = c.read(others[0], after(strange), consistency::stale, strange.value, seconds(60));
+  const auto strict = c.read(others[0], after(strange), consistency::normal, strange.value, seconds(60));
+  const auto found = c.found(short_one);
+  CHECK(c.answers(short_one).at - c.now() < seconds(3));
+  CHECK_FALSE(rows_of(found).gone);
+  CHECK(rows_of(found).list.empty());
+  CHECK(rows_of(found).reached == state::change_place{strange}); // it asks for the same again
+  CHECK(failed(c.found(strict)));
+  c.pass(seconds(8));
+  CHECK_FALSE(c.answered(long_one));
+  // One that it has is answered as ever.
+  CHECK_FALSE(rows_of(c.found(c.read(others[0], after(newest), consistency::stale))).gone);
+  c.net().heal();
+  CHECK(rejected(c.found(long_one)));
+}
+
+TEST_CASE("whoever goes away while its cursor is looked into is forgotten", "[actors][changes]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto newest = c.put_done(leader, "k", "v");
+  const auto others = c.all_but(leader);
+  c.net().partition({{others[0]}, {leader, others[1]}});
+  c.pass(seconds(1));
+  const auto r =
+      c.read(others[0], after(log_index{newest.value + 50}), consistency::stale, newest.value + 50, seconds(60));
+  c.pass(milliseconds(300));
+  c.cancel(r);
+  c.net().heal();
+  c.pass(seconds(65));
+  CHECK_FALSE(c.answered(r));
+}
+
+TEST_CASE("a cursor that names another cluster is rejected without a leader", "[actors][changes]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto newest = c.put_done(leader, "k", "v");
+  REQUIRE(c.converged());
+  const auto others = c.all_but(leader);
+  c.net().partition({{others[0]}, {leader, others[1]}});
+  c.pass(seconds(1));
+  const auto strange = state::history_id::of(c.cluster_id(leader) + 1, {});
+  for (const auto index : {log_index{1}, newest, log_index{newest.value + 50}}) {
+    const auto r = c.read(others[0], after(index, strange), consistency::stale, index.value, seconds(60));
+    c.settle();
+    REQUIRE(c.answered(r));
+    CHECK(rejected(c.found(r)));
+  }
+}
+
+TEST_CASE("all servers name the same history, once all can read it", "[actors][changes]") {
+  // One server is of 0.2.0: a client that came to it with such a cursor would be sent what happens
+  // from then on, and not be told.
+  cluster_options o;
+  o.start = false;
+  cluster_fixture c(o);
+  const std::size_t old = 2;
+  c.set_level(old, state::named_history_level - 1);
+  for (std::size_t node = 0; node < 3; ++node)
+    c.start(node);
+  c.put_done(c.leader(), "k", "v");
+  REQUIRE(c.converged());
+  CHECK(history_at(c, 0).is_none());
+  CHECK(history_at(c, 1).is_none());
+  // While it is away nobody takes it for a new one, however long.
+  c.crash(old);
+  c.pass(seconds(70));
+  CHECK(history_at(c, 0).is_none());
+  c.set_level(old, state::own_level);
+  c.start(old);
+  c.leader();
+  c.put_done(c.leader(), "k", "v2");
+  REQUIRE(c.converged());
+  const auto named = state::history_id::of(c.cluster_id(0), {});
+  for (std::size_t node = 0; node < 3; ++node)
+    CHECK(history_at(c, node) == named);
+  // It goes back to what it was.
+  c.crash(old);
+  c.set_level(old, state::named_history_level - 1);
+  c.start(old);
+  c.leader();
+  REQUIRE(c.converged());
+  CHECK(history_at(c, 0).is_none());
+  CHECK(history_at(c, 1).is_none());
+}
+
+TEST_CASE("a member that is lost for good keeps nobody from naming the history", "[actors][changes]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  c.put_done(leader, "k", "v");
+  REQUIRE(c.converged());
+  const auto lost = c.all_but(leader).front();
+  c.crash(lost);
+  for (const auto node : c.all_but(lost)) {
+    c.crash(node);
+    c.start(node);
+  }
+  const auto left = c.all_but(lost);
+  c.put_done(c.leader(left), "k", "v2");
+  CHECK(history_at(c, left[0]).is_none()); // it may be on its way, as what it was
+  c.pass(seconds(61));
+  CHECK(history_at(c, left[0]) == state::history_id::of(c.cluster_id(left[0]), {}));
+}

@@ -1,0 +1,174 @@
+// From 0.2.0, whose cursors of changes name no history, to this version and back (docs/changes.md,
+// Cursors). A server of 0.2.0 cannot read a cursor that names one, and would begin a stream with it
+// where it stands; so nobody gets one as long as such a server is there. What clients of this
+// version keep must be readable for those of 0.2.0.
+
+#include "tests/cluster/changes/change_follower.hpp"
+#include "tests/cluster/cluster_fixture.hpp"
+#include "tests/cluster/upgrades/replaced_servers.hpp"
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+using namespace belay::harness;
+
+namespace {
+
+constexpr milliseconds soon{30000};
+constexpr auto target = "/v1/kv/app/?recurse&changes";
+
+http_reply poll(server_node& node, const std::string& more = {}) {
+  return exchange(node.http_port(), {"GET", target + more, {}, {}, false}, milliseconds{10000});
+}
+
+/// Empty: it names no history.
+std::string cursor_at(server_node& node) {
+  const auto said = poll(node);
+  const auto* cursor = said.header("X-Belay-Cursor");
+  return cursor == nullptr ? std::string() : *cursor;
+}
+
+/// Of every server: the first id of a stream that begins where the server stands.
+std::string id_at(server_node& node) {
+  event_stream s(node.http_port(), target, "");
+  std::string id;
+  (void)eventually(soon, [&] {
+    s.read(milliseconds{200}, 65536);
+    for (const auto& e : s.take_events())
+      id = e.id;
+    return !id.empty();
+  });
+  return id;
+}
+
+/// `belay watch -changes` of some version, with what it keeps.
+class watcher {
+public:
+  watcher(std::string program, std::vector<std::string> options)
+      : program_(std::move(program)), options_(std::move(options)) {}
+
+  /// It follows until it has told of that key, which is written when it does, and ends. @returns
+  /// all that it has told
+  std::string tells_of(server_cluster& cluster, std::size_t node, const std::string& key) {
+    std::ofstream(folder_ / "told").close();
+    std::vector<std::string> words{program_, "watch",
+                                   "-http-addr=127.0.0.1:" + std::to_string(cluster.node(node).http_port()), "-changes",
+                                   "-prefix=app/"};
+    words.insert(words.end(), options_.begin(), options_.end());
+    words.push_back("cat >>'" + (folder_ / "told") + "'");
+    child_process watch(words, folder_ / "errors");
+    int times = 0; // a watch without a place begins when it is connected
+    const bool told = eventually(soon, [&] {
+      (void)cluster.node(0).put("/v1/kv/app/" + key, std::to_string(++times));
+      return file_text(folder_ / "told").find("\"app/" + key + "\"") != std::string::npos;
+    });
+    INFO(program_ << " " << options_.front() << " " << key << ": " << file_tail(folder_ / "errors", 2000)
+                  << file_tail(folder_ / "told", 1000));
+    CHECK(told);
+    watch.signal(SIGTERM); // what it had not noted comes again
+    CHECK(watch.wait(soon).has_value());
+    return file_text(folder_ / "told");
+  }
+
+private:
+  std::string program_;
+  std::vector<std::string> options_;
+  scratch_folder folder_;
+};
+
+bool has_gap(const std::string& told) {
+  return told.find("\"gap\"") != std::string::npos || told.find("\"snapshot\"") != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("cursors name their history when the last server of 0.2.0 is gone, and followers go on, there and back",
+          "[.upgrade][no_histories_before]") {
+  raise_file_limit();
+  const auto old_program = program_of_before();
+  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
+  const auto old_cli = environment("BELAY_OLD_BINARY", ""),
+             new_cli = environment("BELAY_BINARY", BELAY_BINARY_DIR "/belay");
+  scratch_folder kept;
+  const auto file = "-place=" + (kept / "place");
+  // Either version goes on with what the other one has kept.
+  watcher new_file(new_cli, {file}), old_file(old_cli, {file});
+  int written = 0;
+  const auto go_on = [&](server_cluster& cluster, std::size_t node, const std::vector<watcher*>& all) {
+    for (auto* w : all) {
+      const auto key = "k" + std::to_string(++written);
+      // What is written while nobody follows is told, too.
+      REQUIRE(eventually(soon,
+                         [&] { return cluster.node(0).put("/v1/kv/app/away-" + key, "1").body.starts_with("true"); }));
+      const auto told = w->tells_of(cluster, node, key);
+      INFO(told);
+      CHECK_FALSE(has_gap(told));
+      CHECK(told.find("away-" + key) != std::string::npos);
+    }
+  };
+  const auto each_goes_on = [&](server_cluster& cluster, std::size_t node) {
+    go_on(cluster, node, {&new_file, &old_file, &new_file});
+  };
+
+  server_cluster cluster(old_program, {3, "node", {}});
+  cluster.start_all();
+  cluster.wait_ready();
+  (void)old_file.tells_of(cluster, 0, "first"); // it has its place from now on
+  CHECK(file_text(kept / "place").find_first_not_of("0123456789.\n") == std::string::npos);
+
+  const auto becomes = [&](std::size_t i, const server_command& program) {
+    INFO("server " << i << " becomes " << program.text);
+    replace(cluster.node(i), program);
+    cluster.wait_ready();
+    CHECK(cluster.wait_equal() == "");
+  };
+  becomes(0, new_program);
+  becomes(1, new_program);
+  for (const std::size_t i : {0, 1}) {
+    INFO("server " << i << " beside one of 0.2.0");
+    CHECK(cursor_at(cluster.node(i)).empty());
+    CHECK(id_at(cluster.node(i)).find('@') == std::string::npos);
+    // A cursor that cannot be of this history is rejected all the same.
+    CHECK(poll(cluster.node(i), "&index=1000000&wait=2s").status == 410);
+  }
+  each_goes_on(cluster, 0);
+  each_goes_on(cluster, 2);
+
+  becomes(2, new_program);
+  std::string history;
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    INFO("server " << i);
+    REQUIRE(eventually(soon, [&] { return !cursor_at(cluster.node(i)).empty(); }));
+    const auto cursor = cursor_at(cluster.node(i));
+    history = history.empty() ? cursor.substr(cursor.find('@')) : history;
+    CHECK(cursor.substr(cursor.find('@')) == history);
+    CHECK(id_at(cluster.node(i)).ends_with(history));
+    CHECK(poll(cluster.node(i), "&index=" + cursor + "&wait=10ms").ok());
+    CHECK(poll(cluster.node(i), "&index=" + cursor.substr(0, cursor.find('@')) + "&wait=10ms").ok());
+    CHECK(poll(cluster.node(i), "&index=5@0123456789abcdef&wait=2s").status == 410);
+  }
+  const auto before_restarts = cursor_at(cluster.node(0));
+  each_goes_on(cluster, 1);
+  for (std::size_t i = 0; i < cluster.size(); ++i)
+    becomes(i, new_program); // a restart is no new history
+  CHECK(poll(cluster.node(1), "&index=" + before_restarts + "&wait=10ms").ok());
+
+  // Back: nothing was written that 0.2.0 cannot read.
+  becomes(0, old_program);
+  for (const std::size_t i : {1, 2})
+    CHECK(eventually(soon, [&] { return cursor_at(cluster.node(i)).empty(); }));
+  each_goes_on(cluster, 0);
+  becomes(1, old_program);
+  becomes(2, old_program);
+  each_goes_on(cluster, 1);
+  for (std::size_t i = 0; i < cluster.size(); ++i)
+    becomes(i, new_program);
+  each_goes_on(cluster, 2);
+
+  // Members of both versions in one group. (Not before: servers of 0.2.0 cannot be started again
+  // within ten minutes of an acknowledgement.)
+  watcher new_group(new_cli, {"-group=group"}), old_group(old_cli, {"-group=group"});
+  (void)old_group.tells_of(cluster, 0, "joined");
+  go_on(cluster, 0, {&new_group, &old_group, &new_group, &old_group, &new_group});
+}

@@ -1,0 +1,179 @@
+// Cursors that name their history. A client keeps a cursor, the cluster is lost and formed anew
+// from a backup, and the new indexes pass the cursor: whoever goes on there misses everything
+// before it and does not notice.
+
+#include "protocol/state/changes/history.hpp"
+
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/random.hpp"
+#include "tests/unit/protocol/state/driver.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+using namespace belay;
+using namespace belay::state;
+
+namespace {
+
+constexpr std::uint64_t cluster = 0x1111'2222'3333'4444, other_cluster = 0x1111'2222'3333'4445;
+
+using asked_for = kv_changes::what;
+
+change_rows read(const machine& m, std::uint64_t after, history_id history, asked_for what = asked_for::changes) {
+  kv_changes q{{""}, change_place{log_index{after}}, what};
+  q.history = history;
+  return std::get<change_rows>(m.evaluate(q).data);
+}
+
+bool foreign(const change_rows& rows) {
+  return rows.gone && rows.other_history;
+}
+
+/// Puts everything that is there in force again, as an archive.
+void restore(driver& d) {
+  const auto rows = std::make_shared<const std::vector<dirty_row>>(d.m.all_rows());
+  d.apply(restore_begin{"r" + to_string(d.index()), d.index()});
+  const auto id = "r" + to_string(d.index().prev());
+  d.apply(restore_rows{id, 0, rows});
+  d.apply(restore_commit{id, 1});
+  REQUIRE(d.m.restored_at() == d.index());
+}
+
+} // namespace
+
+TEST_CASE("a history is of one cluster and its newest restore") {
+  const auto born = history_id::of(cluster, {});
+  CHECK(born == history_id::of(cluster, {}));
+  CHECK(born != history_id::of(other_cluster, {}));
+  CHECK(born != history_id::of(cluster, log_index{7}));
+  CHECK(born.same_cluster(history_id::of(cluster, log_index{7})));
+  CHECK_FALSE(born.same_cluster(history_id::of(other_cluster, {})));
+  CHECK_FALSE(born.is_none());
+  CHECK(to_string(history_id{0x9f3c'2a1b'0000'0007}) == "9f3c2a1b00000007");
+  // The two halves of the id of a cluster that was formed differ by a constant: all bits have to
+  // count.
+  std::set<std::uint64_t> hashes;
+  seeded_random random(1);
+  for (int i = 0; i < 2000; ++i) {
+    const auto half = random.below(std::uint64_t{1} << 32);
+    hashes.insert(history_id::of(half << 32 | (half ^ 0x5bd1e995U), {}).value());
+  }
+  CHECK(hashes.size() == 2000);
+  for (const auto value : hashes)
+    CHECK(history_id{value} != history_id::unreadable());
+}
+
+TEST_CASE("cursors are written and read") {
+  const auto history = history_id{0x9f3c'2a1b'0000'0007};
+  for (const auto& c : {change_cursor{{log_index{4711}, 0}, {}}, change_cursor{{log_index{4711}, 3}, history},
+                        change_cursor{change_place{log_index{1}}, history}}) {
+    INFO(to_string(c));
+    CHECK(read_cursor(to_string(c)) == c);
+  }
+  CHECK(to_string(change_cursor{{log_index{4711}, 3}, history}) == "4711.3@9f3c2a1b00000007");
+  CHECK(to_string(change_cursor{change_place{log_index{4711}}, {}}) == "4711");
+  CHECK(read_cursor("0")->place.index.is_zero());
+  for (const auto* wrong :
+       {"", "x", "1.", "1.-2", "1.2.3", "1.2@", "1.2@9f3c", "1.2@9f3c2a1b0000000g", "@9f3c2a1b00000007",
+        "1.2@0000000000000000", "1.2@9f3c2a1b00000007 ", " 1", "18446744073709551616"}) {
+    INFO(wrong);
+    CHECK_FALSE(read_cursor(wrong));
+  }
+}
+
+TEST_CASE("a cursor of another cluster is gone at once, wherever it lies") {
+  driver d;
+  d.m.set_history({cluster, true});
+  for (int i = 0; i < 5; ++i)
+    d.set("a", std::to_string(i));
+  const auto strange = history_id::of(other_cluster, {});
+  for (const std::uint64_t after : {1, 3, 5, 6, 1'000'000})
+    for (const auto what : {asked_for::changes, asked_for::snapshot}) {
+      INFO(after);
+      const auto found = read(d.m, after, strange, what);
+      CHECK(foreign(found));
+      CHECK(found.rows.empty());
+      CHECK(found.list.empty());
+      CHECK(found.reached == change_place{d.index()}); // what a client of 0.2.0 compares with its own
+    }
+  CHECK(foreign(read(d.m, 1, history_id::unreadable())));
+  const auto own = read(d.m, 2, d.m.history());
+  CHECK_FALSE(own.gone);
+  CHECK(own.list.size() == 3);
+  CHECK(own.history == d.m.history());
+  // What happened to a key is of one history, too.
+  CHECK(foreign(std::get<change_rows>(d.m.evaluate(kv_at{"a", log_index{3}, strange}).data)));
+  CHECK(std::holds_alternative<kv_entries>(d.m.evaluate(kv_at{"a", log_index{3}, d.m.history()}).data));
+  CHECK(std::holds_alternative<kv_entries>(d.m.evaluate(kv_at{"a", log_index{3}}).data));
+  CHECK(std::get<change_rows>(d.m.evaluate(kv_history{"a"}).data).history == d.m.history());
+
+  REQUIRE(activate_mutant("cursor_of_any_history_taken"));
+  CHECK_FALSE(foreign(read(d.m, 3, strange)));
+  activate_mutant("");
+}
+
+TEST_CASE("a cursor from before a restore is gone; one of a restore that is not applied yet waits") {
+  driver d, behind;
+  for (auto* each : {&d, &behind}) {
+    each->m.set_history({cluster, true});
+    each->set("a");
+  }
+  const auto before = d.m.history();
+  restore(d);
+  d.set("a", "2");
+  const auto after = d.m.history();
+  CHECK(before != after);
+  CHECK(before.same_cluster(after));
+  CHECK(foreign(read(d.m, 1, before)));
+  CHECK(foreign(read(d.m, d.index().value, before))); // it names a history that had ended by then
+  CHECK_FALSE(read(d.m, d.index().value, after).gone);
+  // A server that has not applied the restore does not know whether there is one.
+  const auto waits = read(behind.m, d.index().value, after);
+  CHECK(waits.nothing_yet());
+  CHECK(waits.reached == change_place{d.index()});
+  CHECK(waits.applied < d.index());
+  // When it has applied as much without one, the cursor is of another past of this cluster: of
+  // directories that were copied back.
+  while (behind.index() < d.index())
+    behind.set("b", to_string(behind.index()));
+  CHECK(foreign(read(behind.m, d.index().value, after)));
+  // It survives a checkpoint.
+  machine fresh;
+  for (auto& row : d.m.all_rows())
+    fresh.load_row(std::move(row));
+  fresh.finish_load(d.index(), d.now);
+  fresh.set_history({cluster, true});
+  CHECK(fresh.history() == after);
+}
+
+TEST_CASE("a server that does not know its cluster yet waits with a cursor that names one") {
+  driver d;
+  for (int i = 0; i < 5; ++i)
+    d.set("a", std::to_string(i));
+  CHECK(d.m.history().is_none());
+  const auto waits = read(d.m, 2, history_id::of(cluster, {}));
+  CHECK(waits.nothing_yet());
+  CHECK(waits.applied < log_index{2});
+  CHECK(read(d.m, 2, {}).list.size() == 3);
+}
+
+TEST_CASE("histories are named to clients only if every member can read that") {
+  driver d;
+  d.m.set_history({cluster, false});
+  d.set("a");
+  CHECK(read(d.m, 0, {}, asked_for::place).history.is_none());
+  CHECK(read(d.m, 0, {}, asked_for::snapshot).history.is_none());
+  CHECK(
+      foreign(read(d.m, 1, history_id::of(other_cluster, {})))); // those that were named before are judged all the same
+  d.m.set_history({cluster, true});
+  for (const auto what : {asked_for::place, asked_for::snapshot, asked_for::changes})
+    CHECK(read(d.m, 1, {}, what).history == d.m.history());
+  // It is no part of what servers agree on.
+  driver plain;
+  plain.set("a");
+  CHECK(plain.m.digest() == d.m.digest());
+  restore(d);
+  CHECK(read(d.m, 0, {}, asked_for::place).history == d.m.history()); // and stays known
+}
