@@ -1,21 +1,25 @@
 #include "cli/process/guarded_child.hpp"
 
 #include "cli/output/json_text.hpp"
+#include "cli/process/job_control.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <limits>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,14 +31,25 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// What the guard tells, in this order: that the command runs, or why not; how it ended.
+/// What the guard tells: that the command runs, or why not; when it is stopped, and that the terminal is gone; at last, how it ended.
 struct report {
-  enum : int { started, not_started, ended } kind;
-  int value; ///< process ID, errno, status of waitpid()
+  enum : int { started, not_started, stopped, hung_up, exited, killed } kind;
+  int value;            ///< process ID, errno; signal, nothing; exit code, signal
+  bool overdue = false; ///< the guard has asked it to end
 };
 
+/// What the program tells: guard_deadline in nanoseconds of the clock; less than a page, so that it comes as a whole.
+struct order {
+  std::int64_t terminate, kill;
+};
+
+order order_of(const guard_deadline& d) {
+  return {d.terminate.time_since_epoch().count(), d.kill.time_since_epoch().count()};
+}
+
 constexpr int descriptors_max = 4096; // those of this program; it has a handful
-constexpr int look_again_ms = 100;    // where the kernel has no pidfd_open (before Linux 5.3)
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+static_assert(guard_deadline::time::max().time_since_epoch().count() == never);
 constexpr int signals_ignored[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                                    SIGUSR2, SIGPIPE, SIGTTOU, SIGTTIN, SIGTSTP};
 
@@ -46,14 +61,20 @@ void tell(int fd, report r) {
   }
 }
 
+/// What the guard has of the program.
+struct guard_fds {
+  int status, life, terminal, input;
+};
+
 /// Sockets of the program would stay open in the command.
-void close_all_but(int a, int b, int c) {
+void close_all_but(const guard_fds& fds) {
   for (int fd = STDERR_FILENO + 1; fd < descriptors_max; ++fd)
-    if (fd != a && fd != b && fd != c)
+    if (fd != fds.status && fd != fds.life && fd != fds.terminal && fd != fds.input)
       ::close(fd);
 }
 
 [[noreturn]] void be_command(char* const* argv, char* const* environment, int input, int failed_fd) {
+  ::setpgid(0, 0);
   for (int number = 1; number < NSIG; ++number)
     ::signal(number, SIG_DFL);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL); // of the guard
@@ -71,56 +92,142 @@ void close_all_but(int a, int b, int c) {
   ::_exit(127);
 }
 
-/// Waits for the command or for the end of the program. @returns the status of the command
-int guard_command(pid_t child, int life_fd) {
-  const int child_fd = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
-  for (;;) {
-    pollfd waits[2] = {{life_fd, POLLIN, 0}, {child_fd, POLLIN, 0}};
-    ::poll(waits, child_fd >= 0 ? 2 : 1, child_fd >= 0 ? -1 : look_again_ms);
-    int status = 0;
-    if (::waitpid(child, &status, WNOHANG) == child)
-      return status;
-    if (waits[0].revents != 0) { // nobody writes there: the other end was closed
-      ::kill(0, SIGKILL);
-      ::_exit(127);
+/// The guard at work.
+class guarding {
+public:
+  guarding(pid_t child, const guard_fds& fds, order until) : child_(child), fds_(fds), until_(until) {}
+
+  /// Until the program is gone, or has let go of the command.
+  [[noreturn]] void run(int child_signals) {
+    const int timer = ::timerfd_create(clock(), TFD_CLOEXEC | TFD_NONBLOCK);
+    for (;;) {
+      set(timer);
+      pollfd waits[] = {{fds_.life, POLLIN, 0}, {child_signals, POLLIN, 0}, {timer, POLLIN, 0}, {fds_.terminal, 0, 0}};
+      // Without a timer (no descriptor is left) it looks at the clock itself.
+      ::poll(waits, std::size(waits), timer >= 0 ? -1 : look_again_ms);
+      signalfd_siginfo taken;
+      while (::read(child_signals, &taken, sizeof taken) > 0) {
+      }
+      look_at_child();
+      keep_to_deadline();
+      if (waits[3].revents != 0) {
+        fds_.terminal = -1;
+        tell(fds_.status, {report::hung_up, 0});
+      }
+      if (waits[0].revents != 0)
+        take_orders();
     }
   }
-}
 
-[[noreturn]] void be_guard(char* const* argv, char* const* environment, int input, int status_fd, int life_fd) {
-  ::setpgid(0, 0);
+private:
+  static constexpr int look_again_ms = 100;
+
+  static clockid_t clock() { return actors::boot_clock::counts_suspensions() ? CLOCK_BOOTTIME : CLOCK_MONOTONIC; }
+  static std::int64_t now() {
+    timespec t{};
+    ::clock_gettime(clock(), &t);
+    return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+  }
+
+  void set(int timer) const {
+    const auto next = std::min(until_.terminate, until_.kill);
+    itimerspec at{};
+    if (next != never) { // zero would be never
+      at.it_value.tv_sec = std::max<std::int64_t>(next, 1) / 1'000'000'000;
+      at.it_value.tv_nsec = std::max<std::int64_t>(next, 1) % 1'000'000'000;
+    }
+    ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, nullptr);
+  }
+
+  void signal(int number) const { ::kill(-child_, number); }
+
+  void keep_to_deadline() {
+    const auto t = now();
+    if (t >= until_.terminate) {
+      until_.terminate = never;
+      overdue_ = true;
+      signal(SIGTERM);
+      signal(SIGCONT);
+    }
+    if (t >= until_.kill) {
+      until_.kill = never;
+      overdue_ = true;
+      signal(SIGKILL);
+    }
+  }
+
+  void look_at_child() {
+    if (ended_)
+      return;
+    siginfo_t is{};
+    while (::waitid(P_PID, static_cast<id_t>(child_), &is, WSTOPPED | WNOHANG) == 0 && is.si_pid == child_) {
+      tell(fds_.status, {report::stopped, is.si_status});
+      is = {};
+    }
+    // It stays a zombie: the number of its group is nobody else's until the program has let go of it.
+    is = {};
+    if (::waitid(P_PID, static_cast<id_t>(child_), &is, WEXITED | WNOHANG | WNOWAIT) != 0 || is.si_pid != child_)
+      return;
+    ended_ = true;
+    tell(fds_.status, {is.si_code == CLD_EXITED ? report::exited : report::killed, is.si_status, overdue_});
+  }
+
+  void take_orders() {
+    order o{};
+    for (;;) {
+      const auto n = ::read(fds_.life, &o, sizeof o);
+      if (n == static_cast<ssize_t>(sizeof o)) {
+        until_ = o;
+      } else if (n == 0) { // nobody writes there: the other end was closed
+        signal(SIGKILL);
+        ::_exit(0);
+      } else if (errno != EINTR) {
+        return;
+      }
+    }
+  }
+
+  pid_t child_;
+  guard_fds fds_;
+  order until_;
+  bool ended_ = false, overdue_ = false;
+};
+
+[[noreturn]] void be_guard(char* const* argv, char* const* environment, const guard_fds& fds, order until) {
+  ::setpgid(0, 0); // what the terminal, or a shell, sends to the program's group
   for (const int number : signals_ignored)
     ::signal(number, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
-  close_all_but(status_fd, life_fd, input);
+  close_all_but(fds);
+  ::fcntl(fds.life, F_SETFL, O_NONBLOCK);
+  sigset_t of_child;
+  sigemptyset(&of_child);
+  sigaddset(&of_child, SIGCHLD);
+  ::sigprocmask(SIG_SETMASK, &of_child, nullptr);
+  const int child_signals = ::signalfd(-1, &of_child, SFD_CLOEXEC | SFD_NONBLOCK);
   int failed[2];
-  if (::pipe2(failed, O_CLOEXEC) != 0) {
-    tell(status_fd, {report::not_started, errno});
+  if (child_signals < 0 || ::pipe2(failed, O_CLOEXEC) != 0) {
+    tell(fds.status, {report::not_started, errno});
     ::_exit(127);
   }
   const pid_t child = ::fork();
   if (child == 0)
-    be_command(argv, environment, input, failed[1]);
+    be_command(argv, environment, fds.input, failed[1]);
   const int fork_error = errno;
   ::close(failed[1]);
-  if (input > STDERR_FILENO)
-    ::close(input);
+  if (fds.input > STDERR_FILENO)
+    ::close(fds.input);
   int why = 0;
   ssize_t n = 0;
   while (child > 0 && (n = ::read(failed[0], &why, sizeof why)) < 0 && errno == EINTR) {
   }
   if (child < 0 || n == static_cast<ssize_t>(sizeof why)) {
-    tell(status_fd, {report::not_started, child < 0 ? fork_error : why});
+    tell(fds.status, {report::not_started, child < 0 ? fork_error : why});
     ::_exit(127);
   }
   ::close(failed[0]);
-  tell(status_fd, {report::started, child});
-  tell(status_fd, {report::ended, guard_command(child, life_fd)});
-  // The group keeps its head until the program has seen this, so that its number is nobody else's.
-  char byte;
-  while (::read(life_fd, &byte, 1) < 0 && errno == EINTR) {
-  }
-  ::_exit(0);
+  tell(fds.status, {report::started, child});
+  guarding(child, fds, until).run(child_signals);
 }
 
 // ---- in the program
@@ -146,12 +253,6 @@ bool read_report(int fd, report& r) {
   return n == static_cast<ssize_t>(sizeof r);
 }
 
-void give_terminal(pid_t group) {
-  const auto before = ::signal(SIGTTOU, SIG_IGN);
-  ::tcsetpgrp(STDIN_FILENO, group);
-  ::signal(SIGTTOU, before);
-}
-
 std::string start_failure(const std::string& program, int error) {
   if (error == ENOENT && program.find('/') == program.npos)
     return "exec: \"" + program + "\": executable file not found in $PATH";
@@ -170,11 +271,13 @@ std::vector<std::string> command_line(const std::vector<std::string>& words, boo
 }
 
 std::string child_end::text() const {
+  const std::string why =
+      overdue ? " (this program was stopped, or had no processor, until the command had to end)" : "";
   if (signal == 0)
-    return "exit status " + std::to_string(code);
+    return "exit status " + std::to_string(code) + why;
   std::string name = ::strsignal(signal);
   name[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(name[0])));
-  return "signal: " + name;
+  return "signal: " + name + why;
 }
 
 result<std::unique_ptr<guarded_child>> guarded_child::start(asio::any_io_executor executor, const child_plan& plan) {
@@ -205,6 +308,8 @@ result<std::unique_ptr<guarded_child>> guarded_child::start(asio::any_io_executo
     ::close(status[1]);
     return failure{start_failure(plan.argv[0], errno)};
   }
+  ::fcntl(life[1], F_SETFL, O_NONBLOCK); // a guard that is stopped takes nothing
+  const int tty = job_control::of_process().open_terminal();
   const int nothing = plan.pass_stdin || plan.stdin_fd >= 0 ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   pid_t guard = -1;
   {
@@ -212,7 +317,8 @@ result<std::unique_ptr<guarded_child>> guarded_child::start(asio::any_io_executo
     guard = ::fork();
     if (guard == 0) {
       ::close(life[1]);
-      be_guard(argv.data(), environment.data(), plan.stdin_fd >= 0 ? plan.stdin_fd : nothing, status[1], life[0]);
+      be_guard(argv.data(), environment.data(), {status[1], life[0], tty, plan.stdin_fd >= 0 ? plan.stdin_fd : nothing},
+               order_of(plan.deadline));
     }
     if (guard > 0)
       ::setpgid(guard, guard);
@@ -232,37 +338,51 @@ result<std::unique_ptr<guarded_child>> guarded_child::start(asio::any_io_executo
       ::waitpid(guard, nullptr, 0);
     return failure{start_failure(plan.argv[0], r.value)};
   }
-  const bool tty = plan.pass_stdin && ::isatty(STDIN_FILENO) == 1 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
-  if (tty)
-    give_terminal(guard);
-  return std::unique_ptr<guarded_child>(new guarded_child(executor, guard, r.value, status[0], life[1], tty));
+  return std::unique_ptr<guarded_child>(new guarded_child(executor, guard, r.value, status[0], life[1]));
 }
 
-guarded_child::guarded_child(asio::any_io_executor executor, pid_t guard, pid_t pid, int status_fd, int life_fd,
-                             bool has_tty)
-    : status_(executor, status_fd), guard_(guard), pid_(pid), life_fd_(life_fd), has_tty_(has_tty) {}
+guarded_child::guarded_child(asio::any_io_executor executor, pid_t guard, pid_t pid, int status_fd, int life_fd)
+    : status_(executor, status_fd), guard_(guard), pid_(pid), life_fd_(life_fd) {
+  job_control::of_process().add(pid_);
+}
 
 guarded_child::~guarded_child() {
-  ::kill(-guard_, SIGKILL);
+  ::kill(-pid_, SIGKILL);
+  ::kill(guard_, SIGKILL); // it may be stopped
   ::close(life_fd_);
   ::waitpid(guard_, nullptr, 0);
-  if (has_tty_)
-    give_terminal(::getpgrp());
+  job_control::of_process().remove(pid_, killed_);
 }
 
 int guarded_child::signal(int number) {
-  return ::kill(-guard_, number) == 0 ? 0 : errno;
+  const int error = ::kill(-pid_, number) == 0 ? 0 : errno;
+  if (number == SIGTERM)
+    ::kill(-pid_, SIGCONT);
+  return error;
+}
+
+void guarded_child::ends_at(const guard_deadline& d) {
+  const auto o = order_of(d);
+  (void)!::write(life_fd_, &o, sizeof o); // a guard that is gone has taken the command along
 }
 
 asio::awaitable<child_end> guarded_child::ended() {
-  report r{};
-  boost::system::error_code ec;
-  co_await asio::async_read(status_, asio::buffer(&r, sizeof r), asio::redirect_error(asio::use_awaitable, ec));
-  if (ec || r.kind != report::ended)
-    co_return child_end{.signal = SIGKILL}; // the guard is gone, and the command with it
-  if (WIFSIGNALED(r.value))
-    co_return child_end{.signal = WTERMSIG(r.value)};
-  co_return child_end{.code = WEXITSTATUS(r.value)};
+  for (;;) {
+    report r{};
+    boost::system::error_code ec;
+    co_await asio::async_read(status_, asio::buffer(&r, sizeof r), asio::redirect_error(asio::use_awaitable, ec));
+    killed_ = ec || r.kind == report::killed;
+    if (ec)
+      co_return child_end{.signal = SIGKILL}; // the guard is gone, and the command with it
+    if (r.kind == report::exited)
+      co_return child_end{.code = r.value, .overdue = r.overdue};
+    if (r.kind == report::killed)
+      co_return child_end{.signal = r.value, .overdue = r.overdue};
+    if (r.kind == report::stopped)
+      job_control::of_process().stopped(pid_, r.value);
+    else if (r.kind == report::hung_up)
+      job_control::of_process().hung_up(pid_);
+  }
 }
 
 } // namespace belay::cli

@@ -147,6 +147,10 @@ asio::awaitable<bool> library_group::lost() {
   co_return parts_->member.ended().stopped();
 }
 
+std::chrono::nanoseconds library_group::safe_for() const {
+  return parts_->member.safe() ? parts_->member.safe_until() - parts_->sockets.now() : 0ns;
+}
+
 void library_group::handled() {
   parts_->no_work.stop();
 }

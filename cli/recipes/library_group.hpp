@@ -49,6 +49,8 @@ public:
   boost::asio::awaitable<library_end> acknowledge();
   /// Returns when the session is lost by which the last delivery was made, or handled() was called.
   boost::asio::awaitable<bool> lost();
+  /// For how long no server ends that session; not positive: it may have ended.
+  std::chrono::nanoseconds safe_for() const;
   /// Ends lost(): nobody works on the delivery any more.
   void handled();
   /// Lets the next member go on. Nothing may be called afterwards.

@@ -21,6 +21,8 @@ namespace {
 
 /// Between SIGTERM and SIGKILL, as Consul's.
 constexpr std::chrono::milliseconds grace = 5s;
+/// So much later than this program the guard asks the command to end: this program may have no processor for a moment.
+constexpr std::chrono::milliseconds guard_waits = 1s;
 /// How often the time is looked at, which goes on while timers do not: when the machine was suspended.
 constexpr std::chrono::milliseconds look_every = 200ms;
 
@@ -121,6 +123,8 @@ private:
       plan.environment.emplace_back("BELAY_LOCK_FENCE", held_->fence());
     if (order_.pass_stdin)
       say("Stdin passed to handler process");
+    told_guard_ = held_->valid_until();
+    plan.deadline = {told_guard_ - grace + guard_waits, told_guard_};
     auto started = guarded_child::start(loop_.get_executor(), plan);
     if (!started) {
       error(terminal_, "Error starting handler: " + started.error());
@@ -129,8 +133,10 @@ private:
     child_ = std::move(*started);
     asio::co_spawn(loop_, wait_for_child(), asio::detached);
     asio::co_spawn(loop_, watch_lock(), asio::detached);
-    while (!end_ && !shutdown_ && !lost_ && !too_late())
+    while (!end_ && !shutdown_ && !lost_ && !too_late()) {
+      tell_guard();
       co_await bell_.wait(look_every);
+    }
     const bool by_itself = end_.has_value();
     if (by_itself) {
       say("Child terminated, releasing lock");
@@ -149,8 +155,18 @@ private:
   /// A command that is asked now to end can just be killed before the session may be over.
   bool too_late() const { return lock_clock::now() + grace >= held_->valid_until(); }
 
+  /// While this program is stopped, somebody else has to end the command in time.
+  void tell_guard() {
+    const auto until = held_->valid_until();
+    if (until <= told_guard_)
+      return; // it is not said anew for each look at the clock
+    told_guard_ = until;
+    child_->ends_at({until - grace + guard_waits, until});
+  }
+
   asio::awaitable<void> kill_child() {
     say("Terminating child pid " + std::to_string(child_->pid()));
+    child_->ends_at({guard_deadline::time::max(), held_->valid_until()}); // it is asked only once
     if (shutdown_ == SIGINT)
       child_->signal(SIGINT);
     if (const int why = child_->signal(SIGTERM); why != 0)
@@ -193,7 +209,7 @@ private:
 
   asio::awaitable<void> wait_for_child() {
     auto end = co_await child_->ended();
-    if (!end.well())
+    if (!end.well() || end.overdue)
       error(terminal_, "Error running handler: " + end.text());
     end_ = end;
     bell_.ring();
@@ -237,6 +253,7 @@ private:
   bell clock_;
   bool waiting_ = true, shown_ = false;
   std::unique_ptr<guarded_child> child_;
+  lock_clock::time_point told_guard_; ///< until when the command may run, as the guard knows it
   std::optional<child_end> end_;
   int shutdown_ = 0;  ///< the signal
   bool lost_ = false; ///< or nobody watches it any more

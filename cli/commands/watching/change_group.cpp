@@ -26,11 +26,14 @@ namespace {
 
 /// Between SIGTERM and SIGKILL, as with `belay lock`.
 constexpr auto grace_of_handler = 5s;
+/// So much later than this program its guard ends it; the next member has to wait for the lock delay (15 s) besides.
+constexpr auto guard_of_group_waits = 1s;
+constexpr auto tells_guard_every = 200ms;
 
 class group_member {
 public:
   group_member(asio::io_context& loop, const api_client& client, const options& o, group_order order, terminal t)
-      : loop_(loop), order_(order), terminal_(t), bell_(loop.get_executor()),
+      : loop_(loop), order_(order), terminal_(t), bell_(loop.get_executor()), clock_(loop.get_executor()),
         handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
         source_(loop.get_executor(), client.target(), o.write_query().text(), std::move(order)) {
     source_.on_trouble(complaints_of_watch(t));
@@ -67,14 +70,16 @@ private:
       lines += line_of(c);
     lost_ = false;
     working_ = true;
+    tell_guard();
     asio::co_spawn(loop_, end_when_lost(), asio::detached);
+    asio::co_spawn(loop_, keep_guard_informed(), asio::detached);
     watch_handler::variables added = {{"BELAY_PLACE", one.what.place},
                                       {"BELAY_TRIES", std::to_string(one.tries)},
                                       {"BELAY_LOCK_FENCE", std::to_string(one.fence)}};
     const bool well = co_await handler_.run(std::move(lines), std::move(added));
     source_.handled();
     bell_.ring();
-    while (working_)
+    while (working_ || informing_)
       co_await bell_.wait(100ms);
     if (stopped_)
       co_return; // one that was told to end may not have done it
@@ -93,6 +98,27 @@ private:
       error(terminal_, "That was the last try: it goes to " + order_.name + "/dead/" + one.dead);
   }
 
+  /// While this program is stopped, the guard ends the handler before another member can have its change.
+  void tell_guard() {
+    const auto until =
+        lock_clock::now() + std::chrono::duration_cast<lock_clock::time_point::duration>(source_.safe_for());
+    if (until <= told_guard_)
+      return;
+    told_guard_ = until;
+    handler_.ends_at({until + guard_of_group_waits, until + guard_of_group_waits + grace_of_handler});
+  }
+
+  asio::awaitable<void> keep_guard_informed() {
+    informing_ = true;
+    while (working_) {
+      co_await clock_.wait(tells_guard_every);
+      if (!lost_)
+        tell_guard();
+    }
+    informing_ = false;
+    bell_.ring();
+  }
+
   /// Another member may begin with the same change at once.
   asio::awaitable<void> end_when_lost() {
     lost_ = co_await source_.lost();
@@ -103,18 +129,21 @@ private:
     if (lost_)
       handler_.signal(SIGKILL);
     working_ = false;
+    clock_.ring();
     bell_.ring();
   }
 
   asio::io_context& loop_;
   group_order order_;
   terminal terminal_;
-  bell bell_;
+  bell bell_, clock_;
   watch_handler handler_;
   library_group source_;
   bool stopped_ = false;
-  bool working_ = false; ///< end_when_lost() has not ended
+  bool working_ = false;   ///< end_when_lost() has not ended
+  bool informing_ = false; ///< nor has keep_guard_informed()
   bool lost_ = false;
+  lock_clock::time_point told_guard_;
 };
 
 } // namespace

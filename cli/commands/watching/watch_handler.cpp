@@ -18,6 +18,7 @@ asio::awaitable<bool> watch_handler::run(std::string text, variables added) {
   plan.argv = command_line(words_, shell_);
   plan.environment = std::move(added);
   plan.stdin_fd = fileno(input.get());
+  plan.deadline = deadline_;
   auto started = guarded_child::start(executor_, plan);
   if (!started) {
     error(terminal_, "Error starting handler: " + started.error());
@@ -35,6 +36,12 @@ asio::awaitable<bool> watch_handler::run(std::string text, variables added) {
 void watch_handler::stop(int number) {
   stopped_ = true;
   signal(number);
+}
+
+void watch_handler::ends_at(const guard_deadline& d) {
+  deadline_ = d;
+  if (child_)
+    child_->ends_at(d);
 }
 
 void watch_handler::signal(int number) {

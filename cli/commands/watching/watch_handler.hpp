@@ -30,6 +30,8 @@ public:
   void stop(int number);
   /// Sends it a signal if it runs.
   void signal(int number);
+  /// Its guard ends it then if this program is stopped. Of the run that is under way and those behind it.
+  void ends_at(const guard_deadline& d);
   /// What complaints are about: they name it.
   void is_about(std::string what) { about_ = std::move(what); }
   bool runs() const { return child_ != nullptr; }
@@ -41,6 +43,7 @@ private:
   terminal terminal_;
   std::string about_;
   std::unique_ptr<guarded_child> child_;
+  guard_deadline deadline_;
   bool stopped_ = false;
 };
 
