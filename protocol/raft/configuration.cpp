@@ -70,6 +70,48 @@ bool well_formed(const configuration& c) {
                      [&](const member& m) { return c.is_voter(m.id) || has(c.learners, m.id); });
 }
 
+std::vector<member_change> changes_between(const configuration& before, const configuration& after) {
+  using kind = member_change::kind;
+  std::vector<member_change> out;
+  auto was = before.members.begin();
+  auto is = after.members.begin();
+  while (was != before.members.end() || is != after.members.end()) {
+    if (is == after.members.end() || (was != before.members.end() && was->id < is->id)) {
+      out.push_back({kind::removed, *was, before.is_voter(was->id)});
+      ++was;
+    } else if (was == before.members.end() || is->id < was->id) {
+      out.push_back({kind::added, *is, after.is_voter(is->id)});
+      ++is;
+    } else {
+      const bool voted = before.is_voter(was->id), votes = after.is_voter(is->id);
+      if (*was != *is)
+        out.push_back({kind::renamed, *is, votes});
+      if (voted != votes)
+        out.push_back({votes ? kind::got_vote : kind::lost_vote, *is, votes});
+      ++was;
+      ++is;
+    }
+  }
+  return out;
+}
+
+std::string text_of(const member_change& c) {
+  const auto who = c.who.name + " (" + c.who.uuid + ") at " + c.who.address;
+  switch (c.what) {
+  case member_change::kind::added:
+    return who + (c.votes ? " is added with a vote" : " is added without a vote");
+  case member_change::kind::removed:
+    return who + " is removed";
+  case member_change::kind::got_vote:
+    return who + " gets a vote";
+  case member_change::kind::lost_vote:
+    return who + " loses its vote";
+  case member_change::kind::renamed:
+    return who + " has this name and address now";
+  }
+  return who;
+}
+
 configuration first_step(const configuration& now, const configuration& target) {
   if (now.voters == target.voters)
     return target;

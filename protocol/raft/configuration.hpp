@@ -20,6 +20,27 @@ configuration second_step(const configuration& joint);
 /// The target without that server, whatever it is in it; as it was if it is not in it.
 configuration without(configuration now, node_id id);
 
+/// What is different between two configurations, for the log.
+struct member_change {
+  enum class kind : std::uint8_t {
+    added,     ///< with a vote or without one
+    removed,   ///< it may have had a vote
+    got_vote,  ///< it was a member without one
+    lost_vote, ///< it stays a member
+    renamed    ///< it has another name, address or UUID
+  };
+  kind what;
+  member who; ///< as it is now; removed: as it was
+  bool votes; ///< now; removed: before
+
+  bool operator==(const member_change&) const = default;
+};
+/// By id; of one member first the change of its name, then that of its vote. During joint consensus a member votes if
+/// it does in either half.
+std::vector<member_change> changes_between(const configuration& before, const configuration& after);
+/// One change in words: "belay-2 (UUID) at HOST:PORT gets a vote".
+std::string text_of(const member_change& c);
+
 // id (8), uuid, name, address (varint length, bytes)
 void put_member(byte_writer& w, const member& m);
 member get_member(byte_reader& r);

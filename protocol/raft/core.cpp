@@ -334,6 +334,15 @@ node_id core::voted_for() const {
 log_index core::commit_index() const {
   return impl_->commit;
 }
+log_index core::leader_commit() const {
+  return std::max(impl_->received_commit, impl_->commit);
+}
+election_cause core::why_election() const {
+  return impl_->why_election;
+}
+step_down_cause core::why_stepped_down() const {
+  return impl_->why_stepped_down;
+}
 log_index core::last_index() const {
   return impl_->log.last();
 }

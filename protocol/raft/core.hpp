@@ -62,6 +62,27 @@ struct restored_state {
 enum class role : std::uint8_t { follower, pre_candidate, candidate, leader };
 std::string_view name_of(role r);
 
+/// Why a server began an election. For the log of an operator; nothing is decided by it.
+enum class election_cause : std::uint8_t {
+  none,           ///< it has begun none since the process began
+  only_voter,     ///< its own vote is a quorum
+  leader_silent,  ///< the leader that it followed was not received from for an election time-out
+  no_leader,      ///< no leader was known for an election time-out
+  no_winner,      ///< its election before this one ended without a leader
+  asked_by_leader ///< the leader transfers leadership to it
+};
+std::string_view name_of(election_cause c);
+
+/// Why a leader stopped leading. For the log of an operator; nothing is decided by it.
+enum class step_down_cause : std::uint8_t {
+  none,              ///< it has not led since the process began
+  newer_term,        ///< a message of a newer term arrived: another server leads, or campaigns
+  no_quorum,         ///< too few voters were received from for an election time
+  stalled_disk,      ///< a write of its own log was under way for limits::stall_elections election times
+  left_configuration ///< a committed configuration gives it no vote
+};
+std::string_view name_of(step_down_cause c);
+
 /// Must be durable as ONE step: hard state, truncation and entries together (docs/pitfalls.md R18).
 struct persist_batch {
   std::uint64_t token = 0; ///< rises by one; confirm with persisted(token), in order
@@ -251,6 +272,13 @@ public:
   term_id term() const;
   node_id voted_for() const; ///< in this term; zero: nobody
   log_index commit_index() const;
+  /// The largest commit index that the present leader has sent to this server, and at least commit_index(): how far the
+  /// cluster is, also while this server cannot write what it receives. On the leader its own.
+  log_index leader_commit() const;
+  /// Of the newest election that this server began.
+  election_cause why_election() const;
+  /// Of its newest leadership that has ended.
+  step_down_cause why_stepped_down() const;
   log_index last_index() const;
   cluster_time last_time() const;     ///< of the last entry
   log_index first_index() const;      ///< oldest entry kept

@@ -47,7 +47,8 @@ struct core::impl {
   void advance_commit(log_index to);
 
   // ---- election.cpp: terms, votes, who leads
-  void follow(term_id term, node_id new_leader);
+  /// @param why if this node leads: for the log
+  void follow(term_id term, node_id new_leader, step_down_cause why = step_down_cause::newer_term);
   void lose_leadership();
   void heard_leader();
   /// While this holds no vote is given. The lease of the leader that was heard rests on it.
@@ -173,6 +174,8 @@ struct core::impl {
   // ---- commit
   log_index commit;
   log_index delivered; ///< given to the state machine
+  /// The largest that the present leader has sent; zero: nothing yet, or this node leads.
+  log_index received_commit;
 
   // ---- roles
   soft_state soft;
@@ -190,6 +193,10 @@ struct core::impl {
   bool guard = false;            ///< votes are refused for an election time after contact_ticks and contact_time
   log_index verified;            ///< this log equals the present leader's up to here
   std::map<node_id, bool> votes; ///< of this campaign, by voter (docs/pitfalls.md R2)
+
+  // ---- for the log
+  election_cause why_election = election_cause::none;
+  step_down_cause why_stepped_down = step_down_cause::none;
 
   // ---- leader: set exactly while soft.role is role::leader
   std::optional<raft::leading> leading;

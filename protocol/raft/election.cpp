@@ -9,9 +9,11 @@
 
 namespace belay::raft {
 
-void core::impl::follow(term_id term, node_id new_leader) {
-  if (leading)
+void core::impl::follow(term_id term, node_id new_leader, step_down_cause why) {
+  if (leading) {
+    why_stepped_down = why;
     lose_leadership();
+  }
   if (soft.role != role::follower) {
     election_elapsed = 0;
     election_timeout = shuffled_timeout();
@@ -22,6 +24,7 @@ void core::impl::follow(term_id term, node_id new_leader) {
     verified = commit;
   }
   votes.clear();
+  received_commit = {};
   soft = {role::follower, hard.term, new_leader};
 }
 
@@ -102,6 +105,10 @@ void core::impl::hurry() {
 }
 
 void core::impl::pre_campaign() {
+  if (soft.role == role::candidate)
+    why_election = election_cause::no_winner;
+  else if (soft.role == role::follower) // a pre-candidate asks once more, for the same reason
+    why_election = soft.leader.is_zero() ? election_cause::no_leader : election_cause::leader_silent;
   soft = {role::pre_candidate, hard.term, {}}; // a pre-candidate forgets its leader (docs/pitfalls.md R3)
   votes.clear();
   votes.emplace(self, true); // a pre-vote promises nothing: it need not be on disk
@@ -114,6 +121,10 @@ void core::impl::pre_campaign() {
 }
 
 void core::impl::campaign(bool transfer) {
+  if (transfer)
+    why_election = election_cause::asked_by_leader;
+  else if (soft.role != role::pre_candidate)
+    why_election = election_cause::only_voter;
   hard = {hard.term.next(), self};
   hard_changed = true;
   verified = commit;
@@ -150,6 +161,7 @@ void core::impl::count_votes() {
 }
 
 void core::impl::lead() {
+  received_commit = {};
   soft = {role::leader, hard.term, self};
   votes.clear();
   leading.emplace();

@@ -50,6 +50,8 @@ void core::impl::on_append(const message& m, const append_entries& a) {
   }
   if (!sane(m, a) || !accept_leader(m))
     return;
+  if (a.commit.value <= number_max)
+    received_commit = std::max(received_commit, a.commit);
   if (a.prev_index > log.last() || (a.prev_index >= log.base() && log.term_at(a.prev_index) != a.prev_term)) {
     reject_append(m, a);
     return;

@@ -161,7 +161,7 @@ void core::impl::tick_transfer() {
     PROBE("raft: transfer given up");
     l.transfer_to = {};
     if (l.retiring)
-      follow(hard.term, {});
+      follow(hard.term, {}, step_down_cause::left_configuration);
     return;
   }
   if (heir->match != log.last() || l.transfer_ticks % lim.heartbeat_ticks != 0)
@@ -173,7 +173,7 @@ void core::impl::tick_transfer() {
   send_now(l.transfer_to, timeout_now{});
   l.lease_forfeited = true;
   if (l.retiring)
-    follow(hard.term, {});
+    follow(hard.term, {}, step_down_cause::left_configuration);
 }
 
 } // namespace belay::raft

@@ -33,6 +33,40 @@ std::string_view name_of(role r) {
   return "?";
 }
 
+std::string_view name_of(election_cause c) {
+  switch (c) {
+  case election_cause::none:
+    return "none";
+  case election_cause::only_voter:
+    return "this server is the only voter";
+  case election_cause::leader_silent:
+    return "heartbeat timeout";
+  case election_cause::no_leader:
+    return "no leader known";
+  case election_cause::no_winner:
+    return "the election before had no winner";
+  case election_cause::asked_by_leader:
+    return "leadership transfer";
+  }
+  return "?";
+}
+
+std::string_view name_of(step_down_cause c) {
+  switch (c) {
+  case step_down_cause::none:
+    return "none";
+  case step_down_cause::newer_term:
+    return "newer term received";
+  case step_down_cause::no_quorum:
+    return "no majority of the voters answers";
+  case step_down_cause::stalled_disk:
+    return "writes of the log take too long";
+  case step_down_cause::left_configuration:
+    return "this server is not a voter any more";
+  }
+  return "?";
+}
+
 std::string_view name_of(follower_state s) {
   switch (s) {
   case follower_state::probe:

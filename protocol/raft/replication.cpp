@@ -58,12 +58,12 @@ void core::impl::tick_leader() {
     name_successor();
   if (!quorum_is_heard() && !MUTANT(leader_without_quorum_stays)) {
     PROBE("raft: step down without quorum");
-    follow(hard.term, {}); // the vote of this term stays (docs/pitfalls.md R1)
+    follow(hard.term, {}, step_down_cause::no_quorum); // the vote of this term stays (docs/pitfalls.md R1)
     return;
   }
   if (persist_age_ticks() >= lim.stall_elections * lim.election_ticks && !MUTANT(stalled_disk_keeps_leading)) {
     PROBE("raft: leader stepped down for a stalled disk");
-    follow(hard.term, {});
+    follow(hard.term, {}, step_down_cause::stalled_disk);
     return;
   }
   if (leading->lease_withdrawn_until && config().joint())

@@ -144,6 +144,7 @@ void core::impl::on_snapshot_chunk(const message& m, const snapshot_chunk& c) {
   }
   if (!sane_chunk(m, c) || !accept_leader(m))
     return;
+  received_commit = std::max(received_commit, c.meta.index);
   if (c.meta.index <= commit && !MUTANT(snapshot_below_commit_installed)) { // docs/pitfalls.md R14
     PROBE("raft: snapshot at or below the commit index");
     send_durable(m.from, snapshot_reply{c.meta.index, 0, true, false});

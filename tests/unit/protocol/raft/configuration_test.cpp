@@ -71,3 +71,33 @@ TEST_CASE("both halves of a joint configuration have to agree") {
   CHECK_FALSE(has_quorum(configuration{}, [](node_id) { return true; }));
   CHECK(quorum_value(make_config({1, 2, 3, 4}), [](node_id id) { return id.value; }) == 2);
 }
+
+// The log of a server names who came and who went; a count of voters would not tell a replaced disk from a quiet night.
+TEST_CASE("the difference of two configurations names each server that it is about") {
+  using kind = member_change::kind;
+  const auto of = [](const std::vector<member_change>& all) {
+    std::vector<std::tuple<kind, std::uint64_t, bool>> out;
+    for (const auto& c : all)
+      out.emplace_back(c.what, c.who.id.value, c.votes);
+    return out;
+  };
+  using list = std::vector<std::tuple<kind, std::uint64_t, bool>>;
+  const auto three = make_config({1, 2, 3});
+  CHECK(of(changes_between(three, three)).empty());
+  CHECK(of(changes_between({}, three)) == list{{kind::added, 1, true}, {kind::added, 2, true}, {kind::added, 3, true}});
+  CHECK(of(changes_between(three, make_config({1, 2, 3}, {4}))) == list{{kind::added, 4, false}});
+  CHECK(of(changes_between(make_config({1, 2, 3}, {4}), make_config({1, 2, 4}))) ==
+        list{{kind::removed, 3, true}, {kind::got_vote, 4, true}});
+  CHECK(of(changes_between(three, make_config({1, 3}, {2}))) == list{{kind::lost_vote, 2, false}});
+  auto moved = three;
+  moved.members[1].address = "127.0.0.1:9";
+  CHECK(of(changes_between(three, moved)) == list{{kind::renamed, 2, true}});
+  // During joint consensus both halves vote.
+  CHECK(of(changes_between(make_config({1, 2, 3}, {4}),
+                           first_step(make_config({1, 2, 3}, {4}), make_config({1, 2, 4})))) ==
+        list{{kind::got_vote, 4, true}});
+
+  CHECK(text_of(changes_between(three, make_config({1, 2}))[0]) == "n3 (uuid-3) at 127.0.0.1:8003 is removed");
+  CHECK(text_of(changes_between(three, make_config({1, 2, 3}, {4}))[0]) ==
+        "n4 (uuid-4) at 127.0.0.1:8004 is added without a vote");
+}

@@ -84,3 +84,60 @@ TEST_CASE("a voter that has nothing to keep yet guards its leader after a restar
   CHECK_FALSE(answer_of(4));
   CHECK(answer_of(0)); // has never answered anybody
 }
+
+// An operator asks at night why there was an election. The answer must be the one that began it, not a later one.
+TEST_CASE("a server knows why it began an election, and why it does not lead any more") {
+  raft_cluster c;
+  c.start(3);
+  const auto old = c.elect();
+  REQUIRE(old != 0);
+  c.run(5);
+  const std::uint64_t other = old == 1 ? 2 : 1, third = 6 - old - other;
+  CHECK(c.core(old).why_election() == election_cause::no_leader); // nobody has led before
+  CHECK(c.core(old).why_stepped_down() == step_down_cause::none);
+
+  SECTION("its leader fell silent") {
+    c.partition({{old}, {other, third}});
+    for (int i = 0; i < 100 && !c.core(other).is_leader() && !c.core(third).is_leader(); ++i)
+      c.run(small_limits().election_ticks);
+    const auto next = c.core(other).is_leader() ? other : third;
+    REQUIRE(c.core(next).is_leader());
+    CHECK(c.core(next).why_election() == election_cause::leader_silent);
+    REQUIRE_FALSE(c.core(old).is_leader());
+    CHECK(c.core(old).why_stepped_down() == step_down_cause::no_quorum);
+  }
+
+  SECTION("nobody wins") {
+    c.partition({{1}, {2}, {3}});
+    c.run(20 * small_limits().election_ticks);
+    CHECK(c.core(other).soft().role == role::pre_candidate);
+    CHECK(c.core(other).why_election() == election_cause::leader_silent); // it asks again for the same reason
+  }
+
+  SECTION("the leader hands over") {
+    REQUIRE(c.core(old).transfer_leadership(node_id{other}));
+    c.run(3);
+    c.deliver_all();
+    REQUIRE(c.leader() == other);
+    CHECK(c.core(other).why_election() == election_cause::asked_by_leader);
+    CHECK(c.core(old).why_stepped_down() == step_down_cause::newer_term);
+  }
+
+  SECTION("the leader's disk stalls") {
+    c.stall_disk(old, true);
+    REQUIRE(c.propose(old, "a"));
+    const auto lim = small_limits();
+    for (int i = 0; i <= (lim.stall_elections + 1) * lim.election_ticks && c.core(old).is_leader(); ++i)
+      c.run(1);
+    REQUIRE_FALSE(c.core(old).is_leader());
+    CHECK(c.core(old).why_stepped_down() == step_down_cause::stalled_disk);
+  }
+}
+
+TEST_CASE("a lone voter says that it is one") {
+  raft_cluster c;
+  c.start(1);
+  c.tick_all();
+  REQUIRE(c.leader() == 1);
+  CHECK(c.core(1).why_election() == election_cause::only_voter);
+}

@@ -313,3 +313,57 @@ TEST_CASE("a leader that contradicts itself within its term stops nobody") {
   CHECK(one.last_index() == log_index{2});
   CHECK(one.commit_index() == log_index{2});
 }
+
+// A follower whose disk is full takes no entry. By its own commit index it is behind by nothing, for ever.
+TEST_CASE("a follower knows how far its leader has committed, also while it can write nothing") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  REQUIRE(l != 0);
+  c.run(5);
+  c.deliver_all();
+  const std::uint64_t f = l == 1 ? 2 : 1;
+  CHECK(c.core(f).leader_commit() == c.core(l).commit_index());
+  c.stall_disk(f, true);
+  const auto before = c.core(f).commit_index();
+  for (int i = 0; i < 300; ++i) {
+    REQUIRE(c.propose(l, "a"));
+    c.deliver_all();
+  }
+  c.run(small_limits().heartbeat_ticks + 1);
+  c.deliver_all();
+  CHECK(c.core(l).commit_index().value >= before.value + 300);
+  CHECK(c.core(l).leader_commit() == c.core(l).commit_index());
+  CHECK(c.core(f).leader_commit() == c.core(l).commit_index());
+}
+
+TEST_CASE("what a leader of before had committed is not taken for what the next one has") {
+  raft_cluster c;
+  c.start(3);
+  const auto old = c.elect();
+  REQUIRE(old != 0);
+  c.run(5);
+  c.deliver_all();
+  const std::uint64_t f = old == 1 ? 2 : 1, other = 6 - old - f;
+  auto& follower = c.core(f);
+  // A message that no honest leader sends: it is far ahead of its own log.
+  follower.step(
+      {node_id{old}, node_id{f}, follower.term(),
+       append_entries{follower.last_index(), follower.term_at(follower.last_index()), log_index{1000}, 1, {}}},
+      c.now());
+  CHECK(follower.leader_commit() == log_index{1000});
+  CHECK(follower.commit_index() == follower.last_index());
+  // One beyond all bounds is not believed.
+  follower.step(
+      {node_id{old}, node_id{f}, follower.term(),
+       append_entries{
+           follower.last_index(), follower.term_at(follower.last_index()), log_index{std::uint64_t{1} << 63}, 1, {}}},
+      c.now());
+  CHECK(follower.leader_commit() == log_index{1000});
+  follower.step(
+      {node_id{other}, node_id{f}, follower.term().next(),
+       append_entries{follower.last_index(), follower.term_at(follower.last_index()), follower.commit_index(), 1, {}}},
+      c.now());
+  CHECK(follower.soft().leader == node_id{other});
+  CHECK(follower.leader_commit() == follower.commit_index());
+}
