@@ -48,6 +48,7 @@ using health_checks_actor = http_gateway_actor::extend<
     reacts_to<end_wait>,           // http_gateway: that client may be gone, answer without waiting for a change
     reacts_to<event_heard>,        // raft_peer: another node fired an event
     reacts_to<members_heard>,      // raft_peer, while this node leads: whose rows shall say alive, whose dead
+    reacts_to<tables_restored>,    // fsm: the catalog is that of an archive now
     reacts_to<client_agent_heard>, // raft_peer, while this node leads: it is there, or leaves; client_agent_answered comes back
     reacts_to<probe_finished>,     // itself, when a probe has ended: the result of a check
     reacts_to<registrations_kept>, // registration_keeper: the answer to keep_registrations
@@ -75,6 +76,7 @@ using fsm_actor = caf::typed_actor<
     reacts_to<cluster_view>,       // raft_peer, on every change; session_reaper is told, too
     reacts_to<queries_touched>,    // watch_registry: blocking queries to be looked at again
     reacts_to<checkpoint_written>, // checkpointer: the answer to write_checkpoint
+    reacts_to<catalog_mended>,     // health_checks, on the leader: the answer to tables_restored
     reacts_to<machine_replaced>,   // checkpointer: the tables of a snapshot that another node sent
     reacts_to<tick_atom>,          // node once, then itself: checkpoints, tombstones, digests
     reacts_to<flush_atom>,         // itself: one barrier for all reads of this turn

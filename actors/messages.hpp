@@ -164,6 +164,16 @@ struct leave_cluster {
   std::function<void(status)> then;
 };
 
+/// fsm -> health_checks: an archive took the place of all tables on this server, the catalog with them.
+struct tables_restored {
+  log_index at; ///< state::machine::restored_at()
+};
+/// health_checks -> fsm, on the leader: since that restore the catalog names the members of this cluster again, and no
+/// servers of another one.
+struct catalog_mended {
+  log_index restored_at;
+};
+
 // ---- raft_peer -> fsm
 
 /// Who waits for an entry; id zero: nobody on this node's account.
@@ -462,7 +472,8 @@ struct peer_status {
   raft::member member;
   bool voter = true;
   bool replica = false; ///< it says that it is to have no vote
-  bool connected = false;
+  /// It is this server, or was received from within raft_peer_settings::member_silence, as far as this server knows.
+  bool alive = false;
   raft::progress_view progress;
 };
 /// raft_peer -> gateway
@@ -470,6 +481,8 @@ struct status_result {
   request_id id;
   cluster_view view;
   log_index commit, applied, last, first, snapshot_index;
+  log_index leader_commit; ///< at least `commit`: what the leader has committed, as it said last
+  bool disk_full = false;  ///< this server cannot store what the leader sends, or what it proposes itself
   term_id last_term, snapshot_term;
   int ms_since_leader = 0; ///< -1: never heard
   std::uint64_t digest = 0;

@@ -5,6 +5,7 @@
 #include "protocol/agent/probe_request.hpp"
 #include "protocol/archive/sha256.hpp"
 #include "protocol/state/acl/permissions.hpp"
+#include "protocol/state/folded_name.hpp"
 #include "protocol/wire/registration_codec.hpp"
 
 #include <algorithm>
@@ -24,6 +25,11 @@ constexpr std::chrono::seconds compare_after_election{1};
 bool is_about_permissions(std::string_view why) {
   return why.find(state::permission_denied) != std::string_view::npos ||
          why.find(state::acl_not_found) != std::string_view::npos;
+}
+
+/// Of another node, which has the name as long as it is alive.
+bool is_about_names(std::string_view why) {
+  return why.find("is reserved by node") != std::string_view::npos;
 }
 
 // A token may get the permission later; until then each try is a line in the log.
@@ -93,6 +99,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
           answer_parked(true);
       },
       [this](const members_heard& h) { on_members_heard(h); },
+      [this](const tables_restored& r) { on_restored(r); },
       [this](const client_agent_heard& h) { on_client_agent(h); },
       [this](const probe_finished& p) {
         agent_.finished(p.run, p.status, p.output, now());
@@ -302,7 +309,10 @@ void health_checks::settle(request_id id, const write_result* result) {
   if (!why.empty()) {
     if (!forbidden)
       retry_at_ = now() + settings_.retry_interval;
-    log::write(forbidden ? log::level::warn : log::level::info, "health_checks",
+    log::write(forbidden                                      ? log::level::warn
+               : name_is_handed_over() && is_about_names(why) ? log::level::debug
+                                                              : log::level::info,
+               "health_checks",
                forbidden ? "the catalog refuses what is registered here, it will be tried again"
                          : "catalog was not updated, will be tried again",
                {{"what", names_in(step)}, {"reason", why}});
@@ -314,6 +324,13 @@ void health_checks::settle(request_id id, const write_result* result) {
         h.catalog_failed = h.catalog_failed || carried(i.is_service ? step.services : step.checks, i.id);
   }
   in_flight_.erase(it);
+}
+
+bool health_checks::name_is_handed_over() const {
+  const auto& own = settings_.agent.registry.node;
+  return std::any_of(view_.config.members.begin(), view_.config.members.end(), [&](const raft::member& m) {
+    return m.id != view_.self && state::folded(m.name) == state::folded(own.node);
+  });
 }
 
 void health_checks::on_view(const cluster_view& v) {
@@ -403,6 +420,7 @@ void health_checks::on_tick() {
   compare_if_due();
   look_at_members_if_due();
   look_at_client_agents();
+  tell_mended();
   go_on_leaving();
   carry_out(nullptr);
 }

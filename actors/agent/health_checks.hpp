@@ -115,6 +115,8 @@ private:
   void carry_out(held_answer* waiting);
   void sync();
   void settle(request_id id, const write_result* result);
+  /// This server takes the place of a lost one of its name, which stays a member until this one votes.
+  bool name_is_handed_over() const;
   void compare_if_due();
   std::uint64_t keep(std::vector<agent::stored_change> changes);
   void answer_settled();
@@ -126,6 +128,10 @@ private:
   // health_checks_members.cpp
   void on_members_heard(const members_heard& h);
   void members_have_news();
+  void on_restored(const tables_restored& r);
+  void tell_mended();
+  bool is_mending() const { return mended_at_ != restored_at_; }
+  void tell_log_of_members(const std::vector<state::command>& to_be_written);
   void look_at_members_if_due();
   /// @returns false: none of its rows
   bool on_member_rows(const read_result& r);
@@ -176,7 +182,11 @@ private:
   std::optional<member_look> looking_;
   agent::local_time look_at_{0};
   std::chrono::nanoseconds look_again_after_{0}; ///< grows while what was written does not help
-
+  /// What was proposed and was not seen in the catalog yet, by node: its status, or "left".
+  std::map<std::string, std::string> proposed_;
+  log_index restored_at_; ///< the newest restore that this process has seen; zero: none
+  log_index mended_at_;   ///< the newest after which the catalog was mended
+  bool members_mended_ = false;
   /// An alias of another node: first whether its service is there, then its checks.
   struct alias_look {
     agent::check_schedule::run run;
@@ -187,7 +197,8 @@ private:
 
   agent::client_agents client_agents_;
   term_id client_agents_of_;                                      ///< the leadership that they are of
-  std::optional<request_id> listing_of_nodes_;                    ///< asked for when it began
+  std::optional<request_id> listing_of_nodes_;                    ///< asked for when it began, and after a restore
+  bool listing_again_ = false;                                    ///< after a restore
   std::map<std::uint64_t, client_agent_look> client_agent_looks_; ///< by the id of the read
   agent::local_time look_at_client_agents_{0};
   /// Those that the catalog does not show yet: whoever asks for the members after the answer shall see it.

@@ -96,6 +96,7 @@ void health_checks::look_at_client_agents() {
   if (client_agents_of_ != view_.soft.term) {
     client_agents_of_ = view_.soft.term;
     client_agents_.begin(t);
+    listing_again_ = false;
     listing_of_nodes_ = ask_catalog(state::catalog_nodes{});
   }
   std::erase_if(client_agent_looks_, [&](const auto& look) {
@@ -120,7 +121,10 @@ bool health_checks::on_client_agent_rows(const read_result& r) {
       client_agents_of_ = term_id{};
       return true;
     }
-    client_agents_.found(nodes->list, servers_of(view_.config), now());
+    if (std::exchange(listing_again_, false))
+      client_agents_.found_again(nodes->list, servers_of(view_.config));
+    else
+      client_agents_.found(nodes->list, servers_of(view_.config), now());
     return true;
   }
   const auto it = client_agent_looks_.find(r.id.value);

@@ -12,6 +12,8 @@ namespace {
 
 // What was proposed is applied by then, or lost with a leadership.
 constexpr std::chrono::seconds look_again_first{1};
+// After a restore somebody waits. Two disks need about as long.
+constexpr std::chrono::milliseconds look_again_mending{20};
 // Consul's reconcile interval. Also the longest pause after writes that do not help, as when a client's node has the
 // name.
 constexpr std::chrono::seconds look_again_at_last{60};
@@ -29,14 +31,45 @@ void health_checks::on_members_heard(const members_heard& h) {
 void health_checks::members_have_news() {
   looking_.reset(); // what was asked before may be out of date
   look_at_ = agent::local_time{0};
-  look_again_after_ = look_again_first;
+  look_again_after_ = is_mending() ? std::chrono::nanoseconds(look_again_mending) : look_again_first;
   tick_soon();
+}
+
+/// The catalog is another one: rows of this node may be missing or old, and on the leader those of all members. Servers of
+/// another cluster may be in it, which nobody will ever hear.
+void health_checks::on_restored(const tables_restored& r) {
+  restored_at_ = r.at;
+  members_mended_ = false;
+  comparing_.reset();
+  compare_at_ = retry_at_ = agent::local_time{0};
+  if (view_.serving && client_agents_of_ == view_.soft.term) {
+    client_agent_looks_.clear();
+    client_agents_.catalog_replaced(now());
+    if (!listing_of_nodes_) {
+      listing_of_nodes_ = ask_catalog(state::catalog_nodes{});
+      listing_again_ = true;
+    }
+  }
+  look_at_client_agents_ = agent::local_time{0};
+  members_have_news();
+  look_at_members_if_due();
+  compare_if_due();
+}
+
+/// With every tick, and when the members are as they should be.
+void health_checks::tell_mended() {
+  if (!is_mending() || !members_mended_ || !view_.serving || listing_of_nodes_ || !client_agents_.all_shown(now()))
+    return;
+  mended_at_ = restored_at_;
+  send(wires_->fsm, catalog_mended{mended_at_});
 }
 
 void health_checks::look_at_members_if_due() {
   const auto t = now();
   if (!view_.serving || heard_.term != view_.soft.term || view_.config.joint()) {
     looking_.reset();
+    if (!view_.serving)
+      proposed_.clear();
     return;
   }
   if (t < look_at_ || (looking_ && t < looking_->deadline))
@@ -79,24 +112,45 @@ void health_checks::write_member_changes(const agent::member_rows& found) {
                                        heard != heard_.list.end() ? std::optional(heard->second) : std::nullopt));
   }
   const auto changes = agent::member_changes(members, found, settings_.agent.registry.node.datacenter);
+  tell_log_of_members(changes);
   if (changes.empty()) {
     look_again_after_ = look_again_first;
     look_at_ = now() + look_again_at_last;
+    members_mended_ = true;
+    tell_mended();
     return;
   }
-  for (const auto& c : changes) {
-    const auto* gone = std::get_if<state::catalog_deregister>(&c);
-    const auto* there = std::get_if<state::catalog_register>(&c);
-    log::info("health_checks",
-              gone != nullptr ? "server left, its node is deregistered" : "member's health is registered",
-              {{"node", gone != nullptr ? gone->node : there->node.node},
-               {"status", gone != nullptr ? std::string("left") : there->checks.front().status},
-               {"term", heard_.term.value}});
-    // Only while this term lasts; whether it helped is seen with the next look.
+  // Only while this term lasts; whether it helped is seen with the next look.
+  for (const auto& c : changes)
     send(wires_->raft_peer, propose_internal{heard_.term, make_payload(wire::encode_command(c))});
-  }
   look_at_ = now() + look_again_after_;
   look_again_after_ = std::min<std::chrono::nanoseconds>(2 * look_again_after_, look_again_at_last);
+}
+
+/// A line for what has taken effect, and none for what the catalog refuses: the name of a newcomer is reserved as long as
+/// the server is not gone whose place it takes.
+void health_checks::tell_log_of_members(const std::vector<state::command>& to_be_written) {
+  std::map<std::string, std::string> left;
+  for (const auto& c : to_be_written) {
+    const auto* gone = std::get_if<state::catalog_deregister>(&c);
+    const auto* there = std::get_if<state::catalog_register>(&c);
+    left.insert_or_assign(gone != nullptr ? gone->node : there->node.node,
+                          gone != nullptr ? std::string("left") : there->checks.front().status);
+  }
+  for (const auto& [node, status] : std::exchange(proposed_, left)) {
+    const auto again = left.find(node);
+    if (again != left.end() && again->second == status)
+      continue;
+    if (status == "critical")
+      log::warn(
+          "health_checks", "member not heard for 5 s: its serfHealth is critical, its sessions end",
+          {{"node", node}, {"term", heard_.term.value}, {"advice", "is it running, and can the leader reach it?"}});
+    else
+      log::info("health_checks",
+                status == "left" ? "server is not a member any more: its node was deregistered"
+                                 : "member heard: its serfHealth is passing",
+                {{"node", node}, {"term", heard_.term.value}});
+  }
 }
 
 } // namespace belay::actors

@@ -27,6 +27,8 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
       checkpoint_term_(restored.snapshot.term), places_(self_.name, settings_.seed),
       calls_(self_.id, settings_.held_calls_max), shedder_(settings_.shedding), barriers_(self_.id, settings_.seed) {
   level_committed_ = settings_.level_in_tables;
+  if (!core_.config().joint())
+    members_told_ = core_.config();
   on_autopilot_changed({settings_.autopilot});
   end_node_by_exceptions_of(*this, wires_, "raft_peer");
   if (formation_.cluster_id() != 0 || restored.entries.empty())
@@ -161,10 +163,7 @@ void raft_peer::carry_out(raft::ready r) {
   for (auto& s : r.snapshot_writes)
     send(wires_->checkpoints, store_snapshot_chunk{std::move(s)});
   if (r.config_changed) {
-    log::info("raft_peer", "configuration",
-              {{"voters", r.config_changed->voters.size()},
-               {"learners", r.config_changed->learners.size()},
-               {"joint", r.config_changed->joint() ? 1 : 0}});
+    log_members(*r.config_changed);
     if (r.config_changed->contains(self_.id) && std::exchange(settings_.stays_out, false) && settings_.taken_in_again)
       settings_.taken_in_again();
     dial();
@@ -263,9 +262,12 @@ int raft_peer::take_ticks(int at_least) {
 
 /// What comes now is younger than those.
 void raft_peer::make_up_for_ticks() {
-  if (sleeps_for_ > 1)
-    for (int n = take_ticks(0); n > 0; --n)
-      core_.tick(local_now());
+  if (sleeps_for_ <= 1)
+    return;
+  const int ticks = take_ticks(0);
+  for (int n = ticks; n > 0; --n)
+    core_.tick(local_now());
+  count_silence(ticks);
 }
 
 void raft_peer::on_tick() {
@@ -295,6 +297,7 @@ void raft_peer::on_tick() {
   barriers_.expire(now);
   carry_out_barriers();
   forget_silent_addresses(ticks);
+  count_silence(ticks);
   for (int i = 0; i < ticks; ++i)
     formation_.tick(all_met());
   form_cluster();
@@ -304,6 +307,7 @@ void raft_peer::on_tick() {
   hand_over_if_replica();
   tell_members_heard();
   tell_log_of_no_leader();
+  tell_log_of_no_majority(ticks);
   say_health();
   gossip();
   exchange_coordinates();
@@ -372,14 +376,13 @@ void raft_peer::on_lease_given_up(const give_up_lease& g) {
   if (g.to.is_zero())
     return;
   const bool begun = leading() && core_.transfer_leadership(g.to);
-  log::info("raft_peer", begun ? "leadership is handed over" : "leadership cannot be handed over to that server",
+  log::info("raft_peer", begun ? "leadership transfer started" : "leadership transfer not possible to that server",
             {{"to", name_of_server(g.to)}, {"term", core_.term().value}});
 }
 
 void raft_peer::on_change_members(const change_members& c) {
-  const bool begun = leading() && !core_.propose_configuration(c.target, cluster_now());
-  log::info("raft_peer", begun ? "membership changes" : "membership cannot be changed now",
-            {{"voters", c.target.voters.size()}, {"term", core_.term().value}});
+  if (!leading() || !propose_members(c.target, "ordered"))
+    log::info("raft_peer", "membership cannot be changed now", {{"term", core_.term().value}});
   schedule_flush();
 }
 

@@ -10,6 +10,7 @@
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/coordinates/exchange.hpp"
+#include "protocol/diagnosis/uncommitted.hpp"
 #include "protocol/forward/keyring_rounds.hpp"
 #include "protocol/forward/load_shedder.hpp"
 #include "protocol/forward/operator_calls.hpp"
@@ -38,8 +39,8 @@ struct raft_peer_settings {
       false; ///< it measures how far other servers are, and tells and hears where nodes are (docs/adr/0015)
   /// As long as operators have set nothing (docs/contract/12).
   state::autopilot_settings autopilot;
-  /// A member that was not heard for so long counts as dead (serfHealth); Consul's gossip takes about as long in a small
-  /// cluster. Far more than an election, since sessions end by it.
+  /// A member that was not heard for so long counts as dead (serfHealth, SerfStatus, the list of members); Consul's gossip
+  /// takes about as long in a small cluster. Far more than an election, since sessions end by it.
   std::chrono::milliseconds member_silence{5000};
   forward::shedding_rules shedding; ///< of writes that other servers forward
   std::uint64_t seed = 1;
@@ -95,6 +96,8 @@ private:
   void withdraw_lease(node_id heir);
   void on_lease_given_up(const give_up_lease& g);
   void on_change_members(const change_members& c);
+  /// @param why for the log. @returns false: not now
+  bool propose_members(const raft::configuration& next, std::string_view why);
   void queue_frame(node_id to, wire::frame f) { outbox_.list.emplace_back(to, std::move(f)); }
   void send_outbox();
 
@@ -108,9 +111,12 @@ private:
 
   // raft_peer_view.cpp: what the other actors are told of this node's place in the cluster
   void publish_view();
+  void log_role(const raft::soft_state& before);
+  void log_members(const raft::configuration& now);
   void extend_lease();
   void answer_status(const status_request& s);
   void tell_log_of_no_leader();
+  void tell_log_of_no_majority(int ticks);
   void say_health();
   /// For the log.
   std::string name_of_server(node_id id) const;
@@ -148,8 +154,9 @@ private:
     forward::origin from;
     forward::remove_member what;
     raft::local_time deadline{0};
-    bool begun = false; ///< proposed
-    log_index entry;    ///< the first half of it, if begun
+    std::string_view why; ///< for the log; static text
+    bool begun = false;   ///< proposed
+    log_index entry{};    ///< the first half of it, if begun
   };
   struct addition {
     forward::origin from;
@@ -200,6 +207,9 @@ private:
   void note_cluster();
   void save_cluster();
   void bring_in_newcomers();
+  void count_silence(int ticks);
+  /// It is this server, or was received from within raft_peer_settings::member_silence.
+  bool is_alive(node_id member, const std::vector<raft::progress_view>& progress) const;
   bool is_replica(node_id id) const { return formation_.is_replica(id) || replicas_seen_.contains(id); }
   void dial();
   void tell_members_heard();
@@ -265,6 +275,9 @@ private:
   bool handing_over_ = false; ///< the fsm was asked to give up the lease
   monotonic_time lease_sent_{};
   std::set<node_id> connected_;
+  /// Of servers that were received from within member_silence: ticks since then. Ticks, not time: while this node stood
+  /// still nobody could be received from.
+  std::map<node_id, int> silent_ticks_;
   std::set<node_id> encrypted_; ///< of those: what they are sent nobody else can read
   std::set<node_id> told_;      ///< peers that know the present configuration from this node
   monotonic_time next_gossip_{};
@@ -282,6 +295,12 @@ private:
   monotonic_time next_hand_over_{}; ///< not tried again before
   std::set<node_id> replicas_seen_; ///< of members that went away
 
+  // What the log was told last.
+  node_id last_leader_; ///< zero: none was known since the process began
+  term_id last_leader_term_;
+  raft::configuration members_told_; ///< never joint
+  diagnosis::commit_watch commit_watch_;
+  monotonic_time write_began_{};             ///< of the log, while writing_
   raft::local_time next_leaderless_line_{0}; ///< zero: there is a leader
   raft::local_time next_health_{0};
 

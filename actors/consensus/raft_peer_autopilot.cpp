@@ -30,7 +30,7 @@ http::server_health raft_peer::health_of(const raft::member& m, const std::vecto
   s.name = m.name;
   s.address = m.address;
   s.leader = m.id == self_.id;
-  s.alive = s.leader || connected_.contains(m.id) || MUTANT(dead_server_told_healthy);
+  s.alive = is_alive(m.id, progress) || MUTANT(dead_server_told_healthy);
   s.last_index = core_.last_index();
   for (const auto& p : progress)
     if (!s.leader && p.id == m.id) {
@@ -39,8 +39,8 @@ http::server_health raft_peer::health_of(const raft::member& m, const std::vecto
     }
   s.last_term = core_.term_at(s.last_index);
   const auto* said = formation_.find(m.id);
-  const bool writes = s.leader ? !disk_full_ : said == nullptr || !said->disk_full;
-  s.healthy = s.alive && (writes || MUTANT(full_disk_told_healthy)) &&
+  s.disk_full = s.leader ? disk_full_ : said != nullptr && said->disk_full;
+  s.healthy = s.alive && (!s.disk_full || MUTANT(full_disk_told_healthy)) &&
               (s.last_contact <= silence_max || MUTANT(dead_server_told_healthy)) &&
               s.last_index.value + behind_max >= core_.last_index().value;
   s.voter = core_.config().is_voter(m.id);

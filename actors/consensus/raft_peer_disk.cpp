@@ -27,6 +27,7 @@ void raft_peer::write_next_batches() {
   if (in_flight_.empty())
     return;
   writing_ = true;
+  write_began_ = now();
   send(wires_->log, write_log{in_flight_});
 }
 
@@ -56,7 +57,7 @@ void raft_peer::on_log_written(const log_written& w) {
     if (!disk_full_)
       log::error("raft_peer", "disk full: nothing can be acknowledged here until there is room",
                  {{"error", w.disk_full},
-                  {"advice", "free space on the disk of the data directory; it is tried again ten times a second"}});
+                  {"advice", "free space on the disk of the data directory; the write is retried ten times a second"}});
     disk_full_ = true;
     metrics_.disk_full(true);
     announce_self();
@@ -64,7 +65,7 @@ void raft_peer::on_log_written(const log_written& w) {
     return;
   }
   if (disk_full_)
-    log::info("raft_peer", "there is room on the disk again; going on", {{"index", core_.last_index().value}});
+    log::info("raft_peer", "disk has room again", {{"index", core_.last_index().value}});
   const bool entries =
       std::any_of(in_flight_.begin(), in_flight_.end(), [](const auto& b) { return !b.entries.empty(); });
   // With entries it goes on without the snapshot that it had no room for.

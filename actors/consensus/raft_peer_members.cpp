@@ -4,6 +4,7 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/configuration.hpp"
 #include "protocol/state/feature_levels.hpp"
 
 #include <algorithm>
@@ -37,6 +38,8 @@ bool binds(const raft::message_body& body) {
 
 void raft_peer::on_frames(const frames_received& f) {
   make_up_for_ticks();
+  if (core_.config().contains(f.from))
+    silent_ticks_[f.from] = 0;
   for (const auto& frame : f.list) {
     if (const auto* h = std::get_if<wire::hello>(&frame)) {
       on_hello(*h, f.proven);
@@ -228,7 +231,7 @@ bool raft_peer::join_first_cluster() {
   const auto first = formation_.first_configuration();
   if (!first || !core_.bootstrap(*first))
     return false;
-  log::info("raft_peer", "first configuration", {{"servers", first->voters.size()}});
+  log::info("raft_peer", "cluster formed", {{"servers", first->voters.size()}});
   formation_.joined(raft::formation::cluster_id_of(*first));
   return true;
 }
@@ -248,20 +251,28 @@ void raft_peer::bring_in_newcomers() {
   formation_.forget_admissions(core_.meta_at_commit().config);
   if (!leading())
     return;
+  std::string_view why = "what servers say of themselves";
   auto next = formation_.next_configuration(core_, &pilot_);
   if (!next && pilot_.cleanup_is_due()) {
-    next = formation_.without_dead(core_, pilot_);
-    if (next)
-      log::info("raft_peer", "dead servers are removed",
-                {{"servers", core_.config().members.size() - next->members.size()}});
+    if (next = formation_.without_dead(core_, pilot_); next)
+      why = "dead servers are removed (cleanup_dead_servers)";
   }
   if (!next)
     next = formation_.next_demotion(core_, pilot_);
-  if (!next)
-    return;
-  if (!core_.propose_configuration(*next, cluster_now()))
-    log::info("raft_peer", "membership changes",
-              {{"voters", next->voters.size()}, {"learners", next->learners.size()}});
+  if (next)
+    propose_members(*next, why);
+}
+
+bool raft_peer::propose_members(const raft::configuration& next, std::string_view why) {
+  const auto before = core_.config();
+  if (core_.propose_configuration(next, cluster_now()))
+    return false;
+  std::string changes;
+  for (const auto& c : raft::changes_between(before, next))
+    changes += (changes.empty() ? "" : "; ") + raft::text_of(c);
+  log::info("raft_peer", "membership change started",
+            {{"changes", changes}, {"reason", why}, {"term", core_.term().value}});
+  return true;
 }
 
 void raft_peer::dial() {
@@ -275,6 +286,23 @@ void raft_peer::dial() {
   for (const auto& [address, ticks] : learned_)
     d.addresses.push_back(address);
   send(wires_->links, std::move(d));
+}
+
+void raft_peer::count_silence(int ticks) {
+  for (auto it = silent_ticks_.begin(); it != silent_ticks_.end();) {
+    it->second += ticks;
+    const bool silent = it->second * settings_.limits.tick >= settings_.member_silence;
+    it = silent || !core_.config().contains(it->first) ? silent_ticks_.erase(it) : std::next(it);
+  }
+}
+
+/// On the leader a member must also answer appends: what it writes into the catalog goes by that (tell_members_heard).
+bool raft_peer::is_alive(node_id member, const std::vector<raft::progress_view>& progress) const {
+  if (member == self_.id)
+    return true;
+  return silent_ticks_.contains(member) && std::none_of(progress.begin(), progress.end(), [&](const auto& p) {
+           return p.id == member && p.silent_ticks * settings_.limits.tick >= settings_.member_silence;
+         });
 }
 
 void raft_peer::tell_members_heard() {

@@ -71,7 +71,7 @@ void raft_peer::decide(const forward::held_call& c) {
   else if (const auto* lost = std::get_if<forward::force_leave>(&*call))
     force_leave(c, lost->name);
   else
-    begin_removal({c.from, std::get<forward::remove_member>(*call), c.deadline, false, {}});
+    begin_removal({c.from, std::get<forward::remove_member>(*call), c.deadline, "an operator removes it"});
 }
 
 /// The answer of the leader itself, not of an entry of the log.
@@ -110,8 +110,7 @@ void raft_peer::let_leave(const forward::held_call& c, const std::string& uuid) 
   if (auto why = forward::too_few_without(core_.config(), leaver->id, members_that_answer()))
     return answer_decided(c.from, state::refusal{"server " + leaver->name + " cannot leave: " + *why});
   formation_.let_go(leaver->id);
-  log::info("raft_peer", "a server leaves the cluster", {{"server", leaver->name}, {"term", core_.term().value}});
-  begin_removal({c.from, {forward::remove_member::named_by::id, uuid}, c.deadline, false, {}});
+  begin_removal({c.from, {forward::remove_member::named_by::id, uuid}, c.deadline, "it leaves the cluster"});
 }
 
 void raft_peer::force_leave(const forward::held_call& c, const std::string& name) {
@@ -126,9 +125,10 @@ void raft_peer::force_leave(const forward::held_call& c, const std::string& name
                                                  "DELETE /v1/operator/raft/peer"});
   if (auto why = forward::too_few_without(core_.config(), lost->id, heard))
     return answer_decided(c.from, state::refusal{"agent: server '" + name + "' cannot be removed: " + *why});
-  log::info("raft_peer", "a lost server is removed by an operator",
-            {{"server", lost->name}, {"term", core_.term().value}});
-  begin_removal({c.from, {forward::remove_member::named_by::id, lost->uuid}, c.deadline, false, {}});
+  begin_removal({c.from,
+                 {forward::remove_member::named_by::id, lost->uuid},
+                 c.deadline,
+                 "an operator removes a lost server (force-leave)"});
 }
 
 void raft_peer::begin_removal(removal r) {
@@ -138,7 +138,7 @@ void raft_peer::begin_removal(removal r) {
   if (next->voters.empty())
     return answer_decided(r.from, state::refusal{"need at least one voter in configuration: {[]}"});
   // Not now (another change is under way): with the next tick again.
-  r.begun = !core_.config().joint() && !core_.propose_configuration(*next, cluster_now());
+  r.begun = !core_.config().joint() && propose_members(*next, r.why);
   r.entry = core_.last_index();
   removals_.push_back(std::move(r));
 }

@@ -3,6 +3,7 @@
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/forward/leaderless.hpp"
+#include "protocol/raft/configuration.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -27,13 +28,7 @@ void raft_peer::publish_view() {
   const auto before = soft_;
   soft_ = core_.soft();
   if (soft_ != before) {
-    const auto* leader = core_.config().find(soft_.leader);
-    log::info("raft_peer", name_of(soft_.role),
-              {{"node", self_.name},
-               {"term", soft_.term.value},
-               {"index", core_.last_index().value},
-               {"commit", core_.commit_index().value},
-               {"leader", leader != nullptr ? leader->name : std::string("none")}});
+    log_role(before);
     if (soft_.role == raft::role::leader && before.role != raft::role::leader)
       metrics_.leader_change();
     if (soft_.role == raft::role::candidate && (before.role != raft::role::candidate || soft_.term != before.term))
@@ -55,6 +50,88 @@ void raft_peer::publish_view() {
     send(g, v);
   send(wires_->fsm, std::move(v));
   metrics_.raft_state(soft_.term.value, soft_.role == raft::role::leader);
+}
+
+/// What an operator looks for at night: why there was an election, who leads since, and why one leads no more.
+void raft_peer::log_role(const raft::soft_state& before) {
+  using raft::role;
+  const auto known = last_leader_.is_zero() ? std::string("none") : name_of_server(last_leader_);
+  const auto campaigns = [](role r) { return r == role::pre_candidate || r == role::candidate; };
+  if (before.role == role::leader && soft_.role != role::leader) {
+    const auto why = core_.why_stepped_down();
+    const bool trouble = why == raft::step_down_cause::no_quorum || why == raft::step_down_cause::stalled_disk;
+    log::write(trouble ? log::level::warn : log::level::info, "raft_peer",
+               "leadership lost; whether writes under way take effect is decided by the next leader",
+               {{"node", self_.name}, {"reason", name_of(why)}, {"term", soft_.term.value}});
+  }
+  if (campaigns(soft_.role) && (!campaigns(before.role) || before.role == role::candidate)) {
+    const auto heard = std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed));
+    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(local_now() - heard);
+    std::string reason(name_of(core_.why_election()));
+    if (core_.why_election() == raft::election_cause::leader_silent && !connected_.contains(last_leader_))
+      reason = "connection to the leader lost";
+    log::info("raft_peer", "election started",
+              {{"node", self_.name},
+               {"reason", reason},
+               {"last_leader", known},
+               {"last_contact", heard.count() == 0 ? std::string("never") : std::to_string(silent.count()) + "ms"},
+               {"term", soft_.role == role::candidate ? soft_.term.value : soft_.term.next().value}});
+  } else if (soft_.role == role::candidate) {
+    log::debug("raft_peer", "votes requested", {{"node", self_.name}, {"term", soft_.term.value}});
+  } else if (soft_.role == role::leader) {
+    log::info("raft_peer", "leadership gained",
+              {{"node", self_.name},
+               {"term", soft_.term.value},
+               {"index", core_.last_index().value},
+               {"commit", core_.commit_index().value}});
+  } else if (soft_.role == role::follower && !soft_.leader.is_zero() &&
+             (soft_.leader != last_leader_ || soft_.term != last_leader_term_ || campaigns(before.role))) {
+    const bool same = soft_.leader == last_leader_ && soft_.term == last_leader_term_;
+    log::info("raft_peer", same ? "leader heard again, election given up" : "leader elected",
+              {{"node", self_.name},
+               {"leader", name_of_server(soft_.leader)},
+               {"term", soft_.term.value},
+               {"index", core_.last_index().value},
+               {"commit", core_.commit_index().value}});
+  }
+  if (!soft_.leader.is_zero()) {
+    last_leader_ = soft_.leader;
+    last_leader_term_ = soft_.term;
+  }
+}
+
+/// During joint consensus nothing is final: it is told when that is over.
+void raft_peer::log_members(const raft::configuration& now) {
+  using kind = raft::member_change::kind;
+  if (now.joint())
+    return;
+  const auto before = std::exchange(members_told_, now);
+  for (const auto& c : raft::changes_between(before, now)) {
+    std::string_view what;
+    switch (c.what) {
+    case kind::added:
+      what = "member added";
+      break;
+    case kind::removed:
+      what = "member removed";
+      break;
+    case kind::got_vote:
+      what = "member has a vote now";
+      break;
+    case kind::lost_vote:
+      what = "member has no vote any more";
+      break;
+    case kind::renamed:
+      what = "member has another name or address";
+      break;
+    }
+    log::info("raft_peer", what,
+              {{"server", c.who.name},
+               {"id", c.who.uuid},
+               {"address", c.who.address},
+               {"votes", c.votes},
+               {"voters", now.voters.size()}});
+  }
 }
 
 void raft_peer::extend_lease() {
@@ -88,9 +165,41 @@ void raft_peer::tell_log_of_no_leader() {
     for (const auto& [address, ticks] : learned_)
       named.push_back(address);
     log::warn("raft_peer", "this server has no leader",
-              {{"reason", forward::why_leaderless(formation_, core_.config(), connected_, named)},
+              {{"reason", forward::why_leaderless(formation_, core_.config(), connected_, named, disk_full_)},
                {"term", core_.term().value}});
   }
+}
+
+/// With every tick. Followers still answer, so nobody else leads; but no entry is on the disks of a majority.
+void raft_peer::tell_log_of_no_majority(int ticks) {
+  if (!leading())
+    return commit_watch_.forget();
+  const auto found = commit_watch_.look(core_.commit_index(), core_.last_index(), ticks * settings_.limits.tick);
+  if (!found)
+    return;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(found->since).count();
+  if (found->goes_on)
+    return log::info("raft_peer", "a majority stores writes again",
+                     {{"after_seconds", seconds}, {"commit", core_.commit_index().value}});
+  const auto& config = core_.config();
+  std::vector<diagnosis::voter_facts> voters;
+  if (config.is_voter(self_.id))
+    voters.push_back({self_.name, true, writing_ || disk_full_ ? core_.commit_index() : core_.last_index(), disk_full_,
+                      writing_ ? now() - write_began_ : std::chrono::nanoseconds(0)});
+  for (const auto& p : core_.progress()) {
+    const auto* said = formation_.find(p.id);
+    if (config.is_voter(p.id))
+      voters.push_back({name_of_server(p.id), false, p.match, said != nullptr && said->disk_full,
+                        p.silent_ticks * settings_.limits.tick});
+  }
+  const auto missing = diagnosis::missing_for_commit(voters, core_.commit_index());
+  log::warn("raft_peer", "no majority stores writes: they wait, and clients are answered with an error",
+            {{"missing", missing.empty() ? std::string("nobody: it is about to go on") : missing},
+             {"for_seconds", seconds},
+             {"commit", core_.commit_index().value},
+             {"last", core_.last_index().value},
+             {"term", core_.term().value},
+             {"advice", "free space on the disks named, or bring the servers back"}});
 }
 
 /// With every tick: what autopilot thinks of the servers, as metrics.
@@ -120,6 +229,8 @@ void raft_peer::answer_status(const status_request& s) {
   r.id = s.id;
   r.view = {core_.soft(), core_.config(), self_.id, serving_};
   r.commit = core_.commit_index();
+  r.leader_commit = core_.leader_commit();
+  r.disk_full = disk_full_ || no_room_for_snapshot_;
   r.applied = log_index{vitals_->applied_index.load(std::memory_order_relaxed)};
   r.last = core_.last_index();
   r.first = core_.first_index();
@@ -145,7 +256,7 @@ void raft_peer::answer_status(const status_request& s) {
     p.member = m;
     p.voter = core_.config().is_voter(m.id);
     p.replica = is_replica(m.id);
-    p.connected = m.id == self_.id || connected_.contains(m.id);
+    p.alive = is_alive(m.id, progress);
     for (const auto& view : progress)
       if (view.id == m.id)
         p.progress = view;

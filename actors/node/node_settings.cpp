@@ -56,6 +56,7 @@ std::string with_port(const std::string& address) {
 
 fsm_settings machine_settings_of(const node_config& config) {
   constexpr std::chrono::seconds first_node_wait{2}; // its agent needs milliseconds
+  constexpr std::chrono::seconds mended_wait{4};     // the same; and a second where client agents have changed names
 
   fsm_settings m;
   m.checkpoint_entries = config.raft_snapshot_threshold;
@@ -65,6 +66,7 @@ fsm_settings machine_settings_of(const node_config& config) {
   m.uuid = random_uuid;
   m.autopilot = config.autopilot;
   m.first_node_wait = first_node_wait;
+  m.mended_wait = mended_wait;
   m.changes_bytes_max = config.kv_changes_bytes;
   return m;
 }

@@ -97,6 +97,7 @@ fsm_actor::behavior_type remote_tables::make_behavior() {
       [](const cluster_view&) {},
       [](const queries_touched&) {},
       [](const checkpoint_written&) {},
+      [](const catalog_mended&) {},
       [](const machine_replaced&) {},
       [](tick_atom) {},
       [](flush_atom) {},
@@ -336,7 +337,7 @@ void remote_consensus::tell(const status_request& r) {
   peer_status self;
   self.member = self_;
   self.voter = false;
-  self.connected = true;
+  self.alive = true;
   s.peers.push_back(std::move(self));
   answer_gateway(*this, *wires_, r.id, std::move(s));
 }

@@ -64,6 +64,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         view_ = v;
         know_history(v.history);
         if (!v.serving) {
+          answer_restores(true); // the next leader mends the catalog
           lease_until_ = {};
           tombstone_bins_.clear();
           ask_again(underway_.all());
@@ -86,6 +87,10 @@ fsm_actor::behavior_type fsm::make_behavior() {
         }
         answer_archives(c.error);
       },
+      [this](const catalog_mended& c) {
+        if (c.restored_at == machine_->restored_at())
+          answer_restores(true);
+      },
       [this](const machine_replaced& r) { replace(r); },
       [this](tick_atom) {
         maintain();
@@ -94,6 +99,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         give_up_waiting();
         look_at_ahead();
         answer_applied({}, {});
+        answer_restores(false);
         ask_again(underway_.past_patience(now()));
         judge_when_a_token_ends();
         wake_after(*this, *wires_, together(*this, fsm_tick, tick_slack), tick_atom::value);
@@ -141,6 +147,8 @@ void fsm::apply(const committed_entries& c) {
     if (c.origins.empty() || c.origins[i].id.is_zero())
       continue;
     const auto& from = c.origins[i];
+    if (machine_->restored_at() == e.index && keep_restore_answer(from, reply, e.index))
+      continue;
     if (from.node == view_.self)
       own.push_back({from.id, wire::call_outcome::done, std::move(reply), e.index, {}});
     else
@@ -215,7 +223,11 @@ state::reply fsm::apply_command(const raft::entry& e, const std::optional<state:
   }
   if (const auto* key = underway_.empty() ? nullptr : key_of_acquire(*command))
     acquired.push_back(*key);
+  const bool may_restore = std::holds_alternative<state::restore_commit>(*command);
+  const auto accessor = may_restore ? accessor_of(*command) : std::string(); // its row may be gone afterwards
   auto reply = machine_->apply(e.index, e.time, *command, changed);
+  if (may_restore && machine_->restored_at() == e.index)
+    on_restored(e, accessor);
   if (const auto* claim = std::get_if<state::claim_answer>(&reply); claim != nullptr && claim->search_cut)
     metrics_.deadlock_search_cut();
   if (!reply.decided_at.is_zero() && command->once)
@@ -678,7 +690,8 @@ void fsm::say_standing() {
 void fsm::replace(const machine_replaced& r) {
   if (r.meta.index > applied_.index) {
     PROBE("fsm: snapshot in force");
-    log::info("fsm", "snapshot in force", {{"index", r.meta.index.value}, {"keys", r.machine->key_count()}});
+    log::info("fsm", "state received from the leader",
+              {{"index", r.meta.index.value}, {"keys", r.machine->key_count()}});
     const bool indexes_may_fall =
         r.machine->restored_at() != machine_->restored_at() && !MUTANT(restore_by_snapshot_not_noticed);
     if (indexes_may_fall)
@@ -701,6 +714,8 @@ void fsm::replace(const machine_replaced& r) {
       changed.push_back(state::session_changed{s, true});
     });
     publish(std::move(changed));
+    if (indexes_may_fall)
+      on_restored_elsewhere();
   }
   send(wires_->raft_peer, snapshot_in_force{r.meta, level_in_tables(*machine_)});
   serve_waiting();

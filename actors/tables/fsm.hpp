@@ -41,6 +41,9 @@ struct fsm_settings {
   /// The longest that the leader of a new cluster keeps answers to writes until its agent has written the first node of the catalog: whose
   /// write was answered finds this server there. Zero: not at all.
   std::chrono::milliseconds first_node_wait{0};
+  /// The longest that the leader keeps the answer to a restore until its agent has written the members of this cluster
+  /// into the catalog that came with the archive: whose restore was answered can create sessions. Zero: not at all.
+  std::chrono::milliseconds mended_wait{0};
   /// For gateways on other threads. Null: there are none.
   std::shared_ptr<shared_tables> shared;
 };
@@ -96,6 +99,14 @@ private:
   void answer_write(write_result result);
   void answer_writes(std::vector<write_result>& results);
   void answer_applied(std::vector<write_result> own, forwarded_results forwarded);
+  // fsm_restores.cpp
+  /// Of the token that proposes a restore, as long as its row is there; "none" without ACLs.
+  std::string accessor_of(const state::command& c) const;
+  void on_restored(const raft::entry& e, const std::string& accessor);
+  void on_restored_elsewhere();
+  /// @returns true: the answer is kept until the catalog is mended
+  bool keep_restore_answer(const origin& to, state::reply& reply, log_index index);
+  void answer_restores(bool mended);
   bool waits_for_first_node();
   /// Leads, and nobody else can have been elected yet: what it has applied is all that is committed.
   bool serves_under_lease();
@@ -195,6 +206,14 @@ private:
   std::vector<write_result> own_until_first_node_;
   forwarded_results forwarded_until_first_node_;
   std::optional<monotonic_time> first_node_due_; ///< nobody waits for it after that
+
+  struct kept_answer {
+    origin to;
+    state::reply reply;
+    log_index index;
+    monotonic_time due; ///< kept no longer
+  };
+  std::vector<kept_answer> until_mended_; ///< of restores
 
   std::vector<std::pair<read_query, monotonic_time>>
       until_access_;                 ///< wait for the first acl_initialize; and until when

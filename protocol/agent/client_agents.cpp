@@ -10,6 +10,8 @@ namespace belay::agent {
 namespace {
 
 constexpr local_time look_again_first = std::chrono::seconds(1);
+// The same after a restore, for whose answer somebody waits.
+constexpr local_time after_replacement = std::chrono::milliseconds(25);
 // What was proposed and is nowhere to be seen: refused, for want of room on the leader's disk, or not committed yet. Others wait until
 // the agent is shown alive. It may also be seen later, and be older than what was refused.
 constexpr local_time propose_again_most = std::chrono::seconds(4);
@@ -70,6 +72,32 @@ void client_agents::begin(local_time now) {
 void client_agents::found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers,
                           local_time now) {
   begun_ = now;
+  have_to_be_heard(nodes, servers);
+}
+
+void client_agents::found_again(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers) {
+  have_to_be_heard(nodes, servers);
+}
+
+void client_agents::catalog_replaced(local_time now) {
+  for (auto& [key, k] : agents_) {
+    k.told_alive.reset();
+    k.written.reset();
+    k.leaving_until.reset();
+    k.looking = false;
+    k.pause = after_replacement; // doubled by each look
+    k.next_look = now;
+  }
+}
+
+bool client_agents::all_shown(local_time now) const {
+  return std::all_of(agents_.begin(), agents_.end(), [&](const auto& each) {
+    const auto& k = each.second;
+    return k.leaving || !k.alive(now, limits_) || k.told_alive == true;
+  });
+}
+
+void client_agents::have_to_be_heard(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers) {
   for (const auto& n : nodes) {
     if (!looks_like_agent(*n) || servers.contains(n->id) || agents_.size() >= limits_.agents_max)
       continue;

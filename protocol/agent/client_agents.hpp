@@ -63,6 +63,15 @@ public:
   /// Nodes of the catalog at the beginning. Those that look like agents' and are none of `servers` (IDs of nodes) have to be heard from now on.
   void found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers, local_time now);
 
+  /// An archive took the place of the catalog: what it said of agents is void, and all that were heard are looked at at
+  /// once. found_again() follows.
+  void catalog_replaced(local_time now);
+  /// The same as found(), in a leadership that goes on: an agent of the archive that was not heard in it has been silent
+  /// since it began.
+  void found_again(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
+  /// The catalog says of all that are alive that they are.
+  bool all_shown(local_time now) const;
+
   /// Who is a server is no client agent, even if he was found when he was none. @param servers IDs of nodes
   void are_servers(const std::set<std::string>& servers);
 
@@ -108,6 +117,7 @@ private:
   };
 
   void look_soon(known& k, local_time now) const;
+  void have_to_be_heard(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
 
   client_agent_limits limits_;
   local_time begun_{};

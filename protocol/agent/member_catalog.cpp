@@ -24,9 +24,8 @@ bool belongs_to(const state::node_record& n, const cluster_member& m) {
   return n.id.empty() ? state::folded(n.node) == state::folded(m.name) : n.id == m.uuid;
 }
 
-/// Whoever has the service without the check was registered by a client, whose business it is.
 bool is_former_server(const state::service_instance& i, const std::vector<cluster_member>& members) {
-  return i.service->id == server_service && liveness_of(i) != nullptr &&
+  return is_server(i) &&
          std::none_of(members.begin(), members.end(), [&](const auto& m) { return belongs_to(*i.node, m); });
 }
 
@@ -45,6 +44,17 @@ bool superseded(const cluster_member& m, const std::vector<cluster_member>& memb
 }
 
 } // namespace
+
+bool is_server(const state::service_instance& i) {
+  return i.service->id == server_service && liveness_of(i) != nullptr;
+}
+
+std::optional<bool> shown_alive(const std::vector<state::service_instance>& servers, std::string_view uuid) {
+  for (const auto& i : servers)
+    if (i.node->id == uuid && is_server(i))
+      return liveness_of(i)->status != "critical";
+  return std::nullopt;
+}
 
 cluster_member member_of(std::string uuid, std::string name, const std::string& server_address,
                          std::optional<bool> alive) {

@@ -36,6 +36,13 @@ struct member_rows {
   std::vector<state::service_instance> instances; ///< of server_service, with their checks
 };
 
+/// The leader of some cluster has registered it as a server: who has the service without the check was registered by a
+/// client, whose business it is.
+bool is_server(const state::service_instance& i);
+/// What the catalog says of the server with that UUID. @param servers instances of server_service
+/// @returns nullopt: it is not there
+std::optional<bool> shown_alive(const std::vector<state::service_instance>& servers, std::string_view uuid);
+
 /// What has to be written, in this order, so that the catalog agrees with the cluster: servers that are no members any
 /// more are removed with all they have; members are registered, passing or critical. A member of whom nobody knows yet
 /// whether it is alive is neither registered nor removed. Empty: nothing to do.

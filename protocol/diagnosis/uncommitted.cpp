@@ -33,7 +33,8 @@ std::optional<commit_watch::finding> commit_watch::look(log_index commit, log_in
 std::string missing_for_commit(const std::vector<voter_facts>& voters, log_index commit) {
   std::string out;
   for (const auto& v : voters) {
-    if (v.match > commit)
+    const bool well = v.self && !v.disk_full && v.silent < silence_worth_a_word;
+    if (v.match > commit || well)
       continue;
     out += (out.empty() ? "" : ", ") + v.name;
     if (v.self && v.disk_full)

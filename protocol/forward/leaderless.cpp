@@ -32,17 +32,17 @@ std::string what_it_says(const introduction& p, const introduction& own) {
 
 std::string why_there_is_no_cluster(const formation& f, const std::vector<std::string>& named) {
   const auto own = f.own();
-  std::vector<std::string> heard, missing;
+  std::vector<std::string> heard, heard_at, missing;
   std::size_t fitting = 1;
   bool cluster = false;
   for (const auto& p : f.heard()) {
     heard.push_back(what_it_says(p, own));
+    heard_at.push_back(p.self.address);
     cluster = cluster || (p.cluster_id != 0 && p.datacenter == own.datacenter);
     fitting += p.cluster_id == 0 && p.expect == own.expect && p.datacenter == own.datacenter ? 1 : 0;
   }
-  const auto known = f.heard_addresses();
-  for (const auto& address : named)
-    if (address != own.self.address && std::find(known.begin(), known.end(), address) == known.end())
+  for (const auto& address : named) // of other datacenters, too: they are heard, if in vain
+    if (address != own.self.address && std::find(heard_at.begin(), heard_at.end(), address) == heard_at.end())
       missing.push_back(address);
   std::string out;
   if (cluster)
@@ -65,14 +65,16 @@ std::string why_there_is_no_cluster(const formation& f, const std::vector<std::s
 } // namespace
 
 std::string why_leaderless(const formation& f, const configuration& config, const std::set<node_id>& connected,
-                           const std::vector<std::string>& named) {
+                           const std::vector<std::string>& named, bool disk_full) {
   const auto self = f.own().self.id;
   if (config.empty())
     return why_there_is_no_cluster(f, named);
-  std::vector<std::string> missing;
+  std::vector<std::string> missing, full;
   std::size_t there = 0;
   for (const auto id : config.voters) {
     const auto* m = config.find(id);
+    if (const auto* said = f.find(id); said != nullptr && said->disk_full && connected.contains(id))
+      full.push_back(said->self.name);
     if (id == self || connected.contains(id))
       ++there;
     else
@@ -85,6 +87,10 @@ std::string why_leaderless(const formation& f, const configuration& config, cons
     out += ", this one included";
   if (!missing.empty())
     out += "; missing: " + listed(missing);
+  if (disk_full)
+    full.insert(full.begin(), "this one");
+  if (!full.empty())
+    out += "; disk full: " + listed(full);
   if (!config.contains(self))
     out += "; this server is none of its cluster's any more";
   else if (there >= needed)

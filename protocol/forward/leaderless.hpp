@@ -12,7 +12,9 @@ namespace belay::forward {
 /// @param config as this server knows it; empty: it belongs to no cluster yet
 /// @param connected servers that hear this one
 /// @param named addresses of servers that it was told to look for
+/// @param disk_full of this server: with a full disk nobody can become the leader
 std::string why_leaderless(const raft::formation& f, const raft::configuration& config,
-                           const std::set<node_id>& connected, const std::vector<std::string>& named);
+                           const std::set<node_id>& connected, const std::vector<std::string>& named,
+                           bool disk_full = false);
 
 } // namespace belay::forward

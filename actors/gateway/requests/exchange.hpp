@@ -56,7 +56,7 @@ struct access_progress {
 /// What the catalog says of client agents, for whoever asks for members or orders one out.
 struct client_agent_search {
   std::vector<state::node_ptr> nodes;
-  bool nodes_known = false;
+  std::vector<state::service_instance> servers; ///< of agent::server_service
   std::vector<state::check_ptr> critical;
 };
 

@@ -1,5 +1,6 @@
 #include "actors/gateway/requests/local_answers.hpp"
 
+#include "protocol/agent/member_catalog.hpp"
 #include "protocol/base/hex.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/golang/duration.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 // Of a node that is ready. Entries: what autopilot allows a healthy server (MaxTrailingLogs); silence: some elections.
 constexpr std::uint64_t ready_behind_max = 250;
-constexpr int ready_silence_ms = 5000;
+constexpr int leader_silence_ms = 5000;
 
 void append_texts(std::string& out, const std::map<std::string, std::string>& all) {
   out += '{';
@@ -92,12 +93,12 @@ void append_member(std::string& out, const shown_member& m) {
       ",\"ProtocolMin\":1,\"ProtocolMax\":5,\"ProtocolCur\":2,\"DelegateMin\":2,\"DelegateMax\":5,\"DelegateCur\":4}";
 }
 
-void append_member(std::string& out, const peer_status& p, const local_facts& facts, bool wan) {
+void append_member(std::string& out, const peer_status& p, bool alive, const local_facts& facts, bool wan) {
   auto where = split_host_port(p.member.address);
   if (!facts.server) // a client agent knows of itself only, and listens for no peers
     where.port = "0";
   append_member(out, {wan ? p.member.name + "." + facts.datacenter : p.member.name, std::move(where),
-                      tags_of(p.member, p.replica, facts), p.connected ? alive_member : failed_member});
+                      tags_of(p.member, p.replica, facts), alive ? alive_member : failed_member});
 }
 
 /// This node, also before it belongs to a cluster.
@@ -107,13 +108,24 @@ peer_status own_status(const status_result& now, const local_facts& facts) {
       return p;
   peer_status p;
   p.member = {now.view.self, facts.node_uuid, facts.node_name, join_host_port(facts.address, facts.server_port)};
-  p.connected = true;
+  p.alive = true;
   p.replica = facts.read_replica;
   return p;
 }
 
+/// The leader knows best who is there, and writes it into the catalog (serfHealth). So that all servers say the same,
+/// the others take its word as long as they receive from it.
+bool is_alive(const peer_status& p, const status_result& now, const std::vector<state::service_instance>& servers) {
+  const auto& soft = now.view.soft;
+  const bool follows = soft.role == raft::role::follower && !soft.leader.is_zero() && now.ms_since_leader >= 0 &&
+                       now.ms_since_leader <= leader_silence_ms;
+  if (!follows || p.member.id == now.view.self)
+    return p.alive;
+  return p.member.id == soft.leader || agent::shown_alive(servers, p.member.uuid).value_or(p.alive);
+}
+
 std::string members_json(const status_result& now, const local_facts& facts, bool wan, const acl::authorizer* may,
-                         const std::vector<agent::client_agent>& agents) {
+                         const known_members& known) {
   std::string out = "[";
   const auto begin = [&](const std::string& name) {
     if (may != nullptr && !may->node_read(name))
@@ -124,7 +136,7 @@ std::string members_json(const status_result& now, const local_facts& facts, boo
   };
   const auto list = [&](const peer_status& p) {
     if (begin(p.member.name))
-      append_member(out, p, facts, wan);
+      append_member(out, p, is_alive(p, now, known.servers), facts, wan);
   };
   bool self_listed = false;
   for (const auto& p : now.peers) {
@@ -133,7 +145,7 @@ std::string members_json(const status_result& now, const local_facts& facts, boo
   }
   if (!self_listed)
     list(own_status(now, facts));
-  for (const auto& a : agents) // they listen nowhere
+  for (const auto& a : known.agents) // they listen nowhere
     if (begin(a.name))
       append_member(out, {a.name,
                           {a.address, "0"},
@@ -179,6 +191,7 @@ std::map<std::string, std::string> raft_stats(const status_result& now) {
   std::map<std::string, std::string> s{
       {"applied_index", to_string(now.applied)},
       {"commit_index", to_string(now.commit)},
+      {"disk_full", now.disk_full ? "true" : "false"},
       {"first_log_index", to_string(now.first)},
       {"fsm_pending", std::to_string(pending)},
       {"joint", config.joint() ? "true" : "false"},
@@ -187,6 +200,7 @@ std::map<std::string, std::string> raft_stats(const status_result& now) {
       {"last_log_term", to_string(now.last_term)},
       {"last_snapshot_index", to_string(now.snapshot_index)},
       {"last_snapshot_term", to_string(now.snapshot_term)},
+      {"leader_commit_index", to_string(std::max(now.commit, now.leader_commit))},
       {"latest_configuration", configuration_text(config)},
       {"latest_configuration_index", "0"},
       {"num_peers", std::to_string(others)},
@@ -230,7 +244,7 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   else
     http::append_coordinate(out, now.place);
   out += ",\"Member\":";
-  append_member(out, own_status(now, facts), facts, false);
+  append_member(out, own_status(now, facts), true, facts, false);
 
   out += ",\"Stats\":{\"agent\":";
   append_texts(out, {{"check_monitors", std::to_string(now.registered.monitors)},
@@ -260,8 +274,7 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   const auto cpus = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
   out += ",\"runtime\":";
   append_texts(out, {{"arch", system.machine}, {"cpu_count", cpus}, {"max_procs", cpus}, {"os", "linux"}});
-  const auto failed =
-      std::count_if(now.peers.begin(), now.peers.end(), [](const peer_status& p) { return !p.connected; });
+  const auto failed = std::count_if(now.peers.begin(), now.peers.end(), [](const peer_status& p) { return !p.alive; });
   const auto members = std::max<std::size_t>(1, now.peers.size());
   for (const char* pool : {"serf_lan", "serf_wan"}) {
     golang::append_json_name(out, pool);
@@ -293,7 +306,7 @@ std::string raft_configuration_json(const cluster_view& view) {
 }
 
 std::string json_of(const http::local_request& request, const status_result& now, const local_facts& facts,
-                    const acl::authorizer* may, const std::vector<agent::client_agent>& agents) {
+                    const acl::authorizer* may, const known_members& known) {
   std::string out;
   switch (request.kind) {
   case http::local_kind::status_leader:
@@ -312,7 +325,7 @@ std::string json_of(const http::local_request& request, const status_result& now
   case http::local_kind::agent_self:
     return self_json(now, facts);
   case http::local_kind::agent_members:
-    return members_json(now, facts, request.wan, may, agents);
+    return members_json(now, facts, request.wan, may, known);
   case http::local_kind::raft_configuration:
     return raft_configuration_json(now.view);
   case http::local_kind::coordinate_datacenters:
@@ -348,10 +361,10 @@ std::string leader_address(const cluster_view& view) {
 
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options, const acl::authorizer* may,
-                            const std::vector<agent::client_agent>& agents) {
+                            const known_members& known) {
   if (request.kind == http::local_kind::coordinate_update)
     return {};
-  return http::json_response(json_of(request, now, facts, may, agents), options);
+  return http::json_response(json_of(request, now, facts, may, known), options);
 }
 
 http::response answer_health(const http::local_request& request, const status_result& now,
@@ -359,13 +372,16 @@ http::response answer_health(const http::local_request& request, const status_re
   // Whoever tells this has passed the thread of clients and that of Raft.
   if (request.kind == http::local_kind::agent_live)
     return http::json_response("{\"Live\":true}", options);
-  const auto behind = now.commit.value - std::min(now.applied, now.commit).value;
+  const auto committed = std::max(now.commit, now.leader_commit);
+  const auto behind = committed.value - std::min(now.applied, committed).value;
   const char* reason = nullptr;
-  if (now.view.soft.leader.is_zero())
+  if (now.disk_full)
+    reason = "disk full";
+  else if (now.view.soft.leader.is_zero())
     reason = "no leader";
   else if (!now.view.config.contains(now.view.self))
     reason = "not a member of the cluster";
-  else if (now.ms_since_leader < 0 || now.ms_since_leader > ready_silence_ms)
+  else if (now.ms_since_leader < 0 || now.ms_since_leader > leader_silence_ms)
     reason = "the leader is silent";
   else if (behind > ready_behind_max)
     reason = "committed entries are not applied yet";

@@ -34,16 +34,22 @@ struct local_facts {
   std::vector<std::pair<std::string, std::string>> effective_settings;
 };
 
+/// What the catalog says of members.
+struct known_members {
+  std::vector<agent::client_agent> agents;      ///< those that are no servers
+  std::vector<state::service_instance> servers; ///< of agent::server_service, with their checks
+};
+
 /// "host:port" of the leader's server port, or empty.
 std::string leader_address(const cluster_view& view);
 
 /// Answers every kind but agent_metrics, agent_monitor, agent_host, agent_reload, agent_leave, agent_token and translate_rules, which others answer, remove_peer,
 /// add_peer, force_leave and autopilot_health, which the leader decides, agent_join, which raft_peer answers, and keyring, which all members
 /// answer.
-/// @param may of whoever asks for members; null: everything. @param agents members beside the servers
+/// @param may of whoever asks for members; null: everything
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options, const acl::authorizer* may = nullptr,
-                            const std::vector<agent::client_agent>& agents = {});
+                            const known_members& known = {});
 /// Answers agent_live and agent_ready: 200, or 503 with the reason.
 http::response answer_health(const http::local_request& request, const status_result& now,
                              const http::render_options& options);

@@ -1,5 +1,6 @@
 #include "actors/gateway/requests/local_questions.hpp"
 
+#include "protocol/agent/member_catalog.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/wire/operator_codec.hpp"
 
@@ -100,7 +101,8 @@ void local_questions::ask_rows(exchange& e, state::query q, http::consistency mo
   out_.post(std::move(ask));
 }
 
-std::vector<agent::client_agent> local_questions::agents_of(const exchange& e, const cluster_view& v) {
+/// Servers that are no members any more, or not of this cluster (after a restore), are no client agents either.
+known_members local_questions::members_of(const exchange& e, const cluster_view& v) {
   if (e.agents == nullptr)
     return {};
   std::set<std::string> servers;
@@ -108,19 +110,28 @@ std::vector<agent::client_agent> local_questions::agents_of(const exchange& e, c
     servers.insert(m.uuid);
     servers.insert(m.name);
   }
-  return agent::client_agents_among(e.agents->nodes, e.agents->critical, servers);
+  for (const auto& i : e.agents->servers)
+    if (agent::is_server(i))
+      servers.insert(i.node->node);
+  return {agent::client_agents_among(e.agents->nodes, e.agents->critical, servers), e.agents->servers};
 }
 
 void local_questions::agents_read(exchange& e, const http::local_request& request, const read_result& r) {
   const bool members = request.kind == http::local_kind::agent_members;
+  const auto mode = members ? http::consistency::stale : http::consistency::normal;
   const auto* found = std::get_if<state::query_result>(&r.answer);
   const auto* nodes = found != nullptr ? std::get_if<state::nodes>(&found->data) : nullptr;
+  const auto* servers = found != nullptr ? std::get_if<state::service_instances>(&found->data) : nullptr;
   const auto* checks = found != nullptr ? std::get_if<state::checks>(&found->data) : nullptr;
-  if (nodes != nullptr && !e.agents->nodes_known) {
+  if (nodes != nullptr) {
     e.agents->nodes = nodes->list;
-    e.agents->nodes_known = true;
-    return ask_rows(e, state::health_state{"critical", {}},
-                    members ? http::consistency::stale : http::consistency::normal);
+    state::health_service of_servers;
+    of_servers.service = agent::server_service;
+    return ask_rows(e, std::move(of_servers), mode);
+  }
+  if (servers != nullptr) {
+    e.agents->servers = servers->list;
+    return ask_rows(e, state::health_state{"critical", {}}, mode);
   }
   if (checks != nullptr)
     e.agents->critical = checks->list;
@@ -138,7 +149,7 @@ void local_questions::agents_read(exchange& e, const http::local_request& reques
 
 /// A client agent leaves the catalog with that; servers are the leader's matter.
 void local_questions::force_out(exchange& e, const forward::force_leave& forced) {
-  for (const auto& a : agents_of(e, view_)) {
+  for (const auto& a : members_of(e, view_).agents) {
     if (a.name != forced.name)
       continue;
     if (a.alive) {
@@ -185,7 +196,7 @@ void local_questions::status_told(const status_result& s) {
   else if (needs_leader(request) && leader_address(s.view).empty())
     e->ask_again = true;
   else
-    e->answer = answer_local(request, s, facts_, e->options, e->access.may.get(), agents_of(*e, s.view));
+    e->answer = answer_local(request, s, facts_, e->options, e->access.may.get(), members_of(*e, s.view));
 }
 
 void local_questions::decided(exchange& e, write_result& r) const {

@@ -35,7 +35,7 @@ private:
   void agents_read(exchange& e, const http::local_request& request, const read_result& r);
   void settings_read(exchange& e, const read_result& r);
   void force_out(exchange& e, const forward::force_leave& forced);
-  static std::vector<agent::client_agent> agents_of(const exchange& e, const cluster_view& v);
+  static known_members members_of(const exchange& e, const cluster_view& v);
 
   outbox& out_;
   pending_requests& pending_;

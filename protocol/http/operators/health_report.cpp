@@ -35,6 +35,8 @@ void append_server(std::string& out, const server_health& s) {
   append_json_member(out, "StableSince",
                      format_timestamp({std::chrono::sys_seconds{std::chrono::seconds(s.stable_since_ms / 1000)}}));
   append_json_number_member(out, "FeatureLevel", s.level);
+  append_json_name(out, "DiskFull");
+  append_bool(out, s.disk_full);
   out += '}';
 }
 

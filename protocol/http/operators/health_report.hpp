@@ -15,7 +15,7 @@ namespace belay::http {
 
 struct server_health {
   std::string id, name, address;
-  bool alive = false; ///< there is a connection to it
+  bool alive = false; ///< the leader has received from it within 5 s
   std::string version;
   bool leader = false;
   std::chrono::nanoseconds last_contact{0}; ///< since the leader heard from it
@@ -23,6 +23,7 @@ struct server_health {
   log_index last_index;
   bool healthy = false;
   bool voter = false;
+  bool disk_full = false;            ///< as it last said: it cannot store what the leader sends
   std::uint64_t stable_since_ms = 0; ///< since 1970
   state::feature_level level = 0;    ///< as it last said to the leader; 0: it has not, or has none
 };

@@ -50,6 +50,33 @@ TEST_CASE("before there is a cluster it says who is heard with which bootstrap_e
         "bootstrap_expect is not set: this server waits for a cluster that takes it in; heard: nobody");
 }
 
+// It once contradicted itself: "heard: e1 at 127.0.0.1:12611 (of datacenter dc1); not heard: 127.0.0.1:12611".
+TEST_CASE("a server of another datacenter is heard, and so is not told as missing") {
+  auto f = one_that_expects(3);
+  auto elsewhere = peer(2, 3);
+  elsewhere.datacenter = "dc2";
+  CHECK(f.met(elsewhere));
+  CHECK(why_leaderless(f, {}, {}, {"10.0.0.2:8300", "10.0.0.3:8300"}) ==
+        "3 servers with the same bootstrap_expect must hear each other, and 1 do, this one included; heard: n2 at "
+        "10.0.0.2:8300 (of datacenter dc2); not heard: 10.0.0.3:8300");
+}
+
+// With two full disks of three all voters hear each other, and an election is under way for hours.
+TEST_CASE("a full disk is told as what is in the way of a leader") {
+  auto f = one_that_expects(3);
+  const auto config = configuration_of_voters({server(1), server(2), server(3)});
+  auto full = peer(2, 3);
+  full.disk_full = true;
+  CHECK_FALSE(f.met(full));
+  CHECK(why_leaderless(f, config, {node_id{2}, node_id{3}}, {}, true) ==
+        "2 of the 3 voters are needed, and 3 can be reached, this one included; disk full: this one, n2; an election "
+        "is under way");
+  // What one said that is gone by now does not count.
+  CHECK(why_leaderless(f, config, {node_id{3}}, {}) ==
+        "2 of the 3 voters are needed, and 2 can be reached, this one included; missing: n2 at 10.0.0.2:8300; an "
+        "election is under way");
+}
+
 TEST_CASE("in a cluster it says which voters are missing") {
   const auto f = one_that_expects(3);
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
