@@ -10,7 +10,7 @@
 #include "protocol/raft/core.hpp"
 #include "protocol/state/machine.hpp"
 #include "protocol/wire/frame_codec.hpp"
-#include "storage/checkpoint_store.hpp"
+#include "storage/checkpoint/checkpoint_store.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/atom.hpp>

@@ -10,7 +10,7 @@
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"
 #include "sim/disks/memory_files.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/log/segment_log.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
-#include "storage/log_store.hpp"
+#include "storage/log/log_store.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
 

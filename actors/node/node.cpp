@@ -24,8 +24,8 @@
 #include "actors/telemetry/log.hpp"
 #include "actors/tls/credential_store.hpp"
 #include "protocol/base/host_port.hpp"
-#include "storage/lmdb_checkpoint.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
+#include "storage/log/segment_log.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

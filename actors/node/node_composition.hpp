@@ -6,7 +6,7 @@
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/node/disk/node_disk.hpp"
 #include "actors/tables/fsm.hpp"
-#include "storage/generation_schedule.hpp"
+#include "storage/checkpoint/generation_schedule.hpp"
 
 #include <caf/actor_system.hpp>
 

@@ -4,7 +4,7 @@
 
 #include "protocol/state/restore/row_rules.hpp"
 #include "protocol/state/restore/stored_digest.hpp"
-#include "storage/snapshot_file.hpp"
+#include "storage/checkpoint/snapshot_file.hpp"
 
 #include <functional>
 #include <optional>

@@ -7,8 +7,8 @@
 #include "actors/tables/snapshot_archives.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
-#include "storage/checkpoint_store.hpp"
-#include "storage/generation_schedule.hpp"
+#include "storage/checkpoint/checkpoint_store.hpp"
+#include "storage/checkpoint/generation_schedule.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
 

@@ -5,8 +5,8 @@
 #include "actors/messages.hpp"
 #include "actors/tables/archived_rows.hpp"
 #include "protocol/archive/snapshot_archive.hpp"
-#include "storage/row_proof.hpp"
-#include "storage/snapshot_file.hpp"
+#include "storage/checkpoint/row_proof.hpp"
+#include "storage/checkpoint/snapshot_file.hpp"
 
 #include <memory>
 #include <unordered_map>

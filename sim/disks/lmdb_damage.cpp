@@ -2,7 +2,7 @@
 
 #include "protocol/base/check.hpp"
 #include "storage/file_system.hpp"
-#include "storage/lmdb_env.hpp"
+#include "storage/checkpoint/lmdb_env.hpp"
 
 #include <cstdio>
 #include <fstream>

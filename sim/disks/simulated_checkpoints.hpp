@@ -3,7 +3,7 @@
 // back what was encoded, written and read again, never an object. A commit is durable upon return and whole or not at all: what
 // LMDB does when the power goes has a test of its own (tests/storage/lmdb_power_test.cpp).
 
-#include "storage/lmdb_checkpoint.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
 
 #include <cstdint>
 #include <memory>

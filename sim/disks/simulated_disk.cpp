@@ -1,7 +1,7 @@
 #include "sim/disks/simulated_disk.hpp"
 
 #include "protocol/base/probe.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/log/segment_log.hpp"
 
 namespace belay::sim {
 

@@ -5,7 +5,7 @@
 #include "sim/disks/simulated_checkpoints.hpp"
 #include "sim/disks/simulated_files.hpp"
 #include "sim/run.hpp"
-#include "storage/log_store.hpp"
+#include "storage/log/log_store.hpp"
 
 #include <map>
 #include <memory>

@@ -1,7 +1,7 @@
 #include "sim/faults/stranger.hpp"
 
 #include "protocol/wire/command_codec.hpp"
-#include "storage/snapshot_file.hpp"
+#include "storage/checkpoint/snapshot_file.hpp"
 
 #include <caf/send.hpp>
 

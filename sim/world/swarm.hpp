@@ -5,7 +5,7 @@
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/tables/fsm.hpp"
 #include "sim/world/simulated_network.hpp"
-#include "storage/generation_schedule.hpp"
+#include "storage/checkpoint/generation_schedule.hpp"
 
 #include <chrono>
 #include <string>

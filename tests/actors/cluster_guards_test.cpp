@@ -4,7 +4,7 @@
 #include "actors/tables/checkpointer.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "storage/snapshot_file.hpp"
+#include "storage/checkpoint/snapshot_file.hpp"
 #include "tests/actors/cluster_fixture.hpp"
 #include "tests/harness/scratch.hpp"
 

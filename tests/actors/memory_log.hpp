@@ -1,7 +1,7 @@
 #pragma once
 // The Raft log of a simulated node: it outlives its actors, and it can be full.
 
-#include "storage/log_store.hpp"
+#include "storage/log/log_store.hpp"
 
 #include <vector>
 

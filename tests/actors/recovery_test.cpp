@@ -2,8 +2,8 @@
 
 #include "actors/node/disk/recovery.hpp"
 #include "storage/file_system.hpp"
-#include "storage/lmdb_checkpoint.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
+#include "storage/log/segment_log.hpp"
 #include "tests/harness/scratch.hpp"
 
 #include <catch2/catch.hpp>

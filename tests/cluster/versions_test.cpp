@@ -1,7 +1,7 @@
 // A server beside newer ones: what it does with what it cannot know.
 
 #include "protocol/wire/command_codec.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/log/segment_log.hpp"
 #include "tests/cluster/cluster_fixture.hpp"
 
 #include <fstream>

@@ -5,7 +5,7 @@
 
 #include "protocol/wire/entry_codec.hpp"
 #include "sim/disks/memory_files.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/log/segment_log.hpp"
 
 #include <array>
 

@@ -7,8 +7,8 @@
 #include "protocol/wire/change_codec.hpp"
 #include "protocol/wire/entry_codec.hpp"
 #include "protocol/wire/registration_codec.hpp"
-#include "storage/kept_record.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/checkpoint/kept_record.hpp"
+#include "storage/log/segment_log.hpp"
 #include "tests/harness/scratch.hpp"
 #include "tests/round_trip/random_values.hpp"
 

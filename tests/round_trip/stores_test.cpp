@@ -6,7 +6,7 @@
 #include "protocol/archive/snapshot_archive.hpp"
 #include "protocol/state/row_hash.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "storage/lmdb_checkpoint.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
 #include "tests/round_trip/random_values.hpp"
 

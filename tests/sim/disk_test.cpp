@@ -3,7 +3,7 @@
 #include "actors/tables/checkpointer.hpp"
 #include "protocol/state/row_hash.hpp"
 #include "sim/disks/simulated_disk.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/log/segment_log.hpp"
 #include "tests/storage/log_story.hpp"
 #include "tests/storage/stored_row.hpp"
 

@@ -1,4 +1,4 @@
-#include "storage/generation_schedule.hpp"
+#include "storage/checkpoint/generation_schedule.hpp"
 
 #include <catch2/catch.hpp>
 

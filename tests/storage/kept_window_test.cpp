@@ -1,6 +1,6 @@
 // The window of changes beside a checkpoint, and what becomes of it when one of the two is older than the other.
 
-#include "storage/lmdb_checkpoint.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
 #include "tests/storage/stored_row.hpp"
 

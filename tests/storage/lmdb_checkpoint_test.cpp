@@ -1,7 +1,7 @@
 // Checkpoints in LMDB and the snapshots that travel between servers.
 
 #include "protocol/base/random.hpp"
-#include "storage/lmdb_checkpoint.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
 #include "tests/storage/stored_row.hpp"
 

@@ -2,7 +2,7 @@
 // What a Raft log ought to contain, and a varied life of one to compare with.
 
 #include "protocol/base/random.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/log/segment_log.hpp"
 
 #include <map>
 #include <string>

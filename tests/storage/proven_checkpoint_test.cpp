@@ -2,7 +2,7 @@
 // bytes of a row do not say what the row said. Event: the log before it is dropped, and the server restarts. What would go
 // wrong: the checkpoint cannot be loaded, nothing else is left, and the server never starts again.
 
-#include "storage/lmdb_checkpoint.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
 #include "tests/storage/stored_row.hpp"
 

@@ -2,7 +2,7 @@
 // Rows of a checkpoint, and changes that are kept beside it, that are given by their bytes and mean nothing.
 
 #include "protocol/base/bytes.hpp"
-#include "storage/lmdb_checkpoint.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
 
 #include <map>
 #include <optional>

@@ -12,7 +12,7 @@ set(BELAY_ALONE
     protocol/wire/frame_codec.cpp
     protocol/wire/record_codec.cpp
     protocol/wire/registration_codec.cpp
-    storage/snapshot_file.cpp
+    storage/checkpoint/snapshot_file.cpp
     tests/unit/protocol/http/kv/lock_headers_test.cpp
     tests/unit/protocol/state/fields_test.cpp
 )

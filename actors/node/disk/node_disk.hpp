@@ -4,8 +4,8 @@
 #include "protocol/base/result.hpp"
 #include "protocol/raft/core.hpp"
 #include "protocol/state/machine.hpp"
-#include "storage/checkpoint_store.hpp"
-#include "storage/log_store.hpp"
+#include "storage/checkpoint/checkpoint_store.hpp"
+#include "storage/log/log_store.hpp"
 
 #include <memory>
 

@@ -1,8 +1,8 @@
 #include "actors/node/disk/recovery.hpp"
 
 #include "actors/node/config/file_text.hpp"
-#include "storage/lmdb_checkpoint.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
+#include "storage/log/segment_log.hpp"
 
 #include <boost/json/parse.hpp>
 

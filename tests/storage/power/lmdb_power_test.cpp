@@ -2,7 +2,7 @@
 // power goes at any call that changes the disk, and what was not synced is gone, or there in part. What would go wrong: a state
 // that was reported as durable is lost, and the log before it is gone, too.
 
-#include "storage/lmdb_checkpoint.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
 #include "tests/storage/power/forgetful_disk.hpp"
 #include "tests/storage/stored_row.hpp"

@@ -1,4 +1,4 @@
-#include "storage/snapshot_file.hpp"
+#include "storage/checkpoint/snapshot_file.hpp"
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/wire/entry_codec.hpp"

@@ -1,10 +1,10 @@
-#include "storage/checkpoint_rows.hpp"
+#include "storage/checkpoint/checkpoint_rows.hpp"
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/wire/entry_codec.hpp"
 #include "storage/advice.hpp"
-#include "storage/checked_values.hpp"
-#include "storage/lmdb_file.hpp"
+#include "storage/checkpoint/checked_values.hpp"
+#include "storage/checkpoint/lmdb_file.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "storage/segment_log.hpp"
+#include "storage/log/segment_log.hpp"
 #include "protocol/base/hex.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"

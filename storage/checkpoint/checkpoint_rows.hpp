@@ -14,9 +14,9 @@
 //
 // Functions that return an int return 0 or the code of LMDB or the system that made them fail.
 
-#include "storage/checkpoint_store.hpp"
-#include "storage/checks_ahead.hpp"
-#include "storage/lmdb_env.hpp"
+#include "storage/checkpoint/checkpoint_store.hpp"
+#include "storage/checkpoint/checks_ahead.hpp"
+#include "storage/checkpoint/lmdb_env.hpp"
 
 #include <functional>
 #include <optional>

@@ -2,7 +2,7 @@
 // Values in LMDB, behind u8 version (1) | u32 CRC32C. The CRC covers LMDB's key and what follows the CRC, so a value that stands under another
 // key is found out as well.
 
-#include "storage/lmdb_env.hpp"
+#include "storage/checkpoint/lmdb_env.hpp"
 
 #include <initializer_list>
 #include <optional>

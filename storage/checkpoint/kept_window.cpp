@@ -1,6 +1,6 @@
-#include "storage/kept_window.hpp"
+#include "storage/checkpoint/kept_window.hpp"
 
-#include "storage/checked_values.hpp"
+#include "storage/checkpoint/checked_values.hpp"
 
 namespace belay::storage {
 

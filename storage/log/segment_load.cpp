@@ -3,7 +3,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "storage/advice.hpp"
-#include "storage/segment_log.hpp"
+#include "storage/log/segment_log.hpp"
 
 #include <charconv>
 

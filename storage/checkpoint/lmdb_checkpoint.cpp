@@ -1,8 +1,8 @@
-#include "storage/lmdb_checkpoint.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
 
-#include "storage/checkpoint_rows.hpp"
-#include "storage/row_proof.hpp"
-#include "storage/snapshot_file.hpp"
+#include "storage/checkpoint/checkpoint_rows.hpp"
+#include "storage/checkpoint/row_proof.hpp"
+#include "storage/checkpoint/snapshot_file.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "storage/segment_format.hpp"
+#include "storage/log/segment_format.hpp"
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/mutants.hpp"

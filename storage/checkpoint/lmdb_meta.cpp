@@ -1,4 +1,4 @@
-#include "storage/lmdb_meta.hpp"
+#include "storage/checkpoint/lmdb_meta.hpp"
 
 #include <cstring>
 

@@ -8,8 +8,8 @@
 // Integers in keys are big-endian. Changes come at the end and leave at the beginning. The file is one that servers up to 0.2.0 do not know and
 // leave as it is.
 
-#include "storage/kept_record.hpp"
-#include "storage/lmdb_file.hpp"
+#include "storage/checkpoint/kept_record.hpp"
+#include "storage/checkpoint/lmdb_file.hpp"
 
 #include <functional>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "storage/lmdb_env.hpp"
+#include "storage/checkpoint/lmdb_env.hpp"
 
 #include "storage/advice.hpp"
 #include "storage/file_system.hpp"

@@ -1,4 +1,4 @@
-#include "storage/checked_values.hpp"
+#include "storage/checkpoint/checked_values.hpp"
 
 #include "protocol/base/bytes.hpp"
 

@@ -1,4 +1,4 @@
-#include "storage/older_generation.hpp"
+#include "storage/checkpoint/older_generation.hpp"
 
 #include <algorithm>
 

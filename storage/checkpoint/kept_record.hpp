@@ -3,7 +3,7 @@
 // the one before or the one it was written for. If it is another one (a leader has sent it, or a server of before wrote it), changes between are
 // missing.
 
-#include "storage/checkpoint_store.hpp"
+#include "storage/checkpoint/checkpoint_store.hpp"
 
 #include <optional>
 #include <string>

@@ -7,8 +7,8 @@
 //
 // Servers up to 0.2.0 do not know these files and leave them as they are.
 
-#include "storage/row_proof.hpp"
-#include "storage/snapshot_file.hpp"
+#include "storage/checkpoint/row_proof.hpp"
+#include "storage/checkpoint/snapshot_file.hpp"
 
 #include <memory>
 #include <optional>

@@ -13,8 +13,8 @@
 // unfinished write.
 
 #include "storage/file_system.hpp"
-#include "storage/log_store.hpp"
-#include "storage/segment_format.hpp"
+#include "storage/log/log_store.hpp"
+#include "storage/log/segment_format.hpp"
 
 #include "protocol/base/random.hpp"
 

@@ -1,4 +1,4 @@
-#include "storage/row_proof.hpp"
+#include "storage/checkpoint/row_proof.hpp"
 
 #include "protocol/base/hex.hpp"
 #include "protocol/state/row_hash.hpp"

@@ -3,8 +3,8 @@
 // synced and renamed: after a crash the old or the new one is there.
 
 #include "storage/file_system.hpp"
-#include "storage/lmdb_env.hpp"
-#include "storage/lmdb_meta.hpp"
+#include "storage/checkpoint/lmdb_env.hpp"
+#include "storage/checkpoint/lmdb_meta.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "storage/lmdb_file.hpp"
+#include "storage/checkpoint/lmdb_file.hpp"
 
 #include <algorithm>
 #include <utility>

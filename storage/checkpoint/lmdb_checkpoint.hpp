@@ -19,12 +19,12 @@
 // state machine. The first commit of a process, a full one, and those with read_whole are proven by all rows of the file: a
 // new file before it takes the name of the old one. A commit that reads back different is reverted (lmdb_meta.hpp).
 
-#include "storage/checkpoint_store.hpp"
+#include "storage/checkpoint/checkpoint_store.hpp"
 #include "storage/file_system.hpp"
-#include "storage/kept_window.hpp"
-#include "storage/lmdb_file.hpp"
-#include "storage/older_generation.hpp"
-#include "storage/row_proof.hpp"
+#include "storage/checkpoint/kept_window.hpp"
+#include "storage/checkpoint/lmdb_file.hpp"
+#include "storage/checkpoint/older_generation.hpp"
+#include "storage/checkpoint/row_proof.hpp"
 
 #include <deque>
 #include <functional>

@@ -20,7 +20,7 @@
 // Rows are in (table, key) order without duplicates. Each CRC begins with the value of the one before, so that blocks
 // that are missing, swapped or from another snapshot are found out. Integers are little-endian.
 
-#include "storage/checkpoint_rows.hpp"
+#include "storage/checkpoint/checkpoint_rows.hpp"
 #include "storage/file_system.hpp"
 
 #include <functional>

@@ -1,6 +1,6 @@
-#include "storage/checks_ahead.hpp"
+#include "storage/checkpoint/checks_ahead.hpp"
 
-#include "storage/checked_values.hpp"
+#include "storage/checkpoint/checked_values.hpp"
 
 #include <system_error>
 

@@ -1,7 +1,7 @@
 #pragma once
 // Checksums of a checkpoint's rows, looked at on a thread of its own, a little ahead of whoever makes tables of the rows: both take about as long.
 
-#include "storage/lmdb_env.hpp"
+#include "storage/checkpoint/lmdb_env.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // rows, decoded as a start would decode them, add up to the digest that it was written with.
 
 #include "protocol/state/restore/stored_digest.hpp"
-#include "storage/checkpoint_rows.hpp"
+#include "storage/checkpoint/checkpoint_rows.hpp"
 
 #include <cstdint>
 #include <string>

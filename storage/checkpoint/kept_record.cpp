@@ -1,4 +1,4 @@
-#include "storage/kept_record.hpp"
+#include "storage/checkpoint/kept_record.hpp"
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/mutants.hpp"
