@@ -1,8 +1,8 @@
 #include "sim/disks/lmdb_damage.hpp"
 
 #include "protocol/base/check.hpp"
-#include "storage/file_system.hpp"
 #include "storage/checkpoint/lmdb_env.hpp"
+#include "storage/file_system.hpp"
 
 #include <cstdio>
 #include <fstream>

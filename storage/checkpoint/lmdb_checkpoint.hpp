@@ -20,11 +20,11 @@
 // new file before it takes the name of the old one. A commit that reads back different is reverted (lmdb_meta.hpp).
 
 #include "storage/checkpoint/checkpoint_store.hpp"
-#include "storage/file_system.hpp"
 #include "storage/checkpoint/kept_window.hpp"
 #include "storage/checkpoint/lmdb_file.hpp"
 #include "storage/checkpoint/older_generation.hpp"
 #include "storage/checkpoint/row_proof.hpp"
+#include "storage/file_system.hpp"
 
 #include <deque>
 #include <functional>

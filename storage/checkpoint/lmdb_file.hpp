@@ -2,9 +2,9 @@
 // One LMDB file under its name: it grows when it has to, and is replaced as a whole. Each commit is one transaction, synced. A whole new file is
 // synced and renamed: after a crash the old or the new one is there.
 
-#include "storage/file_system.hpp"
 #include "storage/checkpoint/lmdb_env.hpp"
 #include "storage/checkpoint/lmdb_meta.hpp"
+#include "storage/file_system.hpp"
 
 #include <cstdint>
 #include <functional>

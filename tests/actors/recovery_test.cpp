@@ -1,8 +1,8 @@
 // The drill: of three servers two are lost for good, and what the third one has goes on.
 
 #include "actors/node/disk/recovery.hpp"
-#include "storage/file_system.hpp"
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
+#include "storage/file_system.hpp"
 #include "storage/log/segment_log.hpp"
 #include "tests/harness/scratch.hpp"
 

@@ -9,8 +9,8 @@
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/registration_codec.hpp"
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
-#include "storage/read_only_files.hpp"
 #include "storage/log/segment_log.hpp"
+#include "storage/read_only_files.hpp"
 
 #include <filesystem>
 
