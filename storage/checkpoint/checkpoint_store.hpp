@@ -1,7 +1,7 @@
 #pragma once
 // The interface to checkpoints: the state machine's tables on a disk, as they stood at one index of the Raft log. A
-// restart begins with them, and snapshots for other servers are made of them. Implemented by lmdb_checkpoint, and by
-// the simulator (sim/world/simulated_checkpoints.hpp).
+// restart begins with them, and snapshots for other servers are made of them. Implemented by
+// lmdb_checkpoint; the simulator wraps one (sim/disks/simulated_checkpoints.hpp).
 
 #include "protocol/base/result.hpp"
 #include "protocol/raft/types.hpp"
