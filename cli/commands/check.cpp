@@ -1,6 +1,7 @@
 // `belay operator check`: on the disk of a stopped server, not over HTTP.
 
 #include "actors/node/disk/data_check.hpp"
+#include "actors/telemetry/log.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"
 #include "cli/output/json_text.hpp"
@@ -17,6 +18,10 @@ namespace {
 int check_data_directory(const options& o, terminal t) {
   if (o.words().size() != 1)
     return error(t, "This command takes one argument: DATA_DIR, the data directory of a stopped server");
+  // What a start would log is in the report.
+  log::settings silent;
+  silent.to_stdout = false;
+  (void)log::configure(silent);
   const auto report = actors::check_data(o.words()[0]);
   if (!report)
     return error(t, "Error checking " + o.words()[0] + ": " + report.error());

@@ -82,6 +82,15 @@ result<std::optional<std::string>> simulated_checkpoints::fall_back() {
   return found;
 }
 
+status simulated_checkpoints::start_empty() {
+  auto* s = open();
+  if (s == nullptr)
+    return failure{dead_};
+  auto done = s->start_empty();
+  counters_.fallen_back += done.ok();
+  return done;
+}
+
 // ---- commit
 
 failure simulated_checkpoints::die(std::string why) {

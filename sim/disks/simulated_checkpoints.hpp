@@ -27,6 +27,7 @@ public:
   std::uint64_t bytes() const override;
   result<std::uint64_t> keep_older() override;
   result<std::optional<std::string>> fall_back() override;
+  status start_empty() override;
   /// Done also when the commit after it is not: the disk becomes full, fails or stops with that.
   result<bool> keep_changes(const storage::checkpoint_info& next, const storage::kept_delta& delta) override;
   result<std::optional<log_index>>

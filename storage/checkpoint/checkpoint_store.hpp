@@ -102,6 +102,9 @@ public:
   /// The checkpoint in force cannot be loaded: puts the next older one in force.
   /// @returns what it is, for the log; nullopt: there is no other one
   virtual result<std::optional<std::string>> fall_back() = 0;
+  /// Puts an empty checkpoint in force, for a start from a log that begins with the first entry.
+  /// @returns a failure if there is an older generation, even a damaged one: such a log may have been replaced by a snapshot
+  virtual status start_empty() = 0;
 
   // ---- the window of changes, beside the checkpoint: a commit does not depend on it
   /// Durable upon return. It belongs to the checkpoint that is there, up to its index, and to the one that is committed next, if that is `next`.

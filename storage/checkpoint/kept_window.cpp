@@ -71,7 +71,7 @@ failure kept_window::damaged(const std::string& what) const {
 status kept_window::open() {
   if (auto s = file_.remove_leftover(); !s)
     return s;
-  if (auto there = file_.open_if_there(); !there)
+  if (auto there = file_.open_if_there(lmdb_file::pages::checked); !there)
     unreadable_ = there.error();
   return done{};
 }

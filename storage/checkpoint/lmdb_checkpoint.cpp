@@ -74,10 +74,13 @@ status lmdb_checkpoint::remove_leftovers() {
 }
 
 status lmdb_checkpoint::open_rows() {
-  if (!older_.info())
+  auto there = rows_.open_if_there(lmdb_file::pages::checked);
+  if (there && !*there && !older_.info())
     return rows_.open_or_create();
-  // With an older generation a file that is missing or cannot be opened is no reason not to start: see fall_back().
-  auto there = rows_.open_if_there();
+  // A file that is damaged or, beside an older one, missing is no reason not to start: fall_back() finds another one. That
+  // the system does not let us read it is not damage (docs/pitfalls.md R45).
+  if (!there && there.why().kind != failure_kind::unproven)
+    return there.why();
   if (!there)
     unreadable_ = there.error();
   else if (!*there)
@@ -321,10 +324,8 @@ status lmdb_checkpoint::take_back() {
       return failure{now ? "the file is empty" : now.error()};
     return prove_whole(rows_.env(), **now, state::stored_digest::verdict::fault_of_0_2_0);
   };
-  auto reverted = rows_.revert();
-  if (!reverted)
-    return reverted.why();
-  auto s = *reverted ? readable() : status(failure{"there was no commit before"});
+  const auto reverted = rows_.revert();
+  auto s = !reverted ? status(reverted.why()) : *reverted ? readable() : status(failure{"there was no commit before"});
   if (s)
     return s;
   auto older = install_older();
@@ -338,23 +339,36 @@ result<std::optional<std::string>> lmdb_checkpoint::fall_back() {
   proven_digest_.reset();
   if (fallen_back_ == fallback::none) {
     fallen_back_ = fallback::commit_before;
-    auto reverted = unreadable_.empty() ? rows_.revert() : result<bool>(false);
+    auto reverted = rows_.revert();
+    auto why = std::exchange(unreadable_, {});
     const auto before = reverted && *reverted ? info() : result<std::optional<checkpoint_info>>(std::nullopt);
     // The log reaches back to the older generation, and no further.
     if (before && *before && (!older_.info() || (*before)->meta.index >= older_.info()->meta.index))
       return found("the commit before it, in state/checkpoint.mdb");
+    unreadable_ = !why.empty() || rows_.is_open() ? why : std::string("state/checkpoint.mdb cannot be opened");
   }
-  if (fallen_back_ == fallback::older || !older_.info())
+  if (fallen_back_ == fallback::older || !older_.info()) {
+    (void)rows_.undo_revert(); // nothing is left: the file stays as it was found
     return found();
+  }
   fallen_back_ = fallback::older;
   if (auto s = install_older(); !s) {
-    // Nothing is left: the file stays as it was found.
     unreadable_ = s.error();
     (void)rows_.undo_revert();
     return s.why();
   }
   unreadable_.clear();
   return found(older_.path());
+}
+
+status lmdb_checkpoint::start_empty() {
+  if (older_.is_there())
+    return failure{older_.path() + " is there"};
+  proven_digest_.reset();
+  auto s = rows_.replace_with(0, [](lmdb_transaction&) { return status(done{}); });
+  if (s)
+    unreadable_.clear();
+  return s;
 }
 
 std::optional<log_index> lmdb_checkpoint::older_index() const {

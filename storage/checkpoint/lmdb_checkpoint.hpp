@@ -18,6 +18,8 @@
 // from commit to commit, less the rows that were replaced and plus those that were read back, and must be the digest of the
 // state machine. The first commit of a process, a full one, and those with read_whole are proven by all rows of the file: a
 // new file before it takes the name of the old one. A commit that reads back different is reverted (lmdb_meta.hpp).
+//
+// At a start the pages of a file are checked before LMDB maps it (lmdb_pages.hpp).
 
 #include "storage/checkpoint/checkpoint_store.hpp"
 #include "storage/checkpoint/kept_window.hpp"
@@ -65,6 +67,7 @@ public:
   std::uint64_t bytes() const override { return rows_.is_open() ? rows_.env().used_bytes() : 0; }
   result<std::uint64_t> keep_older() override;
   result<std::optional<std::string>> fall_back() override;
+  status start_empty() override;
   result<bool> keep_changes(const checkpoint_info& next, const kept_delta& delta) override;
   result<std::optional<log_index>>
   load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>& row) override;

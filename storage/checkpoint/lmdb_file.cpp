@@ -1,5 +1,7 @@
 #include "storage/checkpoint/lmdb_file.hpp"
 
+#include "storage/checkpoint/lmdb_pages.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -41,7 +43,7 @@ status lmdb_file::remove_leftover() {
   return done{};
 }
 
-result<bool> lmdb_file::open_if_there() {
+result<bool> lmdb_file::open_if_there(pages p) {
   const auto path = directory_ + "/" + name_;
   auto names = files_.list(directory_);
   if (!names)
@@ -54,6 +56,9 @@ result<bool> lmdb_file::open_if_there() {
   auto bytes = (*f)->size();
   if (!bytes)
     return bytes.why();
+  if (p == pages::checked)
+    if (auto s = check_lmdb_pages(path); !s)
+      return s.why();
   auto env =
       lmdb_env::open(path, lmdb_use::live, std::max(limits_.map_bytes, *bytes + *bytes / 2 / map_step * map_step));
   if (!env)
@@ -63,7 +68,7 @@ result<bool> lmdb_file::open_if_there() {
 }
 
 status lmdb_file::open_or_create() {
-  auto there = open_if_there();
+  auto there = open_if_there(pages::trusted);
   if (!there)
     return there.why();
   if (*there)
@@ -138,7 +143,7 @@ result<bool> lmdb_file::revert() {
   reverted_ = std::move(*before);
   if (!reverted_)
     return false;
-  if (auto there = open_if_there(); !there)
+  if (auto there = open_if_there(pages::checked); !there)
     return there.why();
   return true;
 }

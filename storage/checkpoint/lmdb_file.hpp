@@ -41,8 +41,12 @@ public:
 
   /// What a crash left of a new one.
   status remove_leftover();
+  enum class pages : std::uint8_t {
+    trusted, ///< this process wrote them
+    checked, ///< check_lmdb_pages() reads them first
+  };
   /// @returns false: there is none
-  result<bool> open_if_there();
+  result<bool> open_if_there(pages p);
   status open_or_create();
   /// @pre it is open
   lmdb_env& env() const { return *env_; }

@@ -1,15 +1,14 @@
 #include "storage/checkpoint/lmdb_meta.hpp"
 
+#include "storage/checkpoint/lmdb_layout.hpp"
+
 #include <cstring>
 
 namespace belay::storage {
 
 namespace {
 
-constexpr std::size_t page_header_bytes = 16, flags_at = 10, meta_bytes = 136, magic_at = 0, version_at = 4,
-                      page_size_at = 24, transaction_at = 128;
-constexpr std::uint16_t meta_page_flag = 8;
-constexpr std::uint32_t magic = 0xBEEFC0DE, data_version = 1;
+namespace layout = lmdb_layout;
 
 template <class Number>
 Number number_at(const std::string& bytes, std::size_t at) {
@@ -20,13 +19,14 @@ Number number_at(const std::string& bytes, std::size_t at) {
 
 /// The meta of the page at `offset`; empty: there is none.
 result<std::string> read_meta(file& f, std::uint64_t offset) {
-  std::string page(page_header_bytes + meta_bytes, '\0');
+  std::string page(layout::page_header_bytes + layout::meta_bytes, '\0');
   auto got = f.read_at(offset, page.data(), page.size());
   if (!got)
     return got.why();
-  auto meta = page.substr(page_header_bytes);
-  if (*got != page.size() || (number_at<std::uint16_t>(page, flags_at) & meta_page_flag) == 0 ||
-      number_at<std::uint32_t>(meta, magic_at) != magic || number_at<std::uint32_t>(meta, version_at) != data_version)
+  auto meta = page.substr(layout::page_header_bytes);
+  if (*got != page.size() || (number_at<std::uint16_t>(page, layout::flags_at) & layout::meta_flag) == 0 ||
+      number_at<std::uint32_t>(meta, layout::magic_at) != layout::magic ||
+      number_at<std::uint32_t>(meta, layout::version_at) != layout::data_version)
     return std::string();
   return meta;
 }
@@ -39,19 +39,20 @@ result<std::optional<replaced_meta>> revert_newest_commit(file& f) {
     return first.why();
   if (first->empty())
     return std::optional<replaced_meta>();
-  const std::uint64_t page_bytes = number_at<std::uint32_t>(*first, page_size_at);
+  const std::uint64_t page_bytes = number_at<std::uint32_t>(*first, layout::page_size_at);
   const auto second = read_meta(f, page_bytes);
   if (!second)
     return second.why();
   if (second->empty())
     return std::optional<replaced_meta>();
-  const auto one = number_at<std::uint64_t>(*first, transaction_at);
-  const auto other = number_at<std::uint64_t>(*second, transaction_at);
+  const auto one = number_at<std::uint64_t>(*first, layout::transaction_at);
+  const auto other = number_at<std::uint64_t>(*second, layout::transaction_at);
   if (one == other)
     return std::optional<replaced_meta>();
   // LMDB takes the meta with the larger number, so the older one takes the place of the newer one.
   const bool second_is_newer = other > one;
-  replaced_meta before{(second_is_newer ? page_bytes : 0) + page_header_bytes, second_is_newer ? *second : *first};
+  replaced_meta before{(second_is_newer ? page_bytes : 0) + layout::page_header_bytes,
+                       second_is_newer ? *second : *first};
   if (auto s = f.write_at(before.offset, {second_is_newer ? *first : *second}); !s)
     return s.why();
   if (auto s = f.sync(); !s)

@@ -31,6 +31,7 @@ status older_generation::open() {
       return s;
   if (!has("older.snapshot"))
     return done{};
+  is_there_ = true;
   auto f = open_file();
   if (!f)
     return f.why();

@@ -25,6 +25,8 @@ public:
   status open();
   /// nullopt: there is no copy.
   const std::optional<checkpoint_info>& info() const { return info_; }
+  /// There is a file, damaged or not.
+  bool is_there() const { return is_there_; }
   std::string path() const { return directory_ + "/older.snapshot"; }
 
   /// Makes a new copy of rows that `each_row` gives. After a failure the copy before is there.
@@ -46,6 +48,7 @@ private:
   std::string directory_;
   row_hash_function hash_;
   std::optional<checkpoint_info> info_;
+  bool is_there_ = false;
 };
 
 /// Writes the rows as one flat file, which is not durable. @returns its bytes

@@ -59,6 +59,7 @@ struct store_without_memory final : storage::checkpoint_store {
   std::uint64_t bytes() const override { return 0; }
   result<std::uint64_t> keep_older() override { return failure{"no"}; }
   result<std::optional<std::string>> fall_back() override { return std::optional<std::string>(); }
+  status start_empty() override { return done{}; }
   result<bool> keep_changes(const storage::checkpoint_info&, const storage::kept_delta&) override { return true; }
   result<std::optional<log_index>>
   load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>&) override {

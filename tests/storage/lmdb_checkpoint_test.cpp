@@ -556,10 +556,12 @@ TEST_CASE("changed bytes in the checkpoint are damage") {
     CHECK(s.error().find("move the whole data directory away") != std::string::npos);
   }
   std::ofstream(file, std::ios::binary | std::ios::trunc) << std::string(8192, 'x');
-  const auto unopened = lmdb_checkpoint::open(scratch.path());
-  REQUIRE_FALSE(unopened.ok());
-  CHECK(unopened.error().find(file) != std::string::npos);
-  CHECK(unopened.error().find("move the whole data directory away") != std::string::npos);
+  // It is open for what may be older (proven_checkpoint_test.cpp).
+  auto unreadable = open_store(scratch.path());
+  const auto info = unreadable->info();
+  REQUIRE_FALSE(info.ok());
+  CHECK(info.error().find(file) != std::string::npos);
+  CHECK_FALSE(unreadable->load([](auto, auto, auto) {}).ok());
 }
 
 /// Checksums are looked at by another thread, ahead of who takes the rows: it must not be overtaken, and what it finds is found in time.

@@ -219,7 +219,9 @@ private:
     }
     report_.starts = true;
     report_.verdict = "A server starts from it, from index " + to_string(from) +
-                      (newest_is_right_ ? "" : " (an older checkpoint: the newest one is damaged)") +
+                      (newest_is_right_ || !has_checkpoint_ ? ""
+                       : from.is_zero()                     ? " (the log alone: the checkpoint is damaged)"
+                                                            : " (an older checkpoint: the newest one is damaged)") +
                       ", and applies the log up to " + to_string(disk->machine->applied_index());
   }
 

@@ -13,6 +13,13 @@ std::string advice() {
   return std::string("Is everything mounted? If it is, ") + storage::start_empty;
 }
 
+constexpr auto check_disk = "check the disk (dmesg, smartctl); this server catches up by itself";
+
+/// It leads from nothing to where it ends.
+bool is_whole(const result<storage::loaded_log>& log) {
+  return log && !log->entries.empty() && log->entries.front().index == log_index{1};
+}
+
 std::string no_checkpoint_advice() {
   return "No checkpoint of this server can be loaded. If other servers of the cluster have the data, " +
          std::string(storage::start_empty) +
@@ -41,17 +48,17 @@ result<std::optional<storage::checkpoint_info>> load_newest(node_disk& d) {
   std::string tried;
   for (std::string what = "the newest checkpoint";;) {
     auto info = d.checkpoints->info();
-    if (info && !*info)
+    if (info && !*info && !d.checkpoints->older_index())
       return info;
+    if (info && !*info)
+      info = failure{"it is empty"};
     auto machine = info ? load_machine(*d.checkpoints, **info) : result<std::shared_ptr<state::machine>>(info.why());
     if (machine) {
       d.machine = std::move(*machine);
       if (!tried.empty())
-        log::error("node", "the newest checkpoint cannot be loaded; starting from an older one and the log after it",
-                   {{"checkpoint", what},
-                    {"index", (*info)->meta.index.value},
-                    {"reason", tried},
-                    {"advice", "check the disk (dmesg, smartctl); this server catches up by itself"}});
+        log::error(
+            "node", "the newest checkpoint cannot be loaded; starting from an older one and the log after it",
+            {{"checkpoint", what}, {"index", (*info)->meta.index.value}, {"reason", tried}, {"advice", check_disk}});
       return info;
     }
     tried += (tried.empty() ? "" : "; ") + what + ": " + machine.error();
@@ -70,10 +77,15 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
                             std::shared_ptr<storage::checkpoint_store> checkpoints, std::uint64_t trailing_entries) {
   node_disk d{std::move(log), std::move(checkpoints), std::make_shared<state::machine>(), {}};
   auto info = load_newest(d);
-  if (!info)
-    return info.why();
-  const auto at = *info ? (*info)->meta.index.value : 0;
+  const auto at = info && *info ? (*info)->meta.index.value : 0;
   auto loaded = d.log->load(log_index{at > trailing_entries ? at - trailing_entries + 1 : 0});
+  if (!info) {
+    if (!is_whole(loaded) || !d.checkpoints->start_empty())
+      return info.why();
+    log::error("node", "no checkpoint can be loaded; starting from the log alone, which begins with the first entry",
+               {{"reason", info.error()}, {"advice", check_disk}});
+    info = std::optional<storage::checkpoint_info>();
+  }
   if (!loaded)
     return loaded.why();
   d.log_begins = loaded->begins;

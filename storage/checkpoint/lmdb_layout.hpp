@@ -1,0 +1,27 @@
+#pragma once
+// Where LMDB 0.9 keeps what in its file: sizes, offsets and flags of lmdb_meta.hpp and lmdb_pages.hpp, which draw the layout.
+
+#include <cstdint>
+
+namespace belay::storage::lmdb_layout {
+
+inline constexpr std::uint64_t page_header_bytes = 16;
+/// In the header of a page.
+inline constexpr std::uint64_t flags_at = 10, lower_at = 12, upper_at = 14, overflow_pages_at = 12;
+inline constexpr std::uint16_t branch_flag = 1, leaf_flag = 2, overflow_flag = 4, meta_flag = 8, dirty_flag = 16;
+
+inline constexpr std::uint64_t meta_bytes = 136;
+/// In a meta.
+inline constexpr std::uint64_t magic_at = 0, version_at = 4, databases_at = 24, page_size_at = 24, last_page_at = 120,
+                               transaction_at = 128;
+inline constexpr std::uint32_t magic = 0xBEEFC0DE, data_version = 1;
+
+/// Two of them: the list of free pages, then the one that has no name.
+inline constexpr std::uint64_t database_bytes = 48;
+inline constexpr std::uint64_t depth_at = 6, root_at = 40, no_page = ~std::uint64_t{0};
+
+inline constexpr std::uint64_t node_header_bytes = 8;
+inline constexpr std::uint64_t node_flags_at = 4, key_bytes_at = 6;
+inline constexpr std::uint16_t big_value_flag = 1;
+
+} // namespace belay::storage::lmdb_layout
