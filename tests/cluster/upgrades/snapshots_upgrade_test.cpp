@@ -72,15 +72,15 @@ void rebuild(server_cluster& cluster, std::size_t which, std::size_t leader, con
   CHECK(node.get("/v1/kv/" + key + "?stale").ok());
 }
 
-/// Others are stopped for a moment until that one leads.
+/// Others stand still for a moment until that one leads. (0.2.0 would not start again.)
 void let_lead(server_cluster& cluster, std::size_t wanted) {
   for (int attempt = 0; attempt < 20; ++attempt) {
     const auto leader = cluster.wait_leader();
     if (leader == wanted)
       return;
-    cluster.node(leader).stop();
+    cluster.node(leader).pause();
     (void)cluster.wait_leader();
-    cluster.node(leader).start();
+    cluster.node(leader).resume();
     cluster.wait_ready();
   }
   FAIL("server " << wanted << " did not become the leader");
@@ -94,30 +94,34 @@ TEST_CASE("servers of 0.2.0 and of this version rebuild each other with kept ans
   const auto old_program = program_of_before();
   const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
   server_cluster cluster(old_program, {3, "node", {}});
-  cluster.configure({{"raft_snapshot_threshold", 8}, {"raft_trailing_logs", 4}});
+  cluster.configure({{"raft_snapshot_threshold", 8},
+                     {"raft_snapshot_interval", "1s"},
+                     {"raft_trailing_logs", 4},
+                     {"log_level", "warn"}});
   cluster.start_all();
   cluster.wait_ready();
 
   const auto old_leader = cluster.wait_leader();
-  const auto first = lock_once(cluster, old_leader, "locked/first");
+  const auto first = lock_once(cluster, old_leader, "locked-first");
   const auto newer = (old_leader + 1) % 3, other = (old_leader + 2) % 3;
-  rebuild(cluster, newer, cluster.wait_leader(), new_program, "locked/first");
+  rebuild(cluster, newer, cluster.wait_leader(), new_program, "locked-first");
+  INFO(file_tail(cluster.node(newer).log_file(), 6000));
   CHECK(file_text(cluster.node(newer).log_file()).find("checkpoint accepted, although its digest differs") !=
         std::string::npos);
-  CHECK(keeps(cluster, newer, "locked/first", first));
+  CHECK(keeps(cluster, newer, "locked-first", first));
 
   let_lead(cluster, newer);
-  const auto second = lock_once(cluster, newer, "locked/second");
-  rebuild(cluster, other, newer, old_program, "locked/second");
+  const auto second = lock_once(cluster, newer, "locked-second");
+  rebuild(cluster, other, newer, old_program, "locked-second");
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(keeps(cluster, i, "locked/first", first));
-    CHECK(keeps(cluster, i, "locked/second", second));
+    CHECK(keeps(cluster, i, "locked-first", first));
+    CHECK(keeps(cluster, i, "locked-second", second));
   }
 
   for (std::size_t i = 0; i < 3; ++i) {
     replace(cluster.node(i), new_program);
     cluster.wait_ready();
   }
-  CHECK(keeps(cluster, old_leader, "locked/first", first));
-  CHECK(keeps(cluster, old_leader, "locked/second", second));
+  CHECK(keeps(cluster, old_leader, "locked-first", first));
+  CHECK(keeps(cluster, old_leader, "locked-second", second));
 }
