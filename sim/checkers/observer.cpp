@@ -236,11 +236,14 @@ observer::seen_of_node& observer::seen_of(std::size_t node) {
 }
 
 void observer::look_at_checkpoint(std::size_t node) {
+  const auto& checkpoints = *nodes_.disk(node).checkpoints();
   const auto info = nodes_.disk(node).checkpoints()->info();
   if (!info || !*info)
     return;
   auto& seen = seen_of(node);
-  if ((*info)->meta.index < seen.checkpoint)
+  // checkpoint_store::commit(): after a commit that reads back differently an older one is in force.
+  const auto lost = checkpoints.refused_commits() + checkpoints.counted().fallen_back;
+  if ((*info)->meta.index < seen.checkpoint && lost == seen.checkpoints_lost)
     complain("checkpoints", "node " + std::to_string(node) + " had a checkpoint at " + to_string(seen.checkpoint) +
                                 " and put an older one in its place, at " + to_string((*info)->meta.index));
   const auto* core = nodes_.core(node);
@@ -248,6 +251,7 @@ void observer::look_at_checkpoint(std::size_t node) {
       first_snapshot)
     first_snapshot(node);
   seen.checkpoint = (*info)->meta.index;
+  seen.checkpoints_lost = lost;
 }
 
 void observer::look_at_raft(std::size_t node) {

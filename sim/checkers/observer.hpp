@@ -63,7 +63,8 @@ private:
     raft::soft_state soft;
     log_index applied;
     log_index checkpoint;
-    log_index appended; ///< of the entries that it made as the leader of its term, the last that was seen
+    std::size_t checkpoints_lost = 0; ///< damaged ones: an older one is in force after each
+    log_index appended;               ///< of the entries that it made as the leader of its term, the last that was seen
     term_id appended_in;
     node_id id; ///< a node whose disk was lost comes back as another one
     node_id voted_for;
