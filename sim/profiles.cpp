@@ -12,6 +12,7 @@ std::vector<profile> all_profiles() {
   profile swarm;
   swarm.client_agents_per_million = 300'000; // a fifth of all, for a third have ACLs or credentials
   swarm.claims_per_million = 250'000;        // a fifth of all
+  swarm.library_per_million = 150'000;
   profile calm;
   calm.name = "calm";
   calm.faults = false;
@@ -37,6 +38,7 @@ std::vector<profile> all_profiles() {
   profile once;
   once.name = "once";
   once.keys_per_million = 1'000'000;
+  once.library_per_million = 400'000;
   profile agents;
   agents.name = "agents";
   agents.client_agents_per_million = 1'000'000;

@@ -22,6 +22,7 @@
 #include "sim/faults/newer_clients.hpp"
 #include "sim/faults/stranger.hpp"
 #include "sim/faults/uninvited.hpp"
+#include "sim/kit/library_ground.hpp"
 #include "sim/world/busy_times.hpp"
 #include "sim/world/node_failure.hpp"
 #include "sim/world/storm_checker.hpp"
@@ -105,6 +106,7 @@ public:
         cached_(time_, choices, trace_, nodes_, watch_rules_of(swarm_).slack),
         followers_(time_, choices, trace_, nodes_, replies_.model(), floors_, swarm_.followers,
                    swarm_.faults.clock_wild),
+        library_(time_, choices, trace_, nodes_, swarm_, replies_, sessions_, profile_.chaos),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
         stranger_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
         progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_), agent_health_(nodes_, net_) {
@@ -163,6 +165,8 @@ public:
         return credentials_->on_bytes(c, bytes, last);
       case connections_of::cached_readers:
         return cached_.on_bytes(c, bytes, last);
+      case connections_of::library_clients:
+        return library_.on_bytes(c, bytes, last);
       case connections_of::clients:
       case connections_of::archive_transfers:
       case connections_of::client_agents: // they hear by themselves
@@ -192,6 +196,7 @@ public:
       agents_.on_node_gone(node);
       cached_.on_node_gone(node);
       followers_.on_node_gone(node);
+      library_.on_node_gone(node);
       if (nodes_.is_agent(node))
         return;
       if (credentials_)
@@ -229,6 +234,7 @@ public:
         look_at_agents();
       }
       followers_.start();
+      library_.start();
       if (credentials_) {
         credentials_->start();
         uninvited_->start();
@@ -276,6 +282,8 @@ private:
       fail(verdict::safety, "client agents", *agent_complaint_);
     else if (followers_.complaint())
       fail(verdict::safety, "changes", *followers_.complaint());
+    else if (library_.complaint())
+      fail(verdict::safety, "library", *library_.complaint());
     else if (cached_.complaint())
       fail(verdict::safety, "cached answers", *cached_.complaint());
     else if (auto slow = progress_.look())
@@ -342,6 +350,7 @@ private:
       uninvited_->stop();
     healed_nodes_ = nemesis_.heal();
     agent_nemesis_.heal();
+    library_.stop();
     if (credentials_)
       credentials_->put_right();
     const auto healed_at = time_.now();
@@ -398,6 +407,7 @@ private:
       });
     });
     all_streams_are_told();
+    until_none("library", [this] { return library_.unfinished(); });
     settle("convergence", [this] { return agreed_leader() && converged(); });
     if (!swarm_.frozen)
       judge_autopilot();
@@ -406,7 +416,7 @@ private:
     // After a restore agents may still have something to register.
     // Who is gone may be removed at any time, and who has come may get its vote.
     if (!swarm_.frozen && !swarm_.snapshots && swarm_.replicas == 0 && swarm_.claimers == 0 && swarm_.followers == 0 &&
-        swarm_.repeaters == 0 && tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
+        swarm_.repeaters == 0 && swarm_.library == 0 && tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
       stand_idle();
     // The rest of the calm: nothing more may go wrong.
     if (fine())
@@ -734,6 +744,7 @@ private:
   agent_workload agents_;
   cached_reader cached_;
   change_followers followers_;
+  library_ground library_;
   nemesis nemesis_;
   agent_nemesis agent_nemesis_;
   stranger stranger_;

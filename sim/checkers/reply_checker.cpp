@@ -4,6 +4,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "sim/checkers/claims/claim_views.hpp"
+#include "sim/record/library_names.hpp"
 
 #include <algorithm>
 
@@ -210,8 +211,8 @@ broken reply_checker::committed(const raft::entry& e) {
     if (!command)
       return "entry " + to_string(e.index) + " is not a command";
     it = commands_.find(without_times(*command));
-    if (it == commands_.end() && !only_clients_give(*command))
-      return std::nullopt; // servers of their own accord
+    if (it == commands_.end() && (!only_clients_give(*command) || is_of_library(*command)))
+      return std::nullopt; // servers of their own accord, or the client library
     if (it == commands_.end())
       return "entry " + to_string(e.index) + " has a command that no client gave";
   }

@@ -1,7 +1,12 @@
 #include "sim/clients/once_client.hpp"
 
+#include "protocol/base/probe.hpp"
+#include "protocol/base/uuid.hpp"
 #include "sim/chance/drawn_parts.hpp"
 #include "sim/clients/client_commands.hpp"
+
+#include <algorithm>
+#include <utility>
 
 namespace belay::sim {
 
@@ -11,6 +16,12 @@ namespace {
 
 constexpr std::size_t sent_max = 6;
 constexpr auto plain_key = "o/plain";
+/// Locked by one of these clients at a time.
+constexpr auto locked_key = "o/lock";
+/// Their sessions hang on it.
+constexpr auto node_name = "once";
+/// Ids of sessions: above those of all clients that lock keys (lock_client.cpp).
+constexpr std::uint64_t first_session_owner = 1'000;
 
 /// What a client does with its turn.
 enum class once_action : std::uint8_t {
@@ -22,12 +33,13 @@ enum class once_action : std::uint8_t {
   look,
   read_counter,
   read_plain,
+  end_session,
 };
 
 constexpr share<once_action> once_actions[] = {
     {once_action::write, 9},        {once_action::repeat, 10},       {once_action::seal, 3},
     {once_action::seal_first, 1},   {once_action::use_for_other, 2}, {once_action::look, 3},
-    {once_action::read_counter, 2}, {once_action::read_plain, 2},
+    {once_action::read_counter, 2}, {once_action::read_plain, 1},    {once_action::end_session, 1},
 };
 static_assert(numbers_of(once_actions) == kinds_max);
 
@@ -52,7 +64,58 @@ state::kv_op adding(std::uint64_t drawn) {
 
 } // namespace
 
+std::optional<state::command> once_client::prepare(std::uint64_t fresh) {
+  if (!node_known_) {
+    node_known_ = true;
+    return state::command(node_with_liveness(node_name, "10.0.0.3", "passing", fresh));
+  }
+  if (!session_.empty())
+    return std::nullopt;
+  creating_ = true;
+  session_ = uuid_of((first_session_owner + number_) << 32, ++sessions_);
+  state::session_record s;
+  s.id = session_;
+  s.node = node_name;
+  s.ttl = "0s"; // its locks are held until it ends it, also across restarts
+  s.node_checks = std::vector<std::string>{"serfHealth"};
+  return state::command(state::session_create{s});
+}
+
+/// All kinds of operations that show a row, and locked rows in each.
+state::plain_command once_client::with_locks(std::uint64_t drawn, std::uint64_t fresh) const {
+  const auto on = [&](kv_verb verb, std::string key) {
+    auto o = op_with(fresh, verb, std::move(key));
+    o.session = session_;
+    return o;
+  };
+  const auto plain = [&](kv_verb verb, std::string key) {
+    auto o = on(verb, std::move(key));
+    o.session.clear();
+    return o;
+  };
+  const auto slot = "o/slot" + std::to_string(number_); // nobody else locks it
+  switch (pause_part(drawn) % 6) {
+  case 0:
+    return state::txn{{on(kv_verb::lock, locked_key), plain(kv_verb::get, locked_key), adding(drawn)}};
+  case 1:
+    return state::txn{{on(kv_verb::check_session, locked_key), plain(kv_verb::set, locked_key)}};
+  case 2:
+    return state::txn{{on(kv_verb::lock, slot), plain(kv_verb::get_tree, "o/slot")}};
+  case 3: {
+    auto cas = plain(kv_verb::cas, plain_key);
+    cas.index = seen_at_;
+    return state::txn{{plain(kv_verb::get, locked_key), std::move(cas)}};
+  }
+  case 4:
+    return state::txn{{on(kv_verb::unlock, locked_key), plain(kv_verb::get, slot)}};
+  default:
+    return state::txn{{on(kv_verb::lock, slot), on(kv_verb::unlock, slot), on(kv_verb::lock, locked_key)}};
+  }
+}
+
 state::plain_command once_client::some_write(std::uint64_t drawn, std::uint64_t fresh) const {
+  if (!session_.empty() && spare_part(drawn) % 3 == 1)
+    return with_locks(drawn, fresh);
   const auto on = [&](kv_verb verb, std::string key) {
     auto o = op_with(fresh, verb, std::move(key));
     if (verb == kv_verb::cas)
@@ -106,7 +169,13 @@ once_client::request once_client::next(std::uint64_t drawn, std::uint64_t fresh)
     r.mode = http::consistency::consistent;
     return r;
   };
+  // Not each time: where ACLs are in force it may never get one.
+  if (spare_part(drawn) % 4 == 2)
+    if (auto first = prepare(fresh))
+      return std::move(*first);
   const auto action = action_of(once_actions, kind_part(drawn));
+  if (action == once_action::end_session && !session_.empty())
+    return state::command(state::session_destroy{{std::exchange(session_, {})}, "destroyed"});
   if (sent_.empty() || action == once_action::write)
     return new_write(drawn, fresh);
   switch (action) {
@@ -132,6 +201,24 @@ once_client::request once_client::next(std::uint64_t drawn, std::uint64_t fresh)
 }
 
 void once_client::learn(const operation& o) {
+  const auto* refused = std::get_if<state::refusal>(&o.reply);
+  if (std::exchange(creating_, false) && (o.result != outcome::done || refused != nullptr)) {
+    session_.clear(); // perhaps it is there, and holds nothing
+    node_known_ = o.result != outcome::done;
+  }
+  if (const auto* t = std::get_if<state::txn_reply>(&o.reply); t != nullptr && o.write && o.write->once) {
+    const bool locked = std::any_of(t->results.begin(), t->results.end(), [](const state::txn_result& r) {
+      const auto* row = std::get_if<state::kv_entry_ptr>(&r.row);
+      return row != nullptr && *row && !(*row)->session.empty();
+    });
+    if (locked)
+      PROBE("once: an answer that is kept has the row of a locked key");
+    const bool lost = std::any_of(t->errors.begin(), t->errors.end(), [](const state::txn_error& e) {
+      return e.what.find("invalid session") != std::string::npos;
+    });
+    if (lost) // a restore, or its node, has ended it
+      session_.clear();
+  }
   const auto* asked = o.read ? std::get_if<state::kv_get>(&o.read->query) : nullptr;
   const auto* found = o.answer ? std::get_if<state::kv_entries>(&o.answer->data) : nullptr;
   if (asked != nullptr && asked->key == plain_key && found != nullptr)

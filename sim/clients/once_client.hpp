@@ -1,10 +1,13 @@
 #pragma once
 // A simulated client that writes with idempotency keys (docs/exactly-once.md): it sends again what was not answered, and what was, through other
 // servers; seals what it has sent or is about to send, sends it then; uses a key for something else; asks what became of it.
+// Under a session of its own it locks keys in such writes, and shows locked ones: the answers that
+// are kept have rows with sessions and fences.
 
 #include "sim/record/history.hpp"
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -22,6 +25,10 @@ public:
   void learn(const operation& o);
 
 private:
+  /// nullopt: its node and session are there.
+  std::optional<state::command> prepare(std::uint64_t fresh);
+  /// A transaction with locked keys. @pre a session
+  state::plain_command with_locks(std::uint64_t drawn, std::uint64_t fresh) const;
   state::plain_command some_write(std::uint64_t drawn, std::uint64_t fresh) const;
   state::command new_write(std::uint64_t drawn, std::uint64_t fresh);
   /// Of the last few, the newest most often.
@@ -31,6 +38,9 @@ private:
   std::uint64_t keys_ = 0;
   std::deque<state::command> sent_;
   log_index seen_at_; ///< of the key that is written by check-and-set
+  bool node_known_ = false, creating_ = false;
+  std::string session_; ///< empty: it has none
+  std::uint64_t sessions_ = 0;
 };
 
 } // namespace belay::sim

@@ -1,15 +1,14 @@
 #include "sim/kit/cluster_stage.hpp"
 
 #include "actors/telemetry/log.hpp"
-#include "sim/clients/http_messages.hpp"
 #include "sim/faults/nemesis.hpp"
+#include "sim/kit/library_ground.hpp"
 #include "sim/world/busy_times.hpp"
 #include "sim/world/node_failure.hpp"
 #include "sim/world/storm_checker.hpp"
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -66,7 +65,7 @@ swarm swarm_for(tape& choices, const profile& p, const belay_ground::plan& wante
   auto s = draw_swarm(choices, p);
   s.nodes = wanted.servers;
   s.beginning = beginning::as_expected;
-  s.replicas = s.client_agents = 0;
+  s.replicas = s.client_agents = s.library = 0;
   s.older = SIZE_MAX;
   s.acls = acl_mode::off;
   s.credentials = credential_plan::none;
@@ -100,7 +99,7 @@ public:
     time_.after_message = [this](const enlisted&) { nodes_.bury_the_dead(); };
     time_.busy = [this](const enlisted& who) { return busy_.of(who); };
     nodes_.received = [this](std::size_t, int, connection_id c, std::string_view bytes, bool last) {
-      return on_bytes(c, bytes, last);
+      return exchanges_.on_bytes(c, bytes, last);
     };
     nodes_.led = [this](std::size_t node) {
       ++elections_;
@@ -111,7 +110,7 @@ public:
     nodes_.promised = [this](std::size_t node) { nemesis_.on_promised(node); };
     nodes_.joined = [this](std::size_t node) { nemesis_.on_joined(node); };
     nodes_.gone = [this](std::size_t node) {
-      on_gone(node);
+      exchanges_.on_node_gone(node);
       nemesis_.on_node_gone(node);
     };
   }
@@ -156,19 +155,13 @@ public:
     return tape_.choose_rarely({stream_kind::client, number}, n, per_million);
   }
   std::size_t servers() const override { return swarm_.nodes; }
-  bool listens(std::size_t server) const override { return nodes_.state(server) != node_state::down; }
+  bool listens(std::size_t server) const override { return exchanges_.listens(server); }
 
   std::uint64_t send(std::size_t server, std::string bytes, std::function<void(belay_ground::reply)> heard) override {
-    const auto number = first_connection + ++exchanges_;
-    pending_.emplace(number, exchange{server, {}, std::move(heard)});
-    nodes_.gateway(server).send(number, std::move(bytes));
-    return number;
+    return exchanges_.send(server, std::move(bytes),
+                           [heard = std::move(heard)](exchange_end end) { heard(reply_of(std::move(end))); });
   }
-  void hang_up(std::uint64_t number) override {
-    const auto gone = pending_.extract(number);
-    if (gone && listens(gone.mapped().server))
-      nodes_.gateway(gone.mapped().server).hang_up(number);
-  }
+  void hang_up(std::uint64_t number) override { exchanges_.hang_up(number); }
 
   void note(std::uint64_t what) override { story_.add(what); }
   bool told() const override { return story_.wanted(); }
@@ -177,56 +170,10 @@ public:
   }
 
 private:
-  struct exchange {
-    std::size_t server;
-    std::string bytes;
-    std::function<void(belay_ground::reply)> heard;
-  };
-
   std::string words_of_run() const {
     const auto all = describe(swarm_);
     const auto faults = all.substr(all.find("faults:"));
     return std::to_string(swarm_.nodes) + " servers; " + faults.substr(0, faults.find(';'));
-  }
-
-  /// In the middle of a server's turn: the client hears of it afterwards.
-  bool on_bytes(connection_id c, std::string_view bytes, bool last) {
-    const auto found = pending_.find(c);
-    if (found == pending_.end())
-      return false;
-    auto& e = found->second;
-    e.bytes += bytes;
-    auto whole = whole_answer(e.bytes, last);
-    if (!whole && !last)
-      return true;
-    belay_ground::reply r;
-    if (whole) {
-      r.status = whole->status;
-      r.headers = std::move(whole->headers);
-      r.body = std::move(whole->body);
-    } else {
-      r.body = "the connection was closed in the middle of an answer";
-    }
-    finish(found, std::move(r));
-    return false;
-  }
-
-  void on_gone(std::size_t node) {
-    for (auto i = pending_.begin(); i != pending_.end();) {
-      const auto next = std::next(i);
-      if (i->second.server == node) {
-        belay_ground::reply r;
-        r.body = "the connection broke";
-        finish(i, std::move(r));
-      }
-      i = next;
-    }
-  }
-
-  void finish(std::map<connection_id, exchange>::iterator e, belay_ground::reply r) {
-    story_.add(e->first << 16 ^ static_cast<std::uint64_t>(r.status));
-    time_.after(virtual_time::zero(), [heard = std::move(e->second.heard), r = std::move(r)] { heard(r); });
-    pending_.erase(e);
   }
 
   void fail(verdict v, std::string checker, std::string what) {
@@ -302,8 +249,7 @@ private:
   cluster nodes_;
   busy_times busy_;
   nemesis nemesis_;
-  std::map<connection_id, exchange> pending_;
-  std::uint64_t exchanges_ = 0;
+  exchanges exchanges_{time_, story_, nodes_, first_connection};
   log_index seen_;                 ///< by look_at_sessions()
   std::set<std::string> sessions_; ///< at that index
   std::uint64_t elections_ = 0;

@@ -18,7 +18,8 @@ enum class connections_of : std::uint8_t {
   clients_of_agents = 49,
   operators = 50,
   cached_readers = 51,
-  client_agents = 52, ///< to the server ports
+  client_agents = 52,   ///< to the server ports
+  library_clients = 53, ///< processes that are written with the client library
 };
 
 /// The place from which they are counted. @pre who is not `clients`

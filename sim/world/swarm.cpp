@@ -138,6 +138,18 @@ void draw_repeaters(tape& choices, const profile& p, swarm& s) {
   s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1152}, 200'000);
 }
 
+/// Only where all servers know claims; and as for claimers no key may be in doubt.
+void draw_library(tape& choices, const profile& p, swarm& s) {
+  constexpr std::size_t how_many[] = {4, 3, 6};
+  if (s.acls != acl_mode::off || s.client_agents != 0 ||
+      !choices.chance({stream_kind::swarm, 1180}, p.library_per_million))
+    return;
+  s.library = how_many[choices.choose({stream_kind::swarm, 1181}, std::size(how_many))];
+  s.library_faults = p.faults;
+  s.older = SIZE_MAX;
+  s.catalog_transactions = false;
+}
+
 } // namespace
 
 swarm draw_swarm(tape& choices, const profile& p) {
@@ -209,6 +221,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   draw_claimers(choices, p, s);
   draw_followers(choices, p, s);
   draw_repeaters(choices, p, s);
+  draw_library(choices, p, s);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   // An agent sends all rows that the catalog lacks at once. With room for one, what changes most often would keep the rest out.
@@ -227,7 +240,8 @@ std::string describe(const swarm& s) {
       " clients, " + std::to_string(s.watchers) + " watchers, " + std::to_string(s.lockers) + " lockers, " +
       (s.claimers == 0 ? "" : std::to_string(s.claimers) + " claimers, ") +
       (s.followers == 0 ? "" : std::to_string(s.followers) + " followers, ") +
-      (s.repeaters == 0 ? "" : std::to_string(s.repeaters) + " repeaters, ") + std::to_string(s.keys) +
+      (s.repeaters == 0 ? "" : std::to_string(s.repeaters) + " repeaters, ") +
+      (s.library == 0 ? "" : std::to_string(s.library) + " processes with the library, ") + std::to_string(s.keys) +
       " keys; faults:";
   const auto name = [&text](bool on, const char* what) { text += on ? std::string(" ") + what : ""; };
   name(f.kill, "kill");

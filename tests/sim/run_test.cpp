@@ -140,6 +140,32 @@ TEST_CASE("run: archives are saved and restored, and who holds claims by then le
     FAIL_CHECK("never reached: " << name);
 }
 
+// A process that never gets as far as an acknowledgement would leave servers without the requests that it is there for.
+TEST_CASE("run: processes that are written with the client library do what the library is for") {
+  auto p = *profile_named("once");
+  p.library_per_million = 1'000'000;
+  const auto before = probe_counts();
+  std::set<std::string> wanted = {"library: a member of a group acknowledged a change",
+                                  "library: an item of a queue was acknowledged",
+                                  "library: an item of a queue was given back",
+                                  "library: a barrier was passed",
+                                  "library: a section was committed",
+                                  "library: a step of a section was undone",
+                                  "once: an answer that is kept has the row of a locked key"};
+  constexpr std::uint64_t seeds_max = 10;
+  for (std::uint64_t seed = 0; seed < seeds_max && !wanted.empty(); ++seed) {
+    tape t(seed);
+    const auto r = run(t, {p, nullptr});
+    INFO("seed " << seed << ": " << r.what);
+    CHECK(r.outcome == verdict::passed);
+    for (const auto& [name, count] : probe_counts())
+      if (const auto it = before.find(name); it == before.end() || it->second < count)
+        wanted.erase(name);
+  }
+  for (const auto& name : wanted)
+    FAIL_CHECK("never reached: " << name);
+}
+
 TEST_CASE("run: every profile has its name") {
   for (const auto& name : profile_names()) {
     INFO(name);

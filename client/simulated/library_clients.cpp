@@ -1,0 +1,289 @@
+#include "sim/kit/library_clients.hpp"
+
+#include "client/kit/client_faults.hpp"
+#include "client/kit/kit_process.hpp"
+
+#include <belay/barrier.hpp>
+#include <belay/compensated_section.hpp>
+#include <belay/consumer.hpp>
+#include <belay/queue.hpp>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+namespace sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// Servers take TTLs of the simulator's other clients, which are as short.
+constexpr milliseconds ttl = 4s;
+// A lock delay is in force now and then, and not for as long as a run.
+constexpr milliseconds lock_delay = 500ms;
+constexpr milliseconds ack_wait = 3s;
+constexpr milliseconds opening_max = 5s, closing_max = 20s;
+// One thing that a process does. Above the longest lock delay; others get their turn meanwhile.
+constexpr milliseconds turn_max = 4s;
+constexpr milliseconds pause_after_failure = 300ms;
+constexpr std::size_t participants = 2;
+
+/// What the processes of a run have in common, and what they were told.
+class board {
+public:
+  explicit board(belay_ground::library_settings s) : settings(std::move(s)) {}
+
+  belay_ground::library_settings settings;
+  stopper stop;
+  std::map<std::string, std::uint64_t> counts;
+  std::set<std::string> running; ///< names of processes that have not ended
+  std::optional<belay_ground::broken_rule> broken;
+
+  /// An item, or a change, is acknowledged once at most.
+  void acknowledged(const std::string& what, const std::string& which) {
+    ++counts[what];
+    if (!acknowledged_[what].insert(which).second && !settings.goes_back)
+      fail(what + " " + which + " was acknowledged twice");
+  }
+  void committed(const std::string& section) {
+    ++counts["section committed"];
+    committed_.insert(section);
+  }
+  void undone(const std::string& section) {
+    ++counts["step undone"];
+    if (committed_.count(section) != 0 && !settings.goes_back)
+      fail("a step of section " + section + " was undone, which was committed");
+  }
+  /// No more pass together than the barrier is for.
+  void passed(std::uint64_t round) {
+    ++counts["barrier passed"];
+    if (++passes_[round] > participants && !settings.goes_back)
+      fail("more than " + std::to_string(participants) + " passed in round " + std::to_string(round));
+  }
+
+private:
+  void fail(std::string text) {
+    if (!broken)
+      broken = belay_ground::broken_rule{"library", std::move(text)};
+  }
+
+  std::map<std::string, std::set<std::string>> acknowledged_;
+  std::set<std::string> committed_;
+  std::map<std::uint64_t, std::size_t> passes_;
+};
+
+std::string name_of_try(const process& me, std::uint64_t number) {
+  return me.name() + "." + std::to_string(me.life()) + "." + std::to_string(number);
+}
+
+task<> follow(process& me, board& b, consumer& member, patience limit) {
+  result<delivery> next = co_await member.next(limit);
+  if (!next)
+    co_return;
+  auto what = me.draw(6);
+  if (what == 0) {
+    member.nack(next->place);
+    ++b.counts["change refused"];
+    co_return;
+  }
+  if (what == 1) { // another member goes on with it
+    status left = co_await member.leave(limit);
+    b.counts["group left"] += left ? 1 : 0;
+    co_return;
+  }
+  consumer::writes effect;
+  if (!next->changes.empty())
+    effect.emplace_back(b.settings.own_prefix + "effect", next->place);
+  status done = co_await member.ack(next->place, limit, effect);
+  if (done && !next->is_snapshot)
+    b.acknowledged("change acknowledged", next->place);
+}
+
+task<> put_item(board& b, queue& items, std::string value, patience limit) {
+  status put = co_await items.put(value, limit);
+  b.counts["item put"] += put ? 1 : 0;
+}
+
+task<> take_item(process& me, board& b, queue& items, patience limit) {
+  result<queue_item> item = co_await items.take(limit);
+  if (!item)
+    co_return;
+  auto key = item->key();
+  auto what = me.draw(4);
+  if (what == 0) {
+    status back = co_await items.give_back(std::move(*item), limit);
+    b.counts["item given back"] += back ? 1 : 0;
+    co_return;
+  }
+  if (what == 1) // it goes back without being asked for
+    co_return;
+  status done = co_await items.ack(std::move(*item), limit);
+  if (done)
+    b.acknowledged("item acknowledged", key);
+}
+
+task<> meet(board& b, barrier& all, patience limit) {
+  result<barrier_pass> pass = co_await all.enter(limit);
+  if (!pass)
+    co_return;
+  b.passed(pass->round());
+  status left = co_await all.leave(std::move(*pass), limit);
+  b.counts["barrier left"] += left ? 1 : 0;
+}
+
+task<> work_in_section(process& me, board& b, compensated_section& section, std::string name, patience limit) {
+  status begun = co_await section.begin(name, limit);
+  if (!begun) {
+    section.drop();
+    co_return;
+  }
+  std::string what_it_is = "step";
+  for (int i = 0; i < 2; ++i) {
+    status noted = co_await section.step(what_it_is, name, limit);
+    if (!noted) {
+      section.drop();
+      co_return;
+    }
+  }
+  auto what = me.draw(4);
+  if (what == 0) { // the next one that begins undoes it
+    section.drop();
+    co_return;
+  }
+  if (what == 1) {
+    status back = co_await section.roll_back(limit);
+    b.counts["section rolled back"] += back ? 1 : 0;
+    section.drop();
+    co_return;
+  }
+  status done = co_await section.commit(limit);
+  if (done)
+    b.committed(name);
+  section.drop();
+}
+
+task<status> undo(board& b, noted_step step) {
+  b.undone(step.section);
+  co_return nothing();
+}
+
+compensated_section::undo undo_by(board& b) {
+  return [all = &b](noted_step step) { return undo(*all, std::move(step)); };
+}
+
+session_options options_of(const board& b) {
+  session_options o;
+  o.name = b.settings.session_name;
+  o.ttl = ttl;
+  o.lock_delay = lock_delay;
+  return o;
+}
+
+consumer_options consuming() {
+  consumer_options o;
+  o.ack_wait = ack_wait;
+  o.unacknowledged_max = 4;
+  return o;
+}
+
+/// One thing after the other, each under the same session.
+task<> live(process& me, board& b) {
+  b.running.insert(me.name());
+  session s(me, options_of(b));
+  consumer member(s, b.settings.followed, b.settings.own_prefix + "group", consuming());
+  queue items(s, b.settings.own_prefix + "queue");
+  barrier all(s, b.settings.own_prefix + "barrier", participants);
+  compensated_section section(s, b.settings.own_prefix + "section", undo_by(b));
+  for (std::uint64_t turn = 1; !b.stop.stopped(); ++turn) {
+    if (!s.safe()) {
+      patience opening(me.now() + opening_max, &b.stop);
+      status opened = co_await s.open(opening);
+      if (!opened) {
+        auto later = me.now() + pause_after_failure;
+        co_await sleep_until(me, later, &b.stop);
+        continue;
+      }
+    }
+    auto name = name_of_try(me, turn);
+    patience limit(me.now() + turn_max, &b.stop);
+    auto what = me.draw(6);
+    if (what <= 1)
+      co_await follow(me, b, member, limit);
+    else if (what == 2)
+      co_await put_item(b, items, name, limit);
+    else if (what == 3)
+      co_await take_item(me, b, items, limit);
+    else if (what == 4)
+      co_await meet(b, all, limit);
+    else
+      co_await work_in_section(me, b, section, name, limit);
+    // Nothing that failed at once is tried again at once.
+    auto later = me.now() + 20ms + milliseconds(me.draw(200));
+    co_await sleep_until(me, later, &b.stop);
+  }
+  patience closing(me.now() + closing_max);
+  status closed = co_await s.close(closing);
+  b.counts["session closed"] += closed ? 1 : 0;
+  b.running.erase(me.name());
+}
+
+class processes final : public belay_ground::library_clients {
+public:
+  processes(belay_ground::ground& on, belay_ground::library_settings s) : board_(std::move(s)) {
+    run_.stands_on = &on;
+    run_.faults_end = board_.settings.faults_end;
+    run_.healed = !board_.settings.faults;
+    if (board_.settings.faults)
+      run_.faults = client_faults::drawn(on, {});
+    for (std::size_t i = 0; i < board_.settings.processes; ++i)
+      all_.push_back(std::make_unique<kit_process>(run_, i, "library-" + std::to_string(i),
+                                                   [this](process& me) { return live(me, board_); }));
+  }
+  ~processes() override {
+    for (auto& each : all_)
+      each->end();
+  }
+
+  void begin() override {
+    for (auto& each : all_)
+      each->begin();
+  }
+
+  void stop() override {
+    run_.healed = true;
+    board_.stop.stop();
+    for (auto& each : all_)
+      each->heal();
+  }
+
+  std::string unfinished() const override {
+    std::string names;
+    for (const auto& each : board_.running)
+      names += (names.empty() ? "" : ", ") + each;
+    return names;
+  }
+
+  const std::optional<belay_ground::broken_rule>& complaint() const override {
+    return run_.broken ? run_.broken : board_.broken;
+  }
+  const std::map<std::string, std::uint64_t>& done() const override { return board_.counts; }
+
+private:
+  board board_;
+  run_parts run_;
+  std::vector<std::unique_ptr<kit_process>> all_;
+};
+
+} // namespace
+
+} // namespace sim
+} // namespace v0
+} // namespace belay
+
+std::unique_ptr<belay_ground::library_clients> belay_ground::make_library_clients(ground& on,
+                                                                                  library_settings settings) {
+  return std::make_unique<belay::sim::processes>(on, std::move(settings));
+}

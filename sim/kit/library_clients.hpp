@@ -1,0 +1,46 @@
+#pragma once
+// Processes that are written with the client library, beside the clients of a belay-sim run: what
+// servers are sent by `belay watch -changes -group` (the library's consumer), queue, barrier and
+// compensated_section. The library itself runs, so that what is sent stays what it sends. Of the
+// servers and of the library nothing is seen here (ground.hpp).
+
+#include "sim/kit/ground.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace belay_ground {
+
+struct library_settings {
+  std::size_t processes = 4;
+  bool faults = false; ///< processes stand still and crash, their requests are lost
+  moment faults_end{0};
+  /// Archives are restored: what was done may be taken back, and done again.
+  bool goes_back = false;
+  std::string own_prefix;   ///< of all keys that they write, with its slash
+  std::string session_name; ///< of all their sessions
+  std::string followed;     ///< prefix of the keys whose changes they work through
+};
+
+class library_clients {
+public:
+  virtual ~library_clients() = default;
+  virtual void begin() = 0;
+  /// The faults are over: each process ends what it does, and its session.
+  virtual void stop() = 0;
+  /// Names of processes that have not ended; empty: none.
+  virtual std::string unfinished() const = 0;
+  /// The first rule of the library that was broken.
+  virtual const std::optional<broken_rule>& complaint() const = 0;
+  /// How often each kind of thing was done, by name.
+  virtual const std::map<std::string, std::uint64_t>& done() const = 0;
+};
+
+/// @param on outlives it
+std::unique_ptr<library_clients> make_library_clients(ground& on, library_settings settings);
+
+} // namespace belay_ground
