@@ -48,10 +48,16 @@ std::vector<profile> all_profiles() {
   changes.client_agents_per_million = 250'000;
   changes.chaos = seconds(25);
   changes.calm = seconds(15); // each stream is told its place in it
+  profile restarts;
+  restarts.name = "restart-after-each";
+  restarts.restarts = true;
+  restarts.faults = false;
+  restarts.nodes = {3, 1};
+  restarts.chaos = restarts.calm = seconds(1); // it takes the time that it takes
   profile reference;
   reference.name = "reference";
   reference.frozen = true;
-  return {swarm, calm, brief, endurance, locks, claims, once, agents, changes, reference};
+  return {swarm, calm, brief, endurance, locks, claims, once, agents, changes, restarts, reference};
 }
 
 } // namespace

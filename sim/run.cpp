@@ -16,6 +16,7 @@
 #include "sim/clients/cached_reader.hpp"
 #include "sim/clients/change_follower.hpp"
 #include "sim/clients/credential_operator.hpp"
+#include "sim/clients/restart_tour.hpp"
 #include "sim/clients/workload.hpp"
 #include "sim/faults/agent_nemesis.hpp"
 #include "sim/faults/nemesis.hpp"
@@ -93,7 +94,7 @@ public:
       : tape_(choices), profile_(options.profile), trace_(options.trace), swarm_(draw_swarm(choices, options.profile)),
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
         busy_(time_, choices, nodes_, swarm_), clocks_(swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks),
-        replies_({swarm_.lease_is_safe(), swarm_.consistent_by_default, &clocks_}),
+        replies_({swarm_.lease_is_safe(), swarm_.consistent_by_default, &clocks_, profile_.restarts}),
         watches_(replies_.model(), watch_rules_of(swarm_)),
         sessions_(replies_.model(),
                   {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_, swarm_.faults.clock_rate ? fastest_clock : 1}),
@@ -106,6 +107,7 @@ public:
         cached_(time_, choices, trace_, nodes_, watch_rules_of(swarm_).slack),
         followers_(time_, choices, trace_, nodes_, replies_.model(), floors_, swarm_.followers,
                    swarm_.faults.clock_wild),
+        tour_(time_, choices, trace_, nodes_, swarm_),
         library_(time_, choices, trace_, nodes_, swarm_, replies_, sessions_, profile_.chaos),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
         stranger_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
@@ -124,6 +126,7 @@ public:
     watcher_.committed = [this](const raft::entry& e, std::optional<virtual_time> made) {
       if (auto wrong = agent_health_.committed(e, made.value_or(time_.now())); wrong && !agent_complaint_)
         agent_complaint_ = std::move(wrong);
+      tour_.committed(e);
       return idle_.committed(e);
     };
     watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
@@ -167,6 +170,8 @@ public:
         return cached_.on_bytes(c, bytes, last);
       case connections_of::library_clients:
         return library_.on_bytes(c, bytes, last);
+      case connections_of::restart_tour:
+        return tour_.on_bytes(c, bytes, last);
       case connections_of::clients:
       case connections_of::archive_transfers:
       case connections_of::client_agents: // they hear by themselves
@@ -197,6 +202,7 @@ public:
       cached_.on_node_gone(node);
       followers_.on_node_gone(node);
       library_.on_node_gone(node);
+      tour_.on_node_gone(node);
       if (nodes_.is_agent(node))
         return;
       if (credentials_)
@@ -240,7 +246,7 @@ public:
         uninvited_->start();
       }
       look_at_times();
-      if (run_until(profile_.chaos))
+      if (profile_.restarts ? restart_after_each() : run_until(profile_.chaos))
         recover();
       if (fine()) {
         watcher_.finish();
@@ -335,6 +341,20 @@ private:
     while (fine() && !goal())
       if (!run_until(std::min<virtual_time>(end, time_.now() + milliseconds(10))) || time_.now() >= end)
         return fine() && goal();
+    return fine();
+  }
+
+  /// Of the profile `restart-after-each`. @returns false: a rule was broken
+  bool restart_after_each() {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      healed_nodes_.insert(i);
+    restart_tour::steps by;
+    by.until = [this](const std::function<bool()>& goal) { return run_until_reached(goal, recovery_max); };
+    by.pass = [this](virtual_time t) { return run_until(time_.now() + t); };
+    by.settled = [this] { return agreed_leader().has_value() && converged(); };
+    const auto wrong = tour_.run(by);
+    if (wrong && fine())
+      fail(verdict::safety, "restarts", *wrong + "; " + describe_nodes());
     return fine();
   }
 
@@ -744,6 +764,7 @@ private:
   agent_workload agents_;
   cached_reader cached_;
   change_followers followers_;
+  restart_tour tour_;
   library_ground library_;
   nemesis nemesis_;
   agent_nemesis agent_nemesis_;

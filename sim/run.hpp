@@ -29,6 +29,7 @@ struct profile {
   std::chrono::seconds longest_partition{0};   ///< a quarter of the partitions last so long; zero: none lasts long
   bool faults = true;                          ///< false: none at all
   bool frozen = false;                         ///< the faults of a certain day, whatever is added to the others
+  bool restarts = false;                       ///< no clients: servers are restarted after each kind of operation
   bool locks = false;                          ///< in every run; false: in those that draw them
   std::uint32_t client_agents_per_million = 0; ///< of the runs without ACLs and credentials have some
   std::uint32_t keys_per_million = 0;          ///< of the runs have clients with idempotency keys

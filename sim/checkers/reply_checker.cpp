@@ -211,7 +211,7 @@ broken reply_checker::committed(const raft::entry& e) {
     if (!command)
       return "entry " + to_string(e.index) + " is not a command";
     it = commands_.find(without_times(*command));
-    if (it == commands_.end() && (!only_clients_give(*command) || is_of_library(*command)))
+    if (it == commands_.end() && (rules_.others_write || !only_clients_give(*command) || is_of_library(*command)))
       return std::nullopt; // servers of their own accord, or the client library
     if (it == commands_.end())
       return "entry " + to_string(e.index) + " has a command that no client gave";

@@ -20,6 +20,8 @@ struct reply_rules {
   bool default_asks_quorum = false;
   /// Null: none stands still.
   const standing_clocks* clocks = nullptr;
+  /// Commands are also given by others than the operations that it is told of.
+  bool others_write = false;
 };
 
 /// Call committed() for each entry before any node answers by it, begun() and ended() once for each operation, in the

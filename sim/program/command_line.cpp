@@ -30,6 +30,7 @@ constexpr std::array flags = {
     flag{"shrink", flag_takes::value_or_nothing, "[FILE]",
          "make a failing tape smaller: that file's, or that of --seed"},
     flag{"regressions", flag_takes::value, "DIR", "replay every *.tape of a folder and compare with what it expects"},
+    flag{"list-kinds", flag_takes::nothing, "", "kinds of operations of the profile restart-after-each"},
     flag{"list-profiles", flag_takes::nothing, "", "names for --profile"},
     flag{"list-mutants", flag_takes::nothing, "", "names for --mutant"},
     flag{"profile", flag_takes::value, "NAME", "which faults, how large, how long (default: the tape's, else swarm)"},
@@ -116,6 +117,7 @@ const std::vector<mode>& modes() {
   // --seed comes last: beside --shrink it is a companion.
   static const std::vector<mode> all = {
       {"help", action::help, {}},
+      {"list-kinds", action::list_kinds, {}},
       {"list-profiles", action::list_profiles, {}},
       {"list-mutants", action::list_mutants, {}},
       {"shrink",

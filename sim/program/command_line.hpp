@@ -11,7 +11,17 @@
 
 namespace belay::sim {
 
-enum class action : std::uint8_t { help, list_mutants, list_profiles, one_seed, sweep, replay, shrink, regressions };
+enum class action : std::uint8_t {
+  help,
+  list_kinds,
+  list_mutants,
+  list_profiles,
+  one_seed,
+  sweep,
+  replay,
+  shrink,
+  regressions
+};
 
 struct command_line {
   action what = action::help;
@@ -37,6 +47,7 @@ struct command_line {
 /// What --profile and --mutant may say.
 struct known_names {
   std::vector<std::string> profiles, mutants;
+  std::vector<std::string> kinds = {}; ///< of operations, for a list
 };
 
 /// Flags as Go's flag package reads them: one or two dashes, `-name value` or `-name=value`.

@@ -1,4 +1,5 @@
 #include "protocol/base/mutants.hpp"
+#include "sim/clients/operation_kinds.hpp"
 #include "sim/program/process_setup.hpp"
 #include "sim/program/program.hpp"
 
@@ -21,6 +22,8 @@ int main(int argc, char** argv) {
       .stop = belay::sim::interrupted,
       .out = std::cout,
       .err = std::cerr};
+  for (const auto& kind : belay::sim::operation_kinds())
+    parts.names.kinds.push_back(kind.name);
   for (const auto name : belay::mutant_names())
     parts.names.mutants.emplace_back(name);
   return belay::sim::run_program({argv + 1, argv + argc}, parts);

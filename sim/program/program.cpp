@@ -84,6 +84,8 @@ public:
       return exit_passed;
     case action::list_mutants:
       return list(parts_.names.mutants);
+    case action::list_kinds:
+      return list(parts_.names.kinds);
     case action::list_profiles:
       return list(parts_.names.profiles);
     case action::one_seed:

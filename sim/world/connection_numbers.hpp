@@ -20,6 +20,7 @@ enum class connections_of : std::uint8_t {
   cached_readers = 51,
   client_agents = 52,   ///< to the server ports
   library_clients = 53, ///< processes that are written with the client library
+  restart_tour = 54,
 };
 
 /// The place from which they are counted. @pre who is not `clients`

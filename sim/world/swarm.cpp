@@ -150,6 +150,28 @@ void draw_library(tape& choices, const profile& p, swarm& s) {
   s.catalog_transactions = false;
 }
 
+/// Nothing but what is done is in the way. Each entry is in a checkpoint soon, or none is.
+void make_restarts(tape& choices, swarm& s) {
+  constexpr acl_mode modes[] = {acl_mode::default_deny, acl_mode::off, acl_mode::default_allow};
+  constexpr std::uint64_t trailing[] = {0, 20};
+  s.clients = s.watchers = s.lockers = s.claimers = s.followers = s.repeaters = s.library = 0;
+  s.spares = s.replicas = s.client_agents = 0;
+  s.beginning = beginning::as_expected;
+  s.older = SIZE_MAX;
+  s.credentials = credential_plan::none;
+  s.agents = s.catalog_transactions = false;
+  s.snapshots = true;
+  s.acls = modes[choices.choose({stream_kind::swarm, 1190}, std::size(modes))];
+  s.log_alone = choices.chance({stream_kind::swarm, 1191}, 250'000);
+  s.machine.checkpoint_entries = s.log_alone ? UINT64_MAX : 1;
+  s.machine.checkpoint_interval = s.log_alone ? std::chrono::hours(24) : seconds(3);
+  s.machine.tombstone_ttl = milliseconds(1'000);
+  s.machine.tombstone_bin = milliseconds(500);
+  s.peer.trailing_entries = trailing[choices.choose({stream_kind::swarm, 1192}, std::size(trailing))];
+  s.peer.held_calls_max = forward::held_calls::count_max;
+  s.peer.hold = milliseconds(7'000);
+}
+
 } // namespace
 
 swarm draw_swarm(tape& choices, const profile& p) {
@@ -227,6 +249,8 @@ swarm draw_swarm(tape& choices, const profile& p) {
   // An agent sends all rows that the catalog lacks at once. With room for one, what changes most often would keep the rest out.
   if (s.agents)
     s.peer.held_calls_max = std::max<std::size_t>(s.peer.held_calls_max, 8);
+  if (p.restarts)
+    make_restarts(choices, s);
   if (s.client_agents != 0) // that an agent lives is held like any other call, and must not be refused for want of room
     s.peer.held_calls_max = forward::held_calls::count_max;
   return s;
@@ -283,6 +307,7 @@ std::string describe(const swarm& s) {
   text += s.agents ? "; clients register services" : "";
   text += s.catalog_transactions ? "; transactions on the catalog" : "";
   text += s.consistent_by_default ? "; default reads are consistent" : "";
+  text += s.log_alone ? "; no checkpoints" : "";
   text += s.snapshots ? "; clients restore snapshots" : "";
   constexpr const char* acls[] = {"", "; ACLs, default deny", "; ACLs, default allow"};
   text += acls[static_cast<std::size_t>(s.acls)];

@@ -103,6 +103,7 @@ struct swarm {
   std::size_t claimers = 0;  ///< clients that use claims, queues of locks, and guards
   std::size_t followers = 0; ///< clients that follow changes of keys as streams
   std::size_t repeaters = 0; ///< clients that write with idempotency keys
+  bool log_alone = false;    ///< with profile::restarts: no checkpoint is made, a restart applies the whole log
   std::size_t library = 0;   ///< processes that are written with the client library
   bool library_faults = false;
   std::size_t keys = 4;

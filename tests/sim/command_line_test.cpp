@@ -51,6 +51,7 @@ TEST_CASE("command line: what is to be done") {
       {"--seed 5 --shrink", action::shrink, 5, 6, ""},
       {"--list-mutants", action::list_mutants, 0, 0, ""},
       {"--list-profiles", action::list_profiles, 0, 0, ""},
+      {"--list-kinds", action::list_kinds, 0, 0, ""},
       {"--help", action::help, 0, 0, ""},
       {"-h", action::help, 0, 0, ""},
       {"--seeds 0..1 --replay x --help", action::help, 0, 0, ""}, // who asks for help gets it

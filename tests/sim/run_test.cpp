@@ -166,6 +166,14 @@ TEST_CASE("run: processes that are written with the client library do what the l
     FAIL_CHECK("never reached: " << name);
 }
 
+// A kind of row that is written and cannot be read again ends a server for good.
+TEST_CASE("run: servers start again after every kind of operation") {
+  tape empty(0, {}); // all kinds, all servers, from the checkpoint
+  const auto r = run(empty, {*profile_named("restart-after-each"), nullptr});
+  INFO(r.what);
+  CHECK(r.outcome == verdict::passed);
+}
+
 TEST_CASE("run: every profile has its name") {
   for (const auto& name : profile_names()) {
     INFO(name);
