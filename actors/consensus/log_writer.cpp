@@ -4,6 +4,8 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 
+#include <cmath>
+
 namespace belay::actors {
 
 log_writer::log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store,
@@ -44,7 +46,23 @@ void log_writer::write(const write_log& w) {
     entries += b.entries.size();
   metrics_.fsync(answer.took);
   metrics_.batch(entries);
+  const auto took = answer.took;
+  const bool stored = answer.disk_full.empty();
   send(wires_->raft_peer, std::move(answer));
+  if (stored)
+    log_slow_sync(took);
+}
+
+void log_writer::log_slow_sync(std::chrono::nanoseconds took) {
+  const auto found = slow_syncs_.took(took, now().time_since_epoch());
+  if (!found)
+    return;
+  const auto ms = [](std::chrono::nanoseconds d) { return std::round(static_cast<double>(d.count()) / 1e4) / 100; };
+  log::warn("log_writer", "slow log syncs",
+            {{"longest_ms", ms(found->longest)},
+             {"median_ms", ms(found->median)},
+             {"slow_in_last_minute", found->slow},
+             {"advice", "writes wait for this disk: look for other users of it (iostat -x 5) and for errors (dmesg)"}});
 }
 
 } // namespace belay::actors

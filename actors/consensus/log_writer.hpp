@@ -5,10 +5,12 @@
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
+#include "protocol/diagnosis/slow_syncs.hpp"
 #include "storage/log/log_store.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
 
+#include <chrono>
 #include <memory>
 
 namespace belay::actors {
@@ -25,10 +27,12 @@ public:
 private:
   monotonic_time now() { return now_of(*this, *wires_); }
   void write(const write_log& w);
+  void log_slow_sync(std::chrono::nanoseconds took);
 
   wiring_ptr wires_;
   std::shared_ptr<storage::log_store> store_;
   metrics& metrics_;
+  diagnosis::slow_syncs slow_syncs_;
 };
 
 } // namespace belay::actors

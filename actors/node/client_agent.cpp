@@ -192,7 +192,7 @@ result<std::vector<std::string>> remembered_servers(const node_config& config) {
     return left.why();
   if (*left && !config.rejoin_after_leave) {
     if (config.joins.empty()) {
-      log::warn("node", "this client agent has left its cluster, and asks none of its servers",
+      log::warn("node", "this agent has left the cluster and will not contact its servers",
                 {{"advice", "PUT /v1/agent/join, retry_join, or rejoin_after_leave"}});
       return std::vector<std::string>();
     }
@@ -279,12 +279,16 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
 
   service.ready(node.numbers());
   bool left = false;
+  auto look_at_certificates = boot_clock::now();
   for (bool serves = true; serves;) {
-    node.show_certificates(certificates.look(wall_ns() / 1'000'000'000));
-    const timespec pause{std::chrono::seconds(certificate_reports::interval).count(), 0};
-    const int signal = sigtimedwait(&signals, nullptr, &pause);
-    if (signal < 0) // the time is up
+    if (const auto now = boot_clock::now(); now >= look_at_certificates) {
+      node.show_certificates(certificates.look(wall_ns() / 1'000'000'000));
+      look_at_certificates = now + certificate_reports::interval;
+    }
+    const int signal = wait_for_signal(signals);
+    if (signal < 0)
       continue;
+    look_at_certificates = {}; // they may be others after a reload
     if (signal == SIGHUP) {
       const auto waiting = reload_asked.take();
       service.reloading();

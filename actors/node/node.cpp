@@ -11,6 +11,7 @@
 #include "actors/node/client_front.hpp"
 #include "actors/node/disk/acl_files.hpp"
 #include "actors/node/disk/data_directory.hpp"
+#include "actors/node/disk/data_directory_watch.hpp"
 #include "actors/node/disk/recovery.hpp"
 #include "actors/node/disk/server_state.hpp"
 #include "actors/node/free_memory.hpp"
@@ -80,9 +81,21 @@ result<bool> stays_out_of_cluster(const node_config& config) {
       return s.why();
     return false;
   }
-  log::warn("node", "this server has left its cluster, and dials none of its members",
+  log::warn("node", "this server has left the cluster and will not contact its members",
             {{"advice", "PUT /v1/agent/join, retry_join, or rejoin_after_leave"}});
   return true;
+}
+
+/// What was acknowledged meanwhile by this server alone is lost with its files; going on would lose more. It ends at once,
+/// since what an orderly stop writes could go into the wrong directory.
+[[noreturn]] void end_without_data_directory(const std::string& why) {
+  log::error(
+      "node", "data directory deleted or replaced while the server ran: stopping at once",
+      {{"reason", why},
+       {"advice", "other servers have the data: start this one with an empty data directory. The only server: restore "
+                  "a backup (docs/disaster-recovery.md). Never put an older copy of the directory in its place"}});
+  std::fflush(nullptr);
+  std::_Exit(data_directory_gone);
 }
 
 /// A node with the real disk, sockets, clocks and threads around it.
@@ -354,6 +367,7 @@ int run_node(parsed_command_line begun, config_reader read_again) {
   auto state = open_state(config.data_dir, *who);
   if (!state)
     return cannot_start(state.error());
+  const data_directory_watch data(config.data_dir);
   const auto stays_out = stays_out_of_cluster(config);
   if (!stays_out)
     return cannot_start(stays_out.error());
@@ -371,9 +385,10 @@ int run_node(parsed_command_line begun, config_reader read_again) {
     log::info("node", "requests are audited", {{"file", file->name()}, {"enforced", config.audit->enforced ? 1 : 0}});
     audit.emplace(std::move(*file));
   }
-  log::info("node", "state restored",
+  log::info("node", "state read",
             {{"checkpoint", state->disk.restored.snapshot.index.value},
-             {"log_entries", state->disk.restored.entries.size()},
+             {"log_up_to", state->disk.restored.entries.empty() ? state->disk.restored.snapshot.index.value
+                                                                : state->disk.restored.entries.back().index.value},
              {"term", state->disk.restored.hard.term.value},
              {"keys", state->disk.machine->key_count()}});
 
@@ -412,13 +427,24 @@ int run_node(parsed_command_line begun, config_reader read_again) {
   };
   service.ready(node.numbers());
   certificate_reports certificates(links.credentials, https);
+  constexpr std::chrono::seconds data_looked_at_every{1};
+  auto look_at_certificates = boot_clock::now();
+  auto look_at_data = look_at_certificates;
   bool left = false;
   for (bool serves = true; serves;) {
-    node.show_certificates(certificates.look(wall_ns() / 1'000'000'000));
-    const timespec pause{std::chrono::seconds(certificate_reports::interval).count(), 0};
-    const int signal = sigtimedwait(&signals, nullptr, &pause);
-    if (signal < 0) // the time is up
+    if (const auto now = boot_clock::now(); now >= look_at_certificates) {
+      node.show_certificates(certificates.look(wall_ns() / 1'000'000'000));
+      look_at_certificates = now + certificate_reports::interval;
+    }
+    const int signal = wait_for_signal(signals);
+    if (const auto now = boot_clock::now(); now >= look_at_data) {
+      if (const auto s = data.look(); !s)
+        end_without_data_directory(s.error());
+      look_at_data = now + data_looked_at_every;
+    }
+    if (signal < 0)
       continue;
+    look_at_certificates = {}; // they may be others after a reload
     if (signal == SIGHUP) {
       const auto waiting = reload_asked.take();
       service.reloading();

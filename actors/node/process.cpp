@@ -1,6 +1,8 @@
 #include "actors/node/process.hpp"
 
+#include "actors/node/boot_clock.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/diagnosis/standstill.hpp"
 
 #include <caf/io/middleman.hpp>
 
@@ -12,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -49,6 +52,20 @@ sigset_t blocked_signals() {
     sigaddset(&signals, s);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
+}
+
+int wait_for_signal(const sigset_t& signals) {
+  // Where in it a standstill began is not known: so short that the length told is nearly right.
+  constexpr std::chrono::milliseconds pause{250};
+  const timespec limit{0, std::chrono::nanoseconds(pause).count()};
+  const auto begun = boot_clock::now();
+  const int signal = sigtimedwait(&signals, nullptr, &limit); // SIGCONT ends it, too
+  if (const auto stood = diagnosis::standstill_of(pause, boot_clock::now() - begun))
+    log::warn("node", "process did not run",
+              {{"seconds", std::round(std::chrono::duration<double>(*stood).count() * 10) / 10},
+               {"advice", "it was stopped (SIGSTOP), its machine was suspended, or had no processor time; sessions and "
+                          "leadership may have ended meanwhile"}});
+  return signal;
 }
 
 namespace {
