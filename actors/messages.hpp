@@ -481,8 +481,9 @@ struct status_result {
   request_id id;
   cluster_view view;
   log_index commit, applied, last, first, snapshot_index;
-  log_index leader_commit; ///< at least `commit`: what the leader has committed, as it said last
-  bool disk_full = false;  ///< this server cannot store what the leader sends, or what it proposes itself
+  log_index leader_commit;          ///< at least `commit`: what the leader has committed, as it said last
+  bool disk_full = false;           ///< this server cannot store what the leader sends, or what it proposes itself
+  bool checkpoint_unproven = false; ///< vitals::checkpoint_unproven
   term_id last_term, snapshot_term;
   int ms_since_leader = 0; ///< -1: never heard
   std::uint64_t digest = 0;

@@ -389,6 +389,8 @@ http::response answer_health(const http::local_request& request, const status_re
       std::string("{\"Ready\":") + (reason == nullptr ? "true" : "false") + ",\"Behind\":" + std::to_string(behind);
   if (reason != nullptr)
     out += std::string(",\"Reason\":\"") + reason + "\"";
+  if (now.checkpoint_unproven)
+    out += ",\"Warning\":\"the newest checkpoint could not be read back; the one before it is kept, see the log\"";
   auto answer = http::json_response(out + "}", options);
   answer.status = reason == nullptr ? 200 : 503;
   return answer;

@@ -133,6 +133,8 @@ TEST_CASE("local_questions: a probe is told whether this node moves, and within 
     std::uint64_t commit, applied;
     int silent_ms, status;
     const char* body;
+    std::uint64_t leader_commit = 0;
+    bool disk_full = false, unproven = false;
   };
   for (const auto& r : {
            row{true, true, 300, 50, 5000, 200, "{\"Ready\":true,\"Behind\":250}"},
@@ -143,6 +145,17 @@ TEST_CASE("local_questions: a probe is told whether this node moves, and within 
            row{true, true, 9, 9, -1, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"the leader is silent\"}"},
            row{true, true, 301, 50, 0, 503,
                "{\"Ready\":false,\"Behind\":251,\"Reason\":\"committed entries are not applied yet\"}"},
+           // It has received nothing for a while: by its own commit index it is behind by nothing.
+           row{true, true, 50, 50, 0, 200, "{\"Ready\":true,\"Behind\":250}", 300},
+           row{true, true, 50, 50, 0, 503,
+               "{\"Ready\":false,\"Behind\":251,\"Reason\":\"committed entries are not applied yet\"}", 301},
+           row{true, true, 9, 9, 0, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"disk full\"}", 9, true},
+           row{false, true, 9, 9, -1, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"disk full\"}", 9, true},
+           row{true, true, 9, 9, 0, 200,
+               "{\"Ready\":true,\"Behind\":0,\"Warning\":\"the newest checkpoint could not be read back; the one "
+               "before it "
+               "is kept, see the log\"}",
+               9, false, true},
        }) {
     CAPTURE(r.body);
     auto& e = f.begin({.kind = local_kind::agent_ready});
@@ -153,6 +166,9 @@ TEST_CASE("local_questions: a probe is told whether this node moves, and within 
       s.view.self = node_id{9};
     s.commit = log_index{r.commit};
     s.applied = log_index{r.applied};
+    s.leader_commit = log_index{r.leader_commit};
+    s.disk_full = r.disk_full;
+    s.checkpoint_unproven = r.unproven;
     s.ms_since_leader = r.silent_ms;
     f.questions.status_told(s);
     REQUIRE(e.answer);
