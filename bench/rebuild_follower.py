@@ -233,7 +233,7 @@ def measure(options, servers):
     if in_time:
         report("three servers, after", samples, caught_up, ended)
     what = f"caught up {caught_up - started:.1f} s after its start" if in_time else f"NOT CAUGHT UP within {options.limit:.0f} s of this load"
-    print(f"\nrebuilt: answering {answering - started:.1f} s, {what}; snapshots installed: {len(follower.log_lines('snapshot in force'))}")
+    print(f"\nrebuilt: answering {answering - started:.1f} s, {what}; snapshots installed: {len(follower.log_lines('state received from the leader'))}")
     if not in_time:
         print(f"caught up {quiet_after - ended:.1f} s after the load had ended" if quiet_after else "NOT CAUGHT UP without load either")
     print(

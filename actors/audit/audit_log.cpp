@@ -41,7 +41,7 @@ void audit_log::tell_complaint(std::int64_t now_ns) {
   if (complaint.empty() || std::abs(now_ns - told_ns_) < told_again_after_ns)
     return;
   told_ns_ = now_ns;
-  log::warn("audit", "the files of the audit log are not as they should be; lines are written all the same",
+  log::warn("audit", "audit files cannot be rotated; lines are still written",
             {{"file", file_.name()}, {"error", complaint}});
 }
 

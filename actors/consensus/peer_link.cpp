@@ -457,13 +457,13 @@ void peer_link::on_closed(caf::io::connection_handle handle) {
 void peer_link::on_accepted_closed(incoming_map::iterator it) {
   const auto peer = it->second.peer;
   const auto name = it->second.name;
-  const bool told = may_tell_of(it->second, "hung up ");
+  // That the connection to it is lost as well is the line for operators.
+  const bool told = !address_of_.contains(peer) && may_tell_of(it->second, "hung up ");
   lobby_.left(it->second.from);
   incoming_.erase(it);
   if (is_heard(peer))
     return; // it came back before we saw it go
-  if (told)
-    log::info("peer_link", "peer hung up", {{"peer", name}});
+  log::write(told ? log::level::info : log::level::debug, "peer_link", "peer closed its connection", {{"peer", name}});
   send(wires_->raft_peer, peer_lost{peer});
   forget_stranger(peer);
 }
@@ -613,6 +613,7 @@ void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
   address_of_[id] = h.self.address;
   auto& o = towards(h.self.address);
   o.peer = id;
+  o.name = in.name;
   o.confirmed = true;
   if (first && o.state == dial_state::idle) {
     o.next_event = {}; // it is alive: no need to wait

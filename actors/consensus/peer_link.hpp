@@ -79,14 +79,16 @@ private:
     monotonic_time next_event{};         ///< idle: dial again; connecting, shaking hands: give up
     monotonic_time up_since{};
     int failures = 0;
-    std::string complaint;  ///< told last, until a connection lasts
-    node_id peer;           ///< whoever introduced itself with this address; zero: nobody yet
-    std::size_t unsent = 0; ///< handed to CAF
-    peer_queue queue;       ///< not handed to anybody yet
-    std::string fresh;      ///< bytes about to be handed over; empty between calls
-    bool awaited = false;   ///< raft_peer wants to know how dialling goes
-    bool named = false;     ///< by dial_peers; else it is a stranger's, and goes with him
-    bool confirmed = false; ///< `peer` has said that it is here since this connection is up
+    std::string complaint;    ///< told last, until a connection lasts
+    node_id peer;             ///< whoever introduced itself with this address; zero: nobody yet
+    std::string name;         ///< of `peer`, as it said last
+    bool loss_untold = false; ///< the log does not say yet that a connection was lost: it does with what comes next
+    std::size_t unsent = 0;   ///< handed to CAF
+    peer_queue queue;         ///< not handed to anybody yet
+    std::string fresh;        ///< bytes about to be handed over; empty between calls
+    bool awaited = false;     ///< raft_peer wants to know how dialling goes
+    bool named = false;       ///< by dial_peers; else it is a stranger's, and goes with him
+    bool confirmed = false;   ///< `peer` has said that it is here since this connection is up
   };
   struct incoming {
     wire::frame_decoder decoder;

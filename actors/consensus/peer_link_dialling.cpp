@@ -151,6 +151,8 @@ void peer_link::dialled(outgoing& o) {
   ack_writes(o.handle, true);
   configure_read(o.handle, caf::io::receive_policy::at_most(1024)); // to learn of its end; peers do not answer here
   write_hello(o);
+  if (std::exchange(o.loss_untold, false))
+    log::info("peer_link", "connection to peer lost and restored", {{"peer", o.name}, {"address", o.address}});
   log::debug("peer_link", "connected", {{"address", o.address}, {"tls", o.channel.has_value()}});
   if (!o.peer.is_zero())
     send(wires_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
@@ -175,6 +177,9 @@ void peer_link::cannot_reach(outgoing& o, const std::string& why) {
   if (o.complaint == why)
     return;
   o.complaint = why;
+  if (o.state != dial_state::up && std::exchange(o.loss_untold, false))
+    return log::warn("peer_link", "connection to peer lost; trying again until it is back",
+                     {{"peer", o.name}, {"address", o.address}, {"reason", why}});
   complain(o.address, why, "peer cannot be reached; trying again until it can");
 }
 
@@ -222,8 +227,7 @@ void peer_link::lost(outgoing& o) {
     o.failures = 0;
     o.complaint.clear();
     o.next_event = now + redial_min;
-    if (o.named || brake_.may_tell("lost " + o.address, now))
-      log::info("peer_link", "connection lost", {{"address", o.address}});
+    o.loss_untold = o.named || brake_.may_tell("lost " + o.address, now);
   }
   if (o.peer.is_zero())
     return;

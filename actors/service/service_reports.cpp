@@ -115,12 +115,12 @@ void service_reports::tell_stall(const stall_watch::verdict& v) {
     return;
   fed_ = v.feed();
   if (fed_)
-    log::warn("node", "all parts move again, the watchdog is fed");
+    log::warn("node", "all components run again; watchdog notifications resumed");
   else
-    log::error("node", "a part stands still, the watchdog is not fed any more",
-               {{"part", v.front_moves                         ? "raft"
-                         : v.raft_moves || !numbers_->has_raft ? "front"
-                                                               : "front and raft"},
+    log::error("node", "component stalled; watchdog notifications stopped",
+               {{"component", v.front_moves                         ? "raft"
+                              : v.raft_moves || !numbers_->has_raft ? "front"
+                                                                    : "front and raft"},
                 {"front_ms", ms(v.front)},
                 {"raft_ms", ms(v.raft)}});
 }

@@ -74,7 +74,7 @@ void load_changes(storage::checkpoint_store& store, state::machine& machine) {
   if (loaded && *floor && !MUTANT(window_forgotten_by_restart))
     loaded = machine.load_changes(**floor, std::move(list));
   if (!loaded)
-    log::error("checkpointer", "changes of keys of before the start are not known: who follows them begins anew",
+    log::error("checkpointer", "change history from before this start is unavailable; watchers will resync",
                {{"index", machine.applied_index().value}, {"error", loaded.error()}, {"advice", "check the disk"}});
 }
 

@@ -259,8 +259,7 @@ void session_reaper::reap() {
   PROBE("reaper: session at the end of its time");
   for (const auto& id : due)
     doomed_.try_emplace(id, doomed_session{now(), {}});
-  log::info("session_reaper", "sessions reached the end of their time",
-            {{"count", due.size()}, {"first", due.front()}});
+  log::info("session_reaper", "sessions expired (not renewed)", {{"count", due.size()}, {"first", due.front()}});
   send(
       wires_->raft_peer,
       propose_internal{term_, make_payload(wire::encode_command(state::session_expire{std::move(due), restored_at_}))});

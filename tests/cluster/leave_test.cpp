@@ -103,7 +103,8 @@ TEST_CASE("a server that has left comes back to the members it knew if it is set
   cluster->configure_one(i, alone);
   node.start();
   CHECK(eventually(milliseconds{20000}, [&] {
-    return file_text(node.log_file()).find("this server has left its cluster, and dials none") != std::string::npos;
+    return file_text(node.log_file()).find("this server has left the cluster and will not contact its members") !=
+           std::string::npos;
   }));
   std::this_thread::sleep_for(milliseconds{2000});
   CHECK(servers_known_to(other) == 2);

@@ -162,14 +162,14 @@ TEST_CASE("from open to a key and on to certificates, one server after another, 
 
 TEST_CASE("a key is replaced on all servers, through the API and then by the program, under writes", "[security]") {
   scratch_folder folder;
-  auto cluster = ready_cluster(3, {{"encrypt", one_key}, {"log_level", "info"}});
+  auto cluster = ready_cluster(3, {{"encrypt", one_key}, {"log_level", "debug"}});
   auto& any = cluster->node(1);
   const auto term = term_of(any);
   const auto breaks = [&] {
     std::size_t n = 0;
     for (std::size_t i = 0; i < 3; ++i) {
       const auto text = log_of(cluster->node(i));
-      for (const std::string_view line : {"connection lost", "peer hung up"})
+      for (const std::string_view line : {"connection to peer lost", "peer closed its connection"})
         for (auto at = text.find(line); at != text.npos; at = text.find(line, at + 1))
           ++n;
     }

@@ -92,7 +92,7 @@ TEST_CASE("a server of which one thread stands still does not feed its watchdog"
     REQUIRE(waitpid(thread, &stopped, __WALL) == thread);
   }
   CHECK(eventually(manager_patience, [&] {
-    return file_tail(under.node->log_file(), 4000).find("a part stands still, the watchdog is not fed") !=
+    return file_tail(under.node->log_file(), 4000).find("component stalled; watchdog notifications stopped") !=
            std::string::npos;
   }));
   under.manager.drain();

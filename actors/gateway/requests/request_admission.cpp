@@ -78,7 +78,7 @@ void request_admission::tick(std::size_t load, monotonic_time now) {
   if (!told_ || refusing() || now - last_refused_ < told_again_after)
     return;
   told_ = false;
-  log::info("http", "no requests are refused for overload any more",
+  log::info("http", "not overloaded any more: accepting all requests",
             {{"writes", std::exchange(writes_untold_, 0)}, {"reads", std::exchange(reads_untold_, 0)}});
 }
 
@@ -87,7 +87,7 @@ void request_admission::tell_log(std::size_t load, monotonic_time now) {
     return;
   told_ = true;
   told_at_ = now;
-  log::warn("http", "more requests come than this server can answer: writes are refused first, then reads",
+  log::warn("http", "overloaded: rejecting writes, then reads",
             {{"writes", std::exchange(writes_untold_, 0)},
              {"reads", std::exchange(reads_untold_, 0)},
              {"unfinished", load},

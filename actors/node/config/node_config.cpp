@@ -104,7 +104,7 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
       d.complain("'bootstrap_expect > 0' and '" + name + " = true' are mutually exclusive", {"bootstrap_expect", name});
   }
   if (c.bootstrap)
-    warnings.push_back("bootstrap = true: do not enable unless necessary");
+    warnings.push_back("bootstrap = true: this server forms a cluster of one");
   if (expect == 1)
     warnings.push_back("bootstrap_expect is set to 1; this is the same as setting bootstrap = true.");
   if (expect == 2)

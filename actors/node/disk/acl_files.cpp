@@ -87,7 +87,7 @@ log_index read_bootstrap_reset(const std::string& data_dir) {
         return log_index{index};
     }
   }
-  log::error("acl", "the file for one more bootstrap is not followed",
+  log::error("acl", "acl-bootstrap-reset is ignored",
              {{"file", file}, {"reason", text ? std::string("it is not a number") : text.error()}});
   return {};
 }
@@ -95,7 +95,7 @@ log_index read_bootstrap_reset(const std::string& data_dir) {
 void remove_bootstrap_reset(const std::string& data_dir) {
   const auto file = reset_file(data_dir);
   if (::unlink(file.c_str()) != 0 && errno != ENOENT)
-    log::error("acl", "the file for one more bootstrap stays; its index counts no more",
+    log::error("acl", "acl-bootstrap-reset could not be removed; its index is no longer valid",
                {{"file", file}, {"reason", std::strerror(errno)}});
 }
 
