@@ -30,6 +30,7 @@ class Cluster:
         ports = free_ports(6)
         self.http, self.rpc = ports[:3], ports[3:]
         self.servers = [None] * 3
+        self.programs = {}  # number -> what is started as that server, where it is not `binary` itself
 
     def data(self, n):
         return self.folder / f"data-{n}"
@@ -42,7 +43,7 @@ class Cluster:
                 "client_addr": "127.0.0.1", "ports": {"http": self.http[n], "server": self.rpc[n], "serf_lan": -1, "serf_wan": -1, "dns": -1, "grpc": -1},
                 "retry_join": [f"127.0.0.1:{p}" for p in self.rpc], "performance": {"raft_multiplier": 1}, **self.more}))
             token = self.more.get("acl", {}).get("tokens", {}).get("master", "")
-            self.servers[n] = Server(self.binary, ["-config-file", str(config)], self.http[n], self.folder / f"{n}.log", token)
+            self.servers[n] = Server(self.programs.get(n, self.binary), ["-config-file", str(config)], self.http[n], self.folder / f"{n}.log", token)
 
     def stop(self, *numbers):
         for n in numbers:
