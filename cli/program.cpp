@@ -23,7 +23,7 @@ int run_command(const command& c, const arguments& args, terminal t) {
     return c.run_words(args, t);
   options o(c);
   if (auto code = o.parse(args, t))
-    return *code == 0 ? 0 : c.failed;
+    return *code;
   return c.run(o, t);
 }
 

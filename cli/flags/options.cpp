@@ -70,6 +70,47 @@ std::string complaint_about(const flag& f, const std::string& value) {
 
 } // namespace
 
+namespace {
+
+/// The number of the operand from which on all words belong to the command that this one runs.
+std::size_t first_of_command(std::string_view operands) {
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < operands.size(); ++number) {
+    const auto end = std::min(operands.find(' ', at), operands.size());
+    if (operands.substr(at, end - at).find("COMMAND...") != operands.npos)
+      return number;
+    at = end + 1;
+  }
+  return std::string_view::npos;
+}
+
+/// Data may begin with a dash: a negative number, a list of Markdown.
+bool takes_data(std::string_view operands) {
+  for (const std::string_view name : {"DATA", "PAYLOAD", "RULES", "TOKEN", "[N]"})
+    if (operands.find(name) != operands.npos)
+      return true;
+  return false;
+}
+
+/// The first argument that was meant as a flag. Flags end at the first argument, as in Consul, but ignoring one there changes
+/// what the command does. nullptr: there is none.
+const std::string* late_flag(const std::vector<std::string>& words, const command& c, const std::vector<flag>& flags) {
+  const auto checked = first_of_command(c.operands);
+  for (std::size_t i = 0; i < words.size() && i <= checked && words[i] != "--"; ++i) {
+    std::string_view name = words[i];
+    if (name.size() < 2 || name[0] != '-')
+      continue;
+    name.remove_prefix(name[1] == '-' ? 2 : 1);
+    name = name.substr(0, name.find('='));
+    const bool known = name == "h" || name == "help" || find_flag(flags, name) != nullptr;
+    if (known || !takes_data(c.operands))
+      return &words[i];
+  }
+  return nullptr;
+}
+
+} // namespace
+
 std::string environment(const char* name) {
   for (auto prefix : {"BELAY_", "CONSUL_"})
     if (const char* v = std::getenv((prefix + std::string(name)).c_str()); v && *v)
@@ -103,7 +144,8 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
         names.push_back(f.name);
       if (const auto near = unknown.empty() ? std::string_view() : nearest(unknown, names); !near.empty())
         complaint += "\nDid you mean -" + std::string(near) + "?";
-      return wrong_usage(t, complaint);
+      wrong_usage(t, complaint);
+      return command_->failed;
     }
     if (!*given)
       break;
@@ -113,10 +155,16 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
       return 0;
     }
     const auto& value = values_[std::string(f->name)].emplace_back((*given)->value.value_or("true"));
-    if (const auto complaint = complaint_about(*f, value); !complaint.empty())
-      return wrong_usage(t, complaint);
+    if (const auto complaint = complaint_about(*f, value); !complaint.empty()) {
+      wrong_usage(t, complaint);
+      return command_->failed;
+    }
   }
   words_ = words.rest();
+  const bool ended = words.position() < args.size() && args[words.position()] == "--";
+  if (const auto* late = ended ? nullptr : late_flag(words_, *command_, flags))
+    return wrong_usage(t,
+                       "options go before arguments: " + *late + "\nPut -- before the arguments if it is one of them.");
   return std::nullopt;
 }
 

@@ -15,7 +15,8 @@
 
 namespace belay::cli {
 
-/// Flags end at the first word that is none, as in Consul.
+/// Flags end at the first word that is none, as in Consul. An argument that looks like a flag is refused, unless `--` ends the
+/// flags, or it belongs to a command that this one runs.
 class options {
 public:
   /// @param c outlives this object

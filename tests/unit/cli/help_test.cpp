@@ -219,3 +219,42 @@ TEST_CASE("completions of zsh and fish, and the man page, have every command and
   CHECK(say({"completion"}).code == 1);
   CHECK(say({"completion", "tcsh"}).code == 1);
 }
+
+// A flag after an argument used to be an argument: `diff A B -timeout=2s` compared the keys below `-timeout=2s`, for a minute.
+TEST_CASE("options after arguments are refused, by every command", "[help]") {
+  for (const auto& c : all_commands()) {
+    if (c.run == nullptr)
+      continue; // the agent refuses arguments
+    INFO(c.name);
+    const bool runs_command = c.operands.find("COMMAND...") != c.operands.npos;
+    if (runs_command && (c.operands.starts_with("COMMAND") || c.operands.starts_with("[COMMAND")))
+      continue; // its first argument begins a command with options of its own
+    for (const auto& f : all_flags(c)) {
+      auto words = words_of(c.name);
+      const auto option = "-" + std::string(f.name) + "=1";
+      words.insert(words.end(), {"word", option});
+      const auto r = say(words);
+      INFO(option);
+      CHECK(r.code == 1);
+      CHECK(r.err.starts_with("options go before arguments: " + option + "\n"));
+    }
+  }
+}
+
+TEST_CASE("words that belong to a command, or come after --, are no options", "[help]") {
+  const auto refused = [](const arguments& words) { return say(words).err.starts_with("options go before arguments"); };
+  // Nothing listens there.
+  const std::string nowhere = "-http-addr=127.0.0.1:1";
+  CHECK(refused({"kv", "get", nowhere, "k", "-recurse"}));
+  CHECK(refused({"kv", "get", nowhere, "k", "--recurse"}));
+  CHECK(refused({"kv", "get", nowhere, "k", "-h"}));
+  CHECK(refused({"kv", "get", nowhere, "k", "-recruse"})); // misspelt
+  CHECK(refused({"kv", "put", nowhere, "k", "-cas"}));
+  CHECK_FALSE(refused({"kv", "put", nowhere, "k", "-1"}));
+  CHECK_FALSE(refused({"kv", "put", nowhere, "k", "-"}));
+  CHECK_FALSE(refused({"kv", "put", nowhere, "--", "k", "-cas"}));
+  CHECK_FALSE(refused({"kv", "get", nowhere, "--", "-recurse"}));
+  CHECK(refused({"lock", nowhere, "x", "-n=2", "true"}));
+  CHECK_FALSE(refused({"lock", nowhere, "x", "true", "-n=2"}));
+  CHECK_FALSE(refused({"lock", nowhere, "x", "--", "-n=2"}));
+}
