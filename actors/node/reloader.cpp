@@ -3,6 +3,7 @@
 #include "actors/node/config/keys.hpp"
 #include "actors/node/disk/peer_keyring.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/mutants.hpp"
 
 namespace belay::actors {
 
@@ -86,7 +87,8 @@ status reloader::try_reload() {
     return failure{wrong};
   // Last of what can fail.
   if (auto s = parts_.change_definitions(next); !s) {
-    if (auto wrong = log::configure(config_.log); !wrong.empty())
+    config_ = MUTANT(refused_reload_forgets) ? with_reloaded(config_, node_config()) : config_;
+    if (auto wrong = log::configure(MUTANT(refused_reload_keeps_its_log) ? next.log : config_.log); !wrong.empty())
       log::error("node", "the log could not be set back", {{"reason", wrong}});
     return s;
   }

@@ -2,6 +2,7 @@
 
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
@@ -167,7 +168,7 @@ void server_connection::carry(const relayed_request& r, answer_listener& listene
   parser_->eager(true);
   parser_->body_limit(boost::none);
   parser_->header_limit(64u << 10);
-  wanted_ = true;
+  wanted_ = wanted_ || !MUTANT(relay_stays_paused);
   say(written(r));
 }
 
@@ -235,7 +236,7 @@ void server_connection::answer_complete() {
   const bool stays = parser_->get().keep_alive();
   parser_.reset();
   auto* listener = std::exchange(listener_, nullptr);
-  wanted_ = true;
+  wanted_ = wanted_ || !MUTANT(relay_stays_paused);
   listener->on_end();
   if (closed_)
     return;

@@ -42,14 +42,14 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const barrier_result& b) { on_barrier(b); },
       [this](const lease_extended& l) {
         lease_until_ = l.until;
-        say_standing();
+        say_standing(lease_until_);
         send(wires_->reaper, l);
       },
       [this](const renew_session& r) { send(wires_->reaper, r); },
       [this](const renew_request& r) { send(wires_->reaper, r); },
       [this](const give_up_lease& g) {
-        lease_until_ = {};
-        say_standing();
+        const auto before = std::exchange(lease_until_, monotonic_time{});
+        say_standing(MUTANT(threads_keep_lease_in_transfer) ? before : lease_until_);
         send(wires_->reaper, g);
       },
       [this](const coordinates_known& c) {
@@ -69,7 +69,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
           tombstone_bins_.clear();
           ask_again(underway_.all());
         }
-        say_standing();
+        say_standing(lease_until_);
         send(wires_->reaper, v);
         send(wires_->delays, v);
         tell_alarm();
@@ -682,9 +682,9 @@ void fsm::know_history(const state::history_scope& known) {
   machine_->set_history(history_);
 }
 
-void fsm::say_standing() {
+void fsm::say_standing(monotonic_time lease_until) {
   if (settings_.shared)
-    settings_.shared->stands(view_.serving, !view_.soft.leader.is_zero(), lease_until_);
+    settings_.shared->stands(view_.serving, !view_.soft.leader.is_zero(), lease_until);
 }
 
 void fsm::replace(const machine_replaced& r) {
@@ -780,6 +780,7 @@ void fsm::start_checkpoint() {
   write_checkpoint w;
   w.meta = applied_;
   w.meta.index = MUTANT(checkpoint_index_ahead) ? applied_.index.next() : applied_.index;
+  w.meta.time.value -= MUTANT(checkpoint_of_earlier_time) ? std::min<std::uint64_t>(w.meta.time.value, 1000) : 0;
   w.digest = machine_->digest();
   w.log_bytes = std::exchange(bytes_since_checkpoint_, 0);
   w.full = full_checkpoint_due_ || machine_->replaced();

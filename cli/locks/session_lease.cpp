@@ -1,6 +1,7 @@
 #include "cli/locks/session_lease.hpp"
 
 #include "cli/output/json_text.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -25,14 +26,15 @@ asio::awaitable<void> bell::wait(std::chrono::milliseconds limit) {
   co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ec));
 }
 
-session_lease::session_lease(asio::any_io_executor executor, const api_target& target, api_query scope)
-    : executor_(executor), target_(target), scope_(std::move(scope)), connection_(executor, target),
+session_lease::session_lease(asio::any_io_executor executor, const api_target& target, api_query scope,
+                             lease_times times)
+    : executor_(executor), target_(target), scope_(std::move(scope)), times_(times), connection_(executor, target),
       stopped_bell_(executor) {}
 
 asio::awaitable<status> session_lease::begin(std::string name) {
   // No checks: those of the server that is asked say nothing about us (docs/guides/locks.md).
   const boost::json::object wanted{
-      {"Name", name}, {"TTL", std::to_string(ttl.count()) + "s"}, {"NodeChecks", boost::json::array()}};
+      {"Name", name}, {"TTL", std::to_string(times_.ttl.count()) + "s"}, {"NodeChecks", boost::json::array()}};
   const auto sent = lock_clock::now();
   api_request create{.method = "PUT", .path = "/v1/session/create", .query = scope_};
   create.body = compact(wanted);
@@ -44,12 +46,12 @@ asio::awaitable<status> session_lease::begin(std::string name) {
   id_ = member_text(boost::json::parse(answer->body, ec), "ID");
   if (id_.empty())
     co_return failure{"the answer has no ID"};
-  valid_until_ = sent + ttl;
+  valid_until_ = sent + times_.ttl;
   co_return done{};
 }
 
 asio::awaitable<void> session_lease::keep() {
-  std::chrono::milliseconds pause = renewed_every;
+  std::chrono::milliseconds pause = times_.renewed_every;
   while (!stopped_ && !ended_) {
     co_await stopped_bell_.wait(pause);
     if (stopped_)
@@ -59,10 +61,10 @@ asio::awaitable<void> session_lease::keep() {
     renew.limit = request_limit;
     const auto answer = co_await connection_.ask(std::move(renew));
     if (answer && answer->found())
-      valid_until_ = sent + ttl;
+      valid_until_ = (MUTANT(lease_counted_from_answer) ? lock_clock::now() : sent) + times_.ttl;
     else if (answer && answer->status == 404)
       ended_ = true;
-    pause = answer && answer->found() ? std::chrono::milliseconds(renewed_every) : renewal_pause;
+    pause = answer && answer->found() ? times_.renewed_every : renewal_pause;
   }
 }
 

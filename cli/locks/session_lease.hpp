@@ -29,14 +29,17 @@ private:
   boost::asio::steady_timer timer_;
 };
 
+/// Those of Consul's clients, but in tests.
+struct lease_times {
+  std::chrono::seconds ttl{15}; ///< a server ends the session between once and twice this after the last renewal
+  std::chrono::milliseconds renewed_every{5'000};
+};
+
 class session_lease {
 public:
-  /// As Consul's clients: a server ends it between once and twice this after the last renewal.
-  static constexpr std::chrono::seconds ttl{15};
-  static constexpr std::chrono::seconds renewed_every{5};
-
   /// @param scope -datacenter
-  session_lease(boost::asio::any_io_executor executor, const api_target& target, api_query scope);
+  session_lease(boost::asio::any_io_executor executor, const api_target& target, api_query scope,
+                lease_times times = {});
 
   /// Makes the session. @param name for people who look
   boost::asio::awaitable<status> begin(std::string name);
@@ -50,7 +53,7 @@ public:
   /// One TTL after the last successful renewal was sent: until then no server ends the session.
   lock_clock::time_point valid_until() const { return valid_until_; }
   /// Nobody has renewed it for so long that a server has ended it, or one said so.
-  bool gone() const { return ended_ || lock_clock::now() >= valid_until_ + ttl; }
+  bool gone() const { return ended_ || lock_clock::now() >= valid_until_ + times_.ttl; }
   /// It may have ended.
   bool over() const { return ended_ || lock_clock::now() >= valid_until_; }
 
@@ -58,6 +61,7 @@ private:
   boost::asio::any_io_executor executor_;
   api_target target_;
   api_query scope_;
+  lease_times times_;
   api_connection connection_;
   bell stopped_bell_;
   std::string id_;

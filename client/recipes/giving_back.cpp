@@ -15,7 +15,7 @@ giving_back::giving_back(std::string key, std::function<std::optional<request>(c
     : key_(std::move(key)), exactly_(std::move(exactly)) {}
 
 void giving_back::begin_anew(world& w) {
-  if (!idempotency_key_.empty())
+  if (!idempotency_key_.empty() && !CLIENT_MUTANT(give_back_keyed_alike))
     idempotency_key_ = detail::fresh_id(w);
 }
 

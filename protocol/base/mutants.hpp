@@ -29,7 +29,9 @@ namespace belay {
   M(check_fence_ignored)                                                                                               \
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
+  M(checkpoint_of_earlier_time)                                                                                        \
   M(checksum_ignored)                                                                                                  \
+  M(child_killed_after_grace_only)                                                                                     \
   M(claim_change_wakes_nobody)                                                                                         \
   M(claim_ends_without_bound)                                                                                          \
   M(claim_granted_past_deadline)                                                                                       \
@@ -62,6 +64,7 @@ namespace belay {
   M(ended_id_taken_again)                                                                                              \
   M(ended_session_forgotten)                                                                                           \
   M(ended_sessions_without_bound)                                                                                      \
+  M(every_change_wakes_all)                                                                                            \
   M(exact_ttl_as_lower_bound)                                                                                          \
   M(exact_ttl_by_tick)                                                                                                 \
   M(expired_certificate_accepted)                                                                                      \
@@ -106,6 +109,7 @@ namespace belay {
   M(leader_counts_unwritten)                                                                                           \
   M(leader_time_goes_back)                                                                                             \
   M(leader_without_quorum_stays)                                                                                       \
+  M(lease_counted_from_answer)                                                                                         \
   M(lease_ended_by_word_only)                                                                                          \
   M(lease_from_reply_time)                                                                                             \
   M(lease_kept_in_transfer)                                                                                            \
@@ -125,6 +129,7 @@ namespace belay {
   M(numbers_start_again)                                                                                               \
   M(old_expiry_after_restore)                                                                                          \
   M(old_round_counts)                                                                                                  \
+  M(old_timeout_now_obeyed)                                                                                            \
   M(on_end_stops_at_refusal)                                                                                           \
   M(once_applied_again)                                                                                                \
   M(once_false_not_kept)                                                                                               \
@@ -132,6 +137,7 @@ namespace belay {
   M(once_old_copy_accepted)                                                                                            \
   M(once_scope_ignored)                                                                                                \
   M(only_first_watcher_woken)                                                                                          \
+  M(outcome_bytes_of_scope_stay)                                                                                       \
   M(outcome_forgotten_early)                                                                                           \
   M(outcomes_without_bound)                                                                                            \
   M(own_proposals_wait_with_clients)                                                                                   \
@@ -144,6 +150,7 @@ namespace belay {
   M(progress_before_its_events)                                                                                        \
   M(promise_not_durable)                                                                                               \
   M(put_takes_the_lock_away)                                                                                           \
+  M(queued_bytes_stay)                                                                                                 \
   M(read_before_noop)                                                                                                  \
   M(read_id_reused)                                                                                                    \
   M(read_round_not_confirmed)                                                                                          \
@@ -151,15 +158,18 @@ namespace belay {
   M(read_waits_for_ever)                                                                                               \
   M(reads_not_filtered)                                                                                                \
   M(reads_served_stale)                                                                                                \
+  M(refused_reload_forgets)                                                                                            \
+  M(refused_reload_keeps_its_log)                                                                                      \
   M(refused_restore_goes_on)                                                                                           \
+  M(relay_stays_paused)                                                                                                \
   M(release_wakes_nobody)                                                                                              \
   M(released_by_anybody)                                                                                               \
   M(removed_key_stays)                                                                                                 \
   M(removed_lock_grants_nobody)                                                                                        \
   M(renewal_forgotten)                                                                                                 \
   M(renewal_list_renews_first)                                                                                         \
-  M(renewed_agent_unheard)                                                                                             \
   M(renewals_need_the_lease)                                                                                           \
+  M(renewed_agent_unheard)                                                                                             \
   M(renewed_without_lease)                                                                                             \
   M(replica_campaigns)                                                                                                 \
   M(replica_counts_for_quorum)                                                                                         \
@@ -171,10 +181,13 @@ namespace belay {
   M(restore_gives_old_fences)                                                                                          \
   M(restore_leaves_no_ghosts)                                                                                          \
   M(restore_without_reset)                                                                                             \
+  M(restored_ghost_keeps_its_end)                                                                                      \
+  M(restored_wait_keeps_deadline)                                                                                      \
   M(seal_forgets)                                                                                                      \
   M(server_taken_for_agent)                                                                                            \
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
+  M(session_wakes_no_node)                                                                                             \
   M(sessions_of_checkpoint_forgotten)                                                                                  \
   M(sets_promised_without_pause)                                                                                       \
   M(shrunk_limit_keeps_waiters)                                                                                        \
@@ -196,14 +209,17 @@ namespace belay {
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tables_read_while_written)                                                                                         \
   M(tail_unsynced_after_restart)                                                                                       \
+  M(threads_keep_lease_in_transfer)                                                                                    \
   M(tickets_before_priorities)                                                                                         \
   M(timers_of_old_leadership)                                                                                          \
   M(timers_restarted_by_views)                                                                                         \
   M(times_of_steady_clock)                                                                                             \
   M(tombstones_forgotten_again)                                                                                        \
   M(tombstones_not_in_checkpoint)                                                                                      \
+  M(tombstones_reaped_early)                                                                                           \
   M(transfer_at_anybodys_word)                                                                                         \
   M(tree_delete_leaves_holders)                                                                                        \
+  M(tree_delete_wakes_no_queue)                                                                                        \
   M(tree_delete_wakes_nobody)                                                                                          \
   M(tree_deleted_by_right_to_its_name)                                                                                 \
   M(truncate_on_old_append)                                                                                            \

@@ -240,8 +240,9 @@ void core::impl::on_vote_reply(const message& m, const vote_reply& r) {
 }
 
 void core::impl::on_timeout_now(const message& m) {
-  if (m.term == hard.term && soft.role == role::follower &&
-      (soft.leader == m.from || MUTANT(transfer_at_anybodys_word)) && may_campaign()) {
+  const bool of_now = m.term == hard.term && (soft.leader == m.from || MUTANT(transfer_at_anybodys_word));
+  const bool of_then = m.term < hard.term && MUTANT(old_timeout_now_obeyed);
+  if ((of_now || of_then) && soft.role == role::follower && may_campaign()) {
     PROBE("raft: campaign at the leader's request");
     campaign(true);
   }

@@ -68,6 +68,13 @@ void counters::append_rows(std::vector<dirty_row>& out) const {
   services_.append_rows(out);
 }
 
+std::optional<std::string> counters::recount() const {
+  for (std::size_t i = 0; i < marks_.size(); ++i)
+    if (marks_[i].hash != (marks_[i].value == 0 ? 0 : row_hash(counter{std::string(names[i]), marks_[i].value})))
+      return "the hash of row " + std::string(names[i]);
+  return services_.recount();
+}
+
 std::uint64_t counters::recompute_digest() const {
   std::uint64_t sum = services_.recompute_digest();
   for (std::size_t i = 0; i < marks_.size(); ++i)

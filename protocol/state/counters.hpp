@@ -54,6 +54,12 @@ public:
   void erase(std::string_view name);
   void append_rows(std::vector<dirty_row>& out) const;
   std::uint64_t recompute_digest() const;
+  static table number() { return table::counters; }
+  /// Counts the hashes again. @returns what differs; nullopt: nothing
+  std::optional<std::string> recount() const;
+  /// The marks are rows, too.
+  auto maps() const { return std::tie(*this); }
+  auto beside() const { return std::tuple{}; }
 
 private:
   struct slot {

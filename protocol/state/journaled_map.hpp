@@ -4,6 +4,7 @@
 #include "protocol/base/fetch_memory.hpp"
 #include "protocol/state/change_journal.hpp"
 #include "protocol/state/maps/chunked_map.hpp"
+#include "protocol/state/maps/kept_beside.hpp"
 #include "protocol/state/row_hash.hpp"
 
 namespace belay::state {
@@ -127,6 +128,17 @@ public:
     for (const auto& slot : rows_)
       sum += row_hash(slot.value.row);
     return sum;
+  }
+
+  table number() const { return number_; }
+
+  /// Counts again what is kept beside the rows: their hashes, and what the map knows of them.
+  /// @returns what differs; nullopt: nothing
+  std::optional<std::string> recount() const {
+    for (const auto& slot : rows_)
+      if (slot.value.hash != row_hash(slot.value.row))
+        return "the hash of row " + std::string(slot.key());
+    return rows_.recount();
   }
 
 private:

@@ -16,6 +16,7 @@
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/outcomes/exactly_once.hpp"
 #include "protocol/state/reading.hpp"
+#include "protocol/state/recount/recount.hpp"
 #include "protocol/state/restore/restoring.hpp"
 #include "protocol/state/sessions/session_rules.hpp"
 #include "protocol/state/transactions.hpp"
@@ -526,6 +527,9 @@ std::uint64_t machine::digest() const {
 }
 std::uint64_t machine::recompute_digest() const {
   return impl_->t->recompute_digest();
+}
+std::optional<std::string> machine::recount() const {
+  return state::recount(*impl_->t);
 }
 
 std::optional<reply> machine::refuse_early(const command& c, cluster_time now, bool newest) const {

@@ -62,6 +62,9 @@ public:
   std::uint64_t digest() const;
   /// The same from scratch; differs only if memory or a checkpoint was damaged.
   std::uint64_t recompute_digest() const;
+  /// Counts every sum, counter, index and reverse list again from the rows. Reads all of them.
+  /// @returns what differs first: table and member; nullopt: nothing
+  std::optional<std::string> recount() const;
 
   /// Refused early, before the log (docs/contract/04, section 3.1): nullopt = may be proposed.
   /// `now` is the leader's estimate of cluster time; apply() decides again. On other servers it is `unknown_time`: then

@@ -53,29 +53,18 @@ struct tables {
   std::vector<dirty_row> all_rows() const;
   std::vector<dirty_row> take_dirty();
   std::uint64_t recompute_digest() const;
-  /// Calls `f(table)` for each table; it has append_rows() and recompute_digest().
+  /// Each has maps(), its tables, and beside(), what it keeps beside their rows (maps/kept_beside.hpp).
+  auto owners() const {
+    return std::tie(kv, graves, sessions, delays, catalog, marks, stage, acls, claims.claims, claims.resources,
+                    claims.ghosts, claims.ends, claims.guards, claims.ended, outcomes, settings);
+  }
+  /// Calls `f(table)` for each table; it has append_rows(), recompute_digest() and recount().
   template <class F>
   void for_each_table(F&& f) const {
-    f(kv.rows());
-    f(graves.rows());
-    f(sessions.rows());
-    f(delays.rows());
-    f(catalog.nodes());
-    f(catalog.services());
-    f(catalog.checks());
-    f(marks);
-    f(stage.rows());
-    f(acls.policies());
-    f(acls.roles());
-    f(acls.tokens());
-    f(claims.claims.rows());
-    f(claims.resources.rows());
-    f(claims.ghosts.rows());
-    f(claims.ends.rows());
-    f(claims.guards.rows());
-    f(claims.ended.rows());
-    f(outcomes.rows());
-    settings.for_each(f);
+    const auto each_of = [&](const auto& owner) {
+      std::apply([&](const auto&... map) { (f(map), ...); }, owner.maps());
+    };
+    std::apply([&](const auto&... owner) { (each_of(owner), ...); }, owners());
   }
 
   /// Index of reads that depend on every key (docs/contract/02, section 2): never goes back.

@@ -220,13 +220,13 @@ struct parked_queries::impl {
   }
   void touch(const state::kv_tree_removed& e, std::vector<park_id>& out) const {
     append_under(topic::key, e.prefix, out);
-    append_under(topic::claim, 'k' + e.prefix, out);
+    append_under(topic::claim, (MUTANT(tree_delete_wakes_no_queue) ? '?' : 'k') + e.prefix, out);
     append_under(topic::prefix, e.prefix, out);
     append_prefixes_of(e.prefix, false, out);
   }
   void touch(const state::session_changed& e, std::vector<park_id>& out) const {
     append(topic::session, e.session->id, out);
-    append(topic::session_node, folded(e.session->node), out);
+    append(topic::session_node, MUTANT(session_wakes_no_node) ? "" : folded(e.session->node), out);
     append(topic::all_sessions, {}, out);
   }
   void touch(const state::catalog_changed& e, std::vector<park_id>& out) const {
@@ -327,7 +327,8 @@ void parked_queries::touched(const state::effects& changed, std::vector<park_id>
     return;
   const auto first = static_cast<std::ptrdiff_t>(woken.size());
   for (const auto& e : changed)
-    std::visit([&](const auto& each) { impl_->touch(each, woken); }, e);
+    std::visit([&](const auto& each) { impl_->touch(each, woken); },
+               MUTANT(every_change_wakes_all) ? state::effect(state::everything_changed{}) : e);
   impl_->append(topic::anything, {}, woken);
   // Buckets fill in ascending order as long as callers count upwards, so this is often done already.
   if (!std::is_sorted(woken.begin() + first, woken.end()))

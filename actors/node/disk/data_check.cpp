@@ -246,10 +246,13 @@ private:
       ++applied;
     }
     const bool same = m.recompute_digest() == m.digest();
-    add("state", same,
+    const auto miscounted = m.recount();
+    add("state", same && !miscounted,
         std::to_string(applied) + " entries of the log applied" +
-            (same ? ", digest right" : ", and its digest is not that of its rows: check the memory of this machine"));
-    return same ? "" : "the state has a wrong digest";
+            (!same        ? ", and its digest is not that of its rows: check the memory of this machine"
+             : miscounted ? ", and a sum or an index is wrong: " + *miscounted
+                          : ", digest and indexes right"));
+    return !same ? "the state has a wrong digest" : miscounted ? *miscounted : "";
   }
 
   std::string dir_;

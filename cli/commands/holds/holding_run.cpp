@@ -2,6 +2,7 @@
 
 #include "cli/output/json_text.hpp"
 #include "cli/process/guarded_child.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -166,12 +167,14 @@ private:
 
   asio::awaitable<void> kill_child() {
     say("Terminating child pid " + std::to_string(child_->pid()));
-    child_->ends_at({guard_deadline::time::max(), held_->valid_until()}); // it is asked only once
+    const bool late = MUTANT(child_killed_after_grace_only);
+    child_->ends_at({guard_deadline::time::max(), // it is asked only once
+                     late ? lock_clock::now() + grace : held_->valid_until()});
     if (shutdown_ == SIGINT)
       child_->signal(SIGINT);
     if (const int why = child_->signal(SIGTERM); why != 0)
       error(terminal_, "Failed to terminate " + std::to_string(child_->pid()) + ": " + std::strerror(why));
-    const auto last = std::min(lock_clock::now() + grace, held_->valid_until());
+    const auto last = late ? lock_clock::now() + grace : std::min(lock_clock::now() + grace, held_->valid_until());
     while (!end_ && lock_clock::now() < last)
       co_await bell_.wait(
           std::min(look_every, 1ms + std::chrono::duration_cast<std::chrono::milliseconds>(last - lock_clock::now())));

@@ -12,13 +12,6 @@ namespace belay::state {
 
 namespace {
 
-/// Spreads secrets so that where one is looked for tells nothing of what those beside it begin with.
-std::uint64_t hash_of(std::string_view secret) {
-  row_hasher h(table::acl_tokens);
-  h.text(secret);
-  return h.value();
-}
-
 /// As it is written, or else in small letters.
 template <class Row>
 Row row_by_id(const journaled_map<Row>& rows, std::string_view id) {
@@ -57,6 +50,12 @@ bool counts_in(const std::optional<std::vector<std::string>>& datacenters, std::
 
 } // namespace
 
+std::uint64_t hash_of_secret(std::string_view secret) {
+  row_hasher h(table::acl_tokens);
+  h.text(secret);
+  return h.value();
+}
+
 bool is_reserved_secret(std::string_view secret) {
   return secret == "allow" || secret == "deny" || secret == "manage";
 }
@@ -80,7 +79,7 @@ acl_token_ptr acl_table::token(std::string_view accessor) const {
 }
 
 const acl_table::token_of_secret* acl_table::find_secret(std::string_view secret) const {
-  const auto [first, last] = tokens_by_secret_.equal_range(hash_of(secret));
+  const auto [first, last] = tokens_by_secret_.equal_range(hash_of_secret(secret));
   for (auto at = first; at != last; ++at)
     if (is_secret(at->second.row->secret, secret))
       return &at->second;
@@ -136,7 +135,7 @@ void acl_table::put(acl_role_ptr row) {
 
 void acl_table::put(acl_token_ptr row) {
   erase_token(row->accessor);
-  tokens_by_secret_.emplace(hash_of(row->secret), token_of_secret{row, {}});
+  tokens_by_secret_.emplace(hash_of_secret(row->secret), token_of_secret{row, {}});
   if (!row->expires.is_zero())
     tokens_by_end_.emplace(row->expires, row->accessor);
   const std::string accessor = row->accessor;
@@ -169,7 +168,7 @@ void acl_table::erase_token(std::string_view accessor) {
   if (p.row() == nullptr)
     return;
   const acl_token_ptr old = *p.row();
-  const auto [first, last] = tokens_by_secret_.equal_range(hash_of(old->secret));
+  const auto [first, last] = tokens_by_secret_.equal_range(hash_of_secret(old->secret));
   const auto at = std::find_if(first, last, [&](const auto& each) { return each.second.row == old; });
   if (at != last)
     tokens_by_secret_.erase(at);

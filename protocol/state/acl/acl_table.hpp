@@ -11,6 +11,10 @@
 
 namespace belay::state {
 
+/// Where acl_table looks for a token: spreads secrets so that where one is looked for tells nothing of what those beside
+/// it begin with.
+std::uint64_t hash_of_secret(std::string_view secret);
+
 /// A secret that names no token: `allow`, `deny` and `manage` (docs/contract/10, section 1).
 bool is_reserved_secret(std::string_view secret);
 
@@ -53,6 +57,16 @@ public:
   const journaled_map<acl_policy_ptr>& policies() const { return policies_; }
   const journaled_map<acl_role_ptr>& roles() const { return roles_; }
   const journaled_map<acl_token_ptr>& tokens() const { return tokens_; }
+  auto maps() const { return std::tie(policies_, roles_, tokens_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const {
+    return std::tuple{kept_member{"policies_by_name", policies_by_name_}, kept_member{"roles_by_name", roles_by_name_},
+                      kept_member{"tokens_by_secret", tokens_by_secret_}, kept_member{"tokens_by_end", tokens_by_end_}};
+  }
+  /// What was compiled follows from requests, and the number of changes from the past.
+  static constexpr std::size_t bytes_of_no_row() {
+    return sizeof(changes_) + sizeof(compiled_) + sizeof(compiled_bytes_) + sizeof(round_);
+  }
 
   /// What may be done in that name at `now`. Null: there is no such token, or it is over.
   std::shared_ptr<const acl::authorizer> authorizer_of(const authority& by, cluster_time now) const;
@@ -97,6 +111,7 @@ private:
   struct token_of_secret {
     acl_token_ptr row;
     mutable last_compiled last;
+    bool operator==(const token_of_secret& other) const { return row == other.row; }
   };
   const token_of_secret* find_secret(std::string_view secret) const;
   struct rules_in_force;

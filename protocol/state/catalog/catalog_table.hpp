@@ -41,6 +41,13 @@ public:
   const journaled_map<node_ptr>& nodes() const { return nodes_; }
   const journaled_map<service_ptr>& services() const { return services_; }
   const journaled_map<check_ptr>& checks() const { return checks_; }
+  auto maps() const { return std::tie(nodes_, services_, checks_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const {
+    return std::tuple{kept_member{"nodes_by_id", nodes_by_id_}, kept_member{"services_by_name", services_by_name_},
+                      kept_member{"checks_by_service", checks_by_service_},
+                      kept_member{"checks_by_instance", checks_by_instance_}};
+  }
 
 private:
   using name_index = std::map<std::string, std::set<std::string>, std::less<>>;

@@ -192,6 +192,34 @@ void change_window::load(log_index floor, std::vector<kept_change> list) {
   copied_up_to_ = applied_;
 }
 
+std::optional<std::string> change_window::recount() const {
+  std::size_t bytes = 0;
+  boost::unordered_flat_map<std::uint64_t, std::uint64_t> newest;
+  std::uint64_t number = first_;
+  change_place last;
+  for (const auto& s : slots_) {
+    if (s.hash != hash_of(s.row().key) || s.bytes != bytes_of(s))
+      return "hash or bytes of the change of " + std::string(s.row().key);
+    if (s.index <= floor_ || s.index > applied_ || (number != first_ && s.place() <= last))
+      return "the order of the change of " + std::string(s.row().key);
+    const auto before = newest.find(s.hash);
+    if (before == newest.end() ? s.previous >= first_
+                               : s.previous != before->second || numbered(s.previous).next != number - s.previous)
+      return "the change before that of " + std::string(s.row().key);
+    newest[s.hash] = number++;
+    bytes += s.bytes;
+    last = s.place();
+  }
+  for (const auto& [hash, at] : newest)
+    if (numbered(at).next != 0)
+      return "the change after that of " + std::string(numbered(at).row().key);
+  if (bytes != bytes_)
+    return "bytes";
+  if (newest != newest_)
+    return "newest";
+  return std::nullopt;
+}
+
 bool change_window::covers(const change_place& p) const {
   if (MUTANT(window_floor_one_too_low) && p.index.next() >= floor_)
     return true;

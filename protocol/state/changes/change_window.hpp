@@ -41,6 +41,8 @@ public:
   /// All changes of entries behind this one are there.
   log_index floor() const { return floor_; }
   std::size_t bytes() const { return bytes_; }
+  /// Counts again what it keeps beside the changes. @returns what differs; nullopt: nothing
+  std::optional<std::string> recount() const;
   std::size_t size() const { return slots_.size(); }
 
   /// Whoever stands there gets everything that happened since.

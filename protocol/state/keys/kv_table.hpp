@@ -42,6 +42,10 @@ public:
   std::vector<std::string> held_by(std::string_view session) const;
 
   const journaled_map<kv_entry_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const { return std::tuple{kept_member{"held", held_}}; }
+  static constexpr std::size_t bytes_of_no_row() { return sizeof(change_journal*); }
 
 private:
   void track(const kv_entry_ptr& before, const kv_entry_ptr& after);

@@ -24,6 +24,9 @@ public:
   void put(lock_delay_record row);
   void erase(std::string_view key);
   const journaled_map<lock_delay_record>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const { return std::tuple{kept_member{"by_time", by_time_}}; }
 
 private:
   journaled_map<lock_delay_record> rows_;

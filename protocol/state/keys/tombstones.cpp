@@ -1,6 +1,7 @@
 #include "protocol/state/keys/tombstones.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ void tombstones::bury_tree(std::string_view prefix, log_index index) {
 }
 
 void tombstones::reap(log_index up_to) {
-  while (!by_index_.empty() && by_index_.begin()->first <= up_to) {
+  while (!by_index_.empty() && by_index_.begin()->first <= (MUTANT(tombstones_reaped_early) ? up_to.next() : up_to)) {
     PROBE("kv: tombstone reaped");
     erase(std::string(by_index_.begin()->second));
   }

@@ -30,6 +30,12 @@ public:
   void put(tombstone row);
   void erase(std::string_view key);
   const journaled_map<tombstone>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const {
+    return std::tuple{kept_member{"by_index", by_index_}, kept_member{"trees", trees_},
+                      kept_member{"tree_lengths", tree_lengths_}};
+  }
 
 private:
   void unindex(const tombstone& row);

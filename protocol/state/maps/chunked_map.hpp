@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -193,6 +194,25 @@ public:
   const_iterator begin() const { return {chunks_.begin(), 0, chunks_.end()}; }
   const_iterator end() const { return {chunks_.end(), 0, chunks_.end()}; }
   std::size_t size() const { return size_; }
+  /// Counts again what is kept beside the rows. @returns what differs; nullopt: nothing
+  std::optional<std::string> recount() const {
+    std::size_t size = 0;
+    std::string_view last;
+    for (auto at = chunks_.begin(); at != chunks_.end(); ++at) {
+      log_index newest;
+      for (const auto& each : at.chunk().slots) {
+        newest = std::max(newest, each.value.index());
+        if (size++ != 0 && !(last < each.key()))
+          return "the order of row " + std::string(each.key());
+        last = each.key();
+        if (find(each.key()) != &each.value)
+          return "the place of row " + std::string(each.key());
+      }
+      if (newest != at.chunk().newest)
+        return "the newest index of the chunk of " + at.fence();
+    }
+    return size == size_ ? std::nullopt : std::optional<std::string>("the number of rows");
+  }
   /// How many it has; counted anew. For tests.
   std::size_t chunks() const {
     std::size_t n = 0;

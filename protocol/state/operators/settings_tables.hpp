@@ -35,6 +35,8 @@ public:
   void put(settings_ptr<Settings> row) { rows_.put(Settings::row_key, std::move(row)); }
   void erase() { rows_.erase(Settings::row_key); }
   const journaled_map<settings_ptr<Settings>>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  auto beside() const { return std::tuple{}; }
 
 private:
   journaled_map<settings_ptr<Settings>> rows_;
@@ -59,11 +61,8 @@ public:
 
   /// Puts a row back as it was, or takes it away; those of other tables are ignored.
   void restore(dirty_row& row) { (restore_one<Settings>(row), ...); }
-  /// Calls `f(journaled_map)` for the rows of each table.
-  template <class F>
-  void for_each(F&& f) const {
-    (f(of<Settings>().rows()), ...);
-  }
+  auto maps() const { return std::tuple_cat(of<Settings>().maps()...); }
+  auto beside() const { return std::tuple{}; }
 
 private:
   template <operator_settings One>

@@ -1,5 +1,7 @@
 #include "protocol/state/outcomes/outcome_table.hpp"
 
+#include "protocol/base/mutants.hpp"
+
 namespace belay::state {
 
 outcome_ptr outcome_table::find(std::string_view scope, std::string_view id) const {
@@ -21,7 +23,7 @@ void outcome_table::untrack(const outcome_ptr& row) {
   all_.bytes -= bytes;
   const auto own = by_scope_.find(row->scope);
   own->second.count -= 1;
-  own->second.bytes -= bytes;
+  own->second.bytes -= MUTANT(outcome_bytes_of_scope_stay) ? 0 : bytes;
   if (own->second.count == 0)
     by_scope_.erase(own);
 }

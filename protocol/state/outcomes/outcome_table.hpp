@@ -24,11 +24,17 @@ public:
   void put(outcome_ptr row);
   void erase(std::string_view key);
   const journaled_map<outcome_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const {
+    return std::tuple{kept_member{"by_time", by_time_}, kept_member{"all", all_}, kept_member{"by_scope", by_scope_}};
+  }
 
 private:
   struct totals {
     std::size_t count = 0;
     std::uint64_t bytes = 0;
+    bool operator==(const totals&) const = default;
     bool reached(std::size_t parts) const {
       return count >= outcomes_max / parts || bytes >= outcome_bytes_max / parts;
     }

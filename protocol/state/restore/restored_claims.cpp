@@ -111,7 +111,7 @@ claim_resource_ptr claims_restorer::shape_of(const applying& a, const resource_n
 void claims_restorer::ghosts(const applying& a) {
   const auto keep = [&](const claim_ghost_ptr& known) {
     auto g = std::make_shared<claim_ghost>(*known);
-    g->until = at_most(g->until, a.now, ghost_ms_max);
+    g->until = MUTANT(restored_ghost_keeps_its_end) ? g->until : at_most(g->until, a.now, ghost_ms_max);
     if (g->until <= a.now || g->of.space != claim_space::claims)
       return;
     (void)shape_of(a, g->of);
@@ -177,7 +177,7 @@ void claims_restorer::waiters(applying& a) {
     row->fence = 0;
     row->ticket = next_ticket(a);
     row->asked = at_most(c->asked, a.now, 0);
-    if (!c->deadline.is_zero())
+    if (!c->deadline.is_zero() && !MUTANT(restored_wait_keeps_deadline))
       row->deadline = at_most(c->deadline, a.now, c->deadline.value - std::min(c->asked, c->deadline).value);
     row->create_index = std::min(c->create_index, a.index);
     row->modify_index = std::min(c->modify_index, a.index);

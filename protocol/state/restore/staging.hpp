@@ -45,6 +45,8 @@ public:
   void put(staged_ptr row);
   void erase(std::string_view key) { rows_.erase(key); }
   const journaled_map<staged_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  auto beside() const { return std::tuple{}; }
 
 private:
   static constexpr std::string_view head_key = "a", batch_prefix = "b";

@@ -22,6 +22,9 @@ public:
   void put(session_ptr row);
   void erase(std::string_view id);
   const journaled_map<session_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const { return std::tuple{kept_member{"by_node", by_node_}}; }
 
 private:
   journaled_map<session_ptr> rows_;

@@ -21,6 +21,9 @@ public:
   void put(claim_end_ptr row);
   void erase(std::string_view key);
   const journaled_map<claim_end_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const { return std::tuple{kept_member{"by_time", by_time_}}; }
 
 private:
   journaled_map<claim_end_ptr> rows_;

@@ -19,6 +19,9 @@ public:
   void put(claim_ghost_ptr row);
   void erase(std::string_view key);
   const journaled_map<claim_ghost_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const { return std::tuple{kept_member{"by_resource", by_resource_}, kept_member{"by_time", by_time_}}; }
 
 private:
   void untrack(const claim_ghost& g);

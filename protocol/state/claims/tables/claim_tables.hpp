@@ -25,6 +25,8 @@ public:
   }
   void erase(std::string_view key) { rows_.erase(key); }
   const journaled_map<claim_resource_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  auto beside() const { return std::tuple{}; }
 
 private:
   journaled_map<claim_resource_ptr> rows_;

@@ -93,7 +93,7 @@ void claims_table::untrack(const claim_ptr& c) {
   } else {
     line.queue.erase(place_of(*c));
     --waiters_;
-    queued_bytes_ -= queued_bytes_of(*c);
+    queued_bytes_ -= MUTANT(queued_bytes_stay) ? 0 : queued_bytes_of(*c);
     by_deadline_.erase({c->deadline, c->key});
   }
   if (line.empty())

@@ -18,6 +18,7 @@ struct occupancy {
   void add(const occupancy& others);
   void remove(claim_mode mode, std::uint64_t n);
   bool empty() const { return exclusive == 0 && shared == 0; }
+  bool operator==(const occupancy&) const = default;
 };
 
 /// Nobody waits for longer: whose deadline is now is not granted any more.
@@ -45,6 +46,7 @@ struct claim_line {
   occupancy held;
 
   bool empty() const { return queue.empty() && holders.empty(); }
+  bool operator==(const claim_line&) const = default;
   /// 1 is the head. Costs as much as it is far from the nearer end. @pre it waits here
   std::uint64_t place(const claim_record& waiter) const;
 };
@@ -84,6 +86,13 @@ public:
   void put(claim_ptr row);
   void erase(std::string_view key);
   const journaled_map<claim_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const {
+    return std::tuple{kept_member{"lines", lines_}, kept_member{"by_session", by_session_},
+                      kept_member{"by_deadline", by_deadline_}, kept_member{"waiters", waiters_},
+                      kept_member{"queued_bytes", queued_bytes_}};
+  }
 
 private:
   void track(const claim_ptr& c);

@@ -19,6 +19,9 @@ public:
   void put(ended_session_ptr row);
   void erase(std::string_view id);
   const journaled_map<ended_session_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const { return std::tuple{kept_member{"by_number", by_number_}}; }
 
 private:
   journaled_map<ended_session_ptr> rows_;

@@ -22,6 +22,9 @@ public:
   void put(guard_ptr row);
   void erase(std::string_view prefix);
   const journaled_map<guard_ptr>& rows() const { return rows_; }
+  auto maps() const { return std::tie(rows_); }
+  /// Each is counted again from the rows (protocol/state/recount).
+  auto beside() const { return std::tuple{kept_member{"lengths", lengths_}}; }
 
 private:
   journaled_map<guard_ptr> rows_;

@@ -134,7 +134,11 @@ template <class Property>
 bool tells_mutant(std::string_view name, Property holds) {
   const bool without = holds();
   const bool has = activate_mutant(name);
-  const bool with = has && holds();
+  bool with = false;
+  try {
+    with = has && holds();
+  } catch (const std::logic_error&) { // the driver has counted again
+  }
   activate_mutant("");
   return without && !with;
 }

@@ -110,7 +110,7 @@ public:
     return static_cast<std::size_t>(std::count_if(
         changed.begin(), changed.end(), [](const effect& e) { return std::holds_alternative<claim_ended>(e); }));
   }
-  bool sound() const { return m.digest() == m.recompute_digest(); }
+  bool sound() const { return m.digest() == m.recompute_digest() && !m.recount(); }
 };
 
 using texts = std::vector<std::string>;
