@@ -108,6 +108,24 @@ std::optional<std::string> ensure_service(applying& a, service_record service) {
   return std::nullopt;
 }
 
+namespace {
+
+/// A check is given to another service, or its service has another name by now: readers of those that had it look again. No
+/// index but that of all checks moves, as in Consul.
+void lost_check(applying& a, const check_record& before, const check_record& now) {
+  if (folded(before.service_name) != folded(now.service_name))
+    a.changed.push_back(catalog_changed{now.node, before.service_name});
+  if (folded(before.service_id) == folded(now.service_id))
+    return;
+  if (before.service_id.empty()) // it was one of the node, and so of all its services
+    for (const auto& s : a.t.catalog.services_of_node(before.node))
+      a.changed.push_back(catalog_changed{now.node, s->service});
+  else if (const auto service = a.t.catalog.find_service(before.node, before.service_id))
+    a.changed.push_back(catalog_changed{now.node, service->service});
+}
+
+} // namespace
+
 std::optional<std::string> ensure_check(applying& a, check_record check) {
   const auto node = a.t.catalog.find_node(check.node);
   if (!node)
@@ -134,6 +152,8 @@ std::optional<std::string> ensure_check(applying& a, check_record check) {
   // docs/contract/02, section 5: an identical check moves T(checks) and nothing else.
   a.t.marks.set(mark::checks, a.index);
   a.changed.push_back(catalog_changed{row->node, row->service_name});
+  if (known && modified)
+    lost_check(a, *known, *row);
   if (modified) {
     a.t.catalog.put(row);
     if (row->service_id.empty())

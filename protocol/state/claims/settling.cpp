@@ -86,8 +86,11 @@ void let_in(applying& a, const resource_name& of) {
       continue;
     }
     const auto next = next_of(a, of, *line);
-    if (!next)
+    if (!next) {
+      if (of.space == claim_space::keys) // its holder is another one, or none: who waits for whom has changed
+        a.changed.push_back(claim_changed{of});
       return;
+    }
     grant_claim(a, *next);
   }
 }
