@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace belay::sim {
 
@@ -16,6 +17,8 @@ std::optional<floor_checker::of_checkpoint> floor_checker::on_disk(std::size_t n
   for (const auto& known : {seen.durable, seen.tried})
     if (known.index == index)
       return known;
+  if (const auto older = seen.floors.find(index); older != seen.floors.end())
+    return of_checkpoint{index, older->second};
   return of_checkpoint{index, index};
 }
 
@@ -31,10 +34,11 @@ broken floor_checker::look(std::size_t node) {
     return std::nullopt;
   seen.life = nodes_.life(node);
   const auto found = on_disk(node);
+  bool fell_back = false;
   if (!found)
-    seen = {{}, {}, seen.life}; // the disk of before was lost
+    seen = {{}, {}, {}, seen.life}; // the disk of before was lost
   else
-    seen.durable = *found;
+    fell_back = found->index < std::exchange(seen.durable, *found).index;
   if (found && found->index > machine->applied_index())
     return std::nullopt; // not what it began with: a snapshot came before its state machine had a turn (seed 102)
   const auto floor = machine->changes_counted().floor;
@@ -42,7 +46,7 @@ broken floor_checker::look(std::size_t node) {
     PROBE("changes: a server began with a window of before");
   const auto lowest = seen.durable.floor, index = seen.durable.index;
   // Nothing of the window of another checkpoint is here.
-  const auto highest = lowest == index ? index : std::max(lowest, std::min(index, seen.tried.floor));
+  const auto highest = lowest == index || fell_back ? index : std::max(lowest, std::min(index, seen.tried.floor));
   if (lowest <= floor && floor <= highest)
     return std::nullopt;
   return "node " + std::to_string(node) + " began with the floor " + to_string(floor) + " and its checkpoint at " +

@@ -1,12 +1,14 @@
 #pragma once
 // What a restart may forget of the window of changes, and what it must (docs/claims.md, rule 46: "keep log for the window behind the checkpoint so
 // that a restart does not reset everybody"): the floor of a server that has started is the one that it had when it wrote the checkpoint that it has
-// loaded; if it was about to write another one, it may be that one's. Of a checkpoint that another server has sent it is the index: what happened
+// loaded; if it was about to write another one, it may be that one's. If it fell back to an older checkpoint, the floor may have risen since,
+// up to its index. Of a checkpoint that another server has sent it is the index: what happened
 // before is not here. Of an empty disk it is zero.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/world/cluster.hpp"
 
+#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,7 @@ public:
   /// Its checkpointer is to write that.
   void writes(std::size_t node, const actors::write_checkpoint& w) {
     seen_[node].tried = {w.meta.index, w.changes.floor};
+    seen_[node].floors[w.meta.index] = w.changes.floor;
   }
   /// Its checkpointer has handled a message.
   void wrote(std::size_t node);
@@ -37,6 +40,7 @@ private:
   struct seen_of_node {
     of_checkpoint tried; ///< the last that was to be written
     of_checkpoint durable;
+    std::map<log_index, log_index> floors; ///< of all that were to be written: a start may fall back to an older one
     int life = -1;
   };
 
