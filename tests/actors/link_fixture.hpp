@@ -10,6 +10,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/io/middleman.hpp>
+#include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
 #include <catch2/catch.hpp>
@@ -17,6 +18,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -33,9 +35,12 @@ namespace belay::link_test {
 
 using namespace belay::actors;
 
-/// Polls until `what` holds. @returns false after twenty seconds
+// Nothing here takes a hundredth of it: where a machine is busy a process may get no processor for seconds.
+inline constexpr std::chrono::seconds patience{60};
+
+/// Polls until `what` holds. @returns false: it did not within `patience`
 inline bool soon(const std::function<bool()>& what) {
-  for (int i = 0; i < 4000; ++i) {
+  for (const auto until = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < until;) {
     if (what())
       return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -85,7 +90,7 @@ public:
   /// @param from an address of 127.0.0.0/8
   explicit stranger(std::uint16_t port, const char* from = "127.0.0.1")
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval limit{20, 0};
+    const timeval limit{patience.count(), 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     auto here = loopback(0);
     REQUIRE(::inet_pton(AF_INET, from, &here.sin_addr) == 1);
@@ -252,8 +257,12 @@ private:
 /// A peer link with a raft_peer that notes what it hears.
 class link_end {
 public:
-  link_end(link_fixture& f, node_id id, std::uint16_t port = 0, peer_link_settings settings = {}, bool announced = true)
-      : id_(id) {
+  /// When the kernel shows a connection to the link.
+  enum class accepts { at_once, with_first_bytes };
+
+  link_end(link_fixture& f, node_id id, std::uint16_t port = 0, peer_link_settings settings = {}, bool announced = true,
+           accepts when = accepts::at_once)
+      : system_(f.system()), id_(id) {
     auto& system = f.system();
     settings.host = &f.host();
     settings.listen_host = "127.0.0.1";
@@ -261,6 +270,10 @@ public:
     auto listener = listen_for_peers(settings);
     REQUIRE(listener.ok());
     port_ = port_of(*listener);
+    if (when == accepts::with_first_bytes) {
+      const int seconds = static_cast<int>(patience.count());
+      REQUIRE(::setsockopt(*listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds) == 0);
+    }
     wires_->raft_peer = sim::stub_of<raft_peer_actor>(
         system,
         [h = heard_](const frames_received& f) {
@@ -291,11 +304,14 @@ public:
   }
   ~link_end() { stop(); }
 
+  /// Returns when both actors have ended: until then they read the wiring on their own threads.
   void stop() {
     if (!wires_->links)
       return;
     tell(stop_atom::value);
     caf::anon_send(wires_->raft_peer, stop_atom::value);
+    caf::scoped_actor self{system_};
+    self->wait_for(caf::actor_cast<caf::actor>(wires_->links), caf::actor_cast<caf::actor>(wires_->raft_peer));
     *wires_ = {};
   }
 
@@ -382,6 +398,7 @@ public:
   node_id id() const { return id_; }
 
 private:
+  caf::actor_system& system_;
   node_id id_;
   std::uint16_t port_ = 0;
   metrics numbers_;

@@ -169,17 +169,26 @@ TEST_CASE("a name and an address of the same peer are one connection", "[actors]
   a.dial({"server-b.test:" + std::to_string(b.port())});
   b.dial({"server-a.test:" + std::to_string(a.port())});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
-  std::this_thread::sleep_for(
-      std::chrono::seconds(2)); // until one of the two that were dialled before anybody knew is gone
-  const auto connected = a.times_connected(b.id()), lost = a.times_lost(b.id());
-  for (std::uint64_t i = 0; i < 100; ++i) {
-    a.send_numbers(b.id(), i, 1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  // At first one of the two connections that were dialled before either side knew the other is closed. With the fault this went on,
+  // once a second: no attempt passes.
+  constexpr int attempts_max = 20;
+  bool lasted = false;
+  for (int attempt = 0; attempt < attempts_max && !lasted; ++attempt) {
+    const auto connected = a.times_connected(b.id()), lost = a.times_lost(b.id());
+    const auto first = static_cast<std::uint64_t>(attempt) * 100;
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      a.send_numbers(b.id(), first + i, 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    const auto received = [&] {
+      auto all = b.numbers_from(a.id());
+      std::erase_if(all, [first](std::uint64_t n) { return n < first; });
+      return all;
+    };
+    const auto kept = [&] { return a.times_connected(b.id()) == connected && a.times_lost(b.id()) == lost; };
+    lasted = soon([&] { return received().size() >= 100 || !kept(); }) && kept() && received() == counted(first, 100);
   }
-  REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == 100; }));
-  CHECK(b.numbers_from(a.id()) == counted(0, 100));
-  CHECK(a.times_connected(b.id()) == connected);
-  CHECK(a.times_lost(b.id()) == lost);
+  CHECK(lasted);
 }
 
 TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all the same", "[actors][peer_link]") {
@@ -190,13 +199,19 @@ TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all t
   black_hole home; // it cannot be dialled either, so no connection of ours breaks
   const auto hello = bytes_of(hello_of(node_id{9}, home.address()));
   stranger gone(a.port());
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(2500);
-  while (std::chrono::steady_clock::now() < until) {
+  // Only if this thread had a processor in time all the while does it show anything that it is not lost.
+  using clock = std::chrono::steady_clock;
+  clock::duration silent{};
+  auto last = clock::now();
+  for (const auto until = last + std::chrono::milliseconds(2500); last < until;) {
     gone.say(hello);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto now = clock::now();
+    silent = std::max<clock::duration>(silent, now - std::exchange(last, now));
   }
-  REQUIRE(a.hellos_from(node_id{9}) > 0);
-  CHECK(a.times_lost(node_id{9}) == 0);
+  REQUIRE(soon([&] { return a.hellos_from(node_id{9}) > 0; }));
+  if (silent < s.hello_limit / 2)
+    CHECK(a.times_lost(node_id{9}) == 0);
   CHECK(soon([&] { return a.times_lost(node_id{9}) == 1; }));
   CHECK(gone.is_closed());
 }
