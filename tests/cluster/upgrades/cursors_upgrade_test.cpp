@@ -7,6 +7,7 @@
 #include "tests/cluster/cluster_fixture.hpp"
 #include "tests/cluster/upgrades/replaced_servers.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <sstream>
@@ -58,10 +59,17 @@ public:
     words.insert(words.end(), options_.begin(), options_.end());
     words.push_back("cat >>'" + (folder_ / "told") + "'");
     child_process watch(words, folder_ / "errors");
-    int times = 0; // a watch without a place begins when it is connected
+    // A watch without a place begins when it is connected, so the key is written again and again; but not
+    // faster than a busy machine runs the command for each change.
+    int times = 0;
+    std::chrono::steady_clock::time_point next;
     for (const auto& key : keys) {
+      next = std::chrono::steady_clock::now();
       const bool told = eventually(soon, [&] {
-        (void)cluster.node(0).put("/v1/kv/app/" + key, std::to_string(++times));
+        if (std::chrono::steady_clock::now() >= next) {
+          (void)cluster.node(0).put("/v1/kv/app/" + key, std::to_string(++times));
+          next = std::chrono::steady_clock::now() + milliseconds{1000};
+        }
         return file_text(folder_ / "told").find("\"app/" + key + "\"") != std::string::npos;
       });
       INFO(program_ << " " << options_.front() << " " << key << ": " << file_tail(folder_ / "errors", 2000)
