@@ -242,7 +242,12 @@ void observer::look_at_checkpoint(std::size_t node) {
     return;
   auto& seen = seen_of(node);
   // checkpoint_store::commit(): after a commit that reads back differently an older one is in force.
-  const auto lost = checkpoints.refused_commits() + checkpoints.counted().fallen_back;
+  const auto& counted = checkpoints.counted();
+  const auto lost = counted.unproven + counted.fallen_back;
+  if (counted.unproven > counted.commits_damaged && counted.bits_flipped == 0)
+    complain("checkpoints", "node " + std::to_string(node) + " wrote a checkpoint after the one at " +
+                                to_string((*info)->meta.index) +
+                                " that reads back different, and nothing has damaged it");
   if ((*info)->meta.index < seen.checkpoint && lost == seen.checkpoints_lost)
     complain("checkpoints", "node " + std::to_string(node) + " had a checkpoint at " + to_string(seen.checkpoint) +
                                 " and put an older one in its place, at " + to_string((*info)->meta.index));

@@ -127,6 +127,8 @@ status simulated_checkpoints::commit(const storage::checkpoint_delta& delta) {
   auto s = open()->commit(delta);
   if (s)
     commits_.push_back(delta.full);
+  else if (s.why().kind == failure_kind::unproven)
+    ++counters_.unproven;
   return s;
 }
 
@@ -224,6 +226,7 @@ std::uint64_t simulated_checkpoints::used_bits() const {
 
 void simulated_checkpoints::flip_bit(std::uint64_t n) {
   PRECONDITION(n < used_bits());
+  ++counters_.bits_flipped;
   flip_bit_of_rows(folder_ + data_file, n);
 }
 

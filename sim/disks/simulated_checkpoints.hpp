@@ -60,6 +60,8 @@ public:
   struct counters {
     std::size_t full = 0, failed = 0, stopped = 0; ///< calls refused
     std::size_t chunks_flipped = 0, commits_damaged = 0;
+    std::size_t bits_flipped = 0;
+    std::size_t unproven = 0;    ///< commits that were read back different from what was written
     std::size_t fallen_back = 0; ///< starts from an older checkpoint
   };
   const counters& counted() const { return counters_; }
