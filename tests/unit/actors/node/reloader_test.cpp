@@ -1,79 +1,16 @@
 // What a running node takes over from a configuration that is read again, and that it takes over nothing of one that is wrong.
 
-#include "actors/node/reloader.hpp"
 #include "actors/node/signalled_requests.hpp"
-#include "actors/telemetry/log.hpp"
-#include "tests/harness/scratch.hpp"
+#include "tests/unit/actors/node/reloading_node.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <csignal>
-#include <fstream>
-#include <iterator>
 
 using namespace belay;
 using namespace belay::actors;
 
 namespace {
-
-/// A node of which only that is there which changes.
-class reloading_node {
-public:
-  explicit reloading_node(const std::string& settings) {
-    write(settings);
-    auto begun = read();
-    REQUIRE(begun.ok());
-    auto loaded = peer_credentials_of(begun->config);
-    REQUIRE(loaded.ok());
-    credentials->replace(*loaded);
-    REQUIRE(log::configure(begun->config.log).empty());
-    reloads_.emplace(
-        *begun, [this] { return read(); },
-        reloader::parts{credentials, nullptr, http, peers,
-                        [this](const acl_config& next) { default_token = next.of_requests; },
-                        [this](const node_config& next) -> status {
-                          if (!definitions_fail.empty())
-                            return failure{definitions_fail};
-                          defined = next;
-                          return done{};
-                        }});
-  }
-  ~reloading_node() {
-    log::settings quiet;
-    quiet.to_stdout = false;
-    log::configure(quiet);
-  }
-
-  void write(const std::string& settings) {
-    folder.write("c.json", R"({"server":true,"bind_addr":"127.0.0.1","data_dir":")" + folder.path().string() +
-                               R"(","log_file":")" + (folder / "log") + "\"" + settings + "}");
-  }
-  std::string reload() {
-    auto s = reloads_->reload();
-    return s ? "reloaded" : s.error();
-  }
-  std::string logged() const {
-    std::ifstream in(folder / "log");
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  harness::scratch_folder folder;
-  std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
-  live_limit http{200}, peers{100};
-  std::optional<node_config> defined;
-  std::string definitions_fail;
-  std::string default_token;
-
-private:
-  result<parsed_command_line> read() {
-    auto r = parse_agent_arguments({"-config-file", folder / "c.json"});
-    if (auto* e = std::get_if<config_error>(&r))
-      return failure{e->text};
-    return std::get<parsed_command_line>(std::move(r));
-  }
-
-  std::optional<reloader> reloads_;
-};
 
 const char* const peer_key_setting =
     R"(,"encrypt":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=","disable_keyring_file":true)";
