@@ -11,31 +11,21 @@ claim_end_ptr claim_ends::find(const resource_name& of, std::string_view id) con
 }
 
 claim_end_ptr claim_ends::first_due() const {
-  if (scoped_.empty() || unscoped_.empty())
-    return !scoped_.empty() ? *scoped_.begin() : !unscoped_.empty() ? *unscoped_.begin() : nullptr;
-  return earlier{}(*scoped_.begin(), *unscoped_.begin()) ? *scoped_.begin() : *unscoped_.begin();
+  return by_time_.empty() ? nullptr : *rows_.find(by_time_.begin()->second);
 }
 
 void claim_ends::bound() {
-  while (unscoped_.size() > claim_ends_max && !MUTANT(claim_ends_without_bound)) {
+  while (rows_.size() > claim_ends_max && !MUTANT(claim_ends_without_bound)) {
     PROBE("claims: an ended id is forgotten early because there are too many");
-    erase(std::string((*unscoped_.begin())->key));
+    erase(std::string(by_time_.begin()->second));
   }
-  while (scoped_.size() > claim_ends_max && MUTANT(claim_end_forgotten_early))
-    erase(std::string((*scoped_.begin())->key));
-}
-
-void claim_ends::untrack(const claim_end_ptr& row) {
-  of_kind(*row).erase(row);
-  shares_.remove(*row);
 }
 
 void claim_ends::put(claim_end_ptr row) {
   auto p = rows_.locate(row->key);
   if (p.row() != nullptr)
-    untrack(*p.row());
-  of_kind(*row).insert(row);
-  shares_.add(*row);
+    by_time_.erase({(*p.row())->until, (*p.row())->key});
+  by_time_.emplace(row->until, row->key);
   const std::string_view key = row->key; // stays valid: the row keeps the record alive
   rows_.put(p, key, std::move(row));
 }
@@ -45,7 +35,7 @@ void claim_ends::erase(std::string_view key) {
   if (p.row() == nullptr)
     return;
   const claim_end_ptr old = *p.row();
-  untrack(old);
+  by_time_.erase({old->until, old->key});
   rows_.erase(p, old->key);
 }
 

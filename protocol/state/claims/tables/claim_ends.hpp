@@ -1,23 +1,21 @@
 #pragma once
-// Ids of claims that came to their end, remembered for a while (docs/claims.md, rules 7 and 16).
+// Ids of claims that came to their end, remembered for a while (docs/claims.md, rules 7 and 16), and as many at most.
 
-#include "protocol/state/claims/tables/end_shares.hpp"
 #include "protocol/state/journaled_map.hpp"
 
 #include <set>
-#include <tuple>
 
 namespace belay::state {
 
 class claim_ends {
 public:
-  claim_ends(change_journal& journal, end_shares& shares) : rows_(journal, table::claim_ends), shares_(shares) {}
+  explicit claim_ends(change_journal& journal) : rows_(journal, table::claim_ends) {}
 
   /// Null: nothing is remembered, or not any more.
   claim_end_ptr find(const resource_name& of, std::string_view id) const;
   /// The one that is forgotten first. Null: there are none.
   claim_end_ptr first_due() const;
-  /// Forgets the oldest of those without a scope until there are no more than claim_ends_max. The others are never forgotten early.
+  /// Forgets the oldest until there are no more than claim_ends_max.
   void bound();
 
   void put(claim_end_ptr row);
@@ -28,18 +26,8 @@ public:
   auto beside() const { return std::tuple{kept_member{"by_time", by_time_}}; }
 
 private:
-  struct earlier {
-    bool operator()(const claim_end_ptr& a, const claim_end_ptr& b) const {
-      return std::tie(a->until, a->key) < std::tie(b->until, b->key);
-    }
-  };
-  using by_time = std::set<claim_end_ptr, earlier>;
-  by_time& of_kind(const claim_end_record& row) { return row.scope.empty() ? unscoped_ : scoped_; }
-  void untrack(const claim_end_ptr& row);
-
   journaled_map<claim_end_ptr> rows_;
-  end_shares& shares_;
-  by_time scoped_, unscoped_;
+  std::set<std::pair<cluster_time, std::string>> by_time_;
 };
 
 } // namespace belay::state

@@ -34,12 +34,8 @@ private:
 
 struct claim_tables {
   explicit claim_tables(change_journal& journal)
-      : claims(journal, shares), resources(journal), ghosts(journal), ends(journal, shares), guards(journal),
-        ended(journal) {}
-  claim_tables(const claim_tables&) = delete;
-  claim_tables& operator=(const claim_tables&) = delete;
+      : claims(journal), resources(journal), ghosts(journal), ends(journal), guards(journal), ended(journal) {}
 
-  end_shares shares; ///< follows from claims and ends
   claims_table claims;
   resource_table resources;
   claim_ghosts ghosts;
