@@ -65,10 +65,10 @@ TEST_CASE("the bytes of a report") {
         R"({"Healthy":false,"FailureTolerance":0,"Servers":[)"
         R"({"ID":"0f8fad5b-d9cb-469f-a165-70867728950e","Name":"n1","Address":"127.0.0.1:8300","SerfStatus":"alive",)"
         R"("Version":"1.8.7","Leader":true,"LastContact":"0s","LastTerm":3,"LastIndex":17,"Healthy":true,"Voter":true,)"
-        R"("StableSince":"1970-01-01T00:00:00Z","FeatureLevel":0},)"
+        R"("StableSince":"1970-01-01T00:00:00Z","FeatureLevel":0,"DiskFull":false},)"
         R"({"ID":"0f8fad5b-d9cb-469f-a165-70867728950e","Name":"n1","Address":"127.0.0.1:8300","SerfStatus":"failed",)"
         R"("Version":"1.8.7","Leader":false,"LastContact":"25ms","LastTerm":3,"LastIndex":17,"Healthy":false,)"
-        R"("Voter":true,"StableSince":"2020-02-29T12:34:56Z","FeatureLevel":7}]})");
+        R"("Voter":true,"StableSince":"2020-02-29T12:34:56Z","FeatureLevel":7,"DiskFull":false}]})");
   CHECK(render_health({}) == R"({"Healthy":false,"FailureTolerance":0,"Servers":[]})");
 }
 
