@@ -513,19 +513,35 @@ TEST_CASE("groups of consumers keep their promises under faults", "[client][faul
     check_seeds(15, [=](std::uint64_t seed) { return run_group(dialect::belay, seed, forgets); });
 }
 
-TEST_CASE("what was done beyond a gap does not come again when the gap is closed", "[client][faults]") {
-  // The next member closes the gap with its first batch, and gets the rest with the second one.
-  for (std::uint64_t seed : {134u, 619u, 642u})
-    CHECK(run_group(dialect::belay, seed, false) == "");
-  mutant_switch on("consumer_forgets_beyond");
-  CHECK(run_group(dialect::belay, 134, false) != "");
+namespace {
+
+/// A seed whose story shows the bug: one of those that did when this was written, else the first one. Which these are depends on the order
+/// in which the library draws numbers. @returns nullopt: none of ten thousand
+std::optional<std::uint64_t> seed_that_shows(const char* bug, std::vector<std::uint64_t> likely) {
+  constexpr std::uint64_t seeds_max = 10'000;
+  mutant_switch on(bug);
+  for (std::uint64_t seed = 1; seed <= seeds_max; ++seed)
+    likely.push_back(seed);
+  for (const auto seed : likely)
+    if (run_group(dialect::belay, seed, false) != "")
+      return seed;
+  return std::nullopt;
 }
 
+} // namespace
+
+// About one story in 200 has it: the next member closes the gap with its first batch, and gets the rest with the second one.
+TEST_CASE("what was done beyond a gap does not come again when the gap is closed", "[client][faults]") {
+  const auto seed = seed_that_shows("consumer_forgets_beyond", {134, 619, 642});
+  REQUIRE(seed);
+  CHECK(run_group(dialect::belay, *seed, false) == "");
+}
+
+// About one story in 1,000 has it: the next member's first batch ends before the gap that the earlier one left.
 TEST_CASE("a gap is not closed before what is in it has been fetched", "[client][faults]") {
-  // The next member's first batch ends before the gap that the earlier one left.
-  CHECK(run_group(dialect::belay, 958, false) == "");
-  mutant_switch on("consumer_skips_a_gap");
-  CHECK(run_group(dialect::belay, 958, false) != "");
+  const auto seed = seed_that_shows("consumer_skips_a_gap", {958});
+  REQUIRE(seed);
+  CHECK(run_group(dialect::belay, *seed, false) == "");
 }
 
 TEST_CASE("a place that is kept in a key does not go back under faults", "[client][faults]") {
