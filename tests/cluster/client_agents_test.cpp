@@ -382,7 +382,7 @@ TEST_CASE("an agent that has joined is a member at once, and finds its servers a
   REQUIRE(agent.process().wait(milliseconds{20000}));
   CHECK(eventually(milliseconds{10000}, [&] { return health_of(server, agent.name()).empty(); }));
   agent.start();
-  CHECK(logged("this client agent has left its cluster"));
+  CHECK(logged("this agent has left the cluster"));
   std::this_thread::sleep_for(milliseconds{2000});
   CHECK(health_of(server, agent.name()).empty());
   agent.kill_hard();
