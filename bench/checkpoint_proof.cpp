@@ -64,11 +64,13 @@ int main(int argc, char** argv) {
     d.meta.term = term_id{1};
     d.read_whole = whole;
     d.full = index == 1;
+    std::vector<state::dirty_row> rows; // row_change_of() refers to them
+    rows.reserve(which.size());
     for (const auto key : which) {
       if (!d.full)
         digest -= state::row_hash(row_of(key, index_of[key]));
       index_of[key] = index;
-      const auto row = row_of(key, index);
+      const auto& row = rows.emplace_back(row_of(key, index));
       digest += state::row_hash(row);
       d.rows.push_back(actors::row_change_of(row));
     }
