@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <utility>
 
 namespace belay::sim {
 
@@ -24,7 +23,7 @@ std::optional<floor_checker::of_checkpoint> floor_checker::on_disk(std::size_t n
 
 void floor_checker::wrote(std::size_t node) {
   if (const auto found = on_disk(node)) // a store that has failed says nothing until the next start
-    seen_[node].durable = *found;
+    seen_[node].now_durable(*found);
 }
 
 broken floor_checker::look(std::size_t node) {
@@ -34,11 +33,10 @@ broken floor_checker::look(std::size_t node) {
     return std::nullopt;
   seen.life = nodes_.life(node);
   const auto found = on_disk(node);
-  bool fell_back = false;
   if (!found)
-    seen = {{}, {}, {}, seen.life}; // the disk of before was lost
+    seen = {{}, {}, {}, false, seen.life}; // the disk of before was lost
   else
-    fell_back = found->index < std::exchange(seen.durable, *found).index;
+    seen.now_durable(*found);
   if (found && found->index > machine->applied_index())
     return std::nullopt; // not what it began with: a snapshot came before its state machine had a turn (seed 102)
   const auto floor = machine->changes_counted().floor;
@@ -46,7 +44,7 @@ broken floor_checker::look(std::size_t node) {
     PROBE("changes: a server began with a window of before");
   const auto lowest = seen.durable.floor, index = seen.durable.index;
   // Nothing of the window of another checkpoint is here.
-  const auto highest = lowest == index || fell_back ? index : std::max(lowest, std::min(index, seen.tried.floor));
+  const auto highest = lowest == index || seen.fell_back ? index : std::max(lowest, std::min(index, seen.tried.floor));
   if (lowest <= floor && floor <= highest)
     return std::nullopt;
   return "node " + std::to_string(node) + " began with the floor " + to_string(floor) + " and its checkpoint at " +

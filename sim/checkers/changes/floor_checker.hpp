@@ -41,7 +41,14 @@ private:
     of_checkpoint tried; ///< the last that was to be written
     of_checkpoint durable;
     std::map<log_index, log_index> floors; ///< of all that were to be written: a start may fall back to an older one
+    bool fell_back = false; ///< to an older checkpoint, whose window of changes may not be there any more
     int life = -1;
+
+    void now_durable(of_checkpoint c) {
+      if (c.index != durable.index)
+        fell_back = c.index < durable.index;
+      durable = c;
+    }
   };
 
   /// What the disk has, with the floor when it was written; nullopt: nothing.
