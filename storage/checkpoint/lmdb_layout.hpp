@@ -2,6 +2,7 @@
 // Where LMDB 0.9 keeps what in its file: sizes, offsets and flags of lmdb_meta.hpp and lmdb_pages.hpp, which draw the layout.
 
 #include <cstdint>
+#include <cstring>
 
 namespace belay::storage::lmdb_layout {
 
@@ -23,5 +24,20 @@ inline constexpr std::uint64_t depth_at = 6, root_at = 40, no_page = ~std::uint6
 inline constexpr std::uint64_t node_header_bytes = 8;
 inline constexpr std::uint64_t node_flags_at = 4, key_bytes_at = 6;
 inline constexpr std::uint16_t big_value_flag = 1;
+
+/// @pre the number is within the bytes
+template <class Number>
+Number number_at(const char* bytes, std::uint64_t offset) {
+  Number n;
+  std::memcpy(&n, bytes + offset, sizeof n);
+  return n;
+}
+
+/// @param page its first page_header_bytes + meta_bytes
+inline bool is_meta_page(const char* page) {
+  return (number_at<std::uint16_t>(page, flags_at) & meta_flag) != 0 &&
+         number_at<std::uint32_t>(page, page_header_bytes + magic_at) == magic &&
+         number_at<std::uint32_t>(page, page_header_bytes + version_at) == data_version;
+}
 
 } // namespace belay::storage::lmdb_layout

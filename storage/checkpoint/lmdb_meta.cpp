@@ -2,20 +2,11 @@
 
 #include "storage/checkpoint/lmdb_layout.hpp"
 
-#include <cstring>
-
 namespace belay::storage {
 
 namespace {
 
 namespace layout = lmdb_layout;
-
-template <class Number>
-Number number_at(const std::string& bytes, std::size_t at) {
-  Number n;
-  std::memcpy(&n, bytes.data() + at, sizeof n);
-  return n;
-}
 
 /// The meta of the page at `offset`; empty: there is none.
 result<std::string> read_meta(file& f, std::uint64_t offset) {
@@ -23,12 +14,9 @@ result<std::string> read_meta(file& f, std::uint64_t offset) {
   auto got = f.read_at(offset, page.data(), page.size());
   if (!got)
     return got.why();
-  auto meta = page.substr(layout::page_header_bytes);
-  if (*got != page.size() || (number_at<std::uint16_t>(page, layout::flags_at) & layout::meta_flag) == 0 ||
-      number_at<std::uint32_t>(meta, layout::magic_at) != layout::magic ||
-      number_at<std::uint32_t>(meta, layout::version_at) != layout::data_version)
+  if (*got != page.size() || !layout::is_meta_page(page.data()))
     return std::string();
-  return meta;
+  return page.substr(layout::page_header_bytes);
 }
 
 } // namespace
@@ -39,14 +27,14 @@ result<std::optional<replaced_meta>> revert_newest_commit(file& f) {
     return first.why();
   if (first->empty())
     return std::optional<replaced_meta>();
-  const std::uint64_t page_bytes = number_at<std::uint32_t>(*first, layout::page_size_at);
+  const std::uint64_t page_bytes = layout::number_at<std::uint32_t>(first->data(), layout::page_size_at);
   const auto second = read_meta(f, page_bytes);
   if (!second)
     return second.why();
   if (second->empty())
     return std::optional<replaced_meta>();
-  const auto one = number_at<std::uint64_t>(*first, layout::transaction_at);
-  const auto other = number_at<std::uint64_t>(*second, layout::transaction_at);
+  const auto one = layout::number_at<std::uint64_t>(first->data(), layout::transaction_at);
+  const auto other = layout::number_at<std::uint64_t>(second->data(), layout::transaction_at);
   if (one == other)
     return std::optional<replaced_meta>();
   // LMDB takes the meta with the larger number, so the older one takes the place of the newer one.

@@ -55,10 +55,9 @@ public:
   /// @pre the number is within the file
   template <class Number>
   Number at(std::uint64_t offset) const {
-    Number n;
-    std::memcpy(&n, static_cast<const char*>(bytes_) + offset, sizeof n);
-    return n;
+    return layout::number_at<Number>(from(offset), 0);
   }
+  const char* from(std::uint64_t offset) const { return static_cast<const char*>(bytes_) + offset; }
 
 private:
   void* bytes_ = nullptr;
@@ -96,12 +95,9 @@ private:
   }
 
   bool is_meta(std::uint64_t page) const {
-    const auto at = page * page_bytes_, meta = at + layout::page_header_bytes;
-    return file_.at<std::uint64_t>(at) == page &&
-           (file_.at<std::uint16_t>(at + layout::flags_at) & layout::meta_flag) != 0 &&
-           file_.at<std::uint32_t>(meta + layout::magic_at) == layout::magic &&
-           file_.at<std::uint32_t>(meta + layout::version_at) == layout::data_version &&
-           file_.at<std::uint32_t>(meta + layout::page_size_at) == page_bytes_;
+    const auto at = page * page_bytes_;
+    return file_.at<std::uint64_t>(at) == page && layout::is_meta_page(file_.from(at)) &&
+           file_.at<std::uint32_t>(at + layout::page_header_bytes + layout::page_size_at) == page_bytes_;
   }
   std::uint64_t transaction_of(std::uint64_t page) const {
     return file_.at<std::uint64_t>(page * page_bytes_ + layout::page_header_bytes + layout::transaction_at);
