@@ -54,7 +54,8 @@ namespace {
 constexpr std::chrono::seconds leave_limit{30};
 constexpr auto interrupted = "a signal came while this server was leaving";
 
-result<server_state> open_state(const std::string& data_dir, const identity& who) {
+result<server_state> open_state(const node_config& config, const identity& who) {
+  const auto& data_dir = config.data_dir;
   auto& files = storage::posix_file_system();
   const auto open_log = [&]() -> result<std::shared_ptr<storage::log_store>> {
     auto log = storage::segment_log::open(files, data_dir + "/raft");
@@ -68,7 +69,7 @@ result<server_state> open_state(const std::string& data_dir, const identity& who
       return checkpoints.why();
     return std::shared_ptr<storage::checkpoint_store>(std::move(*checkpoints));
   };
-  return open_server_state(data_dir, who, files, open_log, open_checkpoints);
+  return open_server_state(data_dir, who, files, open_log, open_checkpoints, config.raft_trailing_logs);
 }
 
 /// Whether this server has left its cluster, and nobody has told it since to look for one.
@@ -364,7 +365,7 @@ int run_node(parsed_command_line begun, config_reader read_again) {
     if (!who)
       return cannot_start(who.error());
   }
-  auto state = open_state(config.data_dir, *who);
+  auto state = open_state(config, *who);
   if (!state)
     return cannot_start(state.error());
   const data_directory_watch data(config.data_dir);

@@ -10,14 +10,15 @@ namespace belay::actors {
 result<server_state>
 open_server_state(const std::string& data_dir, const identity& who, storage::file_system& files,
                   const std::function<result<std::shared_ptr<storage::log_store>>()>& open_log,
-                  const std::function<result<std::shared_ptr<storage::checkpoint_store>>()>& open_checkpoints) {
+                  const std::function<result<std::shared_ptr<storage::checkpoint_store>>()>& open_checkpoints,
+                  std::uint64_t trailing_entries) {
   auto log = open_log();
   if (!log)
     return log.why();
   auto checkpoints = open_checkpoints();
   if (!checkpoints)
     return checkpoints.why();
-  auto disk = read_disk(std::move(*log), std::move(*checkpoints));
+  auto disk = read_disk(std::move(*log), std::move(*checkpoints), trailing_entries);
   if (!disk)
     return disk.why();
   if (auto s = check_memory(who.cluster_id, disk->restored); !s)

@@ -18,12 +18,14 @@ struct server_state {
 };
 
 /// Log and checkpoint of the server that the directory belongs to.
+/// @param trailing_entries raft_trailing_logs
 /// @returns a failure that says what to do: damaged, a part is missing, or the log is gone of a server that belongs to a
 /// cluster (docs/pitfalls.md R36)
 result<server_state>
 open_server_state(const std::string& data_dir, const identity& who, storage::file_system& files,
                   const std::function<result<std::shared_ptr<storage::log_store>>()>& open_log,
-                  const std::function<result<std::shared_ptr<storage::checkpoint_store>>()>& open_checkpoints);
+                  const std::function<result<std::shared_ptr<storage::checkpoint_store>>()>& open_checkpoints,
+                  std::uint64_t trailing_entries = trailing_entries_usual);
 
 /// What `settings` must make durable is kept in that directory. @pre `files` outlives the node
 void keep_membership_in(raft_peer_settings& settings, const std::string& data_dir, const identity& who,
