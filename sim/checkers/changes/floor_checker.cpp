@@ -13,11 +13,10 @@ std::optional<floor_checker::of_checkpoint> floor_checker::on_disk(std::size_t n
   if (!info || !*info)
     return std::nullopt;
   const auto index = (*info)->meta.index;
-  for (const auto& known : {seen.durable, seen.tried})
-    if (known.index == index)
-      return known;
-  if (const auto older = seen.floors.find(index); older != seen.floors.end())
-    return of_checkpoint{index, older->second};
+  if (seen.durable.index == index)
+    return seen.durable;
+  if (const auto tried = seen.floors.find(index); tried != seen.floors.end())
+    return of_checkpoint{index, tried->second};
   return of_checkpoint{index, index};
 }
 
