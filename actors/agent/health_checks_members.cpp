@@ -12,7 +12,7 @@ namespace {
 
 // What was proposed is applied by then, or lost with a leadership.
 constexpr std::chrono::seconds look_again_first{1};
-// After a restore somebody waits. Two disks need about as long.
+// A client waits for the answer to its restore. A commit on two disks takes about as long.
 constexpr std::chrono::milliseconds look_again_mending{20};
 // Consul's reconcile interval. Also the longest pause after writes that do not help, as when a client's node has the
 // name.
@@ -35,8 +35,8 @@ void health_checks::members_have_news() {
   tick_soon();
 }
 
-/// The catalog is another one: rows of this node may be missing or old, and on the leader those of all members. Servers of
-/// another cluster may be in it, which nobody will ever hear.
+/// The archive replaced the catalog: rows of this node may be missing or old, on the leader those of all members. It may name
+/// servers of another cluster, which never send a heartbeat here.
 void health_checks::on_restored(const tables_restored& r) {
   restored_at_ = r.at;
   members_mended_ = false;

@@ -52,7 +52,7 @@ void raft_peer::publish_view() {
   metrics_.raft_state(soft_.term.value, soft_.role == raft::role::leader);
 }
 
-/// What an operator looks for at night: why there was an election, who leads since, and why one leads no more.
+/// Logs why an election began, which server leads, and why a leader stepped down.
 void raft_peer::log_role(const raft::soft_state& before) {
   using raft::role;
   const auto known = last_leader_.is_zero() ? std::string("none") : name_of_server(last_leader_);
@@ -100,7 +100,7 @@ void raft_peer::log_role(const raft::soft_state& before) {
   }
 }
 
-/// During joint consensus nothing is final: it is told when that is over.
+/// Joint consensus is not logged: the configuration is not final before it ends.
 void raft_peer::log_members(const raft::configuration& now) {
   using kind = raft::member_change::kind;
   if (now.joint())
@@ -170,7 +170,7 @@ void raft_peer::tell_log_of_no_leader() {
   }
 }
 
-/// With every tick. Followers still answer, so nobody else leads; but no entry is on the disks of a majority.
+/// Called on every tick. Followers still answer heartbeats, so this server stays the leader, but no majority stores its entries.
 void raft_peer::tell_log_of_no_majority(int ticks) {
   if (!leading())
     return commit_watch_.forget();

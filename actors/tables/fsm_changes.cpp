@@ -3,7 +3,7 @@
 // A cursor above what is applied here is one of three: this server is behind; or the cursor names
 // another history, which the state machine knows by itself; or it names none (clients of 0.2.0, or
 // data directories that were copied back), and this cluster never had such an entry. The leader
-// tells the first from the last: a cursor is only given out for entries that are committed, so what
+// separates the first case from the last: a cursor is only given out for entries that are committed, so what
 // a quorum confirms to be committed after the request came has it, or it is of another history. No
 // clock is trusted: a cursor that is wrongly rejected costs its client a snapshot of all keys.
 
@@ -104,8 +104,8 @@ void fsm::look_at_ahead() {
   plan_barriers();
 }
 
-/// Its time is over, and it is not known whether its cursor is of this history: nothing is told,
-/// whatever was applied meanwhile.
+/// The query reached its deadline before a leader confirmed that its cursor is of this history: it
+/// returns no change, even if some were applied meanwhile.
 void fsm::answer_unproven(const read_query& q) {
   auto found = machine_->evaluate(q.request.query, cluster_now());
   const auto& asked = std::get<state::kv_changes>(q.request.query);

@@ -1,5 +1,5 @@
-// fsm: an operator has put an archive in force. Everybody is told, in the log and by the agent, and whoever did it is
-// answered when the catalog names the members of this cluster again.
+// fsm: an archive was restored. Each server logs it and notifies its agent. The client that asked for the restore gets its
+// answer when the catalog names the members of this cluster again.
 
 #include "actors/tables/fsm.hpp"
 #include "actors/telemetry/log.hpp"
