@@ -78,6 +78,12 @@ void raft_peer::carry_out_calls() {
 payload raft_peer::in_common_words(payload command) const {
   if (!not_understood(*command))
     return command;
+  if (auto plain = wire::without_client_address(*command)) {
+    PROBE("peer: a client's address left out for a server that does not know it");
+    command = make_payload(*plain);
+  }
+  if (!not_understood(*command))
+    return command;
   if (auto plain = wire::without_judgement(*command)) {
     PROBE("peer: judgement left out for a server that does not know it");
     return make_payload(*plain);

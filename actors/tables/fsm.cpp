@@ -728,7 +728,7 @@ void fsm::maintain() {
   const auto changes = machine_->changes_counted();
   metrics_.changes_kept(changes.bytes, changes.floor.value);
   const auto claims = machine_->claims_counted();
-  metrics_.claims(claims.holders, claims.waiters, claims.queued_bytes);
+  metrics_.claims(claims.holders, claims.waiters, claims.queued_bytes, claims.ends, claims.end_bytes);
   const auto outcomes = machine_->outcomes_counted();
   metrics_.outcomes(outcomes.count, outcomes.bytes);
   const auto now = this->now();

@@ -191,6 +191,11 @@ std::array<metrics::number_ref, 26> metrics::gauges() const {
        {"claims.held", &claims_held_, "claims that are held; of a semaphore each holder is one"},
        {"claims.waiting", &claims_waiting_, "claims, and acquires of keys, that wait in a queue"},
        {"claims.queued_bytes", &claims_queued_bytes_, "values of those that wait; 256 MiB is the most"},
+       {"claims.ends", &claim_ends_, "ended claims whose IDs are refused, for ten minutes"},
+       {"claims.end_bytes", &claim_end_bytes_,
+        "about what they take, with those to come of claims that are held or wait; from 512 MiB on the token or "
+        "address "
+        "that has most is answered 429, at 1 GiB everyone"},
        {"outcomes.kept", &outcomes_kept_,
         "outcomes of writes with an Idempotency-Key that are kept; 1,000,000 is the most"},
        {"outcomes.bytes", &outcome_bytes_, "about what they take; 256 MiB is the most"},

@@ -110,7 +110,10 @@ public:
   // ---- fsm, watch_registry
   void applied(std::uint64_t index) { set(applied_index_, index); }
   void keys(std::size_t n) { set(keys_, n); }
-  void claims(std::size_t held, std::size_t waiting, std::uint64_t queued_bytes) {
+  void claims(std::size_t held, std::size_t waiting, std::uint64_t queued_bytes, std::size_t ends,
+              std::uint64_t end_bytes) {
+    set(claim_ends_, ends);
+    set(claim_end_bytes_, end_bytes);
     set(claims_held_, held);
     set(claims_waiting_, waiting);
     set(claims_queued_bytes_, queued_bytes);
@@ -244,10 +247,11 @@ private:
       shed_connections_{0}, shed_writes_{0}, shed_reads_{0}, shed_forwarded_{0}, renderings_{0}, shared_answers_{0},
       checkpoints_unproven_{0}, audit_lines_{0}, audit_lost_{0}, audit_refused_{0}, proposed_{0}, candidacies_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
-      disk_full_{0}, keys_{0}, claims_held_{0}, claims_waiting_{0}, claims_queued_bytes_{0}, deadlock_searches_cut_{0},
-      outcomes_kept_{0}, outcome_bytes_{0}, outcomes_replayed_{0}, parked_{0}, changes_bytes_{0}, changes_floor_{0},
-      change_streams_{0}, change_streams_behind_{0}, change_streams_queued_{0}, change_streams_cut_{0},
-      change_streams_reset_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0}, audit_broken_{0};
+      disk_full_{0}, keys_{0}, claims_held_{0}, claims_waiting_{0}, claims_queued_bytes_{0}, claim_ends_{0},
+      claim_end_bytes_{0}, deadlock_searches_cut_{0}, outcomes_kept_{0}, outcome_bytes_{0}, outcomes_replayed_{0},
+      parked_{0}, changes_bytes_{0}, changes_floor_{0}, change_streams_{0}, change_streams_behind_{0},
+      change_streams_queued_{0}, change_streams_cut_{0}, change_streams_reset_{0}, connections_{0}, clock_skew_{0},
+      held_bytes_{0}, audit_broken_{0};
   std::atomic<std::uint64_t> autopilot_healthy_{unknown}, failure_tolerance_{unknown}, session_timers_{0};
   distribution fsync_, batch_, checkpoint_, commit_time_, last_contact_, kv_write_, transaction_, session_write_,
       session_renewal_, session_invalidated_, registration_, deregistration_, change_stream_lag_;

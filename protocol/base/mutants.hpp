@@ -33,6 +33,9 @@ namespace belay {
   M(checksum_ignored)                                                                                                  \
   M(child_killed_after_grace_only)                                                                                     \
   M(claim_change_wakes_nobody)                                                                                         \
+  M(claim_end_forgotten_early)                                                                                         \
+  M(claim_ends_of_clients_without_bound)                                                                               \
+  M(claim_ends_refused_to_all)                                                                                         \
   M(claim_ends_without_bound)                                                                                          \
   M(claim_granted_past_deadline)                                                                                       \
   M(claim_missed_by_laggard)                                                                                           \
@@ -229,6 +232,7 @@ namespace belay {
   M(unheard_members_accepted)                                                                                          \
   M(unknown_services_stay)                                                                                             \
   M(unknown_told_as_refused)                                                                                           \
+  M(unpinned_limit_stays)                                                                                              \
   M(vote_forgotten_on_step_down)                                                                                       \
   M(vote_not_durable)                                                                                                  \
   M(vote_reply_kind_ignored)                                                                                           \

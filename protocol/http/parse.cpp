@@ -8,6 +8,7 @@
 #include "protocol/http/reading/cached_read.hpp"
 #include "protocol/http/routes.hpp"
 #include "protocol/http/tokens.hpp"
+#include "protocol/state/command_level.hpp"
 
 #include <algorithm>
 
@@ -262,6 +263,9 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   out.action = handle(c, *at);
   if (!c.idempotency_keys.empty() && r.method != "GET" && r.method != "HEAD" && r.method != "OPTIONS")
     make_idempotent(c, out.action);
+  if (auto* write = std::get_if<write_request>(&out.action);
+      write != nullptr && !r.remote_address.empty() && state::has_client(write->command))
+    write->command.client_address = r.remote_address;
   out.needs = at->needs(method_bit(r.method));
   if (s.client_agent && !std::holds_alternative<response>(out.action) && !answered_by_client_agent(*at)) {
     out.for_servers = true;

@@ -37,6 +37,14 @@ inline bool has_add(const plain_command& c) {
       c);
 }
 
+/// Whose rules changed with client_address_level.
+inline bool has_client(const plain_command& c) {
+  if (const auto* acquire = std::get_if<kv_acquire>(&c))
+    return acquire->wait_ms != 0;
+  return std::holds_alternative<claim_ask>(c) || std::holds_alternative<claim_release>(c) ||
+         std::holds_alternative<claim_limit_unset>(c);
+}
+
 inline feature_level level_of(const session_record& s) {
   if (std::any_of(s.on_end.begin(), s.on_end.end(), adds))
     return exactly_once_level;
@@ -62,7 +70,12 @@ inline feature_level level_of(const dirty_row& row) {
     return level_of(**session);
   if (const auto* number = std::get_if<counter>(&row.row))
     return level_of(*number);
-  return level_of(row.table);
+  const auto* claim = std::get_if<claim_ptr>(&row.row);
+  const auto* end = std::get_if<claim_end_ptr>(&row.row);
+  const auto* resource = std::get_if<claim_resource_ptr>(&row.row);
+  const bool later = (claim != nullptr && !(*claim)->scope.empty()) || (end != nullptr && !(*end)->scope.empty()) ||
+                     (resource != nullptr && (*resource)->limit_open);
+  return later ? client_address_level : level_of(row.table);
 }
 
 inline feature_level level_of(const restore_rows& c) {
@@ -81,7 +94,8 @@ inline feature_level level_of(const plain_command& c) {
 }
 inline feature_level level_of(const command& c) {
   const auto level = level_of(static_cast<const plain_command&>(c));
-  return c.once ? std::max(level, exactly_once_level) : level;
+  return std::max({level, c.once ? exactly_once_level : feature_level{0},
+                   c.client_address ? client_address_level : feature_level{0}});
 }
 
 } // namespace belay::state

@@ -233,6 +233,9 @@ struct command : plain_command {
   log_index judged_at;
   /// It takes effect once, however often it is applied (docs/exactly-once.md). nullopt: each time.
   std::optional<once_mark> once;
+  /// Of the client that sent it, only with commands of which has_client() is true. nullopt: a server is too old for it
+  /// (client_address_level), or no client sent it; apply() decides as 0.2.0 did.
+  std::optional<std::string> client_address;
 };
 
 // ---- answers

@@ -38,6 +38,11 @@ inline constexpr feature_level expiry_level = 7;
 /// all members have this level. A server below it cannot read such a cursor.
 inline constexpr feature_level named_history_level = 8;
 
+/// Commands about claims with the address of their client: the ends of such claims are kept for ten minutes, and the limit of a
+/// semaphore is no longer what a limit set by itself was (docs/claims.md, rules 3 and 7). Nobody waits for this level: the
+/// address is left out until all have it.
+inline constexpr feature_level client_address_level = 8;
+
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell
 /// its operator what to install.
 struct level_version {
@@ -77,6 +82,7 @@ inline constexpr auto newer_kinds = std::to_array<kind_level>({
     {command_tag::fenced_txn, claims_level},          {command_tag::session_begin, claims_level},
     {command_tag::once, exactly_once_level},          {command_tag::counting, exactly_once_level},
     {command_tag::outcome_seal, exactly_once_level},  {command_tag::session_expire, expiry_level},
+    {command_tag::addressed, client_address_level},
 });
 
 /// The level that rows of a table need, which a restore brings into the log. Those that are not listed need none.

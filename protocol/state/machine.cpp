@@ -98,11 +98,13 @@ struct machine::impl {
       auto places = t->places;
       const auto changes_bytes = t->changes.limit();
       const auto history = t->history;
+      const auto end_limits = t->claims.shares.limit();
       a.touched.clear(); // of the tables that go
       t = restored(*t, applied, now, a.changed);
       t->places = std::move(places);
       t->changes.limit(changes_bytes);
       t->history = history;
+      t->claims.shares.limit(end_limits);
       begin_changes(MUTANT(restore_without_reset) ? log_index{} : applied);
       replaced = true;
       access_changed_now();
@@ -377,6 +379,10 @@ std::optional<reply> early(const tables&, const Other&, cluster_time) {
 reply machine::impl::carry_out(applying& a, const command& c) {
   if (c.by)
     a.secret = &c.by->secret;
+  if (c.client_address) {
+    const auto accessor = scope_of(*t, c.by, now);
+    a.scope = accessor && !accessor->empty() ? *accessor : *c.client_address;
+  }
   if (c.once || std::holds_alternative<outcome_seal>(c))
     return carry_out_once(a, c);
   if (auto no = refused(c)) {
@@ -554,10 +560,13 @@ bool machine::waits(const claim_status& q) const {
 std::optional<cluster_time> machine::next_alarm() const {
   return state::next_alarm(*impl_->t);
 }
+void machine::limit_claim_ends(std::uint64_t bytes_max, std::uint64_t share) {
+  impl_->t->claims.shares.limit({bytes_max, share});
+}
 machine::claim_totals machine::claims_counted() const {
   const auto& c = impl_->t->claims;
-  return {c.resources.rows().size(), c.claims.holders(), c.claims.waiters(),     c.ghosts.rows().size(),
-          c.ends.rows().size(),      c.guards.size(),    c.claims.queued_bytes()};
+  return {c.resources.rows().size(), c.claims.holders(), c.claims.waiters(),      c.ghosts.rows().size(),
+          c.ends.rows().size(),      c.guards.size(),    c.claims.queued_bytes(), c.shares.bytes()};
 }
 
 bool machine::has_outcomes() const {

@@ -97,8 +97,11 @@ public:
   struct claim_totals {
     std::size_t resources = 0, holders = 0, waiters = 0, ghosts = 0, ends = 0, guards = 0;
     std::uint64_t queued_bytes = 0;
+    std::uint64_t end_bytes = 0; ///< of ends with a scope, and of claims that will have such: end_shares
   };
   claim_totals claims_counted() const;
+  /// For tests: other limits than claim_end_bytes_max and claim_ends_share.
+  void limit_claim_ends(std::uint64_t bytes_max, std::uint64_t share);
 
   /// Whether any is kept.
   bool has_outcomes() const;

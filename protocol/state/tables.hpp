@@ -85,6 +85,9 @@ struct applying {
   std::uint64_t due_left = expired_at_once_max;
   /// Of the token in whose name the command is given; null: nobody's, or ACLs are not in force.
   const std::string* secret = nullptr;
+  /// Whose command it is, by which ends of claims are counted: the token's accessor, else the client's address. nullopt: the entry
+  /// does not name its client, and is decided as 0.2.0 did.
+  std::optional<std::string> scope = std::nullopt;
   /// The answer will be kept (docs/exactly-once.md): a transaction whose answer is too large for that is not carried out.
   bool keeps_answer = false;
 

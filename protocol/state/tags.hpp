@@ -124,6 +124,7 @@ enum class command_tag : std::uint8_t {
       37, ///< no command of its own: a command with the verb `add` in it, which older servers do not know, follows
   outcome_seal = 38,
   session_expire = 39,
+  addressed = 40, ///< no command of its own: the address of the client, then the command that it sent
 };
 
 } // namespace belay::state

@@ -16,6 +16,7 @@
 //             on_behalf: in place of the command, state::authority, a record | a command that is not on_behalf, up to the end
 //             judged_on_behalf: state::authority, a record | varint judged_at > 0 | a command that is not on_behalf, up to the end
 //             once: state::once_mark, a record | a command that is none of these, up to the end
+//             addressed: text the client's address | a command that is none of these, but perhaps counting, up to the end
 //             counting: a command that is none of these and has the verb `add` in it, up to the end
 //
 //   reply     u8 version = 1 | u8 place in state::plain_reply | its value
@@ -73,10 +74,22 @@ void put_tag(byte_writer& w, state::command_tag tag, state::feature_level level)
   w.u8(static_cast<std::uint8_t>(tag));
 }
 
+constexpr std::size_t client_address_max = 64; // an IPv6 address with its zone
+
+bool is_client_address(std::string_view text) {
+  return !text.empty() && text.size() <= client_address_max &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+}
+
 void put_plain(byte_writer& w, const state::command& c) {
   if (c.once) {
     put_tag(w, state::command_tag::once, state::level_of(c));
     write_record(w, *c.once);
+  }
+  if (c.client_address) {
+    PRECONDITION(is_client_address(*c.client_address) && state::has_client(c));
+    put_tag(w, state::command_tag::addressed, state::level_of(c));
+    w.text(*c.client_address);
   }
   if (state::has_add(c))
     put_tag(w, state::command_tag::counting, state::level_of(static_cast<const state::plain_command&>(c)));
@@ -124,12 +137,13 @@ bool is_on_behalf(std::uint8_t tag) {
          tag == static_cast<std::uint8_t>(state::command_tag::judged_on_behalf);
 }
 /// The tags that a command can have around it, the outermost first.
-enum class around : std::uint8_t { name, once, counting, nothing };
+enum class around : std::uint8_t { name, once, address, counting, nothing };
 around kind_of(std::uint8_t tag) {
-  return is_on_behalf(tag)                                                ? around::name
-         : tag == static_cast<std::uint8_t>(state::command_tag::once)     ? around::once
-         : tag == static_cast<std::uint8_t>(state::command_tag::counting) ? around::counting
-                                                                          : around::nothing;
+  return is_on_behalf(tag)                                                 ? around::name
+         : tag == static_cast<std::uint8_t>(state::command_tag::once)      ? around::once
+         : tag == static_cast<std::uint8_t>(state::command_tag::addressed) ? around::address
+         : tag == static_cast<std::uint8_t>(state::command_tag::counting)  ? around::counting
+                                                                           : around::nothing;
 }
 /// What it begins with: told before it is read, so that names around names are no recursion.
 around kind_of(std::string_view bytes) {
@@ -399,6 +413,16 @@ std::optional<state::command> decode_once(byte_reader& r, const command_needs& n
   return state::level_of(*c) == needs.level ? std::move(c) : std::nullopt;
 }
 
+std::optional<state::command> decode_addressed(byte_reader& r, const command_needs& needs) {
+  auto address = r.text();
+  const auto plain = r.raw(r.remaining());
+  auto c = r.ok() && kind_of(plain) > around::address ? decode_command(plain) : std::nullopt;
+  if (!c || !is_client_address(address) || !state::has_client(*c))
+    return std::nullopt;
+  c->client_address = std::move(address);
+  return state::level_of(*c) == needs.level ? std::move(c) : std::nullopt;
+}
+
 /// Without any tag around it. @param counting it stands behind that tag
 std::optional<state::command> decode_plain(std::string_view bytes, bool counting) {
   byte_reader r(bytes);
@@ -430,6 +454,8 @@ std::optional<state::command> decode_command(std::string_view bytes) {
     return decode_on_behalf(r, *needs, tag == static_cast<std::uint8_t>(state::command_tag::judged_on_behalf));
   case around::once:
     return decode_once(r, *needs);
+  case around::address:
+    return decode_addressed(r, *needs);
   case around::counting: {
     auto c = decode_plain(r.raw(r.remaining()), true);
     return c && state::level_of(*c) == needs->level ? std::move(c) : std::nullopt;
@@ -448,6 +474,14 @@ std::optional<std::string> without_judgement(std::string_view bytes) {
   if (!c)
     return std::nullopt;
   c->judged_at = {};
+  return encode_command(*c);
+}
+
+std::optional<std::string> without_client_address(std::string_view bytes) {
+  auto c = decode_command(bytes);
+  if (!c || !c->client_address)
+    return std::nullopt;
+  c->client_address.reset();
   return encode_command(*c);
 }
 

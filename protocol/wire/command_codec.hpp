@@ -27,6 +27,8 @@ std::optional<command_needs> needs_of(std::string_view bytes);
 std::optional<std::string> without_judgement(std::string_view bytes);
 /// session_expire as session_destroy, which a restore does not make void. nullopt: it is another command, or cannot be read.
 std::optional<std::string> as_session_destroy(std::string_view bytes);
+/// The same command without command::client_address. nullopt: it has none, or cannot be read.
+std::optional<std::string> without_client_address(std::string_view bytes);
 /// Tells an operator what to install, and on `whom` ("this server").
 std::string too_new(const command_needs& needs, std::string_view whom);
 /// The first bytes of a command that needs that; its tag follows.

@@ -60,6 +60,8 @@ public:
   /// Never null.
   claims_state_ptr claims_at(log_index s) const;
   const ended_claims& ended() const { return ended_; }
+  /// For tests, with machine::limit_claim_ends().
+  void limit_claim_ends(end_bounds b) { end_bounds_ = b; }
   /// In the order of their entries, since claims are in use. A session that a restore brings back may end again.
   const std::vector<modelled_session_end>& session_ends() const { return session_ends_; }
   /// The session, which ended by that entry, held the key then: OnEnd had not removed it.
@@ -155,6 +157,7 @@ private:
     std::uint64_t fence_before = 0;         ///< of a transaction: before it began
     std::vector<std::uint64_t> fences = {}; ///< given out by this entry
     bool lock_given = false;                ///< to who waited for it; a restore may have freed it
+    std::string client = {};                ///< as modelled_claim::client, of the command
   };
   /// nullopt: not judged
   using told = std::optional<state::reply>;
@@ -198,6 +201,8 @@ private:
   void end_claim(draft& d, const state::resource_name& of, const std::string& id, state::claim_end why);
   void grant(draft& d, const state::resource_name& of, const std::string& id);
   void prune(const state::resource_name& of);
+  void end_too_large(draft& d, const state::resource_name& of);
+  bool end_fits(const draft& d, const state::resource_name& of, const std::string& id, bool own_id) const;
   bool closes_circle(const std::string& session, const modelled_claim* granted) const;
   void leave_queue(draft& d, const std::string& key, const std::string& session);
   void leave_on_end(draft& d, const state::session_record& s, modelled_session_end& told);
@@ -257,6 +262,7 @@ private:
   claims_state claims_;
   std::map<log_index, claims_state_ptr> claims_past_; ///< as of each change
   ended_claims ended_;
+  end_bounds end_bounds_;
   std::vector<modelled_session_end> session_ends_;
   std::uint64_t last_ticket_ = 0, last_fence_ = 0;
   std::map<std::uint64_t, log_index> fences_; ///< of all grants of the past: their entries

@@ -157,6 +157,7 @@ bool fits(const state::reply& told, const state::reply& right) {
 /// By which commands of clients are told apart: without the times and the judgement, which a server adds to them.
 std::string without_times(state::command c) {
   c.judged_at = {};
+  c.client_address.reset();
   if (c.once) { // whether two requests are one is told by the rest
     c.once->print = {};
     c.once->asked = {};

@@ -236,6 +236,8 @@ public:
     }
     if (is_there())
       fill(c.once.emplace());
+    if (state::has_client(c) && is_there())
+      c.client_address = "192.0.2.1";
     return c;
   }
   static constexpr std::size_t command_kinds = std::variant_size_v<state::plain_command::plain>;
@@ -447,7 +449,7 @@ struct equality {
   static bool same(const state::command& a, const state::command& b) {
     return same_variants(static_cast<const state::plain_command::plain&>(a),
                          static_cast<const state::plain_command::plain&>(b)) &&
-           a.by == b.by && a.judged_at == b.judged_at && same(a.once, b.once);
+           a.by == b.by && a.judged_at == b.judged_at && same(a.once, b.once) && a.client_address == b.client_address;
   }
   static bool same(const wire::frame& a, const wire::frame& b) {
     return same_variants(static_cast<const wire::frame::plain&>(a), static_cast<const wire::frame::plain&>(b));

@@ -103,9 +103,10 @@ refused shape_of(const claim_ask& c, const claim_resource* known, wanted_shape& 
     return std::nullopt;
   if (known == nullptr && !c.limit)
     return wrong_parameter("limit", "missing limit of a new semaphore");
-  if (known != nullptr && !known->pinned && c.limit && *c.limit != known->limit)
+  const bool open = known != nullptr && known->limit_open && c.limit;
+  if (known != nullptr && !known->pinned && !open && c.limit && *c.limit != known->limit)
     return refuse_claim(claim_error::limit, "limit of " + in_quotes(c.name) + " is " + std::to_string(known->limit));
-  out.limit = known != nullptr ? known->limit : *c.limit;
+  out.limit = known != nullptr && !open ? known->limit : *c.limit;
   if (out.permits > out.limit)
     return wrong_parameter("permits", "more permits than the limit of " + std::to_string(out.limit));
   return std::nullopt;
@@ -159,6 +160,7 @@ std::shared_ptr<claim_record> new_waiter(applying& a, const resource_name& of, c
   row->of = of;
   row->id = id;
   row->session = session;
+  row->scope = a.scope.value_or("");
   row->asked = a.now;
   row->create_index = row->modify_index = a.index;
   return row;
@@ -201,6 +203,21 @@ std::optional<claim_refusal> wrong_with(const kv_acquire& c) {
   return std::nullopt;
 }
 
+namespace {
+
+/// Rule 3: what claims say is the limit again.
+void close_limit(applying& a, const claim_resource& known, std::uint64_t limit) {
+  PROBE("claims: a claim sets a limit that was set by itself before");
+  auto row = std::make_shared<claim_resource>(known);
+  row->limit = limit;
+  row->limit_open = false;
+  const auto of = row->of;
+  a.t.claims.resources.put(std::move(row));
+  end_too_large(a, of, limit);
+}
+
+} // namespace
+
 reply apply_claims(applying& a, const claim_ask& c) {
   const auto session = a.t.sessions.find(c.session);
   if (!session)
@@ -221,6 +238,8 @@ reply apply_claims(applying& a, const claim_ask& c) {
     return std::move(*wrong);
   if (auto wrong = excluded_by_own(a.t, of, session->id, shape))
     return std::move(*wrong);
+  if (a.scope && a.t.claims.shares.is_full(*a.scope, claim_end_bytes(of, id, *a.scope), !c.id.empty()))
+    return ends_full();
   auto row = new_waiter(a, of, id, session->id);
   row->mode = shape.mode;
   row->permits = shape.permits;
@@ -240,6 +259,8 @@ reply apply_claims(applying& a, const claim_ask& c) {
   next_ticket(a);
   if (!known)
     open_resource(a, of, shape.kind, shape.limit);
+  else if (known->limit_open && c.limit)
+    close_limit(a, *known, shape.limit);
   resource_changed(a, of);
   return answered(a, of, id, search_cut);
 }
@@ -274,6 +295,8 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
   row->deadline = deadline_after(a, c.wait_ms);
   row->modify_index = a.index;
   const bool first = !before || MUTANT(asked_again_loses_place);
+  if (first && a.scope && a.t.claims.shares.is_full(*a.scope, claim_end_bytes(of, session, *a.scope), false))
+    return ends_full();
   if (first)
     row->ticket = a.t.marks.at(mark::last_ticket).next().value;
   if (auto wrong = no_room_for(a.t, *row, before.get()))

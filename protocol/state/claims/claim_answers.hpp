@@ -66,12 +66,14 @@ enum class claim_error : std::uint8_t {
   queue_full = 15,     ///< waiters_max
   bytes_full = 16,     ///< queued_bytes_max
   guards_full = 17,    ///< guards_max
+  ends_full = 18,      ///< claim_end_bytes_max
 };
 template <>
-inline constexpr auto names_of<claim_error> = std::to_array<std::string_view>(
-    {"parameter", "value-size", "unknown-session", "unknown-claim", "kind", "limit", "id", "deadlock", "mode",
-     "not-held", "no-waiter", "fence", "guarded", "overlap", "ended", "queue-full", "bytes-full", "guards-full"});
-static_assert(count_of<claim_error> == static_cast<std::size_t>(claim_error::guards_full) + 1);
+inline constexpr auto names_of<claim_error> =
+    std::to_array<std::string_view>({"parameter", "value-size", "unknown-session", "unknown-claim", "kind", "limit",
+                                     "id", "deadlock", "mode", "not-held", "no-waiter", "fence", "guarded", "overlap",
+                                     "ended", "queue-full", "bytes-full", "guards-full", "ends-full"});
+static_assert(count_of<claim_error> == static_cast<std::size_t>(claim_error::ends_full) + 1);
 
 /// The HTTP status.
 constexpr int status_of(claim_error e) {
@@ -99,6 +101,7 @@ constexpr int status_of(claim_error e) {
   case claim_error::queue_full:
   case claim_error::bytes_full:
   case claim_error::guards_full:
+  case claim_error::ends_full:
     return 429;
   }
   return 500;

@@ -1,6 +1,7 @@
 #include "protocol/state/claims/claim_changes.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 
@@ -94,9 +95,20 @@ void end_claim(applying& a, const claim_record& c, claim_end why, const std::str
   end.session = old.session;
   end.why = why;
   end.cause = cause;
+  end.scope = old.scope;
   remember(a, std::move(end));
   resource_changed(a, old.of);
   a.changed.push_back(claim_ended{old.of, old.id, old.session, why, cause, old.state == claim_state::waiting, a.index});
+}
+
+void end_too_large(applying& a, const resource_name& of, std::uint64_t limit) {
+  std::vector<claim_ptr> too_large;
+  if (const auto* line = a.t.claims.claims.line(of))
+    for (const auto& [place, waiter] : line->queue)
+      if (waiter->permits > limit && !MUTANT(shrunk_limit_keeps_waiters))
+        too_large.push_back(waiter);
+  for (const auto& waiter : too_large)
+    end_claim(a, *waiter, claim_end::limit);
 }
 
 void remember_unknown(applying& a, const resource_name& of, const std::string& id) {
@@ -105,6 +117,7 @@ void remember_unknown(applying& a, const resource_name& of, const std::string& i
   end.of = of;
   end.id = id;
   end.why = claim_end::withdrawn;
+  end.scope = a.scope.value_or("");
   remember(a, std::move(end));
 }
 

@@ -22,5 +22,7 @@ claim_ptr grant_claim(applying& a, const claim_record& waiter);
 void end_claim(applying& a, const claim_record& c, claim_end why, const std::string& cause = {});
 /// The same of an id that was not there.
 void remember_unknown(applying& a, const resource_name& of, const std::string& id);
+/// Ends those that wait for more permits than the limit, which would stay at the head for ever (docs/claims.md, rule 5).
+void end_too_large(applying& a, const resource_name& of, std::uint64_t limit);
 
 } // namespace belay::state

@@ -66,6 +66,8 @@ struct claim_resource {
   bool pinned = false;     ///< the limit was set by itself (rule 3)
   log_index create_index;
   log_index modify_index; ///< of the newest change of it, its holders, its ghosts or its queue
+  /// The limit was set by itself, and is not any more: the next claim that names a limit sets it (rule 3).
+  bool limit_open = false;
 };
 using claim_resource_ptr = std::shared_ptr<const claim_resource>;
 template <>
@@ -77,6 +79,7 @@ inline constexpr auto fields_of<claim_resource> = std::tuple{
     field<&claim_resource::pinned>{},
     field<&claim_resource::create_index>{},
     field<&claim_resource::modify_index>{},
+    field<&claim_resource::limit_open, "", as::later>{},
 };
 
 // ---- claims
@@ -110,6 +113,8 @@ struct claim_record {
   cluster_time granted;         ///< zero: it waits
   log_index create_index;       ///< of the entry that brought it
   log_index modify_index;       ///< of its grant, or of the newest change
+  /// Accessor of the token, or address, of the client that asked for it. Empty: an entry below client_address_level did.
+  std::string scope;
 };
 using claim_ptr = std::shared_ptr<const claim_record>;
 template <>
@@ -132,6 +137,7 @@ inline constexpr auto fields_of<claim_record> = std::tuple{
     field<&claim_record::granted>{},
     field<&claim_record::create_index, "CreateIndex">{},
     field<&claim_record::modify_index, "ModifyIndex">{},
+    field<&claim_record::scope, "", as::later>{},
 };
 std::string claim_key(claim_space space, std::string_view name, std::string_view id);
 
@@ -188,6 +194,7 @@ struct claim_end_record {
   std::string cause;  ///< of claim_end::session: that of the session
   log_index index;    ///< of the entry that ended it
   cluster_time until; ///< forgotten then
+  std::string scope;  ///< claim_record::scope; of an id that was not there: of the client that ended it
 };
 using claim_end_ptr = std::shared_ptr<const claim_end_record>;
 template <>
@@ -200,6 +207,7 @@ inline constexpr auto fields_of<claim_end_record> = std::tuple{
     field<&claim_end_record::cause, "Cause">{},
     field<&claim_end_record::index, "Index">{},
     field<&claim_end_record::until>{},
+    field<&claim_end_record::scope, "", as::later>{},
 };
 
 // ---- guards
@@ -280,7 +288,14 @@ inline constexpr std::uint64_t ended_sessions_max = 10'000;     ///< rule 22
 inline constexpr std::size_t ended_session_names_max = 100;     ///< a session may hold more than a row should
 inline constexpr std::uint64_t claim_end_ms = 600'000;          ///< rule 7: 10 minutes of cluster time
 inline constexpr std::uint64_t claim_ends_max =
-    100'000; ///< beyond that the oldest are forgotten: as many as clients may wait at once (issue 16)
+    100'000; ///< of those without a scope; beyond that the oldest are forgotten: as many as clients may wait at once (issue 16)
+/// Ends with a scope, and claims that will become such, take at most so many bytes by claim_end_bytes() (rule 7).
+inline constexpr std::uint64_t claim_end_bytes_max = 1ULL << 30;
+/// A scope has at least so many, whatever others have, until claim_end_bytes_max is reached: with names of up to 512 bytes a
+/// single scope fits into the half of claim_end_bytes_max from which on shares count.
+inline constexpr std::uint64_t claim_ends_share = 250'000;
+/// What an end takes beside its name, its id and its scope: the row with a session and a cause, and its places in the tables.
+inline constexpr std::uint64_t claim_end_row_bytes = 512;
 inline constexpr std::size_t claim_id_bytes_max = 64; ///< a UUID has 36
 inline constexpr std::uint64_t claim_priority_max = 255;
 inline constexpr std::uint64_t claim_permits_max =

@@ -80,8 +80,11 @@ reply apply_claims(applying& a, const claim_release& c) {
   const auto of = claims_named(c.name);
   if (const auto live = a.t.claims.claims.find(of, c.id))
     end_claim(a, *live, live->state == claim_state::held ? claim_end::released : claim_end::withdrawn);
-  else if (!a.t.claims.ends.find(of, c.id))
+  else if (!a.t.claims.ends.find(of, c.id)) {
+    if (a.scope && a.t.claims.shares.is_full(*a.scope, claim_end_bytes(of, c.id, *a.scope), true))
+      return ends_full();
     remember_unknown(a, of, c.id);
+  }
   return true;
 }
 
@@ -154,14 +157,9 @@ reply apply_claims(applying& a, const claim_limit_set& c) {
   auto row = std::make_shared<claim_resource>(*a.t.claims.resources.find(of));
   row->limit = c.limit;
   row->pinned = true;
+  row->limit_open = false;
   a.t.claims.resources.put(std::move(row));
-  std::vector<claim_ptr> too_large; // rule 5: they would stand at the head for ever
-  if (const auto* line = a.t.claims.claims.line(of))
-    for (const auto& [place, waiter] : line->queue)
-      if (waiter->permits > c.limit && !MUTANT(shrunk_limit_keeps_waiters))
-        too_large.push_back(waiter);
-  for (const auto& waiter : too_large)
-    end_claim(a, *waiter, claim_end::limit);
+  end_too_large(a, of, c.limit);
   resource_changed(a, of);
   return true;
 }
@@ -173,6 +171,7 @@ reply apply_claims(applying& a, const claim_limit_unset& c) {
     return true;
   auto row = std::make_shared<claim_resource>(*known);
   row->pinned = false;
+  row->limit_open = a.scope.has_value() && !MUTANT(unpinned_limit_stays);
   a.t.claims.resources.put(std::move(row));
   resource_changed(a, of);
   return true;

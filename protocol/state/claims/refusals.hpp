@@ -18,6 +18,13 @@ inline claim_refusal wrong_parameter(std::string parameter, const std::string& t
   return r;
 }
 
+/// Rule 7: no end would be remembered for long enough.
+inline claim_refusal ends_full() {
+  return refuse_claim(claim_error::ends_full,
+                      "too many claims ended in the last 10 minutes: use fewer new IDs, or try again "
+                      "when the oldest of these ends is 10 minutes old");
+}
+
 inline std::string in_quotes(std::string_view text) {
   return '"' + std::string(text) + '"';
 }

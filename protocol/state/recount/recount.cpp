@@ -128,8 +128,8 @@ counted_of<claim_ghosts> counted(const claim_ghosts& t) {
 
 counted_of<claim_ends> counted(const claim_ends& t) {
   counted_of<claim_ends> found;
-  auto& [by_time] = found;
-  for_each_row(t.rows(), [&](const claim_end_ptr& e) { by_time.emplace(e->until, e->key); });
+  auto& [scoped, unscoped] = found;
+  for_each_row(t.rows(), [&](const claim_end_ptr& e) { (e->scope.empty() ? unscoped : scoped).insert(e); });
   return found;
 }
 
@@ -235,6 +235,16 @@ difference owner_differs(const auto& owner) {
   return found ? found : beside_differs(owner, names);
 }
 
+/// Counted from two tables.
+difference shares_differ(const claim_tables& t) {
+  end_shares right;
+  for_each_row(t.claims.rows(), [&](const claim_ptr& c) { right.add(*c); });
+  for_each_row(t.ends.rows(), [&](const claim_end_ptr& e) { right.add(*e); });
+  if (t.shares.counts_same(right))
+    return std::nullopt;
+  return "claims: shares is not what its rows say";
+}
+
 /// What rows say of other rows.
 difference rows_differ(const tables& t) {
   difference found;
@@ -276,6 +286,8 @@ std::optional<std::string> recount(const tables& t) {
   if (!found)
     if (const auto wrong = t.changes.recount())
       found = "changes: " + *wrong;
+  if (!found)
+    found = shares_differ(t.claims);
   return found ? found : rows_differ(t);
 }
 

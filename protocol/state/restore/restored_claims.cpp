@@ -101,6 +101,7 @@ claim_resource_ptr claims_restorer::shape_of(const applying& a, const resource_n
     row->limit =
         known->kind == claim_kind::semaphore ? std::clamp<std::uint64_t>(known->limit, 1, claim_permits_max) : 0;
     row->pinned = archived != resources_.end() && known->pinned && known->kind == claim_kind::semaphore;
+    row->limit_open = known->limit_open && known->kind == claim_kind::semaphore;
   }
   row->create_index = known ? std::min(known->create_index, a.index) : a.index;
   row->modify_index = a.index;
@@ -210,6 +211,7 @@ void claims_restorer::later_claims(applying& a) {
     end->id = c->id;
     end->session = c->session;
     end->why = claim_end::restored;
+    end->scope = c->scope;
     end->index = a.index;
     end->until.value = a.now.value + claim_end_ms;
     fresh_.claims.ends.put(std::move(end));

@@ -157,7 +157,7 @@ void kv_model::grant(draft& d, const resource_name& of, const std::string& id) {
 void kv_model::end_claim(draft& d, const resource_name& of, const std::string& id, claim_end why) {
   const auto* c = claims_.find(of, id);
   d.claims_changed = true;
-  ended_.put({of, id}, {why, c->session, d.index, cluster_time{d.time.value + remembered_ms}}, d.index);
+  ended_.put({of, id}, {why, c->session, d.index, cluster_time{d.time.value + remembered_ms}, c->client}, d.index);
   claims_.resources.at(of).claims.erase(std::string(id));
   prune(of);
 }
@@ -176,6 +176,10 @@ bool kv_model::closes_circle(const std::string& session, const modelled_claim* g
 
 std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::command& command) {
   using answer = std::optional<told>;
+  if (command.client_address) {
+    const auto owner = command.by ? access_.owner_now(command.by->secret) : std::nullopt;
+    d.client = owner && !owner->empty() ? *owner : *command.client_address;
+  }
   const bool used = std::exchange(claims_in_use_, true);
   auto found = std::visit(overloaded{
                               [&](const state::claim_ask& c) { return answer(run(d, c)); },
@@ -230,9 +234,10 @@ kv_model::told kv_model::run(draft& d, const state::claim_ask& c) {
   if ((!semaphore && (c.permits || c.limit)) || (c.mode && kind != claim_kind::rw) ||
       (semaphore && known == nullptr && !c.limit))
     return refused_claim(claim_error::parameter);
-  if (semaphore && known != nullptr && !known->pinned && c.limit && *c.limit != known->limit)
+  const bool sets_limit = semaphore && c.limit && (known == nullptr || known->open);
+  if (semaphore && known != nullptr && !known->pinned && !sets_limit && c.limit && *c.limit != known->limit)
     return refused_claim(claim_error::limit);
-  const auto limit = !semaphore ? 0 : known != nullptr ? known->limit : *c.limit;
+  const auto limit = !semaphore ? 0 : sets_limit ? *c.limit : known->limit;
   modelled_claim wanted;
   wanted.id = id;
   wanted.session = sid;
@@ -256,10 +261,15 @@ kv_model::told kv_model::run(draft& d, const state::claim_ask& c) {
     }
   if (excluded || (semaphore && own > limit))
     return refused_claim(claim_error::deadlock);
+  if (!end_fits(d, of, id, !c.id.empty()))
+    return refused_claim(claim_error::ends_full);
+  wanted.client = d.client;
   const auto before = claims_;
+  const bool known_before = known != nullptr;
   auto& r = claims_.resources[of];
   r.kind = kind;
   r.limit = limit;
+  r.open = r.open && !sets_limit;
   auto& there = r.claims[id] = std::move(wanted);
   if (c.refuse_deadlock) {
     const auto line = r.queue();
@@ -272,6 +282,8 @@ kv_model::told kv_model::run(draft& d, const state::claim_ask& c) {
   }
   last_ticket_ = there.ticket;
   d.claims_changed = true;
+  if (sets_limit && known_before)
+    end_too_large(d, of);
   settle(d);
   return claims_.standing(of, *claims_.find(of, id), {});
 }
@@ -281,8 +293,11 @@ kv_model::told kv_model::run(draft& d, const state::claim_release& c) {
   if (const auto* there = claims_.find(of, c.id)) {
     end_claim(d, of, c.id, there->held ? claim_end::released : claim_end::withdrawn);
   } else if (ended_.find({of, c.id}) == nullptr) {
+    if (!end_fits(d, of, c.id, true))
+      return refused_claim(claim_error::ends_full);
     d.claims_changed = true;
-    ended_.put({of, c.id}, {claim_end::withdrawn, {}, d.index, cluster_time{d.time.value + remembered_ms}}, d.index);
+    ended_.put({of, c.id}, {claim_end::withdrawn, {}, d.index, cluster_time{d.time.value + remembered_ms}, d.client},
+               d.index);
   }
   return state::reply(true);
 }
@@ -361,22 +376,65 @@ kv_model::told kv_model::run(draft& d, const state::claim_limit_set& c) {
   r.kind = claim_kind::semaphore;
   r.limit = c.limit;
   r.pinned = true;
+  r.open = false;
   d.claims_changed = true;
+  end_too_large(d, of);
+  return state::reply(true);
+}
+
+/// Rule 5.
+void kv_model::end_too_large(draft& d, const resource_name& of) {
+  const auto& r = claims_.resources.at(of);
   std::vector<std::string> too_large;
   for (const auto* waiter : r.queue())
-    if (waiter->permits > c.limit)
+    if (waiter->permits > r.limit)
       too_large.push_back(waiter->id);
   for (const auto& id : too_large) {
     PROBE("claims: a wait ends by a smaller limit");
     end_claim(d, of, id, claim_end::limit);
   }
-  return state::reply(true);
+}
+
+/// Rule 7. Claims count for the ends that they will have.
+bool kv_model::end_fits(const draft& d, const resource_name& of, const std::string& id, bool own_id) const {
+  constexpr std::uint64_t of_each = 512;
+  if (d.client.empty())
+    return true;
+  const auto bytes_of = [](const resource_name& r, const std::string& i, const std::string& client) {
+    return of_each + 2 * (r.name.size() + i.size()) + client.size();
+  };
+  const auto for_each = [&](auto f) {
+    ended_.for_each_now([&](const auto& which, const auto& end) { f(which.first, which.second, end.client); });
+    for (const auto& [r, each] : claims_.resources)
+      for (const auto& [i, c] : each.claims)
+        f(r, i, c.client);
+  };
+  std::uint64_t bytes = bytes_of(of, id, d.client);
+  for_each([&](const resource_name& r, const std::string& i, const std::string& client) {
+    bytes += client.empty() ? 0 : bytes_of(r, i, client);
+  });
+  if (bytes <= end_bounds_.bytes / 2)
+    return true;
+  if (bytes > end_bounds_.bytes) {
+    PROBE("claims: no end fits");
+    return false;
+  }
+  std::map<std::string, std::uint64_t> counts;
+  for_each([&](const resource_name&, const std::string&, const std::string& client) {
+    if (!client.empty())
+      ++counts[client];
+  });
+  const auto own = counts[d.client];
+  const bool has_most =
+      std::all_of(counts.begin(), counts.end(), [own](const auto& each) { return each.second <= own; });
+  return !own_id || !has_most || own < end_bounds_.share;
 }
 
 kv_model::told kv_model::run(draft& d, const state::claim_limit_unset& c) {
   const resource_name of{c.name, claim_space::claims};
   if (const auto* known = claims_.find(of); known != nullptr && known->pinned) {
     claims_.resources.at(of).pinned = false;
+    claims_.resources.at(of).open = !d.client.empty();
     d.claims_changed = true;
     prune(of);
   }
@@ -415,11 +473,14 @@ kv_model::told kv_model::run(draft& d, const state::kv_acquire& c) {
 /// Rules 23 and 24.
 kv_model::told kv_model::wait_for_key(draft& d, const state::kv_acquire& c, const std::string& session) {
   const auto of = lock_of(c.op.key);
+  if (claims_.find(of, session) == nullptr && !end_fits(d, of, session, false))
+    return refused_claim(claim_error::ends_full);
   const auto before = claims_;
   const bool again = claims_.find(of, session) != nullptr;
   auto& row = claims_.resources[of].claims[session];
   if (!again) {
     row.id = row.session = session;
+    row.client = d.client;
     row.asked = d.time;
     row.ticket = last_ticket_ + 1;
   }
@@ -593,6 +654,7 @@ void kv_model::claims_go_back(draft& d, const claims_state& then) {
       it->second.kind = known->kind;
       it->second.limit = known->limit;
       it->second.pinned = archived != nullptr && archived->pinned;
+      it->second.open = known->open;
     }
     return it->second;
   };
@@ -647,7 +709,8 @@ void kv_model::claims_go_back(draft& d, const claims_state& then) {
           shaped(of).ghosts[c.fence] = {c.id, c.session, c.shared, c.permits, cluster_time{until}};
         }
       if (back == nullptr && !(of.space == claim_space::keys && holder_of(of.name) == c.session))
-        ended_.put({of, id}, {claim_end::restored, c.session, d.index, cluster_time{d.time.value + remembered_ms}},
+        ended_.put({of, id},
+                   {claim_end::restored, c.session, d.index, cluster_time{d.time.value + remembered_ms}, c.client},
                    d.index);
     }
 }

@@ -26,6 +26,7 @@ struct modelled_claim {
   payload value;
   std::uint64_t flags = 0; ///< of a key
   log_index changed;       ///< granted, or asked for anew
+  std::string client = {}; ///< accessor of its token, or its address; empty: its entry does not say
 
   bool operator==(const modelled_claim&) const = default;
 };
@@ -44,6 +45,7 @@ struct modelled_resource {
   state::claim_kind kind = state::claim_kind::lock;
   std::uint64_t limit = 0;
   bool pinned = false;
+  bool open = false;                              ///< was pinned, and no claim has named a limit since
   std::map<std::string, modelled_claim> claims;   ///< by id
   std::map<std::uint64_t, modelled_ghost> ghosts; ///< by fence
 
@@ -94,6 +96,10 @@ struct modelled_session_end {
 
 /// For how long an id is remembered (rules 7 and 16).
 constexpr std::uint64_t remembered_ms = 600'000;
+/// Rule 7: what claims and remembered ends may take of clients that are named.
+struct end_bounds {
+  std::uint64_t bytes = std::uint64_t{1} << 30, share = 250'000;
+};
 
 /// How claims ended, by resource and id, at every moment.
 class ended_claims {
@@ -103,6 +109,7 @@ public:
     std::string session;
     log_index index;
     cluster_time until;
+    std::string client = {};
   };
   using name = std::pair<state::resource_name, std::string>;
 
@@ -113,6 +120,13 @@ public:
   const end* find(const name& which) const;
   const end* find_at(const name& which, log_index s) const;
   std::size_t count(log_index s) const;
+  /// Calls `f(name, end)` for each that is remembered now.
+  template <class F>
+  void for_each_now(F&& f) const {
+    for (const auto& [which, past] : all_)
+      if (past.back().what)
+        f(which, *past.back().what);
+  }
   /// What was remembered at `archive` is remembered again, unless something newer is.
   void go_back(log_index archive, log_index at, cluster_time now);
 

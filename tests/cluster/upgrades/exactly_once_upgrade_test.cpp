@@ -220,12 +220,18 @@ TEST_CASE("an archive with outcomes is refused while a server is older, and stop
   const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
   std::string with_claims, with_outcomes;
   {
-    server_cluster from(new_program, {1, "from", {}});
+    // Those of this version name the clients of claims (feature level 8).
+    server_cluster from(old_program, {1, "old", {}});
     from.start_all();
     from.wait_ready();
     const standing_claims claims(from);
     claims.check();
     with_claims = from.node(0).get("/v1/snapshot").body;
+  }
+  {
+    server_cluster from(new_program, {1, "from", {}});
+    from.start_all();
+    from.wait_ready();
     REQUIRE(keyed(from.node(0), "/v1/kv/counted?add=1", "counted").ok());
     with_outcomes = from.node(0).get("/v1/snapshot").body;
   }

@@ -11,21 +11,31 @@ claim_end_ptr claim_ends::find(const resource_name& of, std::string_view id) con
 }
 
 claim_end_ptr claim_ends::first_due() const {
-  return by_time_.empty() ? nullptr : *rows_.find(by_time_.begin()->second);
+  if (scoped_.empty() || unscoped_.empty())
+    return !scoped_.empty() ? *scoped_.begin() : !unscoped_.empty() ? *unscoped_.begin() : nullptr;
+  return earlier{}(*scoped_.begin(), *unscoped_.begin()) ? *scoped_.begin() : *unscoped_.begin();
 }
 
 void claim_ends::bound() {
-  while (rows_.size() > claim_ends_max && !MUTANT(claim_ends_without_bound)) {
+  while (unscoped_.size() > claim_ends_max && !MUTANT(claim_ends_without_bound)) {
     PROBE("claims: an ended id is forgotten early because there are too many");
-    erase(std::string(by_time_.begin()->second));
+    erase(std::string((*unscoped_.begin())->key));
   }
+  while (scoped_.size() > claim_ends_max && MUTANT(claim_end_forgotten_early))
+    erase(std::string((*scoped_.begin())->key));
+}
+
+void claim_ends::untrack(const claim_end_ptr& row) {
+  of_kind(*row).erase(row);
+  shares_.remove(*row);
 }
 
 void claim_ends::put(claim_end_ptr row) {
   auto p = rows_.locate(row->key);
   if (p.row() != nullptr)
-    by_time_.erase({(*p.row())->until, (*p.row())->key});
-  by_time_.emplace(row->until, row->key);
+    untrack(*p.row());
+  of_kind(*row).insert(row);
+  shares_.add(*row);
   const std::string_view key = row->key; // stays valid: the row keeps the record alive
   rows_.put(p, key, std::move(row));
 }
@@ -35,7 +45,7 @@ void claim_ends::erase(std::string_view key) {
   if (p.row() == nullptr)
     return;
   const claim_end_ptr old = *p.row();
-  by_time_.erase({old->until, old->key});
+  untrack(old);
   rows_.erase(p, old->key);
 }
 

@@ -1,21 +1,23 @@
 #pragma once
-// Ids of claims that came to their end, remembered for a while (docs/claims.md, rules 7 and 16), and as many at most.
+// Ids of claims that came to their end, remembered for a while (docs/claims.md, rules 7 and 16).
 
+#include "protocol/state/claims/tables/end_shares.hpp"
 #include "protocol/state/journaled_map.hpp"
 
 #include <set>
+#include <tuple>
 
 namespace belay::state {
 
 class claim_ends {
 public:
-  explicit claim_ends(change_journal& journal) : rows_(journal, table::claim_ends) {}
+  claim_ends(change_journal& journal, end_shares& shares) : rows_(journal, table::claim_ends), shares_(shares) {}
 
   /// Null: nothing is remembered, or not any more.
   claim_end_ptr find(const resource_name& of, std::string_view id) const;
   /// The one that is forgotten first. Null: there are none.
   claim_end_ptr first_due() const;
-  /// Forgets the oldest until there are no more than claim_ends_max.
+  /// Forgets the oldest of those without a scope until there are no more than claim_ends_max. The others are never forgotten early.
   void bound();
 
   void put(claim_end_ptr row);
@@ -23,11 +25,22 @@ public:
   const journaled_map<claim_end_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// Each is counted again from the rows (protocol/state/recount).
-  auto beside() const { return std::tuple{kept_member{"by_time", by_time_}}; }
+  auto beside() const { return std::tuple{kept_member{"scoped", scoped_}, kept_member{"unscoped", unscoped_}}; }
+  static constexpr std::size_t bytes_of_no_row() { return sizeof(end_shares*); }
 
 private:
+  struct earlier {
+    bool operator()(const claim_end_ptr& a, const claim_end_ptr& b) const {
+      return std::tie(a->until, a->key) < std::tie(b->until, b->key);
+    }
+  };
+  using by_time = std::set<claim_end_ptr, earlier>;
+  by_time& of_kind(const claim_end_record& row) { return row.scope.empty() ? unscoped_ : scoped_; }
+  void untrack(const claim_end_ptr& row);
+
   journaled_map<claim_end_ptr> rows_;
-  std::set<std::pair<cluster_time, std::string>> by_time_;
+  end_shares& shares_;
+  by_time scoped_, unscoped_;
 };
 
 } // namespace belay::state

@@ -34,8 +34,12 @@ private:
 
 struct claim_tables {
   explicit claim_tables(change_journal& journal)
-      : claims(journal), resources(journal), ghosts(journal), ends(journal), guards(journal), ended(journal) {}
+      : claims(journal, shares), resources(journal), ghosts(journal), ends(journal, shares), guards(journal),
+        ended(journal) {}
+  claim_tables(const claim_tables&) = delete;
+  claim_tables& operator=(const claim_tables&) = delete;
 
+  end_shares shares; ///< follows from claims and ends
   claims_table claims;
   resource_table resources;
   claim_ghosts ghosts;

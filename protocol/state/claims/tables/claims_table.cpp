@@ -64,6 +64,7 @@ claim_ptr claims_table::first_due() const {
 }
 
 void claims_table::track(const claim_ptr& c) {
+  shares_.add(*c);
   auto& line = lines_[resource_key(c->of.space, c->of.name)];
   by_session_[c->session].insert(c->key);
   if (c->state == claim_state::held) {
@@ -79,6 +80,7 @@ void claims_table::track(const claim_ptr& c) {
 }
 
 void claims_table::untrack(const claim_ptr& c) {
+  shares_.remove(*c);
   const auto session = by_session_.find(c->session);
   INVARIANT(session != by_session_.end());
   session->second.erase(c->key);

@@ -2,6 +2,7 @@
 // The claims, and who waits for the locks of keys: by id, by resource in the order in which they are let in, by session, by deadline.
 
 #include "protocol/base/mutants.hpp"
+#include "protocol/state/claims/tables/end_shares.hpp"
 #include "protocol/state/journaled_map.hpp"
 
 #include <map>
@@ -53,7 +54,7 @@ struct claim_line {
 
 class claims_table {
 public:
-  explicit claims_table(change_journal& journal) : rows_(journal, table::claims) {}
+  claims_table(change_journal& journal, end_shares& shares) : rows_(journal, table::claims), shares_(shares) {}
 
   /// Null: there is none.
   claim_ptr find(const resource_name& of, std::string_view id) const;
@@ -93,12 +94,14 @@ public:
                       kept_member{"by_deadline", by_deadline_}, kept_member{"waiters", waiters_},
                       kept_member{"queued_bytes", queued_bytes_}};
   }
+  static constexpr std::size_t bytes_of_no_row() { return sizeof(end_shares*); }
 
 private:
   void track(const claim_ptr& c);
   void untrack(const claim_ptr& c);
 
   journaled_map<claim_ptr> rows_;
+  end_shares& shares_;
   std::map<std::string, claim_line, std::less<>> lines_; ///< by resource_key()
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_session_;
   std::set<std::pair<cluster_time, std::string>> by_deadline_; ///< of those that wait

@@ -2,6 +2,7 @@
 // exactly, and a `<` in place of a `<=` is seen by nobody until a client stands just there. Each is hit here: one before, at,
 // and one behind it.
 
+#include "protocol/state/restore/staging.hpp"
 #include "tests/unit/protocol/state/claims/claims_driver.hpp"
 #include "tests/unit/protocol/state/small_world.hpp"
 

@@ -361,6 +361,55 @@ TEST_CASE("ends of sessions can be said as older servers know them") {
   CHECK_FALSE(as_session_destroy(""));
 }
 
+// A server of 0.2.0 does not know the address of a client, and decides about the claim without it.
+TEST_CASE("the address of a client can be left out for older servers") {
+  claim_ask ask;
+  ask.name = "n";
+  ask.session = "s";
+  ask.id = "i";
+  kv_acquire acquire;
+  acquire.op.verb = kv_verb::lock;
+  acquire.op.key = "k";
+  acquire.wait_ms = 1;
+  const command commands[] = {ask, claim_release{"n", "i"}, claim_limit_unset{"n"}, acquire};
+  for (const auto& plain : commands)
+    for (const bool by_token : {false, true}) {
+      auto c = plain;
+      if (by_token) {
+        c.by = authority{"secret", false, "dc1"};
+        c.judged_at = log_index{7};
+      }
+      const auto without = encode_command(c);
+      CHECK_FALSE(without_client_address(without));
+      CHECK(needs_of(without)->level < client_address_level);
+      c.client_address = "192.0.2.1";
+      const auto bytes = encode_command(c);
+      CHECK(needs_of(bytes)->level == client_address_level);
+      CHECK(decode_command(bytes)->client_address == c.client_address);
+      CHECK(without_client_address(bytes) == without);
+      auto damaged = bytes;
+      damaged[bytes.find("192.0.2.1")] = ' ';
+      CHECK_FALSE(decode_command(damaged));
+    }
+}
+
+// Whoever sends it chooses no scope for commands that have none, and no second one.
+TEST_CASE("only commands about claims come with the address of a client, and with one") {
+  command c = claim_release{"n", "i"};
+  c.client_address = "192.0.2.1";
+  const auto bytes = encode_command(c);
+  const auto release = encode_command(claim_release{"n", "i"});
+  REQUIRE(bytes.ends_with(release));
+  const auto head = bytes.substr(0, bytes.size() - release.size());
+  CHECK(decode_command(head + release));
+  CHECK_FALSE(decode_command(head + bytes));
+  CHECK_FALSE(decode_command(head + encode_command(claim_limit_set{"n", 1})));
+  CHECK_FALSE(decode_command(head + encode_command(kv_write{full_op(kv_verb::set)})));
+  kv_acquire at_once;
+  at_once.op.verb = kv_verb::lock;
+  CHECK_FALSE(decode_command(head + encode_command(at_once)));
+}
+
 /// The log keeps it in memory, and counts its bytes and not what was allocated for them.
 TEST_CASE("the text of a large transaction has no more room than it needs") {
   txn t;

@@ -56,6 +56,11 @@ command kept() {
   return c;
 }
 
+command from_client(command c) {
+  c.client_address = "192.0.2.1";
+  return c;
+}
+
 } // namespace
 
 TEST_CASE("rows of a restore need the level of what is in them") {
@@ -72,6 +77,8 @@ TEST_CASE("rows of a restore need the level of what is in them") {
       {"a key that was added to", kv_write{put_op(kv_verb::add)}, 0},
       {"a policy", acl_initialize{"secret", "00000000-0000-4000-8000-00000000000a", 1}, acl_level},
       {"a claim", ask, claims_level},
+      {"a claim of a client", from_client(ask), client_address_level},
+      {"the end of a client's claim", from_client(claim_release{"leader", "id"}), client_address_level},
       {"a guard", guard_set{"g/", {"n"}}, claims_level},
       {"an outcome", kept(), exactly_once_level},
       {"a seal", outcome_seal{"key", cluster_time{1000}}, exactly_once_level},

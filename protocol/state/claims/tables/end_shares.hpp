@@ -1,0 +1,62 @@
+#pragma once
+// How much the ends of claims take that are remembered, by the client that asked for the claim (docs/claims.md, rule 7). A claim counts
+// from the beginning for the end that it will have, so that there is room for every end.
+
+#include "protocol/state/claims/claim_records.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace belay::state {
+
+/// What the end of that claim counts for, and the claim before it ends.
+inline std::uint64_t claim_end_bytes(const resource_name& of, std::string_view id, std::string_view scope) {
+  return claim_end_row_bytes + 2 * (of.name.size() + id.size()) + scope.size();
+}
+
+class end_shares {
+public:
+  /// When no more is taken in: constants, but for tests.
+  struct limits {
+    std::uint64_t bytes_max = claim_end_bytes_max;
+    std::uint64_t share = claim_ends_share;
+  };
+  void limit(const limits& l) { limits_ = l; }
+  const limits& limit() const { return limits_; }
+
+  /// Of a claim or an end. Those without a scope do not count: claim_ends bounds them.
+  template <class Row>
+  void add(const Row& row) {
+    if (!row.scope.empty())
+      add(row.scope, claim_end_bytes(row.of, row.id, row.scope));
+  }
+  template <class Row>
+  void remove(const Row& row) {
+    if (!row.scope.empty())
+      remove(row.scope, claim_end_bytes(row.of, row.id, row.scope));
+  }
+
+  /// Whether a new claim of that scope is refused. From half of the bytes on, the scopes that have most are refused, if they have
+  /// their share; when all is taken, every scope.
+  /// @param own_id the client chose the id: it may bring any number of them
+  bool is_full(std::string_view scope, std::uint64_t bytes, bool own_id) const;
+  std::uint64_t bytes() const { return bytes_; }
+  /// Zero: it has none.
+  std::uint64_t count_of(std::string_view scope) const;
+  bool counts_same(const end_shares& other) const {
+    return bytes_ == other.bytes_ && by_scope_ == other.by_scope_ && sizes_ == other.sizes_;
+  }
+
+private:
+  void add(const std::string& scope, std::uint64_t bytes);
+  void remove(const std::string& scope, std::uint64_t bytes);
+  void move(std::uint64_t from, std::uint64_t to);
+
+  limits limits_;
+  std::uint64_t bytes_ = 0;
+  std::map<std::string, std::uint64_t, std::less<>> by_scope_;
+  std::map<std::uint64_t, std::uint64_t> sizes_; ///< count -> how many scopes have as many
+};
+
+} // namespace belay::state

@@ -1,0 +1,92 @@
+// From 0.2.0 to this version: a command about claims names its client only when every server can read that (feature level 8). While a server of
+// 0.2.0 is a member the others decide as it does, and all have the same digest; otherwise it would stop at an entry, or differ.
+
+#include "tests/cluster/cluster_fixture.hpp"
+#include "tests/cluster/upgrades/replaced_servers.hpp"
+
+using namespace belay::harness;
+
+namespace {
+
+constexpr milliseconds soon{30000};
+
+std::string session_at(server_node& node) {
+  std::string id;
+  REQUIRE(eventually(soon, [&] {
+    const auto made = node.put("/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})");
+    if (made.ok())
+      id = boost::json::parse(made.body).at("ID").as_string();
+    return made.ok();
+  }));
+  return id;
+}
+
+http_reply removed(server_node& node, const std::string& target) {
+  return exchange(node.http_port(), {"DELETE", target, {}, {}, false}, soon);
+}
+
+/// A worker with the limit that all workers are configured with, after an operator raised it for a while.
+int worker_after_raise(server_cluster& cluster, std::size_t at, const std::string& name) {
+  auto& node = cluster.node(at);
+  const auto session = session_at(node), other = session_at(node);
+  const auto ask = [&](const std::string& whose) {
+    return node.put("/v1/claim/" + name + "?kind=semaphore&limit=2&id=" + whose + "&session=" + whose, "");
+  };
+  CHECK(ask(session).ok());
+  CHECK(node.put("/v1/claim/" + name + "/limit?n=5", "").ok());
+  CHECK(removed(node, "/v1/claim/" + name + "/limit").ok());
+  const auto status = ask(other).status;
+  CHECK(removed(node, "/v1/claim/" + name + "?id=" + session).ok());
+  CHECK(ask(session).status == 410); // in any version
+  return status;
+}
+
+} // namespace
+
+TEST_CASE("claims name their clients when the last server of 0.2.0 is gone, and then it cannot come back",
+          "[.upgrade][no_histories_before]") {
+  raise_file_limit();
+  const auto old_program = program_of_before();
+  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
+  server_cluster cluster(old_program, {3, "node", {}});
+  cluster.start_all();
+  cluster.wait_ready();
+  int round = 0;
+  const auto each_says = [&](int status) {
+    for (std::size_t i = 0; i < cluster.size(); ++i) {
+      INFO("server " << i);
+      CHECK(worker_after_raise(cluster, i, "s" + std::to_string(++round)) == status);
+    }
+    CHECK(cluster.wait_equal() == "");
+  };
+  const auto becomes = [&](std::size_t i, const server_command& program) {
+    INFO("server " << i << " becomes " << program.text);
+    replace(cluster.node(i), program);
+    cluster.wait_ready();
+  };
+  each_says(409);
+  for (const std::size_t i : {0, 1}) {
+    becomes(i, new_program);
+    each_says(409);
+  }
+  becomes(2, old_program); // the leadership moves
+  each_says(409);
+  becomes(1, old_program);
+  becomes(0, old_program);
+  each_says(409);
+  for (const std::size_t i : {0, 1, 2})
+    becomes(i, new_program);
+  // Each server has to hear the new versions of the others first.
+  REQUIRE(eventually(soon, [&] {
+    for (std::size_t i = 0; i < cluster.size(); ++i)
+      if (worker_after_raise(cluster, i, "s" + std::to_string(++round)) != 200)
+        return false;
+    return true;
+  }));
+  each_says(200);
+  const auto follower = (cluster.wait_leader() + 1) % cluster.size();
+  replace(cluster.node(follower), old_program);
+  ends_with(cluster.node(follower), {"install Belay 0.3.0", "checkpoint row that cannot be decoded"});
+  becomes(follower, new_program);
+  each_says(200);
+}
