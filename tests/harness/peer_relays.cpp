@@ -177,23 +177,31 @@ void peer_relays::wake() const {
   [[maybe_unused]] const auto n = write(wake_, &one, sizeof one);
 }
 
+// A transfer that began before may bring what is sent after it.
+void peer_relays::settle() {
+  const auto wanted = ++changes_;
+  wake();
+  for (auto seen = changes_seen_.load(); seen < wanted; seen = changes_seen_.load())
+    changes_seen_.wait(seen);
+}
+
 void peer_relays::cut(std::size_t from, std::size_t to) {
   cut_[from][to] = true;
-  wake();
+  settle();
 }
 
 void peer_relays::isolate(std::size_t i) {
   for (std::size_t k = 0; k < servers_.size(); ++k)
     if (k != i)
       cut_[i][k] = cut_[k][i] = true;
-  wake();
+  settle();
 }
 
 void peer_relays::heal() {
   for (auto& row : cut_)
     for (auto& each : row)
       each = false;
-  wake();
+  settle();
 }
 
 bool peer_relays::is_cut(std::size_t from, std::size_t to) const {
@@ -232,6 +240,8 @@ void peer_relays::accept_at(std::size_t to) {
 
 void peer_relays::run() {
   while (!ending_) {
+    changes_seen_ = changes_.load();
+    changes_seen_.notify_all();
     std::vector<pollfd> polled{{wake_, POLLIN, 0}};
     for (const int fd : listeners_)
       polled.push_back({fd, POLLIN, 0});

@@ -36,7 +36,7 @@ public:
   static std::string host(std::size_t i) { return "127.0.0." + std::to_string(first_host + i); }
   std::string address(std::size_t i) const { return host(i) + ':' + std::to_string(servers_[i].port); }
 
-  /// What `from` sends does not arrive at `to`.
+  /// What `from` sends after this returns does not arrive at `to`.
   void cut(std::size_t from, std::size_t to);
   /// Both directions between the server and all others.
   void isolate(std::size_t i);
@@ -53,6 +53,8 @@ private:
   void accept_at(std::size_t to);
   bool is_cut(std::size_t from, std::size_t to) const;
   void wake() const;
+  /// Waits until the thread forwards by the links as they are now.
+  void settle();
   /// The server that has that end of a connection to the relay of `to`; servers_max: none of them.
   std::size_t owner_of(const sockaddr_in& source, std::size_t to) const;
 
@@ -61,6 +63,7 @@ private:
   int wake_ = -1;
   std::array<std::array<std::atomic<bool>, servers_max>, servers_max> cut_{};
   std::atomic<std::size_t> connections_{0};
+  std::atomic<std::uint64_t> changes_{0}, changes_seen_{0};
   std::atomic<bool> ending_{false};
   std::vector<std::unique_ptr<connection>> made_;
   std::thread thread_;
