@@ -86,6 +86,7 @@ struct gateway_settings {
   std::shared_ptr<agent_tokens> tokens;
   /// Of a client agent: its way to the servers, used on this gateway's thread; outlives it. Null: this node is a server
   request_relay* relay = nullptr;
+  passed_on_limits passed_on;      ///< of its answers
   std::shared_ptr<vitals> numbers; ///< its front_turns of this gateway's number are kept; null: they are not
   access_files files;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics

@@ -63,10 +63,10 @@ std::optional<read_result> shared_tables::read(std::size_t reader, const http::r
   } const looks(readers_[reader].looks);
   if ((written_.load() && !MUTANT(tables_read_while_written)) || machine_ == nullptr)
     return std::nullopt;
-  const monotonic_time lease_until{monotonic_time::duration(lease_until_.load(std::memory_order_acquire))};
+  const auto until = lease_until();
   const bool serving = serving_.load(std::memory_order_relaxed);
   const std::chrono::nanoseconds heard(vitals_.leader_heard_ns.load(std::memory_order_relaxed));
-  if (!may_read_at_once(asked.mode, lease_until, now, serving || heard.count() != 0) ||
+  if (!may_read_at_once(asked.mode, until, now, serving || heard.count() != 0) ||
       machine_->locked_out_until(get->key)) // how much of it is left is known where cluster time is
     return std::nullopt;
   read_result r{{}, machine_->evaluate(asked.query), 0, true};

@@ -54,6 +54,11 @@ public:
   /// @param lease_until zero: no lease
   void stands(bool serving, bool knows_leader, monotonic_time lease_until);
 
+  /// What readers go by; zero: no lease.
+  monotonic_time lease_until() const {
+    return monotonic_time{monotonic_time::duration(lease_until_.load(std::memory_order_acquire))};
+  }
+
   // ---- a reader's
   /// @param reader its number
   /// @returns nullopt: it has to be asked for; else what the actor would answer, without an id

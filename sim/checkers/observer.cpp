@@ -36,10 +36,10 @@ const char* role_words(raft::role r) {
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
                    session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, wait_checker& waits,
-                   standing_clocks& clocks, floor_checker& floors, bool lease_is_safe)
+                   standing_clocks& clocks, floor_checker& floors, bool lease_is_safe, bool quiet)
     : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
-      delays_(delays), claims_(claims), waits_(waits), clocks_(clocks), floors_(floors), seen_(nodes.size()),
-      lease_is_safe_(lease_is_safe) {}
+      delays_(delays), claims_(claims), waits_(waits), clocks_(clocks), floors_(floors), costs_(quiet),
+      seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
@@ -105,6 +105,7 @@ void observer::look_at_frames(std::size_t node, const actors::send_frames& frame
                                    " was forwarded " + std::to_string(forwarded_max) + " times");
     } else if (const auto* message = std::get_if<raft::message>(&frame);
                message != nullptr && nodes_.core(node) != nullptr) {
+      costs_.sent(*message);
       complain("raft invariants", rules_.sent(*nodes_.core(node), *message));
     }
 }
@@ -255,8 +256,30 @@ void observer::look_at_checkpoint(std::size_t node) {
   if (seen.checkpoint.is_zero() && !(*info)->meta.index.is_zero() && core != nullptr && core->last_index().is_zero() &&
       first_snapshot)
     first_snapshot(node);
+  if ((*info)->meta.index != seen.checkpoint)
+    look_at_new_checkpoint(node, (*info)->meta);
   seen.checkpoint = (*info)->meta.index;
   seen.checkpoints_lost = lost;
+}
+
+// A server that starts from it alone goes on from that index, term and time. What is kept beside the rows is in no digest,
+// so that a wrong sum would stay wrong.
+void observer::look_at_new_checkpoint(std::size_t node, const raft::snapshot_meta& meta) {
+  if (meta.index.value != 0 && meta.index.value <= committed_.size()) {
+    const auto& e = committed_[meta.index.value - 1];
+    if (e.term != meta.term || e.time != meta.time)
+      complain("checkpoints", "node " + std::to_string(node) + " has a checkpoint at " + to_string(meta.index) +
+                                  " of term " + to_string(meta.term) + " and time " + std::to_string(meta.time.value) +
+                                  "; right is term " + to_string(e.term) + " and time " + std::to_string(e.time.value));
+  }
+  recount(node);
+}
+
+void observer::recount(std::size_t node) {
+  if (const auto* machine = nodes_.machine(node))
+    if (const auto wrong = machine->recount())
+      complain("recount",
+               "node " + std::to_string(node) + " at index " + to_string(machine->applied_index()) + ": " + *wrong);
 }
 
 void observer::look_at_raft(std::size_t node) {
@@ -272,6 +295,7 @@ void observer::look_at_raft(std::size_t node) {
     seen.life = nodes_.life(node);
   }
   if (seen.soft != core->soft()) {
+    complain("costs", costs_.changed(seen.soft, *core));
     seen.soft = core->soft();
     if (seen.soft.role == raft::role::leader && lease_is_safe_)
       check_leases(node);
@@ -284,6 +308,8 @@ void observer::look_at_raft(std::size_t node) {
                       ", leader " + to_string(seen.soft.leader) + ", log up to " + to_string(core->last_index()) +
                       ", committed " + to_string(core->commit_index()));
   }
+  if (core->is_leader())
+    complain("costs", costs_.leads(*core));
   if (const auto vote = core->voted_for(); seen.voted_for != vote) {
     seen.voted_for = vote;
     if (!vote.is_zero() && vote != core->self() && votes)
@@ -383,6 +409,7 @@ void observer::finish() {
     if (const auto* machine = nodes_.machine(i))
       if (machine->digest() != machine->recompute_digest())
         complain("digests", "node " + std::to_string(i) + ": the digest kept and the digest of the rows differ");
+    recount(i);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "sim/checkers/changes/floor_checker.hpp"
 #include "sim/checkers/claims/claims_checker.hpp"
 #include "sim/checkers/claims/wait_checker.hpp"
+#include "sim/checkers/cost_checker.hpp"
 #include "sim/checkers/lock_delay_checker.hpp"
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
@@ -25,7 +26,7 @@ public:
   /// @param lease_is_safe false: clocks may be so wrong that leases overlap
   observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
            session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, wait_checker& waits,
-           standing_clocks& clocks, floor_checker& floors, bool lease_is_safe);
+           standing_clocks& clocks, floor_checker& floors, bool lease_is_safe, bool quiet);
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
@@ -35,6 +36,8 @@ public:
   void on_node_gone(std::size_t node);
   void on_node_paused(std::size_t node);
   void on_node_resumed(std::size_t node);
+  /// When the faults begin to end: nothing was to be done but what clients wanted.
+  void look_at_costs() { complain("costs", costs_.finish(elections_, log_index{committed_.size()})); }
   /// At the end of a run: logs compared with each other, digests computed from scratch.
   void finish();
 
@@ -91,6 +94,8 @@ private:
   void check_cluster_time(const raft::entry& e);
   seen_of_node& seen_of(std::size_t node);
   void look_at_checkpoint(std::size_t node);
+  void look_at_new_checkpoint(std::size_t node, const raft::snapshot_meta& meta);
+  void recount(std::size_t node);
   void take_committed(std::size_t node, const actors::committed_entries& c);
   void look_at_frames(std::size_t node, const actors::send_frames& frames);
   void chunk_read(std::size_t node, const raft::snapshot_read& what);
@@ -116,6 +121,7 @@ private:
   standing_clocks& clocks_;
   floor_checker& floors_;
   raft::cluster_check rules_;
+  cost_checker costs_;
   std::vector<seen_of_node> seen_;
   std::vector<known_entry> committed_; ///< by index - 1
   /// When a leader made an entry, by true time.

@@ -145,6 +145,8 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
   plan.machine = swarm_.machine;
   plan.machine.acl_enabled = swarm_.acls != acl_mode::off;
   plan.machine.master_token = swarm_.acls == acl_mode::off ? "" : master_token;
+  n.tables = swarm_.other_threads ? std::make_shared<actors::shared_tables>(2, *n.numbers) : nullptr;
+  plan.machine.shared = n.tables;
   plan.machine.uuid = [seed = tape_.seed(), index, life = n.life, number = std::uint64_t{0}]() mutable {
     return uuid_of(~seed, (index << 48) + (static_cast<std::uint64_t>(life) << 32) + ++number);
   };
@@ -229,7 +231,15 @@ std::unique_ptr<simulated_gateway> cluster::open_gateway(std::size_t index, cons
 
 actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actors::wiring_ptr& wires) {
   auto& n = nodes_[index];
-  n.gateway = open_gateway(index, wires, gateway_settings_of(index));
+  auto g = gateway_settings_of(index);
+  if (n.tables != nullptr) // it is the second one; the first is on the thread of the tables
+    g.read_here = [tables = n.tables](const http::read_request& r, actors::monotonic_time now) {
+      auto found = tables->read(1, r, now);
+      if (found)
+        PROBE("sim: a key is read beside the thread of the tables");
+      return found;
+    };
+  n.gateway = open_gateway(index, wires, std::move(g));
   return n.gateway->handle();
 }
 
@@ -413,7 +423,8 @@ bool cluster::acls_wait_for_all() const {
 
 bool cluster::has_lease(std::size_t node) const {
   const auto& n = nodes_[node];
-  return n.fsm != nullptr && n.fsm->lease_until() > n.clock->now();
+  const auto now = n.clock->now();
+  return n.fsm != nullptr && (n.fsm->lease_until() > now || (n.tables != nullptr && n.tables->lease_until() > now));
 }
 
 std::optional<std::size_t> cluster::leader() const {

@@ -80,7 +80,7 @@ public:
   const state::machine* machine(std::size_t node) const;
   /// ACLs are on and have not begun: the leader has to have heard every server for that (docs/security.md, Tokens of clients).
   bool acls_wait_for_all() const;
-  /// Answers default reads without asking anybody, at this moment of its own clock.
+  /// Answers default reads without asking anybody, at this moment of its own clock, on any of its threads.
   bool has_lease(std::size_t node) const;
   /// Serves as the leader of the highest term; nullopt: nobody does.
   std::optional<std::size_t> leader() const;
@@ -131,6 +131,7 @@ private:
     std::shared_ptr<simulated_clock> clock;
     std::shared_ptr<actors::metrics> counted;
     std::shared_ptr<actors::vitals> numbers;
+    std::shared_ptr<actors::shared_tables> tables;         ///< null: there is one HTTP thread
     std::unique_ptr<actors::node_composition> composition; ///< null: down
     std::unique_ptr<simulated_gateway> gateway;            ///< null: down
     // Of client agents. What the disk keeps of registrations: files and bytes.

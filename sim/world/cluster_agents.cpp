@@ -102,6 +102,7 @@ void cluster::spawn_agent(std::size_t index) {
   plan.spawn_gateway = [this, index](const wiring_ptr& wires, request_relay& relay) {
     auto g = gateway_settings_of(index);
     g.relay = &relay;
+    g.passed_on = swarm_.passed_on;
     g.routes.client_agent = true;
     g.facts.server = false;
     nodes_[index].gateway = open_gateway(index, wires, std::move(g));

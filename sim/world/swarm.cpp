@@ -92,6 +92,13 @@ void draw_older_checkpoint(tape& choices, const profile& p, swarm& s) {
   s.faults.commit_damage = p.faults && choices.chance({stream_kind::swarm, 1172}, 200'000);
 }
 
+/// What machines and settings differ in.
+void draw_machine(tape& choices, swarm& s) {
+  s.other_threads = choices.chance({stream_kind::swarm, 1180}, 333'333);
+  constexpr actors::passed_on_limits limits[] = {{}, {1'000, 1}, {300, 500}};
+  s.passed_on = limits[choices.choose({stream_kind::swarm, 1181}, std::size(limits))];
+}
+
 /// Only where all servers know them, and in the open: agents with tokens and credentials are tested by test_cluster.
 void draw_client_agents(tape& choices, const profile& p, swarm& s) {
   const auto drawn = choices.choose_rarely({stream_kind::swarm, 1114}, 3, p.client_agents_per_million);
@@ -239,6 +246,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   constexpr std::chrono::nanoseconds gaps[] = {milliseconds(0), raft::limits{}.append_gap, milliseconds(30)};
   s.peer.limits.append_gap = gaps[choices.choose_rarely({stream_kind::swarm, 1160}, std::size(gaps), 500'000)];
   draw_older_checkpoint(choices, p, s);
+  draw_machine(choices, s);
   draw_client_agents(choices, p, s);
   draw_claimers(choices, p, s);
   draw_followers(choices, p, s);
@@ -306,6 +314,7 @@ std::string describe(const swarm& s) {
   name(s.shuffle_per_million > 0, "shuffle");
   text += s.agents ? "; clients register services" : "";
   text += s.catalog_transactions ? "; transactions on the catalog" : "";
+  text += s.other_threads ? "; other HTTP threads" : "";
   text += s.consistent_by_default ? "; default reads are consistent" : "";
   text += s.log_alone ? "; no checkpoints" : "";
   text += s.snapshots ? "; clients restore snapshots" : "";

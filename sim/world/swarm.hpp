@@ -3,6 +3,7 @@
 // it is drawn before the run begins, so that most runs lack most faults ("Swarm Testing", Groce et al., 2012).
 
 #include "actors/consensus/raft_peer.hpp"
+#include "actors/gateway/requests/passed_on_requests.hpp"
 #include "actors/tables/fsm.hpp"
 #include "sim/world/simulated_network.hpp"
 #include "storage/checkpoint/generation_schedule.hpp"
@@ -41,6 +42,8 @@ struct fault_set {
   bool suspend = false;        ///< machines are suspended; the clock since boot counts that
   bool machine_stop = false;   ///< machines stand still with all their clocks
   bool commit_damage = false;  ///< a bit of a checkpoint changes after its commit, before it is read back
+
+  bool operator==(const fault_set&) const = default;
 };
 
 /// What may happen to client agents, where there are some; each is on in a third of those runs.
@@ -98,6 +101,8 @@ struct swarm {
   actors::raft_peer_settings peer;
   actors::fsm_settings machine;
   storage::generation_limits older_checkpoint;
+  bool other_threads = false; ///< requests arrive at HTTP threads that share the tables with the state machine's
+  actors::passed_on_limits passed_on; ///< of client agents: small ones hold answers back
   std::size_t segment_bytes = 16384;
   std::size_t clients = 4, watchers = 3, lockers = 0;
   std::size_t claimers = 0;  ///< clients that use claims, queues of locks, and guards
@@ -118,6 +123,13 @@ struct swarm {
   std::chrono::milliseconds patience{8000};                ///< after which a client gives up on an answer
   bool consistent_by_default = false; ///< default_consistency: reads in default mode ask a majority
 
+  /// Nothing goes wrong: no fault is drawn, and wires and actors take what they usually take.
+  bool is_quiet() const {
+    return faults == fault_set{} && network.lost_per_million + network.duplicated_per_million +
+                                            network.reordered_per_million + network.delayed_per_million +
+                                            slow_per_million ==
+                                        0;
+  }
   /// Default reads can be trusted: all clocks keep to the stated bound, but for machines that stood still (standing_clocks).
   bool lease_is_safe() const { return !faults.clock_wild; }
 };

@@ -9,10 +9,6 @@ namespace belay::actors {
 
 namespace {
 
-// Answers up to that size are written at once.
-constexpr std::size_t whole_bytes_max = 256u << 10;
-// Of a larger one, what the server has said and the client has not taken.
-constexpr std::size_t ahead_bytes_max = 512u << 10;
 // A stream says that it lives more often than that.
 constexpr std::chrono::seconds stream_begins_in{20};
 // A server answers within the hold time whatever does not wait; so much later its answer is here.
@@ -165,10 +161,10 @@ public:
 
   void on_body(std::string_view bytes) override {
     came_ += bytes;
-    if (!streaming_ && came_.size() > whole_bytes_max)
+    if (!streaming_ && came_.size() > owner_.limits_.whole_bytes_max)
       begin_streaming();
     if (streaming_) {
-      call_->let_come(came_.size() < ahead_bytes_max);
+      call_->let_come(came_.size() < owner_.limits_.ahead_bytes_max);
       auto& pending = owner_.pending_;
       deliver();
       pending.progress();
@@ -240,8 +236,9 @@ private:
   std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for what is called later
 };
 
-passed_on_requests::passed_on_requests(request_relay* relay, pending_requests& pending, answer_times times)
-    : relay_(relay), pending_(pending), times_(times) {}
+passed_on_requests::passed_on_requests(request_relay* relay, pending_requests& pending, answer_times times,
+                                       passed_on_limits limits)
+    : relay_(relay), pending_(pending), times_(times), limits_(limits) {}
 
 passed_on_requests::~passed_on_requests() = default;
 

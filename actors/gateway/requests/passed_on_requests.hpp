@@ -14,10 +14,15 @@ namespace belay::actors {
 /// What servers are asked in place of `r`. @pre parsed.for_servers
 passed_on_request request_for_servers(const http::raw_request& r, const http::parsed_request& parsed);
 
+struct passed_on_limits {
+  std::size_t whole_bytes_max = 256u << 10; ///< answers up to that size are written at once
+  std::size_t ahead_bytes_max = 512u << 10; ///< of a larger one, what the server has sent and the client has not taken
+};
+
 class passed_on_requests {
 public:
   /// @param pending outlives it. @param relay null: this node is a server
-  passed_on_requests(request_relay* relay, pending_requests& pending, answer_times times);
+  passed_on_requests(request_relay* relay, pending_requests& pending, answer_times times, passed_on_limits limits = {});
   ~passed_on_requests();
 
   bool in_use() const { return relay_ != nullptr; }
@@ -40,6 +45,7 @@ private:
   request_relay* relay_;
   pending_requests& pending_;
   answer_times times_;
+  passed_on_limits limits_;
   std::map<const exchange*, std::unique_ptr<passage>> passages_;
 };
 

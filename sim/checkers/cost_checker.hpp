@@ -1,0 +1,35 @@
+#pragma once
+// Work that nobody needs: elections without a cause, snapshots in place of entries that the leader still has, entries that are
+// sent again and again. None of it is wrong, so that no other checker sees it.
+
+#include "protocol/raft/core.hpp"
+#include "sim/checkers/kv_model.hpp"
+
+#include <map>
+#include <set>
+#include <utility>
+
+namespace belay::sim {
+
+class cost_checker {
+public:
+  /// @param quiet nothing goes wrong in this run, so that nothing has to be done twice
+  explicit cost_checker(bool quiet) : quiet_(quiet) {}
+
+  /// A server sends that message.
+  void sent(const raft::message& m);
+  /// @param before of the same server, before one message
+  broken changed(const raft::soft_state& before, const raft::core& now) const;
+  /// A leader after each message.
+  broken leads(const raft::core& leader);
+  /// At the end of the faults.
+  broken finish(std::uint64_t elections, log_index committed) const;
+
+private:
+  bool quiet_;
+  std::set<std::pair<node_id, term_id>> handed_over_; ///< who was told by the leader of that term to campaign
+  std::map<node_id, std::uint64_t> entries_sent_;     ///< to each server
+  std::set<std::pair<node_id, node_id>> snapshots_;   ///< leader and follower: one is under way
+};
+
+} // namespace belay::sim
