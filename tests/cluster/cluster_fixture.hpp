@@ -6,7 +6,42 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
 namespace belay::harness {
+
+/// What `belay operator check` prints of that data directory. @pre its server does not run
+inline std::string checked_data(const server_command& command, const std::filesystem::path& data) {
+  const auto program = command.text.substr(0, command.text.find(' '));
+  std::string text;
+  std::unique_ptr<FILE, int (*)(FILE*)> out(
+      ::popen((program + " operator check '" + data.string() + "' 2>&1").c_str(), "r"), &::pclose);
+  for (std::array<char, 4096> part; out && std::fgets(part.data(), part.size(), out.get()) != nullptr;)
+    text += part.data();
+  return text;
+}
+
+/// Its servers end with the test. Then each state is applied anew from what is on the disk, and whatever it keeps beside its
+/// rows is counted again.
+class recounted_cluster final : public server_cluster {
+public:
+  using server_cluster::server_cluster;
+  ~recounted_cluster() override {
+    for (std::size_t i = 0; i < size(); ++i) {
+      node(i).kill_hard();
+      if (command().is_reference() || !std::filesystem::exists(node(i).data_folder() / "raft"))
+        continue;
+      const auto said = checked_data(command(), node(i).data_folder());
+      INFO("node " << node(i).name() << "\n" << said);
+      CHECK(said.find("a sum or an index is wrong") == std::string::npos);
+      CHECK(said.find("is not that of its rows") == std::string::npos);
+    }
+  }
+};
 
 /// A started cluster that is ready. Against another server than ours (BELAY_SERVER) the same tests run, except for what
 /// the reference does not promise.
@@ -15,8 +50,8 @@ inline std::unique_ptr<server_cluster> ready_cluster(std::size_t nodes, boost::j
                                                      bool relayed = false) {
   raise_file_limit();
   auto command = server_command::from_environment(BELAY_BINARY_DIR);
-  auto cluster =
-      std::make_unique<server_cluster>(command, cluster_options{nodes, "node", std::move(config), 0, 0, relayed});
+  std::unique_ptr<server_cluster> cluster =
+      std::make_unique<recounted_cluster>(command, cluster_options{nodes, "node", std::move(config), 0, 0, relayed});
   cluster->start_all();
   cluster->wait_ready();
   return cluster;

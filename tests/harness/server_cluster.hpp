@@ -33,7 +33,9 @@ class server_cluster {
 public:
   /// Configures the nodes; starts nothing.
   server_cluster(const server_command& command, cluster_options options);
-  ~server_cluster();
+  virtual ~server_cluster();
+  server_cluster(const server_cluster&) = delete;
+  server_cluster& operator=(const server_cluster&) = delete;
 
   void start_all();
   void stop_all();
