@@ -84,6 +84,24 @@ inline task<bool> have_session(world& w, session& s) {
   co_return true;
 }
 
+/// The programs have stopped, and their sessions live on: at the server these have nothing and wait for nothing. Then they
+/// are closed, and there is none. @pre nothing is lost on the way any more
+inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& sessions) {
+  c.pass(minutes(2)); // what is owed is given back, and sessions of those that crashed end
+  for (auto* s : sessions)
+    if (s->state() == session_state::live)
+      for (const auto& what : c.server.tied_to(s->id()))
+        return "all have stopped, and a session that lives on has " + what;
+  for (auto* s : sessions) {
+    auto closing = s->close(c.within(minutes(1)));
+    closing.start();
+    c.pass(minutes(1));
+    if (!closing.done())
+      return "a session is not closed in its time";
+  }
+  return c.server.sessions().empty() ? verdict() : "all have stopped, and there are sessions";
+}
+
 /// Processes, each with a session and a Kit made for it, that run some tasks. Kit is what lives as long as the process.
 template <class Kit>
 class crew {
@@ -170,6 +188,13 @@ public:
       for (int n : m->progress)
         if (wrong.empty() && n < least)
           wrong = "somebody got on " + std::to_string(n) + " times after the faults";
+    std::vector<session*> sessions;
+    for (auto& m : all) {
+      m->tasks.clear();
+      sessions.push_back(m->s.get());
+    }
+    if (wrong.empty())
+      wrong = look_at_rest(cluster_, sessions);
     for (auto& m : all)
       crash(*m);
     for (auto& m : all)

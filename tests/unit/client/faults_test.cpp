@@ -156,6 +156,13 @@ verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_ti
 
   if (wrong.empty())
     wrong = fences_hold(c.server);
+  std::vector<session*> sessions;
+  for (auto& p : all) {
+    p->work_task.reset();
+    sessions.push_back(p->s.get());
+  }
+  if (wrong.empty())
+    wrong = look_at_rest(c, sessions);
   for (auto& p : all)
     p->crash();
   for (auto& p : all)

@@ -505,6 +505,26 @@ std::size_t model_server::waiting(const std::string& name) const {
   return n;
 }
 
+std::set<std::string> model_server::tied_to(const std::string& session) const {
+  std::set<std::string> out;
+  for (const auto& [key, r] : keys_)
+    if (r.session == session)
+      out.insert("key " + key);
+  for (const auto& [key, queue] : key_queues_)
+    for (const auto& w : queue)
+      if (w.session == session)
+        out.insert("queue of " + key);
+  for (const auto& [name, claimed] : claims_) {
+    for (const auto& h : claimed.holders)
+      if (h.session == session)
+        out.insert("claim " + name);
+    for (const auto& w : claimed.queue)
+      if (w.session == session)
+        out.insert("queue of claim " + name);
+  }
+  return out;
+}
+
 std::optional<std::string> model_server::value(const std::string& key) const {
   auto found = keys_.find(key);
   return found == keys_.end() ? std::nullopt : found->second.value;

@@ -54,6 +54,8 @@ public:
   /// Who has that key, or that claim, now; session IDs.
   std::vector<std::string> holders(const std::string& name) const;
   std::size_t waiting(const std::string& name) const;
+  /// What a session has or waits for: `key NAME`, `queue of NAME`, `claim NAME`.
+  std::set<std::string> tied_to(const std::string& session) const;
   std::optional<std::string> value(const std::string& key) const;
   void put(const std::string& key, std::string value, std::optional<std::uint64_t> flags = std::nullopt);
   /// In one entry of the log.
