@@ -94,9 +94,9 @@ void draw_older_checkpoint(tape& choices, const profile& p, swarm& s) {
 
 /// What machines and settings differ in.
 void draw_machine(tape& choices, swarm& s) {
-  s.other_threads = choices.chance({stream_kind::swarm, 1180}, 333'333);
+  s.other_threads = choices.chance({stream_kind::swarm, 1174}, 333'333);
   constexpr actors::passed_on_limits limits[] = {{}, {1'000, 1}, {300, 500}};
-  s.passed_on = limits[choices.choose({stream_kind::swarm, 1181}, std::size(limits))];
+  s.passed_on = limits[choices.choose({stream_kind::swarm, 1175}, std::size(limits))];
 }
 
 /// Only where all servers know them, and in the open: agents with tokens and credentials are tested by test_cluster.
