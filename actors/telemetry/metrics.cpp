@@ -168,7 +168,7 @@ std::vector<metrics::certificate> metrics::certificates_now() const {
   return certificates_;
 }
 
-std::array<metrics::number_ref, 26> metrics::gauges() const {
+std::array<metrics::number_ref, 28> metrics::gauges() const {
   return {
       {{"raft.term", &term_, "the term this node is in"},
        {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
@@ -194,8 +194,7 @@ std::array<metrics::number_ref, 26> metrics::gauges() const {
        {"claims.ends", &claim_ends_, "ended claims whose IDs are refused, for ten minutes"},
        {"claims.end_bytes", &claim_end_bytes_,
         "about what they take, with those to come of claims that are held or wait; from 512 MiB on the token or "
-        "address "
-        "that has most is answered 429, at 1 GiB everyone"},
+        "address that has most is answered 429, at 1 GiB everyone"},
        {"outcomes.kept", &outcomes_kept_,
         "outcomes of writes with an Idempotency-Key that are kept; 1,000,000 is the most"},
        {"outcomes.bytes", &outcome_bytes_, "about what they take; 256 MiB is the most"},

@@ -230,7 +230,7 @@ private:
     double shown, prometheus_shown; ///< factors from what is counted to the unit shown
     const char* means;
   };
-  std::array<number_ref, 26> gauges() const;
+  std::array<number_ref, 28> gauges() const;
   std::array<number_ref, 20> counters() const;
   static std::array<distribution_ref, 13> distributions();
   std::vector<certificate> certificates_now() const;
