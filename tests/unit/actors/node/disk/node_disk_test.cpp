@@ -1,0 +1,58 @@
+// A server starts with the entries before its checkpoint that `raft_trailing_logs` says: followers that are behind by less get
+// entries, not a snapshot. The start had a number of its own once, so that a larger setting was forgotten with each restart.
+
+#include "actors/node/disk/node_disk.hpp"
+#include "storage/checkpoint/lmdb_checkpoint.hpp"
+#include "tests/harness/scratch.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+
+namespace {
+
+/// 100 entries. Remembers from which one it was loaded.
+class asked_log final : public storage::log_store {
+public:
+  using log_store::load;
+  result<storage::loaded_log> load(log_index needed) override {
+    asked = needed;
+    storage::loaded_log all;
+    all.hard.term = term_id{1};
+    for (auto i = std::max<std::uint64_t>(needed.value, 1); i <= 100; ++i)
+      all.entries.push_back({log_index{i}, term_id{1}});
+    all.next = log_index{101};
+    return all;
+  }
+  status append(const std::vector<raft::persist_batch>&) override { return done{}; }
+  status compact(log_index) override { return done{}; }
+
+  log_index asked;
+};
+
+std::shared_ptr<storage::checkpoint_store> checkpoint_at(const std::string& folder, std::uint64_t index) {
+  auto store = storage::lmdb_checkpoint::open(folder);
+  REQUIRE(store);
+  storage::checkpoint_delta d;
+  d.meta.index = log_index{index};
+  d.meta.term = term_id{1};
+  d.full = true;
+  REQUIRE((*store)->commit(d));
+  return std::shared_ptr<storage::checkpoint_store>(std::move(*store));
+}
+
+} // namespace
+
+TEST_CASE("a start loads as many entries before the checkpoint as raft_trailing_logs says", "[disk]") {
+  for (const auto& [trailing, first] :
+       {std::pair{0, 81}, std::pair{1, 80}, std::pair{50, 31}, std::pair{79, 2}, std::pair{80, 0}, std::pair{500, 0}}) {
+    INFO(trailing);
+    const harness::scratch_folder folder;
+    const auto log = std::make_shared<asked_log>();
+    const auto disk = actors::read_disk(log, checkpoint_at(folder.path(), 80), static_cast<std::uint64_t>(trailing));
+    REQUIRE(disk);
+    CHECK(log->asked == log_index{static_cast<std::uint64_t>(first)});
+    CHECK(disk->restored.snapshot.index == log_index{80});
+    CHECK(disk->restored.entries.front().index == log_index{std::max<std::uint64_t>(log->asked.value, 1)});
+  }
+}
