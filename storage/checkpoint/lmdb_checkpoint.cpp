@@ -181,7 +181,7 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
     room.add(r->key.size(), r->bytes_max);
   row_sum replaced(hash_);
   bool carries_digest = proven_digest_ && !delta.read_whole && !always_whole_;
-  auto s = rows_.commit(room.bytes(), [&](lmdb_transaction& txn) {
+  const auto write = [&](lmdb_transaction& txn) {
     replaced = row_sum(hash_);
     std::string room_for_value;
     for (const auto* r : rows) {
@@ -196,15 +196,17 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
         return rc;
     }
     return put_info(txn, {delta.meta, delta.digest});
+  };
+  bool committed = false;
+  auto s = rows_.commit(room.bytes(), write, [&] {
+    committed = true;
+    if (before_proof_)
+      before_proof_();
+    if (!carries_digest)
+      proven_digest_.reset();
+    return prove_changes(delta, rows, replaced.digest());
   });
-  if (!s)
-    return s;
-  if (before_proof_)
-    before_proof_();
-  if (!carries_digest)
-    proven_digest_.reset();
-  s = prove_changes(delta, rows, replaced.digest());
-  if (s)
+  if (s || !committed)
     return s;
   const auto back = take_back();
   if (!rows_.is_open())

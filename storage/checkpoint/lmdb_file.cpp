@@ -92,7 +92,8 @@ void lmdb_file::give_back_memory() {
     env_ = std::move(fresh).value();
 }
 
-status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write) {
+status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write,
+                         const std::function<status()>& prove) {
   const auto more = page_waste * bytes_estimate + map_slack;
   if (env_->used_bytes() > env_->map_bytes() / 10 * 7)
     // At the limit of the map there may still be free pages inside: it is tried.
@@ -112,11 +113,16 @@ status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(l
     rc = attempt();
   }
   auto s = as_status(rc, "cannot commit to", env_->path());
-  if (s)
+  if (s) {
     reverted_.reset();
-  if (s && bytes_estimate > memory_kept)
-    give_back_memory();
-  if (rc != MDB_MAP_FULL && !s && s.why().kind == failure_kind::no_space) {
+    // Before the memory goes: a fresh environment has to map each page again.
+    if (prove)
+      s = prove();
+    if (bytes_estimate > memory_kept)
+      give_back_memory();
+    return s;
+  }
+  if (rc != MDB_MAP_FULL && s.why().kind == failure_kind::no_space) {
     // The file still holds the last commit: LMDB writes new pages only where nothing lives, and the page that puts them
     // in force comes last. A fresh environment shares no memory with the failed attempt.
     env_.reset();

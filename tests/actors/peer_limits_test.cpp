@@ -206,7 +206,7 @@ TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
 TEST_CASE("unfinished frames of all strangers together are limited", "[actors][peer_link][limits]") {
   // A server that belongs to no cluster yet must take large frames of anybody: one of them may be its leader.
   peer_link_settings s;
-  s.hello_limit = patience; // these say one
+  s.hello_limit = std::chrono::minutes(1); // these say one
   s.stranger_bytes_max = 3u << 20;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
@@ -223,7 +223,7 @@ TEST_CASE("unfinished frames of all strangers together are limited", "[actors][p
 
 TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link][limits]") {
   peer_link_settings s;
-  s.hello_limit = patience; // these say one
+  s.hello_limit = std::chrono::minutes(1); // these say one
   s.stranger_bytes_per_second = 16u << 10;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);

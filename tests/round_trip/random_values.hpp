@@ -4,6 +4,7 @@
 
 #include "actors/messages.hpp"
 #include "protocol/base/random.hpp"
+#include "protocol/state/command_level.hpp"
 #include "protocol/state/commands.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"

@@ -8,8 +8,6 @@ using namespace belay::harness;
 
 namespace {
 
-constexpr milliseconds soon{30000};
-
 std::string session_at(server_node& node) {
   std::string id;
   REQUIRE(eventually(soon, [&] {

@@ -16,7 +16,6 @@ using namespace belay::harness;
 
 namespace {
 
-constexpr milliseconds soon{30000};
 constexpr auto target = "/v1/kv/app/?recurse&changes";
 
 http_reply poll(server_node& node, const std::string& more = {}) {

@@ -9,6 +9,9 @@
 
 namespace belay::harness {
 
+/// Long enough for whatever servers do by themselves.
+inline constexpr milliseconds soon{30000};
+
 /// One server after the other, each once it serves again.
 inline void replace_all(server_cluster& cluster, workload& load, const server_command& program) {
   for (std::size_t i = 0; i < cluster.size(); ++i) {

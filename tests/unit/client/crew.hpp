@@ -84,7 +84,7 @@ inline task<bool> have_session(world& w, session& s) {
   co_return true;
 }
 
-/// The programs have stopped, and their sessions live on: at the server these have nothing and wait for nothing. Then they
+/// The programs have stopped, what they had of the library is destroyed, and their sessions live on: at the server these have nothing and wait for nothing. Then they
 /// are closed, and there is none. @pre nothing is lost on the way any more
 inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& sessions) {
   c.pass(minutes(2)); // what is owed is given back, and sessions of those that crashed end
@@ -191,6 +191,7 @@ public:
     std::vector<session*> sessions;
     for (auto& m : all) {
       m->tasks.clear();
+      m->kit.reset();
       sessions.push_back(m->s.get());
     }
     if (wrong.empty())

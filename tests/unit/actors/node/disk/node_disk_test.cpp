@@ -20,7 +20,7 @@ public:
     storage::loaded_log all;
     all.hard.term = term_id{1};
     for (auto i = std::max<std::uint64_t>(needed.value, 1); i <= 100; ++i)
-      all.entries.push_back({log_index{i}, term_id{1}});
+      all.entries.push_back({log_index{i}, term_id{1}, {}, raft::entry_kind::noop, {}});
     all.next = log_index{101};
     return all;
   }
