@@ -246,7 +246,7 @@ task<void> session::pay() {
     } else {
       pauses.reset();
       bool once_more = std::exchange(debts_.front().twice, false);
-      if (!once_more || closing_) {
+      if (!once_more || closing_ || CLIENT_MUTANT(given_back_once)) {
         debts_.pop_front();
         paid_.wake_all();
         continue;

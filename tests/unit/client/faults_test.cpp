@@ -257,7 +257,53 @@ verdict run_counting(dialect speaks, std::uint64_t seed) {
   return {};
 }
 
+enum class wanted { mutex, claimed_mutex, semaphore };
+
+/// Gives up after a part of a second, whatever is on the way then: a request, its answer, or nothing.
+task<void> give_up_soon(world& w, session& s, wanted what) {
+  patience limit(w.now() + milliseconds(1 + w.draw(300)));
+  mutex_options claims;
+  claims.how = recipe::claims;
+  mutex keys(s, "m"), claimed(s, "c", claims);
+  semaphore slots(s, "s", 2);
+  task<result<hold>> taking = what == wanted::mutex           ? keys.acquire(limit)
+                              : what == wanted::claimed_mutex ? claimed.acquire(limit)
+                                                              : slots.acquire(1, limit);
+  result<hold> held = co_await taking;
+  if (held && w.draw(2))
+    co_await held->release(limit);
+}
+
+/// What was given up, or given back without an answer, is nobody's once all requests have come, also the late ones.
+verdict run_given_up(wanted what, std::uint64_t seed) {
+  virtual_time::fault_rates rates;
+  rates.request_late = rates.answer_lost = 300'000;
+  rates.late_max = milliseconds(900); // a second give-back follows after a second
+  virtual_cluster c(dialect::belay, seed, rates);
+  session s(c.client, session_options());
+  for (int i = 0; i < 20; ++i) {
+    while (s.state() != session_state::live && s.state() != session_state::uncertain)
+      (void)c.run(s.open(c.within(minutes(1))));
+    auto work = give_up_soon(c.client, s, what);
+    work.start();
+    c.pass(milliseconds(c.time.chance().draw(400))); // some are destroyed in the middle
+  }
+  c.time.heal();
+  return look_at_rest(c, {&s});
+}
+
+verdict run_all_given_up(std::uint64_t seed) {
+  for (auto what : {wanted::mutex, wanted::claimed_mutex, wanted::semaphore})
+    if (auto wrong = run_given_up(what, seed); !wrong.empty())
+      return wrong;
+  return {};
+}
+
 } // namespace
+
+TEST_CASE("what is given up is nobody's, whenever its requests come", "[client][faults]") {
+  check_seeds(20, run_all_given_up);
+}
 
 TEST_CASE("mutexes and semaphores keep their promises under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
@@ -330,6 +376,9 @@ TEST_CASE("known bugs of recipes are found by seeds", "[client][faults]") {
        [](std::uint64_t seed) { return run_contest(dialect::belay, contest::mutex, seed, late_messages()); }},
       {"late_release_counts",
        [](std::uint64_t seed) { return run_contest(dialect::consul, contest::mutex, seed, late_messages()); }},
+      {"give_back_keyed_alike", run_all_given_up},
+      {"given_back_once", run_all_given_up},
+      {"debt_rings_nobody", run_all_given_up},
       {"debt_rings_nobody", contest_of(dialect::belay, contest::semaphore)},
       {"safe_from_answer", contest_of(dialect::belay, contest::semaphore)},
       {"stale_slot_taken", contest_of(dialect::consul, contest::semaphore)},
