@@ -33,7 +33,7 @@ struct profile {
   bool locks = false;                          ///< in every run; false: in those that draw them
   std::uint32_t client_agents_per_million = 0; ///< of the runs without ACLs and credentials have some
   std::uint32_t keys_per_million = 0;          ///< of the runs have clients with idempotency keys
-  std::uint32_t claims_per_million = 0;        ///< of the runs without client agents have clients of claims
+  std::uint32_t claims_per_million = 0;        ///< of the runs have clients of claims
   std::uint32_t followers_per_million = 0;     ///< of the runs without ACLs have clients that follow changes
   std::uint32_t library_per_million = 0;       ///< of the runs in the open have processes with the client library
   std::uint32_t operations_per_second = 40;    ///< of all clients together, about

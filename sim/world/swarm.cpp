@@ -113,10 +113,11 @@ void draw_client_agents(tape& choices, const profile& p, swarm& s) {
   s.agent_faults = {one_in_three(1115), one_in_three(1116), one_in_three(1117), one_in_three(1118)};
 }
 
-/// Only where all servers know them; and the model has to know every grant of a lock, so that no key may be in doubt.
+/// Only where all servers know them. The model has to know every grant of a lock: transactions of
+/// the catalog, whose outcome it may not know, are not drawn beside them.
 void draw_claimers(tape& choices, const profile& p, swarm& s) {
   constexpr std::size_t how_many[] = {4, 3, 6, 8};
-  if (s.client_agents != 0 || !choices.chance({stream_kind::swarm, 1130}, p.claims_per_million))
+  if (!choices.chance({stream_kind::swarm, 1130}, p.claims_per_million))
     return;
   s.claimers = how_many[choices.choose({stream_kind::swarm, 1131}, std::size(how_many))];
   s.older = SIZE_MAX;
@@ -145,11 +146,10 @@ void draw_repeaters(tape& choices, const profile& p, swarm& s) {
   s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1152}, 200'000);
 }
 
-/// Only where all servers know claims; and as for claimers no key may be in doubt.
+/// Only where all servers know claims, and without transactions of the catalog, as for claimers.
 void draw_library(tape& choices, const profile& p, swarm& s) {
   constexpr std::size_t how_many[] = {4, 3, 6};
-  if (s.acls != acl_mode::off || s.client_agents != 0 ||
-      !choices.chance({stream_kind::swarm, 1180}, p.library_per_million))
+  if (s.acls != acl_mode::off || !choices.chance({stream_kind::swarm, 1180}, p.library_per_million))
     return;
   s.library = how_many[choices.choose({stream_kind::swarm, 1181}, std::size(how_many))];
   s.library_faults = p.faults;
