@@ -23,6 +23,11 @@ std::string token_header(const swarm& s) {
   return s.acls == acl_mode::off ? std::string() : std::string("X-Consul-Token: ") + master_token + "\r\n";
 }
 
+/// A leader refuses archives with rows of a feature level until it knows that all members have it.
+bool may_need_level(const swarm& s, const cluster& nodes) {
+  return nodes.has_older_server() || s.claimers + s.repeaters + s.library != 0;
+}
+
 /// Zero: there is none.
 log_index index_in(const http_answer& a, std::string_view name) {
   const auto* text = a.header(name);
@@ -132,7 +137,7 @@ void workload::restored(client_state& c, const http_answer& a) {
     complain("archives", "node " + std::to_string(t.node) + " said that an archive was restored at entry " +
                              to_string(index_in(a, "X-Belay-Index")) + ", but none has come into force since entry " +
                              to_string(t.known));
-  else if (a.status != 200 && a.status != 500 && !(a.status == 409 && nodes_.has_older_server()))
+  else if (a.status != 200 && a.status != 500 && !(a.status == 409 && may_need_level(swarm_, nodes_)))
     complain("archives", "node " + std::to_string(t.node) + " answered a restore with status " +
                              std::to_string(a.status) + ": " + a.body);
 }
