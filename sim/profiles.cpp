@@ -10,8 +10,8 @@ namespace {
 
 std::vector<profile> all_profiles() {
   profile swarm;
-  swarm.client_agents_per_million = 300'000; // a fifth of all, for a third have ACLs or credentials
-  swarm.claims_per_million = 250'000;        // a fifth of all
+  swarm.client_agents_per_million = 300'000;
+  swarm.claims_per_million = 250'000;
   swarm.library_per_million = 150'000;
   profile calm;
   calm.name = "calm";
@@ -22,8 +22,14 @@ std::vector<profile> all_profiles() {
   brief.calm = seconds(5);
   profile endurance;
   endurance.name = "endurance";
-  endurance.chaos = seconds(560);
+  // Claims, outcomes and tombstones of before the rest are forgotten in it or after it, and what is forgotten is requested again.
+  endurance.chaos = seconds(1100);
   endurance.calm = seconds(40);
+  endurance.rests = true;
+  endurance.claims_per_million = 500'000;
+  endurance.keys_per_million = 500'000;
+  endurance.library_per_million = 200'000;
+  endurance.client_agents_per_million = 200'000;
   endurance.longest_partition = seconds(90); // as long as Jepsen's: sessions end, logs grow far apart
   profile locks;
   locks.name = "locks";

@@ -23,9 +23,10 @@ inline std::string in_ms(virtual_time t) {
 /// What kind of run: which faults may be drawn, how large, how long. Names and meanings: docs/testing.md.
 struct profile {
   std::string name = "swarm";
-  std::vector<std::size_t> nodes = {3, 5};     ///< one of them is drawn
-  std::chrono::seconds chaos{45};              ///< faults everywhere
-  std::chrono::seconds calm{15};               ///< a majority is healed; progress is demanded
+  std::vector<std::size_t> nodes = {3, 5}; ///< one of them is drawn
+  std::chrono::seconds chaos{45};          ///< faults everywhere
+  std::chrono::seconds calm{15};           ///< a majority is healed; progress is demanded
+  bool rests = false;                      ///< within the chaos comes a long time without faults and with few requests
   std::chrono::seconds longest_partition{0};   ///< a quarter of the partitions last so long; zero: none lasts long
   bool faults = true;                          ///< false: none at all
   bool frozen = false;                         ///< the faults of a certain day, whatever is added to the others

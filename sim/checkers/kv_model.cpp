@@ -390,6 +390,7 @@ void kv_model::go_back(draft& d, log_index archive) {
   sessions_.go_back(archive, d.index);
   catalog_.go_back(archive, d.index);
   access_.go_back(archive, d.index, d.time);
+  outcomes_.go_back(archive, d.time);
   for (const auto& [key, past] : pasts_) {
     if (doubtful_.count(key) != 0)
       continue;

@@ -123,6 +123,16 @@ void observer::chunk_read(std::size_t node, const raft::snapshot_read& what) {
                               " times for server " + to_string(what.to));
 }
 
+/// What the clients see of it the models judge.
+void observer::note_reaped(const raft::entry& e) const {
+  constexpr std::uint64_t default_ttl_ms = 900'000;
+  const auto command = e.kind == raft::entry_kind::command ? wire::decode_command(*e.data) : std::nullopt;
+  const auto* reap = command ? std::get_if<state::tombstone_reap>(&*command) : nullptr;
+  if (reap != nullptr && !reap->up_to.is_zero() && reap->up_to < e.index &&
+      e.time.value - committed_[reap->up_to.value - 1].time.value >= default_ttl_ms)
+    PROBE("sim: tombstones of a quarter of an hour ago are reaped");
+}
+
 void observer::take_committed(std::size_t node, const actors::committed_entries& c) {
   for (const auto& e : c.entries) {
     const known_entry fact{e.term, e.time, crc32c(*e.data, static_cast<std::uint32_t>(e.kind))};
@@ -132,6 +142,7 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
                                             ", but nobody has seen entry " + std::to_string(known + 1) + " committed");
     if (e.index.value == known + 1) {
       committed_.push_back(fact);
+      note_reaped(e);
       const auto made = made_at(e);
       check_cluster_time(e);
       const auto restores = replies_.model().restores().size();

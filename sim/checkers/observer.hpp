@@ -96,6 +96,7 @@ private:
   void look_at_checkpoint(std::size_t node);
   void look_at_new_checkpoint(std::size_t node, const raft::snapshot_meta& meta);
   void recount(std::size_t node);
+  void note_reaped(const raft::entry& e) const;
   void take_committed(std::size_t node, const actors::committed_entries& c);
   void look_at_frames(std::size_t node, const actors::send_frames& frames);
   void chunk_read(std::size_t node, const raft::snapshot_read& what);

@@ -47,7 +47,7 @@ static_assert(numbers_of(agent_questions) == kinds_max);
 agent_workload::agent_workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
                                answer_time_checker& times)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), patience_(s.patience), hold_(s.peer.hold),
-      times_(times), clients_(nodes.places()) {}
+      times_(times), swarm_(s), clients_(nodes.places()) {}
 
 void agent_workload::start() {
   acting_ = true;
@@ -64,7 +64,8 @@ std::string agent_workload::target_of(std::size_t node, std::size_t number) {
 void agent_workload::turn(std::size_t node) {
   if (!acting_)
     return;
-  time_.after(pause, [this, node] { turn(node); });
+  constexpr int longer_at_rest = 25;
+  time_.after(swarm_.rests_at(time_.now()) ? pause * longer_at_rest : pause, [this, node] { turn(node); });
   if (nodes_.state(node) == node_state::down)
     return;
   question_turn(node);

@@ -81,6 +81,7 @@ private:
   cluster& nodes_;
   std::chrono::milliseconds patience_, hold_;
   answer_time_checker& times_;
+  swarm swarm_;
   std::vector<client> clients_;  ///< by node
   std::set<std::string> failed_; ///< targets
   connection_id connections_ = counted_from(connections_of::clients_of_agents);

@@ -1,6 +1,7 @@
 #include "sim/clients/claims_client.hpp"
 
 #include "protocol/base/overloaded.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/base/uuid.hpp"
 #include "sim/chance/drawn_parts.hpp"
 #include "sim/clients/client_commands.hpp"
@@ -69,6 +70,7 @@ std::string guarded_key(std::uint64_t n) {
 claims_client::claims_client(std::size_t number) : number_(number), node_("c" + std::to_string(number % 2)) {}
 
 claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now) {
+  now_ = now;
   if (now < asleep_until_)
     return {};
   const auto action = action_of(claims_actions, kind_part(drawn));
@@ -95,6 +97,13 @@ claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fr
   case claims_action::ask_for_ended:
     if (over_.empty())
       return {};
+    if (long_ago_.oldest(now) != nullptr) {
+      PROBE("claims: an id whose end is forgotten is asked for again");
+      auto again = long_ago_.take();
+      again.session = session_.id;
+      claims_.push_back({again, 0, {}});
+      return asking{std::move(again), waits[spare_part(drawn) % 2]};
+    }
     return asking{over_[key_part(drawn) % over_.size()], waits[spare_part(drawn) % 2]};
   case claims_action::let_go_first: {
     auto later = fresh_ask(drawn);
@@ -346,6 +355,7 @@ void claims_client::drop(const std::string& name, const std::string& id) {
   if (it == claims_.end())
     return;
   over_.push_back(it->asked);
+  long_ago_.offer(it->asked, now_);
   if (over_.size() > over_max)
     over_.erase(over_.begin());
   claims_.erase(it);

@@ -4,6 +4,7 @@
 // asks again with the same id through other servers, lets go before it has asked, asks for what has ended, sleeps beyond its TTL.
 
 #include "sim/record/history.hpp"
+#include "sim/record/long_ago.hpp"
 
 #include <optional>
 #include <string>
@@ -53,12 +54,14 @@ private:
   std::uint64_t sessions_ = 0, ids_ = 0;
   state::session_record session_; ///< id empty: none
   virtual_time renewed_{0}, asleep_until_{0};
-  std::vector<claim> claims_;          ///< that may hold or wait
-  std::vector<state::claim_ask> over_; ///< the last few that have ended
-  std::string key_;                    ///< whose lock it wants or has
-  std::uint64_t key_fence_ = 0;        ///< it has it
-  std::string looked_at_;              ///< the claims of which name it read last
-  std::uint64_t seen_index_ = 0;       ///< with that index
+  std::vector<claim> claims_;           ///< that may hold or wait
+  std::vector<state::claim_ask> over_;  ///< the last few that have ended
+  long_ago<state::claim_ask> long_ago_; ///< of those that have ended
+  virtual_time now_{0};
+  std::string key_;              ///< whose lock it wants or has
+  std::uint64_t key_fence_ = 0;  ///< it has it
+  std::string looked_at_;        ///< the claims of which name it read last
+  std::uint64_t seen_index_ = 0; ///< with that index
 };
 
 } // namespace belay::sim

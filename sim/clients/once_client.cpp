@@ -20,8 +20,8 @@ constexpr auto plain_key = "o/plain";
 constexpr auto locked_key = "o/lock";
 /// Their sessions hang on it.
 constexpr auto node_name = "once";
-/// Ids of sessions: above those of all clients that lock keys (lock_client.cpp).
-constexpr std::uint64_t first_session_owner = 1'000;
+/// Ids of sessions: above those of clients that lock keys (lock_client.cpp) or have claims (claims_client.cpp).
+constexpr std::uint64_t first_session_owner = 2'000;
 
 /// What a client does with its turn.
 enum class once_action : std::uint8_t {
@@ -154,15 +154,23 @@ state::command once_client::new_write(std::uint64_t drawn, std::uint64_t fresh) 
   sent_.push_back(c);
   if (sent_.size() > sent_max)
     sent_.pop_front();
+  long_ago_.offer(c, now_);
   return c;
 }
 
 const state::command& once_client::sent(std::uint64_t drawn) const {
+  if (const auto* forgotten = long_ago_.oldest(now_); forgotten != nullptr && node_part(drawn) % 4 == 1) {
+    PROBE("once: a write whose outcome is forgotten is named again");
+    return *forgotten;
+  }
   const auto back = key_part(drawn) % 3 == 0 ? node_part(drawn) % sent_.size() : 0;
   return sent_[sent_.size() - 1 - back];
 }
 
-once_client::request once_client::next(std::uint64_t drawn, std::uint64_t fresh) {
+once_client::request once_client::next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now) {
+  now_ = now;
+  if (long_ago_.oldest(now) != nullptr && pause_part(drawn) % 4 == 1)
+    long_ago_.take();
   const auto read = [](state::query q) {
     http::read_request r;
     r.query = std::move(q);

@@ -5,6 +5,7 @@
 // are kept have rows with sessions and fences.
 
 #include "sim/record/history.hpp"
+#include "sim/record/long_ago.hpp"
 
 #include <deque>
 #include <optional>
@@ -21,7 +22,7 @@ public:
   explicit once_client(std::size_t number) : number_(number) {}
 
   /// @param drawn decides, as in `workload`; @param fresh a number that no command had before
-  request next(std::uint64_t drawn, std::uint64_t fresh);
+  request next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now);
   void learn(const operation& o);
 
 private:
@@ -31,12 +32,14 @@ private:
   state::plain_command with_locks(std::uint64_t drawn, std::uint64_t fresh) const;
   state::plain_command some_write(std::uint64_t drawn, std::uint64_t fresh) const;
   state::command new_write(std::uint64_t drawn, std::uint64_t fresh);
-  /// Of the last few, the newest most often.
+  /// One of the last few, most often the newest; sometimes one whose outcome is forgotten.
   const state::command& sent(std::uint64_t drawn) const;
 
   std::size_t number_;
   std::uint64_t keys_ = 0;
   std::deque<state::command> sent_;
+  long_ago<state::command> long_ago_;
+  virtual_time now_{0};
   log_index seen_at_; ///< of the key that is written by check-and-set
   bool node_known_ = false, creating_ = false;
   std::string session_; ///< empty: it has none

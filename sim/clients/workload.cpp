@@ -105,6 +105,11 @@ caf::actor workload::spawn_client(std::size_t number) {
   });
 }
 
+virtual_time workload::think_time() const {
+  constexpr std::int64_t longer_at_rest = 25;
+  return swarm_.rests_at(time_.now()) ? swarm_.think_time * longer_at_rest : swarm_.think_time;
+}
+
 void workload::next_turn(client_state& c, virtual_time in) {
   time_.after(in, [self = c.self] { caf::anon_send(self, turn_atom::value); });
 }
@@ -159,7 +164,7 @@ void workload::turn(client_state& c) {
     return next_turn(c, quiet_until_ - time_.now());
   const auto drawn = tape_.choose({stream_kind::client, static_cast<std::uint16_t>(c.number)}, drawn_max);
   if (drawn == 0)
-    return next_turn(c, swarm_.think_time);
+    return next_turn(c, think_time());
   if (c.watches)
     watch_turn(c, drawn);
   else if (c.access)
@@ -173,7 +178,7 @@ void workload::turn(client_state& c) {
   else
     write_turn(c, drawn);
   if (c.pending == 0 && !c.moving)
-    next_turn(c, swarm_.think_time);
+    next_turn(c, think_time());
 }
 
 void workload::write_turn(client_state& c, std::uint64_t drawn) {
@@ -302,7 +307,7 @@ void workload::once_turn(client_state& c, std::uint64_t drawn) {
   const auto node = some_node(node_part(drawn)); // each time another one
   if (!node)
     return;
-  auto wanted = c.once->next(drawn, history_.size() + 1);
+  auto wanted = c.once->next(drawn, history_.size() + 1, time_.now());
   if (auto* command = std::get_if<state::command>(&wanted))
     c.pending = ask(c.number, *node, std::move(*command), std::nullopt);
   else
@@ -335,7 +340,7 @@ void workload::renew_turn(client_state& c) {
   if (node && renewal)
     c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
   else
-    next_turn(c, swarm_.think_time);
+    next_turn(c, think_time());
 }
 
 void workload::watch_turn(client_state& c, std::uint64_t drawn) {
@@ -371,12 +376,12 @@ void workload::finished(client_state& c, const operation& o) {
   if (c.watches) {
     const bool answered = o.answer && !std::holds_alternative<state::refusal>(o.answer->data);
     c.seen_index = answered ? o.answer->index.value : 0;
-    next_turn(c, answered ? milliseconds(1) : swarm_.think_time);
+    next_turn(c, answered ? milliseconds(1) : think_time());
     return;
   }
   if (c.access) {
     access_.learn(o);
-    return next_turn(c, swarm_.think_time * acl_pause);
+    return next_turn(c, think_time() * acl_pause);
   }
   if (c.locks)
     c.locks->learn(o);
@@ -397,7 +402,7 @@ void workload::finished(client_state& c, const operation& o) {
     }
   }
   const auto jitter = (o.id * 7919) % 100; // clients do not go in step
-  next_turn(c, swarm_.think_time * static_cast<std::int64_t>(50 + jitter) / 100);
+  next_turn(c, think_time() * static_cast<std::int64_t>(50 + jitter) / 100);
 }
 
 // ---- asking and learning

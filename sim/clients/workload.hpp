@@ -113,6 +113,7 @@ private:
   void once_turn(client_state& c, std::uint64_t drawn);
   /// In whose name it asks this time.
   state::authority asker(std::size_t client, const std::optional<state::command>& write);
+  virtual_time think_time() const;
   void next_turn(client_state& c, virtual_time in);
   void finished(client_state& c, const operation& o);
   caf::actor spawn_client(std::size_t number);

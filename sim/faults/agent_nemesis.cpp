@@ -49,7 +49,7 @@ void agent_nemesis::act(std::size_t agent) {
   const auto drawn = static_cast<agent_fault>(tape_.choose_rarely(
       {stream_kind::nemesis, from}, static_cast<std::uint64_t>(agent_fault::count), activity_of_agents));
   detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(first_agent_detail_stream + ++rounds_)};
-  if (!nodes_.running(agent))
+  if (!nodes_.running(agent) || swarm_.rests_at(time_.now()))
     return;
   const auto& f = swarm_.agent_faults;
   switch (drawn) {

@@ -67,7 +67,7 @@ void nemesis::act() {
     return;
   ++rounds_;
   time_.after(swarm_.nemesis_interval, [this] { act(); });
-  if (time_.now() < next_fault_not_before_)
+  if (time_.now() < next_fault_not_before_ || swarm_.rests_at(time_.now()))
     return;
   enum class action : std::uint64_t {
     nothing,

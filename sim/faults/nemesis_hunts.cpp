@@ -232,7 +232,7 @@ void nemesis::stop_machines() {
     return;
   begin_hunt();
   time_.after(milliseconds(1200 + 400 * draw(8)), [this] { stop_machines(); });
-  if (draw(3) == 0)
+  if (draw(3) == 0 || swarm_.rests_at(time_.now()))
     return;
   const auto leader = nodes_.leader();
   const auto victim = leader && draw(4) != 3 ? leader : some_running();

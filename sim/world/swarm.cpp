@@ -157,6 +157,18 @@ void draw_library(tape& choices, const profile& p, swarm& s) {
   s.catalog_transactions = false;
 }
 
+/// Outcomes and ends of claims are kept for ten minutes, tombstones for a quarter of an hour of one leadership.
+void draw_rest(tape& choices, const profile& p, swarm& s) {
+  if (!p.rests)
+    return;
+  constexpr seconds begins[] = {seconds(45), seconds(60), seconds(20)};
+  const bool long_one = choices.choose({stream_kind::swarm, 1201}, 2) == 1;
+  s.rest_from = begins[choices.choose({stream_kind::swarm, 1200}, std::size(begins))];
+  s.rest_until = s.rest_from + (long_one ? seconds(1'000) : seconds(640));
+  if (long_one)
+    s.machine.tombstone_ttl = actors::fsm_settings().tombstone_ttl;
+}
+
 /// Nothing but what is done is in the way. Each entry is in a checkpoint soon, or none is.
 void make_restarts(tape& choices, swarm& s) {
   constexpr acl_mode modes[] = {acl_mode::default_deny, acl_mode::off, acl_mode::default_allow};
@@ -252,6 +264,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   draw_followers(choices, p, s);
   draw_repeaters(choices, p, s);
   draw_library(choices, p, s);
+  draw_rest(choices, p, s);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   // An agent sends all rows that the catalog lacks at once. With room for one, what changes most often would keep the rest out.
@@ -316,6 +329,8 @@ std::string describe(const swarm& s) {
   text += s.catalog_transactions ? "; transactions on the catalog" : "";
   text += s.other_threads ? "; other HTTP threads" : "";
   text += s.consistent_by_default ? "; default reads are consistent" : "";
+  if (s.rest_from != s.rest_until)
+    text += "; a rest from " + in_ms(s.rest_from) + " to " + in_ms(s.rest_until);
   text += s.log_alone ? "; no checkpoints" : "";
   text += s.snapshots ? "; clients restore snapshots" : "";
   constexpr const char* acls[] = {"", "; ACLs, default deny", "; ACLs, default allow"};

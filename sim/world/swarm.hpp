@@ -120,9 +120,11 @@ struct swarm {
   bool snapshots = false;          ///< clients save archives and restore them now and then
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average
-  std::chrono::milliseconds patience{8000};                ///< after which a client gives up on an answer
-  bool consistent_by_default = false; ///< default_consistency: reads in default mode ask a majority
+  virtual_time rest_from{0}, rest_until{0}; ///< without new faults, and with few requests; equal: there is no such time
+  std::chrono::milliseconds patience{8000}; ///< after which a client gives up on an answer
+  bool consistent_by_default = false;       ///< default_consistency: reads in default mode ask a majority
 
+  bool rests_at(virtual_time t) const { return rest_from <= t && t < rest_until; }
   /// Nothing goes wrong: no fault is drawn, and wires and actors take what they usually take.
   bool is_quiet() const {
     return faults == fault_set{} && network.lost_per_million + network.duplicated_per_million +

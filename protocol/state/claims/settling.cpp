@@ -57,6 +57,7 @@ void end_first(applying& a, due_kind what) {
     return a.look_at_lock(key);
   }
   case due_kind::end:
+    PROBE("claims: an ended id is forgotten");
     return t.claims.ends.erase(std::string(t.claims.ends.first_due()->key));
   }
 }

@@ -116,6 +116,7 @@ void forget_outcomes(applying& a) {
     const auto first = a.t.outcomes.first_due();
     if (first == nullptr || first->until > over)
       return;
+    PROBE("once: an outcome is forgotten");
     a.t.outcomes.erase(first->key);
   }
 }

@@ -111,8 +111,9 @@ broken claims_checker::compare_claims(log_index at, const state::machine& m) {
 /// What holds whatever the model says.
 broken claims_checker::judge_row(log_index at, const state::claim_record& row) {
   const auto what = "at index " + to_string(at) + " " + words(row.of, row.id) + ": " + words(row);
-  if (const auto over = over_.find({row.of, row.id}); over != over_.end() && over->second <= at)
-    return what + ", although it was told to have ended by index " + to_string(over->second);
+  const auto over = over_.find({row.of, row.id});
+  if (over != over_.end() && over->second.by <= at && time_of(at).value - over->second.since.value < remembered_ms)
+    return what + ", although it was told to have ended by index " + to_string(over->second.by);
   if (row.state != state::claim_state::held || at < newest_compared_) // another node has shown a later state already
     return std::nullopt;
   if (!held_.contains(row.fence) && row.fence <= newest_given_)
@@ -222,6 +223,8 @@ broken claims_checker::compare_session_ends(log_index at, const state::machine& 
 }
 
 void claims_checker::committed(const raft::entry& e, virtual_time now) {
+  INVARIANT(e.index.value == times_.size() + 1);
+  times_.push_back(e.time);
   auto state = model_.claims_at(e.index);
   if (state == noted_)
     return;
@@ -265,13 +268,20 @@ broken claims_checker::ended(const operation& op) {
   if (const auto* r = std::get_if<state::claim_release>(&*op.write)) {
     const auto* yes = std::get_if<bool>(&op.reply);
     if (yes != nullptr && *yes)
-      over_.emplace(claim_name{{r->name, claim_space::claims}, r->id}, op.index);
+      note_end({{r->name, claim_space::claims}, r->id}, {op.index, time_of(op.index)});
   } else if (const auto* a = std::get_if<state::claim_ask>(&*op.write)) {
     const auto* no = std::get_if<state::claim_refusal>(&op.reply);
     if (no != nullptr && no->ended)
-      over_.emplace(claim_name{{a->name, claim_space::claims}, a->id}, op.committed_at_return);
+      note_end({{a->name, claim_space::claims}, a->id},
+               {op.committed_at_return, time_of(log_index{1})}); // who knows when
   }
   return std::nullopt;
+}
+
+void claims_checker::note_end(claim_name which, told_end e) {
+  auto& known = over_.try_emplace(std::move(which), e).first->second;
+  if (e.since > known.since)
+    known = e;
 }
 
 } // namespace belay::sim

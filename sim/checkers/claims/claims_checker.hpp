@@ -36,6 +36,7 @@ private:
   broken compare_counts(log_index at, const state::machine& m) const;
   broken compare_session_ends(log_index at, const state::machine& m);
   broken judge_row(log_index at, const state::claim_record& row);
+  cluster_time time_of(log_index i) const { return i.is_zero() ? cluster_time{} : times_[i.value - 1]; }
 
   const kv_model& model_;
   claims_state_ptr compared_;    ///< the last one
@@ -52,7 +53,15 @@ private:
   claims_state_ptr noted_;
   std::map<claim_name, due> due_; ///< deadlines; of ghosts their fences stand for ids
   virtual_time led_{0};
-  std::map<claim_name, log_index> over_; ///< told to have ended, at that entry at the latest
+  /// That a claim has ended: a client was told so.
+  struct told_end {
+    log_index by;       ///< at that entry at the latest
+    cluster_time since; ///< it ended then or later, so that for ten minutes nobody may take its id again
+  };
+  void note_end(claim_name which, told_end e);
+
+  std::map<claim_name, told_end> over_;
+  std::vector<cluster_time> times_; ///< of entries, by index - 1
 };
 
 } // namespace belay::sim

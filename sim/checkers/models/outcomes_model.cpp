@@ -1,5 +1,7 @@
 #include "sim/checkers/models/outcomes_model.hpp"
 
+#include "protocol/base/probe.hpp"
+
 #include <algorithm>
 
 namespace belay::sim {
@@ -34,6 +36,19 @@ void outcomes_model::keep(const owned_key& key, modelled_outcome o) {
   live_[key] = row;
   past_[key].push_back({at_, std::move(row)});
   counts_[at_] = live_.size();
+}
+
+/// docs/exactly-once.md, "Restores".
+void outcomes_model::go_back(log_index archive, cluster_time now) {
+  for (const auto& [key, past] : past_) {
+    const auto then = live_.contains(key) ? nullptr : find_at(key, archive);
+    if (then == nullptr)
+      continue;
+    PROBE("once: a restore brings back an outcome that was forgotten");
+    auto again = *then;
+    again.until = end_of(now);
+    keep(key, std::move(again)); // adds to the past of a key that is there
+  }
 }
 
 std::size_t outcomes_model::count_at(log_index s) const {

@@ -33,6 +33,8 @@ public:
   /// Null: nothing is known.
   modelled_outcome_ptr find(const owned_key& key) const;
   void keep(const owned_key& key, modelled_outcome o);
+  /// A restore: what the archive knows besides is kept for ten minutes from now on.
+  void go_back(log_index archive, cluster_time now);
 
   modelled_outcome_ptr find_at(const owned_key& key, log_index s) const;
   std::size_t count_at(log_index s) const;
