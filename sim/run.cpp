@@ -104,7 +104,7 @@ public:
                  swarm_.lease_is_safe(), swarm_.is_quiet()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, waits_, sessions_, times_),
         agents_(time_, choices, trace_, nodes_, swarm_, times_),
-        cached_(time_, choices, trace_, nodes_, watch_rules_of(swarm_).slack),
+        cached_(time_, choices, trace_, nodes_, swarm_, watch_rules_of(swarm_).slack),
         followers_(time_, choices, trace_, nodes_, replies_.model(), floors_, swarm_.followers,
                    swarm_.faults.clock_wild),
         tour_(time_, choices, trace_, nodes_, swarm_),

@@ -144,10 +144,18 @@ void agent_workload::question_turn(std::size_t node) {
   }
 }
 
+/// docs/security.md, "Where it is decided": a server asks its tables again when they refuse, a client agent asks a server.
+virtual_time agent_workload::learning_rights(std::size_t node) const {
+  if (swarm_.acls == acl_mode::off)
+    return {};
+  return nodes_.is_agent(node) ? answer_time_rules{hold_}.through_agent({}, true) : virtual_time(hold_);
+}
+
 void agent_workload::ask(std::size_t node, pending p, virtual_time longest, const std::string& request,
                          const std::string& body) {
   p.connection = ++connections_;
   p.life = nodes_.life(node);
+  longest += learning_rights(node);
   trace_.add(p.connection << 8 | node);
   if (trace_.wanted())
     trace_.line(time_.now(), node, "asked " + request + " " + body);
@@ -155,8 +163,8 @@ void agent_workload::ask(std::size_t node, pending p, virtual_time longest, cons
   auto& slot = p.question ? clients_[node].question : clients_[node].change;
   slot = std::move(p);
   times_.begun(connection, node, request, longest);
-  nodes_.gateway(node).send(connection, request + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nContent-Length: " +
-                                            std::to_string(body.size()) + "\r\n\r\n" + body);
+  nodes_.gateway(node).send(connection, request + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" + token_header(swarm_) +
+                                            "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
   // Only blocking reads may take longer than the hold time.
   const auto wait = longest > hold_ ? longest : virtual_time::zero();
   time_.after(wait + patience_, [this, node, &slot, connection] {
@@ -205,6 +213,10 @@ void agent_workload::understand(std::size_t node, const pending& p, const http_a
     return learn(node, a);
   if (p.question && nodes_.is_agent(node) && a.status == 500)
     return; // it was passed on, and there was no server
+  if (swarm_.acls != acl_mode::off && a.status == 500) {
+    PROBE("agents: what a token may do is not known");
+    return; // nothing has been changed
+  }
   if (a.status == 200 && p.about) {
     PROBE("clients: service registered or taken away");
     clients_[node].services[*p.about] = {p.there, true};

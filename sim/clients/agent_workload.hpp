@@ -70,6 +70,7 @@ private:
   void change(std::size_t node, pending p, const std::string& path, const std::string& body = {}) {
     ask(node, std::move(p), hold_, "PUT " + path, body);
   }
+  virtual_time learning_rights(std::size_t node) const;
   void give_up(std::size_t node, pending& p);
   void understand(std::size_t node, const pending& p, const http_answer& a);
   void learn(std::size_t node, const http_answer& a);

@@ -27,10 +27,10 @@ constexpr milliseconds rounding{5};
 
 cached_reader::client::client() : services(2 * asks_again) {}
 
-cached_reader::cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes,
+cached_reader::cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
                              virtual_time watched_within)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), refreshed_within_(refreshed_within + watched_within),
-      clients_(nodes.places() - nodes.size()) {}
+      token_header_(token_header(s)), clients_(nodes.places() - nodes.size()) {}
 
 void cached_reader::start() {
   acting_ = true;
@@ -64,7 +64,7 @@ void cached_reader::ask(std::size_t agent, const std::string& path) {
   c.asked = time_.now();
   c.answer.clear();
   look_at_servers(agent);
-  auto request = "GET " + path + "?cached HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n";
+  auto request = "GET " + path + "?cached HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" + token_header_;
   if (c.max_age)
     request += "Cache-Control: max-age=" + std::to_string(c.max_age->count()) + "\r\n";
   trace_.add(c.connection << 8 | node);

@@ -17,7 +17,8 @@ namespace belay::sim {
 class cached_reader {
 public:
   /// @param watched_within so soon a server tells a watcher of what it has applied
-  cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes, virtual_time watched_within);
+  cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
+                virtual_time watched_within);
 
   void start();
   void stop() { acting_ = false; }
@@ -60,6 +61,7 @@ private:
   event_trace& trace_;
   cluster& nodes_;
   virtual_time refreshed_within_;
+  std::string token_header_;
   std::vector<client> clients_; ///< by agent
   virtual_time quiet_since_{0};
   connection_id connections_ = counted_from(connections_of::cached_readers);

@@ -18,11 +18,6 @@ constexpr std::chrono::milliseconds between_pieces{1};
 // A transfer takes several requests' time: each of its parts may wait for a leader.
 constexpr int patience_for_all = 4;
 
-/// Who may do everything, where ACLs are in force.
-std::string token_header(const swarm& s) {
-  return s.acls == acl_mode::off ? std::string() : std::string("X-Consul-Token: ") + master_token + "\r\n";
-}
-
 /// A leader refuses archives with rows of a feature level until it knows that all members have it.
 bool may_need_level(const swarm& s, const cluster& nodes) {
   return nodes.has_older_server() || s.claimers + s.repeaters + s.library != 0;

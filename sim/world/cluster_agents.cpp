@@ -92,7 +92,9 @@ void cluster::spawn_agent(std::size_t index) {
   plan.probes = std::make_shared<simulated_probes>(
       time_, tape_, stream{stream_kind::client, static_cast<std::uint16_t>(first_probe_stream + index)},
       [this](const std::string& target) { return !well || well(target); });
-  plan.secrets = [] { return agent_secrets{}; };
+  plan.secrets = [with_acls = swarm_.acls != acl_mode::off] {
+    return with_acls ? agent_secrets{master_token, master_token} : agent_secrets{};
+  };
   plan.numbers = n.numbers;
   plan.clock = n.clock;
   plan.fail_stop = [this, index] {

@@ -99,10 +99,10 @@ void draw_machine(tape& choices, swarm& s) {
   s.passed_on = limits[choices.choose({stream_kind::swarm, 1175}, std::size(limits))];
 }
 
-/// Only where all servers know them, and in the open: agents with tokens and credentials are tested by test_cluster.
+/// Only where all servers know them, and in the open: agents with credentials are tested by test_cluster.
 void draw_client_agents(tape& choices, const profile& p, swarm& s) {
   const auto drawn = choices.choose_rarely({stream_kind::swarm, 1114}, 3, p.client_agents_per_million);
-  if (drawn == 0 || s.acls != acl_mode::off || s.credentials != credential_plan::none)
+  if (drawn == 0 || s.credentials != credential_plan::none)
     return;
   s.client_agents = drawn;
   s.older = SIZE_MAX;
@@ -275,6 +275,10 @@ swarm draw_swarm(tape& choices, const profile& p) {
   if (s.client_agents != 0) // that an agent lives is held like any other call, and must not be refused for want of room
     s.peer.held_calls_max = forward::held_calls::count_max;
   return s;
+}
+
+std::string token_header(const swarm& s) {
+  return s.acls == acl_mode::off ? std::string() : std::string("X-Consul-Token: ") + master_token + "\r\n";
 }
 
 std::string describe(const swarm& s) {

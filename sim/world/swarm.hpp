@@ -136,6 +136,9 @@ struct swarm {
   bool lease_is_safe() const { return !faults.clock_wild; }
 };
 
+/// Of a request whose sender may do everything; empty: ACLs are off.
+std::string token_header(const swarm& s);
+
 swarm draw_swarm(tape& choices, const profile& p);
 /// Of it: which servers there are, and what they know of each other (swarm_beginnings.cpp).
 void draw_beginning(tape& choices, const profile& p, swarm& s);
