@@ -32,7 +32,7 @@ struct profile {
   bool frozen = false;                         ///< the faults of a certain day, whatever is added to the others
   bool restarts = false;                       ///< no clients: servers are restarted after each kind of operation
   bool locks = false;                          ///< in every run; false: in those that draw them
-  std::uint32_t client_agents_per_million = 0; ///< of the runs without credentials have some
+  std::uint32_t client_agents_per_million = 0; ///< of the runs have some
   std::uint32_t keys_per_million = 0;          ///< of the runs have clients with idempotency keys
   std::uint32_t claims_per_million = 0;        ///< of the runs have clients of claims
   std::uint32_t followers_per_million = 0;     ///< of the runs without ACLs have clients that follow changes

@@ -19,6 +19,8 @@ constexpr milliseconds operators_pause{90};
 // Requests are held for 7 s at most.
 constexpr seconds operators_patience{10};
 
+constexpr auto certified_server = "server.dc1.consul", certified_client = "client.dc1.consul";
+
 enum class mistake : std::uint8_t { none, expiring, other_authority, of_client, too_soon, other_key };
 constexpr share<mistake> mistakes_drawn[] = {
     {mistake::none, 50},     {mistake::expiring, 3}, {mistake::other_authority, 2},
@@ -30,7 +32,7 @@ constexpr share<mistake> mistakes_drawn[] = {
 credential_operator::credential_operator(schedule& time, tape& choices, event_trace& trace, cluster& nodes,
                                          const swarm& s)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), doors_(*nodes.doors()), plan_(s.credentials),
-      careless_(s.careless_operators), acls_(s.acls != acl_mode::off) {
+      careless_(s.careless_operators), token_header_(token_header(s)) {
   doors_.orderly = !careless_;
   if (plan_ == credential_plan::keys) {
     keys_ = {fresh_key()};
@@ -57,10 +59,17 @@ credential_operator::credential_operator(schedule& time, tape& choices, event_tr
     coming_.push_back(f);
     coming_.push_back(full); // `encrypt` can go
   }
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    doors_.configure(i, current_);
+  for (std::size_t i = 0; i < nodes_.places(); ++i) {
+    configure(i, current_);
     doors_.excuse(i, plan_ == credential_plan::keys && i >= s.nodes); // those who come later know the first key
   }
+}
+
+/// A client agent's certificate names no server (docs/security.md).
+void credential_operator::configure(std::size_t node, credential_facts f) {
+  if (nodes_.is_agent(node) && f.certificate && f.certificate->name == certified_server)
+    f.certificate->name = certified_client;
+  doors_.configure(node, std::move(f));
 }
 
 std::uint64_t credential_operator::draw(std::uint64_t n) {
@@ -69,7 +78,7 @@ std::uint64_t credential_operator::draw(std::uint64_t n) {
 
 credential_facts credential_operator::by_certificates(std::set<char> trusted, char signer, std::int64_t ends) const {
   credential_facts f;
-  f.certificate = ordered_certificate{signer, "server.dc1.consul", begin_of_runs - years, ends};
+  f.certificate = ordered_certificate{signer, certified_server, begin_of_runs - years, ends};
   f.authorities = std::move(trusted);
   f.verify_incoming = f.verify_server_hostname = true;
   return f;
@@ -116,7 +125,7 @@ void credential_operator::plan_next_settings() {
 void credential_operator::next_of_settings() {
   if (coming_.empty())
     plan_next_settings();
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+  for (std::size_t i = 0; i < nodes_.places(); ++i) {
     if (reached_.contains(i))
       continue;
     if (nodes_.disk(i).full())
@@ -141,7 +150,7 @@ void credential_operator::next_of_settings() {
 }
 
 void credential_operator::give(std::size_t node, credential_facts f) {
-  doors_.configure(node, std::move(f));
+  configure(node, std::move(f));
   wronged_.erase(node);
   if (!nodes_.running(node))
     return;
@@ -167,7 +176,7 @@ std::vector<std::string> credential_operator::keys_after_step() const {
 void credential_operator::next_of_keys() {
   if (asked_.connection != 0)
     return;
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
+  for (std::size_t i = 0; i < nodes_.places(); ++i)
     if (doors_.excused(i) && nodes_.state(i) != node_state::down && !careless_)
       return; // first it gets its keys
   if (wanted_.empty())
@@ -188,10 +197,9 @@ void credential_operator::ask(std::size_t node) {
   trace_.add(asked_.connection << 8 | node);
   if (trace_.wanted())
     trace_.line(time_.now(), node, "asked " + request + " " + body);
-  nodes_.gateway(node).send(asked_.connection,
-                            request + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" +
-                                (acls_ ? std::string("X-Consul-Token: ") + master_token + "\r\n" : std::string()) +
-                                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  nodes_.gateway(node).send(asked_.connection, request + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" + token_header_ +
+                                                   "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                                                   body);
   time_.after(operators_patience, [this, connection = asked_.connection] {
     if (asked_.connection != connection)
       return;
@@ -236,7 +244,7 @@ void credential_operator::look_at_members() {
 /// meanwhile. (The server asks its members once it knows that the operator may do this.) Others need it by hand.
 void credential_operator::look_who_has_it(const question& q) {
   const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+  for (std::size_t i = 0; i < nodes_.places(); ++i) {
     const auto done = step_ == key_step::install ? doors_.knows_key(i, key)
                       : step_ == key_step::use   ? doors_.dials_with_key(i, key)
                                                  : !doors_.knows_key(i, key);
@@ -259,7 +267,7 @@ bool credential_operator::begins_anew(std::size_t node) {
 void credential_operator::set_up_with(std::size_t node, const std::string& key) {
   auto f = doors_.configured(node);
   f.encrypt = {key};
-  doors_.configure(node, std::move(f));
+  configure(node, std::move(f));
 }
 
 void credential_operator::answered(const http_answer& a) {
@@ -282,14 +290,14 @@ void credential_operator::answered(const http_answer& a) {
   current_.encrypt = keys_;
   wanted_.clear();
   step_ = key_step::install;
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    doors_.configure(i, current_);
+  for (std::size_t i = 0; i < nodes_.places(); ++i)
+    configure(i, current_);
 }
 
 // ---- by hand
 
 void credential_operator::fix_by_hand() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+  for (std::size_t i = 0; i < nodes_.places(); ++i) {
     if (!doors_.excused(i) || !nodes_.running(i) || wronged_.contains(i) || asked_.connection != 0)
       continue;
     if (const auto keys = keys_now(); !keys.empty() && !doors_.write_keyring(i, nodes_.disk(i).files(), keys))
@@ -309,7 +317,7 @@ void credential_operator::put_right() {
   asked_ = {};
   if (!coming_.empty() && !reached_.empty())
     current_ = coming_.front();
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+  for (std::size_t i = 0; i < nodes_.places(); ++i) {
     give(i, current_);
     doors_.excuse(i, true);
     if (nodes_.state(i) != node_state::down || keys_now().empty())
@@ -327,7 +335,7 @@ void credential_operator::put_right() {
 /// Others refuse that server, or it refuses them, until somebody notices.
 void credential_operator::err() {
   const auto drawn = draw(numbers_of(mistakes_drawn));
-  const auto node = draw(nodes_.size());
+  const auto node = draw(nodes_.places());
   const auto what = action_of(mistakes_drawn, drawn);
   if (what == mistake::none || !nodes_.running(node) || nodes_.disk(node).full())
     return;
@@ -345,9 +353,9 @@ void credential_operator::err() {
     f.certificate->authority = 'X';
     break;
   case mistake::of_client:
-    if (!f.certificate)
+    if (!f.certificate || nodes_.is_agent(node))
       return;
-    f.certificate->name = "client.dc1.consul";
+    f.certificate->name = certified_client;
     break;
   case mistake::too_soon: // the last step of a change, as the first
     if (coming_.empty())
@@ -370,7 +378,7 @@ void credential_operator::err() {
   // Somebody notices, some time.
   time_.after(milliseconds(500 + draw(8) * 700), [this, node] {
     if (wronged_.erase(node) != 0 && acting_) {
-      doors_.configure(node, reached_.contains(node) && !coming_.empty() ? coming_.front() : current_);
+      configure(node, reached_.contains(node) && !coming_.empty() ? coming_.front() : current_);
       doors_.excuse(node, true);
     }
   });

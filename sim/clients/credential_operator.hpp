@@ -53,6 +53,7 @@ private:
   void set_up_with(std::size_t node, const std::string& key);
   void next_of_settings();
   void plan_next_settings();
+  void configure(std::size_t node, credential_facts f);
   void give(std::size_t node, credential_facts f);
   void fix_by_hand();
   void err();
@@ -69,7 +70,7 @@ private:
   peer_doors& doors_;
   credential_plan plan_;
   bool careless_;
-  bool acls_;
+  std::string token_header_;
   bool acting_ = false;
 
   // Settings: what all have that were reached already, and what they get now.

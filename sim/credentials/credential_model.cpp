@@ -27,7 +27,7 @@ std::string objection_to(const std::optional<ordered_certificate>& shown, const 
 } // namespace
 
 expected_admission expect_admission(const credential_facts& dialler, std::int64_t dialler_now,
-                                    const credential_facts& accepter, std::int64_t accepter_now) {
+                                    const credential_facts& accepter, std::int64_t accepter_now, dials_as kind) {
   const bool by_certificate = dialler.verify_outgoing || dialler.verify_server_hostname;
   const bool with_key = !by_certificate && !dialler.encrypt.empty() && dialler.encrypt_verify_outgoing;
   if (!by_certificate && !with_key) {
@@ -41,7 +41,8 @@ expected_admission expect_admission(const credential_facts& dialler, std::int64_
   if (auto wrong = objection_to(accepter.certificate, dialler.authorities, dialler_now, dialler.verify_server_hostname);
       !wrong.empty())
     return {"the accepting side " + wrong, true};
-  if (auto wrong = objection_to(dialler.certificate, accepter.authorities, accepter_now, true); !wrong.empty())
+  if (auto wrong = objection_to(dialler.certificate, accepter.authorities, accepter_now, kind == dials_as::server);
+      !wrong.empty())
     return {"the dialling side " + wrong, true};
   return {"", true};
 }

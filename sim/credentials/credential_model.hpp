@@ -50,8 +50,12 @@ struct expected_admission {
   bool encrypted = false;
 };
 
+/// Who dials: a server's certificate has to name it, a client agent's may name anything.
+enum class dials_as : std::uint8_t { server, client_agent };
+
 /// @param dialler_now,accepter_now seconds since 1970, by the wall clock of that end
 expected_admission expect_admission(const credential_facts& dialler, std::int64_t dialler_now,
-                                    const credential_facts& accepter, std::int64_t accepter_now);
+                                    const credential_facts& accepter, std::int64_t accepter_now,
+                                    dials_as kind = dials_as::server);
 
 } // namespace belay::sim

@@ -1,7 +1,9 @@
 #pragma once
 // The connections of client agents to the server ports of servers: bytes in both directions, in order, until one of the ends is gone or
-// nothing gets through for too long. What they say is said by the real code on both ends.
+// nothing gets through for too long. What they say is said by the real code on both ends, with TLS where servers have credentials.
 
+#include "actors/consensus/peer_introduction.hpp"
+#include "actors/tls/credential_store.hpp"
 #include "protocol/wire/frame_codec.hpp"
 #include "sim/world/connection_numbers.hpp"
 #include "sim/world/schedule.hpp"
@@ -42,6 +44,18 @@ public:
   /// nullopt: nobody is at that address.
   std::function<std::optional<std::size_t>(const std::string& address)> server_at;
   std::function<bool(std::size_t server)> listens;
+  /// What a server demands of a connection that it accepts now. Null: servers have no credentials.
+  std::function<tls::credentials_ptr(std::size_t server)> demands;
+  /// The server's end of a connection before its introduction: what it demands, and what became of the connection.
+  struct admission {
+    std::size_t agent = 0, server = 0;
+    virtual_time dialled{0}, accepted{0};
+    bool in = false;
+    bool encrypted = false;
+    std::string why; ///< it is refused
+  };
+  /// Told of each connection that a server has let in or refused; null if `demands` is.
+  std::function<void(const admission& a)> admitted;
   /// Introduced as an agent.
   std::function<void(std::size_t server, id connection, const wire::hello& hello)> introduced;
   std::function<void(std::size_t server, id connection, std::string bytes)> said;
@@ -80,9 +94,11 @@ private:
     std::size_t agent = 0, server = 0;
     std::weak_ptr<agent_end> end;
     bool open = false; ///< the agent's end was told so
-    bool introduced = false;
     bool server_gone = false, agent_gone = false;
-    std::string unread; ///< of an introduction that is not whole
+    virtual_time dialled{0}, accepted{0};
+    std::optional<actors::peer_introduction> door; ///< none: it is not open yet, or the agent is introduced
+    bool introduced = false;
+    std::optional<tls::channel> channel; ///< at the server's end; none: without TLS
     direction to_server, to_agent;
   };
 
@@ -91,11 +107,14 @@ private:
   void travel(id c, bool to_server, std::string bytes);
   void arrive(id c, bool to_server, const std::string& bytes);
   void read(id number, connection& c, const std::string& bytes);
+  void introduce(id number, connection& c, const std::string& bytes);
+  void refuse(id number, connection& c);
   void break_up(id c, boost::system::error_code why);
   bool blocked(const connection& c, bool to_server) const;
 
   schedule& time_;
   event_trace& trace_;
+  tls::credentials_ptr none_ = tls::credential_store().now();
   std::map<id, connection> connections_;
   std::map<std::pair<std::size_t, std::size_t>, virtual_time> cut_; ///< directions, since when
   id numbers_ = counted_from(connections_of::client_agents);

@@ -61,7 +61,9 @@ cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_ne
   prepare_agents();
   if (swarm_.credentials == credential_plan::none)
     return;
-  doors_ = std::make_unique<peer_doors>(time_, trace_, size());
+  doors_ = std::make_unique<peer_doors>(time_, trace_, places());
+  agent_wires_.demands = [this](std::size_t server) { return doors_->demanded_by(server); };
+  agent_wires_.admitted = [this](const agent_wires::admission& a) { doors_->judge(a); };
   net_.let_in = [this](std::size_t dialler, std::size_t accepter, const wire::hello& hello) {
     const auto said = doors_->let_in(dialler, accepter, hello);
     return simulated_network::admission{said.in, said.encrypted};
@@ -331,7 +333,7 @@ void cluster::stop(std::size_t index, bool power) {
   n.fsm = nullptr;
   n.state = node_state::down;
   n.failing = n.ending = n.dark = false;
-  if (doors_ && !is_agent(index))
+  if (doors_)
     doors_->ended(index);
   n.disk->crash(power ? crash_kind::power : crash_kind::kill, tape_, disk_stream(index));
   if (!is_agent(index))
@@ -397,7 +399,7 @@ void cluster::wipe(std::size_t index) {
   n.registrations.clear();
   if (is_agent(index) && wiped)
     wiped(index);
-  if (doors_ && !is_agent(index))
+  if (doors_)
     doors_->wiped(index);
   born(n);
   trace_.add(0x319e + n.self.id.value);

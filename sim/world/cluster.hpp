@@ -93,6 +93,7 @@ public:
   const agent_wires& wires_of_agents() const { return agent_wires_; }
   /// Null: servers have no credentials.
   peer_doors* doors() { return doors_.get(); }
+  const peer_doors* doors() const { return doors_.get(); }
   simulated_disk& disk(std::size_t node) { return *nodes_[node].disk; }
   const simulated_disk& disk(std::size_t node) const { return *nodes_[node].disk; }
   simulated_clock& clock(std::size_t node) { return *nodes_[node].clock; }

@@ -58,6 +58,9 @@ status cluster::start_agent(std::size_t index) {
   if (!who)
     return who.why();
   INVARIANT(who->uuid == n.self.uuid);
+  if (doors_)
+    if (auto proved = doors_->start(index, n.disk->files(), n.clock); !proved)
+      return proved.why();
   if (trace_.wanted())
     trace_.line(time_.now(), index, "starts as client agent " + n.self.name + " " + n.self.uuid);
   trace_.add(0xa9e7 + index);
@@ -84,6 +87,8 @@ void cluster::spawn_agent(std::size_t index) {
     plan.relay.servers.push_back(nodes_[i].self.address);
   plan.relay.hold = swarm_.peer.hold;
   plan.relay.seed = seed;
+  if (doors_)
+    plan.relay.credentials = doors_->credentials_of(index);
   plan.agent.hold = swarm_.peer.hold;
   plan.agent.compare_interval = compare_interval;
   plan.agent.wall_clock = [clock = n.clock] { return clock->wall(); };
@@ -124,7 +129,9 @@ void cluster::spawn_agent(std::size_t index) {
   enlist(actor_kind::agent, w.health);
   time_.enlist(index, actor_kind::sockets, n.gateway->sockets());
   time_.enlist(index, actor_kind::sockets, n.loop->handle());
-  n.loop->begins = [&n, tables = local(w.fsm), consensus = local(w.raft_peer)](caf::execution_unit* turn) {
+  n.loop->begins = [this, index, &n, tables = local(w.fsm), consensus = local(w.raft_peer)](caf::execution_unit* turn) {
+    if (doors_)
+      doors_->before_dialling(index);
     n.gateway->enter(turn);
     tables->context(turn);
     consensus->context(turn);

@@ -166,8 +166,25 @@ void peer_doors::take_over(std::size_t node) {
     complain("keyring", "n" + std::to_string(node) + " begins with the keys" + identities_of(found) +
                             " and had the keys" + identities_of(*s.keyring.rbegin()));
   s.keyring = {found};
-  s.in_force = s.configured;
-  s.in_force.encrypt = std::move(found);
+  auto f = s.configured;
+  f.encrypt = std::move(found);
+  now_in_force(node, std::move(f));
+}
+
+void peer_doors::now_in_force(std::size_t node, credential_facts f) {
+  auto& s = servers_[node];
+  s.in_force = std::move(f);
+  s.past.emplace_back(time_.now(), s.in_force);
+}
+
+/// What was in force at any moment since then.
+std::vector<credential_facts> peer_doors::in_force_since(std::size_t node, virtual_time t) const {
+  const auto& past = servers_[node].past;
+  std::vector<credential_facts> found;
+  for (std::size_t i = 0; i < past.size(); ++i)
+    if (i + 1 == past.size() || past[i + 1].first >= t)
+      found.push_back(past[i].second);
+  return found;
 }
 
 void peer_doors::ended(std::size_t node) {
@@ -198,7 +215,9 @@ forward::keyring_answer peer_doors::operate(std::size_t node, const forward::key
                     (answer.ok ? "" : ": " + answer.text));
   if (answer.ok) {
     s.keyring = {next};
-    s.in_force.encrypt = next;
+    auto f = s.in_force;
+    f.encrypt = next;
+    now_in_force(node, std::move(f));
   }
   if (answer.ok && op.verb == forward::keyring_verb::list && answer.keys != next)
     complain("keyring", "n" + std::to_string(node) + " lists the keys" + identities_of(answer.keys) +
@@ -239,7 +258,8 @@ peer_doors::admission peer_doors::let_in(std::size_t dialler, std::size_t accept
   const auto his = seconds_at(dialler), own = seconds_at(accepter);
   auto said = judged("n" + std::to_string(dialler) + " at n" + std::to_string(accepter),
                      introduce({d.store->now(), his}, {a.store->now(), own}, hello),
-                     expect_admission(d.in_force, his, a.in_force, own));
+                     expect_admission(d.in_force, his, a.in_force, own,
+                                      hello.client_agent ? dials_as::client_agent : dials_as::server));
   if (said.in) {
     if (said.encrypted)
       PROBE("doors: a server is let in by credentials");
@@ -273,6 +293,56 @@ peer_doors::admission peer_doors::let_in_stranger(const credential_facts& his, s
     PROBE("doors: a stranger is refused");
   trace_.add(0x57a6 + accepter * 2 + (said.in ? 1 : 0));
   return said;
+}
+
+void peer_doors::before_dialling(std::size_t agent) {
+  if (const auto& store = servers_[agent].store)
+    look_at_clock(store->now()->dialling(), seconds_at(agent));
+}
+
+tls::credentials_ptr peer_doors::demanded_by(std::size_t server) {
+  const auto& store = servers_[server].store;
+  PRECONDITION(store != nullptr);
+  const auto mine = store->now();
+  look_at_clock(mine->accepting(), seconds_at(server));
+  return mine;
+}
+
+/// An agent takes its credentials a little before it dials, and either side looks at its clock a little before or after that.
+void peer_doors::judge(const agent_wires::admission& real) {
+  constexpr std::chrono::seconds before{30};
+  auto& d = servers_[real.agent];
+  const auto& a = servers_[real.server];
+  if (d.store == nullptr || a.store == nullptr)
+    return;
+  d.kept_out = !real.in;
+  const auto earlier = std::chrono::duration_cast<std::chrono::seconds>(time_.now() - real.dialled + before).count();
+  std::optional<expected_admission> other;
+  bool right = false;
+  for (const auto& his : in_force_since(real.agent, real.dialled - before))
+    for (const auto& own : in_force_since(real.server, real.accepted))
+      for (const auto his_now : {seconds_at(real.agent), seconds_at(real.agent) - earlier})
+        for (const auto own_now : {seconds_at(real.server), seconds_at(real.server) - earlier}) {
+          auto e = expect_admission(his, his_now, own, own_now, dials_as::client_agent);
+          const bool in = e.objection.empty();
+          right = right || (in == real.in && (!in || e.encrypted == real.encrypted));
+          other = std::move(e);
+        }
+  const auto who = "n" + std::to_string(real.agent) + ", a client agent, at n" + std::to_string(real.server);
+  if (!right && other)
+    judged(who, {real.in, real.encrypted, real.why}, *other);
+  if (real.in) {
+    if (real.encrypted)
+      PROBE("doors: a client agent is let in by credentials");
+    return;
+  }
+  ++refusals_;
+  PROBE("doors: a client agent is refused");
+  if (trace_.wanted())
+    trace_.line(time_.now(), real.server, "refuses " + who + ": " + real.why);
+  if (orderly && !d.excused && !a.excused)
+    complain("credentials",
+             who + " is refused, although credentials are only changed in the order of the documentation: " + real.why);
 }
 
 peer_doors::admission peer_doors::judged(const std::string& who, admission real, const expected_admission& expected) {

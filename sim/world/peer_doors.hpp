@@ -5,6 +5,7 @@
 #include "actors/node/reloader.hpp"
 #include "sim/credentials/certificate_office.hpp"
 #include "sim/credentials/credential_model.hpp"
+#include "sim/world/agent_wires.hpp"
 #include "sim/world/event_trace.hpp"
 #include "sim/world/schedule.hpp"
 #include "sim/world/simulated_clock.hpp"
@@ -62,12 +63,23 @@ public:
   /// Somebody dials who is no node of this cluster, and would talk to anybody.
   admission let_in_stranger(const credential_facts& his, std::size_t accepter, const wire::hello& hello);
 
+  // ---- connections of client agents, with a handshake in steps (agent_wires)
+  /// Whose connections are these from now on. @pre it runs
+  std::shared_ptr<tls::credential_store> credentials_of(std::size_t node) { return servers_[node].store; }
+  /// Call it before anything happens on that agent's way to the servers: OpenSSL looks at its clock.
+  void before_dialling(std::size_t agent);
+  /// @pre it runs
+  tls::credentials_ptr demanded_by(std::size_t server);
+  void judge(const agent_wires::admission& real);
+
   /// Whatever may be in its keyring file: it has exactly these keys, and dials with the first one.
   bool keyring_is(std::size_t node, const std::vector<std::string>& keys) const;
   /// Whatever may be in its keyring file: that key is there; it is the first one.
   bool knows_key(std::size_t node, const std::string& key) const;
   bool dials_with_key(std::size_t node, const std::string& key) const;
   std::uint64_t refusals() const { return refusals_; }
+  /// The last server that this client agent has dialled has refused it.
+  bool keeps_out(std::size_t agent) const { return servers_[agent].kept_out; }
   /// Of others who know what credentials must be.
   void complain(const char* checker, std::string text);
   /// The first broken rule: checker and text.
@@ -79,16 +91,21 @@ private:
     std::shared_ptr<const simulated_clock> clock;
     credential_facts configured;
     credential_facts in_force;
+    /// All that was in force, since when.
+    std::vector<std::pair<virtual_time, credential_facts>> past;
     std::shared_ptr<tls::credential_store> store; ///< null: down
     std::unique_ptr<actors::reloader> reloads;    ///< null: down
     /// What may be in its keyring file, {} being: there is none. More than one: a write may have been done or not.
     std::set<keys> keyring{keys{}};
     bool keyring_unknown = false;
     bool excused = false;
+    bool kept_out = false; ///< a client agent that was refused last
   };
 
   actors::node_config config_of(std::size_t node);
   void take_over(std::size_t node);
+  void now_in_force(std::size_t node, credential_facts f);
+  std::vector<credential_facts> in_force_since(std::size_t node, virtual_time t) const;
   std::int64_t seconds_at(std::size_t node) const;
   admission judged(const std::string& who, admission real, const expected_admission& expected);
 

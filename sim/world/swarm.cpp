@@ -99,10 +99,10 @@ void draw_machine(tape& choices, swarm& s) {
   s.passed_on = limits[choices.choose({stream_kind::swarm, 1175}, std::size(limits))];
 }
 
-/// Only where all servers know them, and in the open: agents with credentials are tested by test_cluster.
+/// Only where all servers know them.
 void draw_client_agents(tape& choices, const profile& p, swarm& s) {
   const auto drawn = choices.choose_rarely({stream_kind::swarm, 1114}, 3, p.client_agents_per_million);
-  if (drawn == 0 || s.credentials != credential_plan::none)
+  if (drawn == 0)
     return;
   s.client_agents = drawn;
   s.older = SIZE_MAX;

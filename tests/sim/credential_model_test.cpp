@@ -71,10 +71,11 @@ struct two_servers {
     doors.ended(node);
     disks[node].files().lose_power(nothing_survives());
   }
-  peer_doors::admission dial() {
+  peer_doors::admission dial(bool as_agent = false) {
     wire::hello h;
     h.self = {node_id{1}, "uuid", "node-0", "10.0.0.1:8300"};
     h.datacenter = "dc1";
+    h.client_agent = as_agent;
     return doors.let_in(0, 1, h);
   }
 };
@@ -143,6 +144,37 @@ TEST_CASE("who is let in is what the documentation says, and what the server doe
     const auto said = both.dial();
     CAPTURE(said.why);
     CHECK(said.in == expected.objection.empty());
+    CHECK_FALSE(both.doors.complaint());
+  }
+}
+
+// A client agent takes no part in anything: its certificate need not name a server, and has to be right in all else.
+TEST_CASE("a client agent is let in with a certificate of any name", "[sim]") {
+  const auto other_name = certified('A', "client.dc1.consul");
+  const struct {
+    credential_facts dialler, accepter;
+    bool in;
+  } rows[] = {
+      {other_name, certified(), true},
+      {certified(), certified(), true},
+      {trusting(certified('B', "client.dc1.consul"), {'A', 'B'}), certified(), false},
+      {certified('A', "client.dc1.consul", now - 1), certified(), false},
+      {certified(), other_name, false}, // what it dials is to be a server
+      {keyed(one), keyed(one), true},
+      {keyed(one), keyed(two), false},
+      {{}, certified(), false},
+      {{}, keyed(one), false},
+  };
+  for (const auto& r : rows) {
+    CAPTURE(&r - rows);
+    const auto expected = expect_admission(r.dialler, now, r.accepter, now, dials_as::client_agent);
+    CAPTURE(expected.objection);
+    CHECK(expected.objection.empty() == r.in);
+    two_servers both;
+    both.doors.orderly = false;
+    both.start(0, r.dialler);
+    both.start(1, r.accepter);
+    CHECK(both.dial(true).in == r.in);
     CHECK_FALSE(both.doors.complaint());
   }
 }

@@ -69,7 +69,8 @@ bool client_agent_checker::is_up(std::size_t node) const {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (nodes_.wires_of_agents().is_cut(node, i))
       return false;
-  return nodes_.running(node);
+  const auto* doors = nodes_.doors();
+  return nodes_.running(node) && (doors == nullptr || !doors->keeps_out(node));
 }
 
 const state::check_record* client_agent_checker::liveness_of(const state::machine& catalog, std::size_t node) const {

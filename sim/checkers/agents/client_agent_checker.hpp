@@ -40,8 +40,8 @@ private:
   struct watched {
     std::deque<outage> outages;       ///< the last of them, of the agent or what is around it
     std::optional<virtual_time> dead; ///< no server can hear it, since then
-    std::optional<virtual_time> up;   ///< it runs, and nothing is between it and any server, since then
-    virtual_time fault{0};            ///< the last one that is in `outages`
+    std::optional<virtual_time> up; ///< it runs, nothing is between it and any server, and none refuses it, since then
+    virtual_time fault{0};          ///< the last one that is in `outages`
   };
 
   bool servers_work() const;
