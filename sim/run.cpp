@@ -101,7 +101,7 @@ public:
         delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), claims_(replies_.model()),
         waits_(replies_.model(), watch_rules_of(swarm_).slack), times_(answer_time_rules_of(swarm_)), floors_(nodes_),
         watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, claims_, waits_, clocks_, floors_,
-                 swarm_.lease_is_safe(), swarm_.is_quiet()),
+                 swarm_.lease_is_safe(), swarm_.is_quiet() && !profile_.restarts),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, waits_, sessions_, times_),
         agents_(time_, choices, trace_, nodes_, swarm_, times_),
         cached_(time_, choices, trace_, nodes_, swarm_, watch_rules_of(swarm_).slack),

@@ -185,6 +185,7 @@ void raft_peer::on_committed(std::vector<raft::entry> entries) {
       if (const auto needs = wire::needs_of(*e.data))
         level_committed_ = std::max(level_committed_, needs->level);
   c.origins = calls_.committed(entries);
+  vitals_->committed_index.store(entries.back().index.value);
   c.entries = std::move(entries);
   const bool awaited_elsewhere = std::any_of(c.origins.begin(), c.origins.end(),
                                              [this](const origin& o) { return !o.id.is_zero() && o.node != self_.id; });

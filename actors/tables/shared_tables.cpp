@@ -69,6 +69,11 @@ std::optional<read_result> shared_tables::read(std::size_t reader, const http::r
   if (!may_read_at_once(asked.mode, until, now, serving || heard.count() != 0) ||
       machine_->locked_out_until(get->key)) // how much of it is left is known where cluster time is
     return std::nullopt;
+  // These tables may lack what is committed, and another server have answered with it: a read that comes to the actor is
+  // behind that in its mailbox.
+  if (asked.mode != http::consistency::stale && machine_->applied_index().value < vitals_.committed_index.load() &&
+      !MUTANT(threads_read_behind_commit))
+    return std::nullopt;
   read_result r{{}, machine_->evaluate(asked.query), 0, true};
   if (asked.mode == http::consistency::stale && !serving) {
     r.last_contact_ms = milliseconds_since(heard, now);

@@ -213,6 +213,7 @@ namespace belay {
   M(tables_read_while_written)                                                                                         \
   M(tail_unsynced_after_restart)                                                                                       \
   M(threads_keep_lease_in_transfer)                                                                                    \
+  M(threads_read_behind_commit)                                                                                        \
   M(tickets_before_priorities)                                                                                         \
   M(timers_of_old_leadership)                                                                                          \
   M(timers_restarted_by_views)                                                                                         \

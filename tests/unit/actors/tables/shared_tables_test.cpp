@@ -61,6 +61,17 @@ TEST_CASE("shared_tables: default reads need the lease, as at the state machine'
   CHECK_FALSE(f.read(f.get("a")));
 }
 
+// Another server may have answered with what is committed: a client that saw it must not read less here.
+TEST_CASE("shared_tables: default reads wait for what is committed, stale ones do not", "[fronts]") {
+  tables_fixture f;
+  f.shared.stands(true, true, now + 1s);
+  f.numbers.committed_index = f.d->index().value + 1;
+  CHECK_FALSE(f.read(f.get("a")));
+  CHECK(value_in(f.read(f.get("a", http::consistency::stale))) == "1");
+  f.d->set("a", "2");
+  CHECK(value_in(f.read(f.get("a"))) == "2");
+}
+
 TEST_CASE("shared_tables: stale reads need to have heard of a leader, and say how long ago", "[fronts]") {
   tables_fixture f;
   const auto stale = f.get("a", http::consistency::stale);
