@@ -34,9 +34,9 @@ lmdb_checkpoint::lmdb_checkpoint(const std::string& state, std::string snapshots
     : files_(files_of(options)), snapshots_(std::move(snapshots)),
       frozen_max_(std::max<std::size_t>(options.frozen_max, 1)), hash_(options.row_hash),
       checks_ahead_(options.checks_ahead), always_whole_(options.always_read_whole),
-      before_proof_(std::move(options.before_proof)), lock_(std::move(lock)),
-      rows_(files_, state, "checkpoint.mdb", "new.mdb", limits_in(options)), older_(files_, state, hash_),
-      kept_(files_, state, limits_in(options)) {}
+      before_proof_(std::move(options.before_proof)), after_proof_(std::move(options.after_proof)),
+      lock_(std::move(lock)), rows_(files_, state, "checkpoint.mdb", "new.mdb", limits_in(options)),
+      older_(files_, state, hash_), kept_(files_, state, limits_in(options)) {}
 
 result<std::unique_ptr<lmdb_checkpoint>> lmdb_checkpoint::open(const std::string& data_directory,
                                                                lmdb_checkpoint_options options) {
@@ -204,7 +204,10 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
       before_proof_();
     if (!carries_digest)
       proven_digest_.reset();
-    return prove_changes(delta, rows, replaced.digest());
+    auto proven = prove_changes(delta, rows, replaced.digest());
+    if (after_proof_)
+      after_proof_();
+    return proven;
   });
   if (s || !committed)
     return s;
@@ -239,6 +242,8 @@ status lmdb_checkpoint::commit_full(const checkpoint_delta& delta) {
     if (before_proof_)
       before_proof_();
     auto s = prove_whole(env, {delta.meta, delta.digest});
+    if (after_proof_)
+      after_proof_();
     return s || s.why().kind != failure_kind::unproven ? s : status(name_difference(delta, rows, env));
   });
 }

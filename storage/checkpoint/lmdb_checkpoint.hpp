@@ -46,6 +46,8 @@ struct lmdb_checkpoint_options {
   file_system* files = nullptr; ///< null: the operating system's
   /// For tests: called when a commit or a new file is durable, before it is proven.
   std::function<void()> before_proof = {};
+  /// For measurements: called when a commit is proven, or is not.
+  std::function<void()> after_proof = {};
   row_hash_function row_hash = hash_of_state_rows;
   bool checks_ahead = true;       ///< loads compare checksums on a thread of their own
   bool always_read_whole = false; ///< each commit is proven by all rows of the file
@@ -122,7 +124,7 @@ private:
   std::size_t frozen_max_;
   row_hash_function hash_;
   bool checks_ahead_, always_whole_;
-  std::function<void()> before_proof_;
+  std::function<void()> before_proof_, after_proof_;
   std::string unreadable_; ///< why the file could not be opened; empty: it is open
   std::unique_ptr<file_lock> lock_;
   lmdb_file rows_;
