@@ -11,6 +11,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/forward/renewals.hpp"
+#include "protocol/forward/requests.hpp"
 #include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/request_context.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -478,8 +479,14 @@ void http_gateway::decided(exchange& e, write_result& r) {
   else if (std::holds_alternative<http::local_request>(e.what))
     questions_.decided(e, r);
   else if (claim_waits::make_plain(e, r) || stamp_again(e, r)) {
-    propose(e, std::get<state::command>(e.what));
-    asked(e);
+    if (now() < e.began + times_.hold) {
+      propose(e, std::get<state::command>(e.what));
+      asked(e);
+    } else { // nothing was done, and its time is over
+      PROBE("gateway: no time is left to propose a write again");
+      write_result late{r.id, wire::call_outcome::refused, {}, {}, forward::no_leader};
+      e.answer = answer_to(e, late);
+    }
   } else if (!wait_for_lock_delay(e, r) && !wait_for_own_node(e, r) &&
              !claim_waits_.begin(e, r, stopping_ ? monotonic_time::max() : now())) {
     if (const auto* command = std::get_if<state::command>(&e.what))

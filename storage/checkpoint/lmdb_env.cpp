@@ -19,6 +19,7 @@ namespace belay::storage {
 
 namespace {
 
+constexpr off_t dropped_from_bytes = 1 << 20;        // fewer are not worth looking for the map
 constexpr std::uint64_t full_below_bytes = 1u << 20; // others may have freed a little meanwhile
 
 /// How much the file can still grow, by the file system and by the limit of this process.
@@ -111,7 +112,7 @@ void lmdb_env::begin_writeback() {
 void lmdb_env::drop_pages() {
   mdb_filehandle_t fd;
   struct stat file {};
-  if (mdb_env_get_fd(env_, &fd) != 0 || ::fstat(fd, &file) != 0)
+  if (mdb_env_get_fd(env_, &fd) != 0 || ::fstat(fd, &file) != 0 || file.st_size < dropped_from_bytes)
     return;
   // LMDB does not tell where its map is: first-last rights offset major:minor inode path.
   std::ifstream maps("/proc/self/maps");
