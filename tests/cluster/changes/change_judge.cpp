@@ -29,6 +29,8 @@ void change_judge::take(const sim::stream_event& e) {
     in_snapshot_ = false;
     return;
   }
+  if (!data.contains("Key"))
+    return check(false, "an event without a key: " + e.kind + ' ' + e.id + ' ' + e.data);
   const std::string key(data.at("Key").as_string());
   const auto index = data.at("Index").to_number<std::uint64_t>();
   const auto* value = data.at("Value").if_string();
