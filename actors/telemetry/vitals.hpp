@@ -19,7 +19,8 @@ struct vitals {
   /// When the leader was last heard, in nanoseconds of the node's monotonic clock; 0: never. raft_peer sets it with each message of
   /// the leader; while it leads itself, to now with every tick.
   std::atomic<std::int64_t> leader_heard_ns{0};
-  /// What this server knows to be committed, before it tells any other. Other servers may have shown it to clients.
+  /// The commit index, stored before this server sends a message that carries it. Another server may answer clients from the
+  /// entry at this index before this server has applied it.
   std::atomic<std::uint64_t> committed_index{0};
   std::atomic<std::uint64_t> applied_index{0};
   /// A digest of the state machine and the applied index it belongs to (written in that order of fields, read for display only).

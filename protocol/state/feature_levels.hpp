@@ -38,9 +38,9 @@ inline constexpr feature_level expiry_level = 7;
 /// all members have this level. A server below it cannot read such a cursor.
 inline constexpr feature_level named_history_level = 8;
 
-/// Commands about claims with the address of their client: the ends of such claims are kept for ten minutes, and the limit of a
-/// semaphore is no longer what a limit set by itself was (docs/claims.md, rules 3 and 7). Nobody waits for this level: the
-/// address is left out until all have it.
+/// Commands about claims carry the address of their client: the ends of such claims are kept for ten minutes, and after a limit
+/// is unset the next claim sets it (docs/claims.md, rules 3 and 7). No request waits for this level: the leader omits the address
+/// until all members have it.
 inline constexpr feature_level client_address_level = 8;
 
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell

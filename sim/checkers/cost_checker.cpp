@@ -18,7 +18,8 @@ void cost_checker::sent(const raft::message& m) {
     entries_sent_[m.to] += append->entries.size();
 }
 
-// A server that has heard nothing asks for pre-votes first (dissertation 9.6). One that campaigns at once was told to by its leader, or is alone.
+// A follower whose election timeout expires requests pre-votes first (dissertation 9.6). Only timeout_now of its leader, or being
+// the only voter, lets it campaign at once.
 broken cost_checker::changed(const raft::soft_state& before, const raft::core& now) const {
   if (before.role != raft::role::follower || now.soft().role != raft::role::candidate ||
       now.term() != before.term.next())

@@ -1,6 +1,6 @@
 #pragma once
-// Work that nobody needs: elections without a cause, snapshots in place of entries that the leader still has, entries that are
-// sent again and again. None of it is wrong, so that no other checker sees it.
+// Needless work: elections without a cause, snapshots in place of entries that the leader still has, entries that are sent
+// repeatedly. It breaks no safety rule, so no other checker reports it.
 
 #include "protocol/raft/core.hpp"
 #include "sim/checkers/kv_model.hpp"
@@ -27,7 +27,7 @@ public:
 
 private:
   bool quiet_;
-  std::set<std::pair<node_id, term_id>> handed_over_; ///< who was told by the leader of that term to campaign
+  std::set<std::pair<node_id, term_id>> handed_over_; ///< server and term of each timeout_now
   std::map<node_id, std::uint64_t> entries_sent_;     ///< to each server
   std::set<std::pair<node_id, node_id>> snapshots_;   ///< leader and follower: one is under way
 };

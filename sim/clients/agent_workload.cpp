@@ -64,8 +64,7 @@ std::string agent_workload::target_of(std::size_t node, std::size_t number) {
 void agent_workload::turn(std::size_t node) {
   if (!acting_)
     return;
-  constexpr int longer_at_rest = 25;
-  time_.after(swarm_.rests_at(time_.now()) ? pause * longer_at_rest : pause, [this, node] { turn(node); });
+  time_.after(swarm_.pause_at(time_.now(), pause), [this, node] { turn(node); });
   if (nodes_.state(node) == node_state::down)
     return;
   question_turn(node);

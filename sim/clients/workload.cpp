@@ -106,8 +106,7 @@ caf::actor workload::spawn_client(std::size_t number) {
 }
 
 virtual_time workload::think_time() const {
-  constexpr std::int64_t longer_at_rest = 25;
-  return swarm_.rests_at(time_.now()) ? swarm_.think_time * longer_at_rest : swarm_.think_time;
+  return swarm_.pause_at(time_.now(), swarm_.think_time);
 }
 
 void workload::next_turn(client_state& c, virtual_time in) {

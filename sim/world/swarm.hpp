@@ -125,6 +125,11 @@ struct swarm {
   bool consistent_by_default = false;       ///< default_consistency: reads in default mode ask a majority
 
   bool rests_at(virtual_time t) const { return rest_from <= t && t < rest_until; }
+  /// Between two requests of a client that usually pauses so long.
+  virtual_time pause_at(virtual_time t, virtual_time usual) const {
+    constexpr std::int64_t longer_at_rest = 25;
+    return rests_at(t) ? usual * longer_at_rest : usual;
+  }
   /// Nothing goes wrong: no fault is drawn, and wires and actors take what they usually take.
   bool is_quiet() const {
     return faults == fault_set{} && network.lost_per_million + network.duplicated_per_million +

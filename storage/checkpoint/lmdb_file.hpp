@@ -54,8 +54,8 @@ public:
   std::string new_path() const { return directory_ + "/" + new_name_; }
 
   /// One transaction. `write` returns 0 or LMDB's code; it is called once more after the map has grown. A failure of the kind no_space leaves the
-  /// file as it was, and usable; after any other it must not be used again (dead() says why). `prove` reads what was written once
-  /// it is durable, and its failure is returned; null: nobody does.
+  /// file as it was, and usable; after any other it must not be used again (dead() says why). `prove`, if not
+  /// null, reads the file once the commit is durable; commit() returns its failure.
   status commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write,
                 const std::function<status()>& prove = nullptr);
   /// A whole new one, which `fill` fills, and `prove` reads once it is durable; null: nobody does. After a failure the old

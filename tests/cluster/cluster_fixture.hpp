@@ -6,8 +6,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,12 +15,11 @@ namespace belay::harness {
 /// What `belay operator check` prints of that data directory. @pre its server does not run
 inline std::string checked_data(const server_command& command, const std::filesystem::path& data) {
   const auto program = command.text.substr(0, command.text.find(' '));
-  std::string text;
-  std::unique_ptr<FILE, int (*)(FILE*)> out(
-      ::popen((program + " operator check '" + data.string() + "' 2>&1").c_str(), "r"), &::pclose);
-  for (std::array<char, 4096> part; out && std::fgets(part.data(), part.size(), out.get()) != nullptr;)
-    text += part.data();
-  return text;
+  const scratch_folder folder;
+  const auto output = folder / "check";
+  child_process check({program, "operator", "check", data.string()}, output);
+  CHECK(check.wait(milliseconds{60'000}));
+  return file_text(output);
 }
 
 /// Its servers end with the test. Then each state is applied anew from what is on the disk, and whatever it keeps beside its

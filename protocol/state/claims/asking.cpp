@@ -238,7 +238,7 @@ reply apply_claims(applying& a, const claim_ask& c) {
     return std::move(*wrong);
   if (auto wrong = excluded_by_own(a.t, of, session->id, shape))
     return std::move(*wrong);
-  if (a.scope && a.t.claims.shares.is_full(*a.scope, claim_end_bytes(of, id, *a.scope), !c.id.empty()))
+  if (!end_fits(a, of, id, !c.id.empty()))
     return ends_full();
   auto row = new_waiter(a, of, id, session->id);
   row->mode = shape.mode;
@@ -295,7 +295,7 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
   row->deadline = deadline_after(a, c.wait_ms);
   row->modify_index = a.index;
   const bool first = !before || MUTANT(asked_again_loses_place);
-  if (first && a.scope && a.t.claims.shares.is_full(*a.scope, claim_end_bytes(of, session, *a.scope), false))
+  if (first && !end_fits(a, of, session, false))
     return ends_full();
   if (first)
     row->ticket = a.t.marks.at(mark::last_ticket).next().value;

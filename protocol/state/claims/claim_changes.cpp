@@ -101,6 +101,10 @@ void end_claim(applying& a, const claim_record& c, claim_end why, const std::str
   a.changed.push_back(claim_ended{old.of, old.id, old.session, why, cause, old.state == claim_state::waiting, a.index});
 }
 
+bool end_fits(const applying& a, const resource_name& of, std::string_view id, bool own_id) {
+  return !a.scope || !a.t.claims.shares.is_full(*a.scope, claim_end_bytes(of, id, *a.scope), own_id);
+}
+
 void end_too_large(applying& a, const resource_name& of, std::uint64_t limit) {
   std::vector<claim_ptr> too_large;
   if (const auto* line = a.t.claims.claims.line(of))

@@ -22,6 +22,10 @@ claim_ptr grant_claim(applying& a, const claim_record& waiter);
 void end_claim(applying& a, const claim_record& c, claim_end why, const std::string& cause = {});
 /// The same of an id that was not there.
 void remember_unknown(applying& a, const resource_name& of, const std::string& id);
+/// Whether the end that the claim will have, or has, can be kept for ten minutes beside all others (docs/claims.md, rule 7). True for
+/// entries below client_address_level.
+/// @param own_id the client chose the id
+bool end_fits(const applying& a, const resource_name& of, std::string_view id, bool own_id);
 /// Ends those that wait for more permits than the limit, which would stay at the head for ever (docs/claims.md, rule 5).
 void end_too_large(applying& a, const resource_name& of, std::uint64_t limit);
 

@@ -81,7 +81,7 @@ reply apply_claims(applying& a, const claim_release& c) {
   if (const auto live = a.t.claims.claims.find(of, c.id))
     end_claim(a, *live, live->state == claim_state::held ? claim_end::released : claim_end::withdrawn);
   else if (!a.t.claims.ends.find(of, c.id)) {
-    if (a.scope && a.t.claims.shares.is_full(*a.scope, claim_end_bytes(of, c.id, *a.scope), true))
+    if (!end_fits(a, of, c.id, true))
       return ends_full();
     remember_unknown(a, of, c.id);
   }

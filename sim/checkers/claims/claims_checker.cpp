@@ -113,7 +113,7 @@ broken claims_checker::judge_row(log_index at, const state::claim_record& row) {
   const auto what = "at index " + to_string(at) + " " + words(row.of, row.id) + ": " + words(row);
   const auto over = over_.find({row.of, row.id});
   if (over != over_.end() && over->second.by <= at && time_of(at).value - over->second.since.value < remembered_ms)
-    return what + ", although it was told to have ended by index " + to_string(over->second.by);
+    return what + ", although a client learned that it had ended by index " + to_string(over->second.by);
   if (row.state != state::claim_state::held || at < newest_compared_) // another node has shown a later state already
     return std::nullopt;
   if (!held_.contains(row.fence) && row.fence <= newest_given_)

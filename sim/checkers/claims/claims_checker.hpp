@@ -53,10 +53,10 @@ private:
   claims_state_ptr noted_;
   std::map<claim_name, due> due_; ///< deadlines; of ghosts their fences stand for ids
   virtual_time led_{0};
-  /// That a claim has ended: a client was told so.
+  /// The end of a claim, as an answer reported it to a client.
   struct told_end {
     log_index by;       ///< at that entry at the latest
-    cluster_time since; ///< it ended then or later, so that for ten minutes nobody may take its id again
+    cluster_time since; ///< it ended then or later: its id is rejected for ten minutes
   };
   void note_end(claim_name which, told_end e);
 

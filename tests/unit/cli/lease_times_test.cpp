@@ -94,7 +94,7 @@ private:
   std::thread thread_;
 };
 
-/// It is lost at once when its command runs, and nobody else may have it for `left` more.
+/// A holding that is lost as soon as its command runs, and stays valid for `left` after that.
 class lost_holding final : public holding {
 public:
   explicit lost_holding(std::chrono::milliseconds left) : left_(left) {}

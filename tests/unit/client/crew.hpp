@@ -84,9 +84,9 @@ inline task<bool> have_session(world& w, session& s) {
   co_return true;
 }
 
-/// The programs have stopped, what they had of the library is destroyed, and their sessions live on: at the server these have nothing and wait for nothing. Then they
-/// are closed, and there is none. @pre nothing is lost on the way any more
-/// @param excused what a session may have: null: nothing
+/// The programs have stopped and destroyed their objects of the library; their sessions are still open. Each of these holds
+/// nothing at the server and waits for nothing. After they are closed the server has no session. @pre no message is lost any more
+/// @param excused what a session may hold; null: nothing
 inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& sessions,
                             const std::function<bool(const std::string&)>& excused = nullptr) {
   c.pass(minutes(2)); // what is owed is given back, and sessions of those that crashed end

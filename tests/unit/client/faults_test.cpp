@@ -274,7 +274,7 @@ task<void> give_up_soon(world& w, session& s, wanted what) {
     co_await held->release(limit);
 }
 
-/// What was given up, or given back without an answer, is nobody's once all requests have come, also the late ones.
+/// Once all requests have arrived, late ones too, the session holds and waits for nothing that a task abandoned or released.
 verdict run_given_up(wanted what, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.request_late = rates.answer_lost = 300'000;
@@ -301,7 +301,7 @@ verdict run_all_given_up(std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("what is given up is nobody's, whenever its requests come", "[client][faults]") {
+TEST_CASE("an abandoned acquire holds nothing, whenever its requests arrive", "[client][faults]") {
   check_seeds(20, run_all_given_up);
 }
 

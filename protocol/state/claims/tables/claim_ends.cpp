@@ -11,9 +11,11 @@ claim_end_ptr claim_ends::find(const resource_name& of, std::string_view id) con
 }
 
 claim_end_ptr claim_ends::first_due() const {
-  if (scoped_.empty() || unscoped_.empty())
-    return !scoped_.empty() ? *scoped_.begin() : !unscoped_.empty() ? *unscoped_.begin() : nullptr;
-  return earlier{}(*scoped_.begin(), *unscoped_.begin()) ? *scoped_.begin() : *unscoped_.begin();
+  claim_end_ptr first;
+  for (const auto* each : {&scoped_, &unscoped_})
+    if (!each->empty() && (first == nullptr || earlier{}(*each->begin(), first)))
+      first = *each->begin();
+  return first;
 }
 
 void claim_ends::bound() {

@@ -17,7 +17,7 @@ inline std::uint64_t claim_end_bytes(const resource_name& of, std::string_view i
 
 class end_shares {
 public:
-  /// When no more is taken in: constants, but for tests.
+  /// The bounds at which a new claim is rejected. Constant except in tests.
   struct limits {
     std::uint64_t bytes_max = claim_end_bytes_max;
     std::uint64_t share = claim_ends_share;

@@ -393,7 +393,7 @@ TEST_CASE("the address of a client can be left out for older servers") {
     }
 }
 
-// Whoever sends it chooses no scope for commands that have none, and no second one.
+// A sender cannot give a scope to a command that has none, or a second scope to one that has.
 TEST_CASE("only commands about claims come with the address of a client, and with one") {
   command c = claim_release{"n", "i"};
   c.client_address = "192.0.2.1";

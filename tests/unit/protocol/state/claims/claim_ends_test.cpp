@@ -105,7 +105,7 @@ TEST_CASE("the client with most ends is refused, until its oldest is ten minutes
   CHECK(d.asks_from("large", "nlarge", s, "large-0") == "ended released"); // what is known is said
   CHECK(d.fill("small", t, 2) == 0);                                       // its ids have ended
   CHECK(d.asks_from("small", "fresh", t, "small-next") == "held");
-  CHECK(d.asks_from("newcomer", "x", u, "first") == "held");
+  CHECK(d.asks_from("third", "x", u, "first") == "held");
   CHECK(d.asks_from("large", "without-id", s) == "held"); // there is no number of those: the session is the id
   d.pass(claim_end_ms - 1001);
   d.alarm();
@@ -119,7 +119,7 @@ TEST_CASE("the client with most ends is refused, until its oldest is ten minutes
 TEST_CASE("claims that are held or wait count for the ends that they will have, and nothing exceeds the bytes") {
   clients_driver d;
   constexpr std::uint64_t bytes = 20 * of_an_end;
-  d.m.limit_claim_ends(bytes, 1000); // nobody reaches a share
+  d.m.limit_claim_ends(bytes, 1000); // no scope reaches a share
   const auto s = d.open(1), t = d.open(2);
   int taken = 0;
   while (taken < 100 && d.asks_from("a", "n" + std::to_string(taken), s, "i") == "held")
