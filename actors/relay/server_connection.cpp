@@ -168,7 +168,6 @@ void server_connection::carry(const relayed_request& r, answer_listener& listene
   parser_->eager(true);
   parser_->body_limit(boost::none);
   parser_->header_limit(64u << 10);
-  wanted_ = wanted_ || !MUTANT(relay_stays_paused);
   say(written(r));
 }
 

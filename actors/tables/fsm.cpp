@@ -42,14 +42,15 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const barrier_result& b) { on_barrier(b); },
       [this](const lease_extended& l) {
         lease_until_ = l.until;
-        say_standing(lease_until_);
+        say_standing();
         send(wires_->reaper, l);
       },
       [this](const renew_session& r) { send(wires_->reaper, r); },
       [this](const renew_request& r) { send(wires_->reaper, r); },
       [this](const give_up_lease& g) {
-        const auto before = std::exchange(lease_until_, monotonic_time{});
-        say_standing(MUTANT(threads_keep_lease_in_transfer) ? before : lease_until_);
+        lease_until_ = {};
+        if (settings_.shared && !MUTANT(threads_keep_lease_in_transfer))
+          say_standing();
         send(wires_->reaper, g);
       },
       [this](const coordinates_known& c) {
@@ -69,7 +70,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
           tombstone_bins_.clear();
           ask_again(underway_.all());
         }
-        say_standing(lease_until_);
+        say_standing();
         send(wires_->reaper, v);
         send(wires_->delays, v);
         tell_alarm();
@@ -682,9 +683,9 @@ void fsm::know_history(const state::history_scope& known) {
   machine_->set_history(history_);
 }
 
-void fsm::say_standing(monotonic_time lease_until) {
+void fsm::say_standing() {
   if (settings_.shared)
-    settings_.shared->stands(view_.serving, !view_.soft.leader.is_zero(), lease_until);
+    settings_.shared->stands(view_.serving, !view_.soft.leader.is_zero(), lease_until_);
 }
 
 void fsm::replace(const machine_replaced& r) {

@@ -166,7 +166,7 @@ private:
   void say_applied();
   void know_history(const state::history_scope& known);
   /// To gateways on other threads: how this server stands to its leader.
-  void say_standing(monotonic_time lease_until);
+  void say_standing();
   void replace(const machine_replaced& r);
   void archive(const read_query& q);
   void answer_archives(const std::string& error);

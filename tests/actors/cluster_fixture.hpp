@@ -115,6 +115,9 @@ public:
   std::string metrics_text(std::size_t node) const { return nodes_[node].counted->prometheus("consul"); }
   fake_network& net() { return net_; }
   raft_peer_actor peer(std::size_t node) { return wires(node).raft_peer; }
+  fsm_actor fsm(std::size_t node) { return wires(node).fsm; }
+  /// What other HTTP threads read there.
+  shared_tables& shared(std::size_t node) { return *nodes_[node].shared; }
   health_checks_actor agent(std::size_t node) { return wires(node).health; }
 
   // ---- clients; the answers are collected
@@ -167,6 +170,7 @@ private:
     std::shared_ptr<sim::simulated_checkpoints> checkpoints = std::make_shared<sim::simulated_checkpoints>();
     std::shared_ptr<metrics> counted = std::make_shared<metrics>();
     std::shared_ptr<vitals> numbers = std::make_shared<vitals>();
+    std::shared_ptr<shared_tables> shared;         ///< of this life
     std::unique_ptr<node_composition> composition; ///< null: not running
     cluster_view view;
     int life = 0;

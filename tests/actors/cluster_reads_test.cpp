@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <caf/send.hpp>
+
 #include <set>
 
 using namespace belay;
@@ -27,6 +29,24 @@ void hold_everything(cluster_fixture& c) {
 }
 
 } // namespace
+
+// The leader is about to transfer the leadership. It gives up its lease first, since the next leader may be elected at
+// once. A thread that goes on reading under the old lease returns values that the next leader has replaced.
+TEST_CASE("a leader that gives up its lease stops default reads of other HTTP threads", "[actors][reads][fronts]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  c.put_done(leader, "k", "v");
+  http::read_request get;
+  get.query = state::kv_get{"k"};
+  get.mode = consistency::normal;
+  REQUIRE(c.shared(leader).read(0, get, c.now()));
+  hold_everything(c); // no answer extends the lease
+  caf::anon_send(c.fsm(leader), give_up_lease{});
+  c.settle();
+  CHECK_FALSE(c.shared(leader).read(0, get, c.now()));
+  get.mode = consistency::stale;
+  CHECK(c.shared(leader).read(0, get, c.now()));
+}
 
 TEST_CASE("a default read needs nobody else while the lease lasts", "[actors][reads][R12]") {
   // No frame of anybody arrives any more. Under its lease the leader answers by itself; a consistent read trusts no

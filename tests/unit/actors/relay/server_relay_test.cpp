@@ -33,7 +33,7 @@ std::string at(std::uint16_t port) {
   return "127.0.0.1:" + std::to_string(port);
 }
 
-struct asking_client final : answer_listener {
+struct asking_client : answer_listener {
   int status = 0;
   std::string body, failure;
   bool ended = false, nothing_sent = false;
@@ -191,6 +191,30 @@ TEST_CASE("a server that answers anything at all is waited for", "[relay]") {
   CHECK(c.failure.empty());
   CHECK(f.loop.server(1).times("GET", "/v1/status/leader") >= 25);
   CHECK(f.loop.server(1).times("GET", "/v1/status/leader") <= 31);
+}
+
+// A client reads slowly, so its agent stops reading from the server. All of the answer has arrived by then, and the
+// next request on the same connection would wait for an answer that nobody reads.
+TEST_CASE("an answer that was held back does not hold back the next one", "[relay]") {
+  struct slow_client : asking_client {
+    relayed_call* call = nullptr;
+    void on_head(int s, header_list headers) override {
+      asking_client::on_head(s, std::move(headers));
+      call->let_come(false);
+    }
+  };
+  fixture f({at(1)});
+  f.loop.run_for(milliseconds(100));
+  slow_client slow;
+  const auto held_back = f.ask(slow, "GET", "/v1/kv/a");
+  slow.call = held_back.get();
+  f.loop.run_for(milliseconds(100));
+  REQUIRE(slow.ended);
+  asking_client next;
+  const auto call = f.ask(next, "GET", "/v1/kv/b");
+  f.loop.run_for(milliseconds(100));
+  CHECK(next.ended);
+  CHECK(next.body == "true");
 }
 
 TEST_CASE("a read is not asked for without end", "[relay]") {
