@@ -62,28 +62,28 @@ void restart_tour::learn(const http_answer& a) {
 broken restart_tour::send(const operation_kind& kind, const example_step& step, std::size_t requests, const steps& by) {
   // A leader whose disk stalls steps down, and the outcome of its writes is unknown. A client sends such a request again.
   constexpr int times_max = 3;
-  std::optional<http_answer> answer;
-  for (int i = 0; i < times_max && (!answer || answer->body.starts_with(forward::leadership_lost)); ++i) {
-    if (answer && !by.until(by.settled))
+  const auto what = kind.name + ": " + step.method + ' ' + filled_in(step.target, requests);
+  auto answer = send_once(step, requests, by);
+  for (int i = 1; i < times_max && answer && answer->body.starts_with(forward::leadership_lost); ++i) {
+    if (!by.until(by.settled))
       return "the servers do not agree after a request whose outcome is unknown";
-    if (auto wrong = send_once(kind, step, requests, by, answer))
-      return wrong;
+    answer = send_once(step, requests, by);
   }
+  if (!answer)
+    return what + ' ' + answer.error();
   return step.takes_all && answer->status != 200
-             ? broken(kind.name + ": " + step.method + ' ' + filled_in(step.target, requests) +
-                      " was answered with status " + std::to_string(answer->status) + ": " +
+             ? broken(what + " was answered with status " + std::to_string(answer->status) + ": " +
                       answer->body.substr(0, 300))
              : std::nullopt;
 }
 
-broken restart_tour::send_once(const operation_kind& kind, const example_step& step, std::size_t requests,
-                               const steps& by, std::optional<http_answer>& answer) {
+result<http_answer> restart_tour::send_once(const example_step& step, std::size_t requests, const steps& by) {
   std::vector<std::size_t> there;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (nodes_.running(i))
       there.push_back(i);
   if (there.empty())
-    return "no server runs";
+    return failure{"was not sent: no server runs"};
   // What an agent was told it keeps itself.
   const bool of_agent = step.target.starts_with("/v1/agent/");
   const auto node = there[of_agent ? home_ % there.size() : draw(there.size())];
@@ -103,19 +103,17 @@ broken restart_tour::send_once(const operation_kind& kind, const example_step& s
   std::optional<exchange_end> end;
   exchanges_.send(
       node, std::move(text), [&end](exchange_end e) { end = std::move(e); }, id);
-  const auto what = kind.name + ": " + step.method + ' ' + target;
   if (!by.until([&end] { return end.has_value(); }))
-    return what + " was not answered by node " + std::to_string(node);
+    return failure{"was not answered by node " + std::to_string(node)};
   if (!end->answer)
-    return what + " got no answer: " + end->why;
+    return failure{"got no answer: " + end->why};
   const auto& a = *end->answer;
   if (trace_.wanted())
     trace_.line(time_.now(), node, "answered " + std::to_string(a.status) + ' ' + a.body.substr(0, 200));
   learn(a);
   if (step.method == "GET" && target == "/v1/snapshot")
     archive_ = a.body;
-  answer = std::move(*end->answer);
-  return std::nullopt;
+  return std::move(*end->answer);
 }
 
 /// The newest checkpoint of each server has all up to there.

@@ -41,9 +41,8 @@ private:
   broken run_kind(const operation_kind& kind, const steps& by);
   /// @param requests so many were sent before in this kind
   broken send(const operation_kind& kind, const example_step& step, std::size_t requests, const steps& by);
-  /// @param answer set unless a broken rule is returned
-  broken send_once(const operation_kind& kind, const example_step& step, std::size_t requests, const steps& by,
-                   std::optional<http_answer>& answer);
+  /// @returns the answer, or why there is none
+  result<http_answer> send_once(const example_step& step, std::size_t requests, const steps& by);
   broken restart(const std::string& after, const steps& by);
   std::string filled_in(std::string text, std::size_t requests) const;
   std::string id_of(std::size_t request) const;

@@ -58,7 +58,7 @@ public:
   /// null, reads the file once the commit is durable; commit() returns its failure.
   status commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write,
                 const std::function<status()>& prove = nullptr);
-  /// A whole new one, which `fill` fills, and `prove` reads once it is durable; null: nobody does. After a failure the old
+  /// A whole new file. `fill` writes it; `prove`, if not null, reads it once it is durable. After a failure the old
   /// one is in force, unless dead() says otherwise.
   status replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill,
                       const std::function<status(lmdb_env&)>& prove = nullptr);

@@ -35,6 +35,7 @@ struct cluster_options {
   bool admit_newcomers = false;
   std::set<std::size_t> replicas; ///< nodes that are to have no vote; also cluster_fixture::set_replica
   std::set<std::size_t> older;    ///< nodes that know of no replicas
+  bool fronts = false;            ///< other HTTP threads read the tables: cluster_fixture::shared
   std::vector<std::string> keys;  ///< of each node at first; without any its peers show no credentials
 
   cluster_options() {
@@ -116,7 +117,7 @@ public:
   fake_network& net() { return net_; }
   raft_peer_actor peer(std::size_t node) { return wires(node).raft_peer; }
   fsm_actor fsm(std::size_t node) { return wires(node).fsm; }
-  /// What other HTTP threads read there.
+  /// What other HTTP threads read there. @pre cluster_options::fronts
   shared_tables& shared(std::size_t node) { return *nodes_[node].shared; }
   health_checks_actor agent(std::size_t node) { return wires(node).health; }
 

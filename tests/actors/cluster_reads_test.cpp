@@ -33,7 +33,9 @@ void hold_everything(cluster_fixture& c) {
 // The leader is about to transfer the leadership. It gives up its lease first, since the next leader may be elected at
 // once. A thread that goes on reading under the old lease returns values that the next leader has replaced.
 TEST_CASE("a leader that gives up its lease stops default reads of other HTTP threads", "[actors][reads][fronts]") {
-  cluster_fixture c;
+  cluster_options o;
+  o.fronts = true;
+  cluster_fixture c(o);
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");
   http::read_request get;

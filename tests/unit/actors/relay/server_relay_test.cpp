@@ -193,8 +193,8 @@ TEST_CASE("a server that answers anything at all is waited for", "[relay]") {
   CHECK(f.loop.server(1).times("GET", "/v1/status/leader") <= 31);
 }
 
-// A client reads slowly, so its agent stops reading from the server. All of the answer has arrived by then, and the
-// next request on the same connection would wait for an answer that nobody reads.
+// A client reads slowly, so its agent stops reading from the server. The whole answer has already arrived. If the
+// connection stays paused, the agent never reads the answer to the next request on it.
 TEST_CASE("an answer that was held back does not hold back the next one", "[relay]") {
   struct slow_client : asking_client {
     relayed_call* call = nullptr;
