@@ -94,6 +94,7 @@ raft_peer_settings peer_settings_of(const node_config& config, const identity& w
 
 health_checks_settings agent_settings_of(const node_config& config) {
   health_checks_settings h;
+  h.agent.server = config.server;
   h.agent.scripts_from_api = config.enable_script_checks;
   h.agent.scripts_from_files = config.enable_script_checks || config.enable_local_script_checks;
   h.agent.registry.output_bytes_max = config.check_output_max_size;

@@ -100,7 +100,7 @@ reply local_agent::on(const service_health& r, local_time) {
   health_rows found;
   const checks_by_service checks_of(registry_);
   auto asked = registry_.services();
-  std::erase_if(asked, [&](const auto& s) { return (r.by_id ? s->id : s->service) != r.name; });
+  std::erase_if(asked, [&](const auto& s) { return r.by_id ? !same_id(s->id, r.name) : s->service != r.name; });
   state::health_answer_size size;
   const auto of_node = state::shown_bytes(checks_of.of_node());
   for (const auto& s : asked)
@@ -122,6 +122,9 @@ reply local_agent::on(const register_service& r, local_time now) {
   for (const auto& c : d.checks)
     if (auto why = refusal_of(c, settings_.scripts_from_api, origin::api))
       return refused{500, *why};
+  name_checks(d);
+  if (auto why = reserved_id_in(d))
+    return refused{400, *why};
   add_service(std::move(d), r.replace_existing_checks, origin::api, now);
   return accepted{};
 }
@@ -136,6 +139,8 @@ reply local_agent::on(const register_check& r, local_time now) {
     return refused{400, "Invalid check: " + *why};
   if (auto why = refusal_of(r.definition, settings_.scripts_from_api, origin::api))
     return refused{500, *why};
+  if (auto why = reserved_id_in(r.definition))
+    return refused{400, *why};
   if (auto s = add_check(r.definition, origin::api, now); !s)
     return refused{500, s.error()};
   return accepted{};
@@ -148,12 +153,13 @@ reply local_agent::on(const deregister_check& r, local_time) {
 
 reply local_agent::on(const update_check& r, local_time now) {
   // Cut before it is kept anywhere, the schedule included: a request may bring megabytes.
-  const auto output = registry_.shown_output(r.id, r.output);
-  if (!schedule_.renew(r.id, output, now))
+  const auto id = registry_.registered_check_id(r.id);
+  const auto output = registry_.shown_output(id, r.output);
+  if (!schedule_.renew(id, output, now))
     return refused{500, "CheckID \"" + r.id + "\" does not have associated TTL"};
-  registry_.set_status(r.id, r.status, output, now);
-  touched_.push_back({false, r.id});
-  store_check(r.id, false);
+  registry_.set_status(id, r.status, output, now);
+  touched_.push_back({false, id});
+  store_check(id, false);
   return accepted{};
 }
 
@@ -170,10 +176,11 @@ reply local_agent::on(const service_maintenance& r, local_time now) {
   if (registry_.service(r.id) == nullptr)
     return refused{404, "No service registered with ID \"" + r.id + "\""};
   check_definition d;
-  d.id = std::string(service_maintenance_prefix) + r.id;
+  const auto id = registry_.registered_service_id(r.id);
+  d.id = std::string(service_maintenance_prefix) + id;
   d.name = "Service Maintenance Mode";
   d.notes = r.reason.empty() ? default_reason(true) : r.reason;
-  d.service_id = r.id;
+  d.service_id = id;
   d.token = r.token;
   set_maintenance(std::move(d), r.enable, now);
   return accepted{};

@@ -9,7 +9,7 @@ bool is_alias_elsewhere(const check_definition& c, std::string_view own) {
 }
 
 void alias_health::add(const state::check_record& c) {
-  const bool counts = c.service_id.empty() || c.service_id == alias_.alias_service;
+  const bool counts = c.service_id.empty() || equal_ignoring_case(c.service_id, alias_.alias_service);
   if (!counts || status_ == "critical")
     return;
   if (c.status == "critical" || (c.status == "warning" && status_ == "passing")) {

@@ -35,13 +35,13 @@ bool same(const state::check_record& a, const state::check_record& b, bool whate
          a.service_name == b.service_name && (whatever_output || a.output == b.output);
 }
 
-/// The rows by their IDs: there may be thousands on both sides.
+/// The rows by their IDs in lower case: there may be thousands on both sides.
 template <class Row, class Id>
-std::unordered_map<std::string_view, Row> by_id(const std::vector<Row>& rows, Id id_of) {
-  std::unordered_map<std::string_view, Row> index;
+std::unordered_map<std::string, Row> by_id(const std::vector<Row>& rows, Id id_of) {
+  std::unordered_map<std::string, Row> index;
   index.reserve(rows.size());
   for (const auto& row : rows)
-    index.emplace(id_of(*row), row);
+    index.emplace(lower_case(id_of(*row)), row);
   return index;
 }
 
@@ -179,7 +179,7 @@ void local_registry::compare(const state::node_ptr& node, const std::vector<stat
   for (auto& [id, s] : services_) {
     if (s.deleted || s.in_flight)
       continue;
-    const auto found = known_services.find(id);
+    const auto found = known_services.find(lower_case(id));
     const bool there = found != known_services.end();
     if (there && s.row->enable_tag_override && found->second->tags != s.row->tags) {
       auto row = std::make_shared<state::service_record>(*s.row); // the catalog's tags prevail
@@ -195,7 +195,7 @@ void local_registry::compare(const state::node_ptr& node, const std::vector<stat
   for (auto& [id, c] : checks_) {
     if (c.deleted || c.in_flight)
       continue;
-    const auto found = known_checks.find(id);
+    const auto found = known_checks.find(lower_case(id));
     const bool equal = found != known_checks.end() && same(*c.row, *found->second, c.output_due.has_value());
     if (!equal)
       changed(c);
@@ -203,13 +203,13 @@ void local_registry::compare(const state::node_ptr& node, const std::vector<stat
   }
   // What the leader keeps for every member is none of the agent's business.
   for (const auto& row : services)
-    if (row->id != server_service && services_.count(row->id) == 0 && !MUTANT(unknown_services_stay)) {
+    if (!same_id(row->id, server_service) && services_.count(row->id) == 0 && !MUTANT(unknown_services_stay)) {
       auto& s = services_[row->id];
       s.row = row;
       gone(s);
     }
   for (const auto& row : checks) {
-    if (row->check_id == liveness_check || checks_.count(row->check_id) != 0)
+    if (same_id(row->check_id, liveness_check) || checks_.count(row->check_id) != 0)
       continue;
     const auto owner = services_.find(row->service_id);
     if (!row->service_id.empty() && (owner == services_.end() || owner->second.deleted))

@@ -1,6 +1,8 @@
 #include "protocol/agent/local_agent.hpp"
 
+#include "protocol/agent/member_catalog.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <algorithm>
 
@@ -20,8 +22,26 @@ std::optional<std::string> local_agent::refusal_of(const check_definition& d, bo
   return std::nullopt;
 }
 
+std::optional<std::string> local_agent::reserved_id_in(const check_definition& d) {
+  const auto prefix = std::string_view(d.id).substr(0, service_maintenance_prefix.size());
+  if (!d.maintenance && (same_id(d.id, liveness_check) || same_id(d.id, node_maintenance_id) ||
+                         same_id(prefix, service_maintenance_prefix)))
+    return "CheckID " + golang::quoted(d.id) + " is reserved";
+  return std::nullopt;
+}
+
+std::optional<std::string> local_agent::reserved_id_in(const service_definition& d) const {
+  if (settings_.server && same_id(d.service.id, server_service))
+    return "ServiceID " + golang::quoted(d.service.id) + " is reserved";
+  for (const auto& c : d.checks)
+    if (auto why = reserved_id_in(c))
+      return why;
+  return std::nullopt;
+}
+
 void local_agent::add_service(service_definition d, bool replace, origin from, local_time now) {
   name_checks(d);
+  registry_.spell_as_registered(d);
   const auto id = d.service.id;
   const auto checks = d.checks;
   std::vector<std::string> before;
@@ -45,6 +65,7 @@ void local_agent::add_service(service_definition d, bool replace, origin from, l
 }
 
 status local_agent::add_check(check_definition d, origin from, local_time now) {
+  registry_.spell_as_registered(d);
   const auto id = d.id;
   if (auto s = registry_.add_check(std::move(d), from); !s)
     return s;
@@ -54,7 +75,8 @@ status local_agent::add_check(check_definition d, origin from, local_time now) {
   return done{};
 }
 
-bool local_agent::remove_service(const std::string& id) {
+bool local_agent::remove_service(const std::string& said) {
+  const auto id = registry_.registered_service_id(said);
   std::vector<std::string> checks;
   registry_.for_each_check([&](const std::string& check_id, const local_registry::check_entry& c) {
     if (c.row->service_id == id)
@@ -70,7 +92,8 @@ bool local_agent::remove_service(const std::string& id) {
   return true;
 }
 
-bool local_agent::remove_check(const std::string& id) {
+bool local_agent::remove_check(const std::string& said) {
+  const auto id = registry_.registered_check_id(said);
   if (!registry_.remove_check(id))
     return false;
   schedule_.end(id);
@@ -85,6 +108,8 @@ status local_agent::add_configured(service_definition d, local_time now) {
     if (auto why = refusal_of(c, settings_.scripts_from_files, origin::configuration))
       return failure{*why};
   name_checks(d);
+  if (auto why = reserved_id_in(d))
+    return failure{*why};
   configured_.services.insert_or_assign(d.service.id, d);
   add_service(std::move(d), true, origin::configuration, now);
   return done{};
@@ -95,6 +120,8 @@ status local_agent::add_configured(check_definition d, local_time now) {
     return failure{*why};
   if (auto why = refusal_of(d, settings_.scripts_from_files, origin::configuration))
     return failure{*why};
+  if (auto why = reserved_id_in(d))
+    return failure{*why};
   auto added = add_check(d, origin::configuration, now);
   if (added)
     configured_.checks.insert_or_assign(d.id, std::move(d));
@@ -102,15 +129,18 @@ status local_agent::add_configured(check_definition d, local_time now) {
 }
 
 bool local_agent::restore(stored_service s) {
-  if (registry_.service(s.service.id) != nullptr)
+  service_definition d{std::move(s.service), {}, std::move(s.token)};
+  if (registry_.service(d.service.id) != nullptr || reserved_id_in(d))
     return false;
-  registry_.add_service({std::move(s.service), {}, std::move(s.token)}, false, origin::api);
+  registry_.add_service(std::move(d), false, origin::api);
   return true;
 }
 
 bool local_agent::restore(stored_check c, local_time now) {
+  registry_.spell_as_registered(c.definition);
   const auto id = c.definition.id;
-  if (registry_.check(id) != nullptr || refusal_of(c.definition, settings_.scripts_from_api, origin::api))
+  if (registry_.check(id) != nullptr || reserved_id_in(c.definition) ||
+      refusal_of(c.definition, settings_.scripts_from_api, origin::api))
     return false;
   // Until it is known again, nobody is sent to a service that may be down (Consul does the same).
   if (!c.definition.maintenance)

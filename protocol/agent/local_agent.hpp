@@ -12,6 +12,7 @@ struct agent_settings {
   registry_settings registry;
   bool scripts_from_api = false;   ///< enable_script_checks
   bool scripts_from_files = false; ///< that, or enable_local_script_checks
+  bool server = false;             ///< the node is a server: the leader keeps a service of it
 };
 
 /// A service or a check by its ID.
@@ -118,6 +119,9 @@ private:
   std::optional<reply> read(const list_events& r, bool no_longer, const acl::authorizer* may) const;
 
   std::optional<std::string> refusal_of(const check_definition& d, bool allowed, origin from) const;
+  /// What is wrong with an ID that belongs to the agent or to the leader. @pre name_checks() was called
+  std::optional<std::string> reserved_id_in(const service_definition& d) const;
+  static std::optional<std::string> reserved_id_in(const check_definition& d);
   void add_service(service_definition d, bool replace, origin from, local_time now);
   status add_check(check_definition d, origin from, local_time now);
   bool remove_service(const std::string& id);
@@ -130,8 +134,8 @@ private:
 
   // reconfiguration.cpp
   struct definitions_by_id {
-    std::map<std::string, service_definition> services; ///< complete, their checks named
-    std::map<std::string, check_definition> checks;     ///< of no service's definition
+    std::map<std::string, service_definition, folded_less> services; ///< complete, their checks named
+    std::map<std::string, check_definition, folded_less> checks;     ///< of no service's definition
   };
   result<definitions_by_id> completed(configured_definitions d) const;
   void remove_what_is_left_out(const definitions_by_id& defined);

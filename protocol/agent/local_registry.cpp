@@ -19,14 +19,34 @@ std::string cut(std::string_view output, std::int64_t limit) {
          std::to_string(output.size()) + " bytes)";
 }
 
-/// Of those that are still registered. What was removed stays in the map until the catalog knows.
-template <class Row, class Map>
-std::vector<Row> rows_of(const Map& held) {
+/// Of those that are still registered, in order of their bytes. What was removed stays in the map until the catalog knows.
+template <class Row, class Map, class Id>
+std::vector<Row> rows_of(const Map& held, Id id_of) {
   std::vector<Row> list;
   for (const auto& [id, each] : held)
     if (!each.deleted)
       list.push_back(each.row);
+  const auto less = [&](const Row& a, const Row& b) { return id_of(*a) < id_of(*b); };
+  if (!std::is_sorted(list.begin(), list.end(), less)) // the map does not regard case
+    std::sort(list.begin(), list.end(), less);
   return list;
+}
+
+template <class Map>
+std::string registered_id(const Map& held, const std::string& id) {
+  const auto it = held.find(id);
+  return it == held.end() || it->second.deleted ? id : it->first;
+}
+
+/// The place of `id`, new or old. What was removed is registered again as it is spelled now.
+template <class Map>
+typename Map::mapped_type& place_of(Map& held, const std::string& id) {
+  if (const auto it = held.find(id); it != held.end() && it->second.deleted && it->first != id) {
+    auto node = held.extract(it);
+    node.key() = id;
+    return held.insert(std::move(node)).position->second;
+  }
+  return held[id];
 }
 
 } // namespace
@@ -49,11 +69,13 @@ const local_registry::check_entry* local_registry::check(const std::string& id) 
 }
 
 std::vector<state::service_ptr> local_registry::services() const {
-  return rows_of<state::service_ptr>(services_);
+  return rows_of<state::service_ptr>(
+      services_, [](const auto& s) -> const auto& { return s.id; });
 }
 
 std::vector<state::check_ptr> local_registry::checks() const {
-  return rows_of<state::check_ptr>(checks_);
+  return rows_of<state::check_ptr>(
+      checks_, [](const auto& c) -> const auto& { return c.check_id; });
 }
 
 void local_registry::for_each_check(const std::function<void(const std::string&, const check_entry&)>& visit) const {
@@ -62,10 +84,32 @@ void local_registry::for_each_check(const std::function<void(const std::string&,
       visit(id, c);
 }
 
+std::string local_registry::registered_service_id(const std::string& id) const {
+  return registered_id(services_, id);
+}
+
+std::string local_registry::registered_check_id(const std::string& id) const {
+  return registered_id(checks_, id);
+}
+
+void local_registry::spell_as_registered(service_definition& d) const {
+  d.service.id = registered_service_id(d.service.id);
+  std::set<std::string, folded_less> spelled;
+  for (auto& c : d.checks) {
+    c.service_id = d.service.id;
+    c.id = *spelled.insert(registered_check_id(c.id)).first;
+  }
+}
+
+void local_registry::spell_as_registered(check_definition& d) const {
+  d.id = registered_check_id(d.id);
+  d.service_id = registered_service_id(d.service_id);
+}
+
 void local_registry::add_service(service_definition d, bool replace_existing_checks, origin from) {
   d.service.node = settings_.node.node;
   const auto id = d.service.id;
-  auto& held = services_[id];
+  auto& held = place_of(services_, id);
   held.row = std::make_shared<const state::service_record>(std::move(d.service));
   held.from = from;
   held.token = std::move(d.token);
@@ -108,7 +152,7 @@ void local_registry::put_check(check_definition d, const held_service* service, 
     row->service_name = service->row->service;
     row->service_tags = service->row->tags;
   }
-  auto& held = checks_[d.id];
+  auto& held = place_of(checks_, d.id);
   if (held.row != nullptr && !held.deleted) { // so that a service that registers again does not flap
     row->status = held.row->status;
     row->output = held.row->output;

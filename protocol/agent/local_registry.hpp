@@ -2,6 +2,7 @@
 // The services and checks of this node's agent, and how far the catalog agrees with them (anti-entropy: docs/contract/09).
 
 #include "protocol/agent/definitions.hpp"
+#include "protocol/agent/folded_ids.hpp"
 #include "protocol/base/random.hpp"
 #include "protocol/base/result.hpp"
 
@@ -27,7 +28,7 @@ struct sync_step {
   std::string token;                                                   ///< as check_definition::token
 };
 
-/// IDs are compared as they are written. Rows are shared and never change; a change makes new ones.
+/// IDs are compared without regard to case, as in the catalog. Rows are shared and never change; a change makes new ones.
 class local_registry {
 public:
   explicit local_registry(registry_settings s) : settings_(std::move(s)), random_(settings_.seed) {}
@@ -35,11 +36,12 @@ public:
   // ---- registrations
 
   /// Replaces a service of that ID. Checks that were there before keep their status and output.
-  /// @pre complete() had no complaint, name_checks() was called
+  /// @pre complete() had no complaint, name_checks() and spell_as_registered() were called
   void add_service(service_definition d, bool replace_existing_checks, origin from);
   /// With its checks. @returns false: unknown
   bool remove_service(const std::string& id);
-  /// A check of that ID keeps its status and output. @returns a failure if its service is not there
+  /// A check of that ID keeps its status and output. @pre spell_as_registered() was called
+  /// @returns a failure if its service is not there
   status add_check(check_definition d, origin from);
   /// @returns false: unknown
   bool remove_check(const std::string& id);
@@ -49,6 +51,13 @@ public:
   bool set_status(const std::string& id, std::string_view status, std::string_view output, local_time now);
 
   void set_node_meta(state::string_map meta);
+
+  /// The ID as it was registered, if something is registered whose ID differs in case only; else `id`.
+  std::string registered_service_id(const std::string& id) const;
+  std::string registered_check_id(const std::string& id) const;
+  /// Replaces IDs by registered ones. Of two checks of one definition with the same ID the second takes the spelling of the first.
+  void spell_as_registered(service_definition& d) const;
+  void spell_as_registered(check_definition& d) const;
 
   // ---- what is there
 
@@ -65,8 +74,8 @@ public:
   };
   const service_entry* service(const std::string& id) const;
   const check_entry* check(const std::string& id) const;
-  std::vector<state::service_ptr> services() const;
-  std::vector<state::check_ptr> checks() const; ///< in order of their IDs
+  std::vector<state::service_ptr> services() const; ///< in order of their IDs, as those that follow
+  std::vector<state::check_ptr> checks() const;
   void for_each_check(const std::function<void(const std::string& id, const check_entry&)>& visit) const;
 
   // ---- the catalog
@@ -121,9 +130,9 @@ private:
   registry_settings settings_;
   seeded_random random_;
   sync_state node_{true}; // the leader registers its members, but knows nothing of their metadata
-  std::map<std::string, held_service> services_;
-  std::map<std::string, held_check> checks_;
-  std::set<std::string> aliases_; ///< IDs of checks that are aliases, and perhaps of some that were
+  std::map<std::string, held_service, folded_less> services_;
+  std::map<std::string, held_check, folded_less> checks_;
+  std::set<std::string, folded_less> aliases_; ///< IDs of checks that are aliases, and perhaps of some that were
   std::uint64_t versions_ = 0;
 };
 

@@ -30,12 +30,16 @@ result<local_agent::definitions_by_id> local_agent::completed(configured_definit
     for (const auto& c : s.checks)
       if (auto why = refusal_of(c, scripts, origin::configuration))
         return wrong("service", name, *why);
+    if (auto why = reserved_id_in(s))
+      return wrong("service", name, *why);
     out.services.insert_or_assign(s.service.id, std::move(s));
   }
   for (auto& c : d.checks) {
     if (auto why = complaint_of(c))
       return wrong("check", c.name, *why);
     if (auto why = refusal_of(c, scripts, origin::configuration))
+      return wrong("check", c.name, *why);
+    if (auto why = reserved_id_in(c))
       return wrong("check", c.name, *why);
     const auto* registered = registry_.service(c.service_id);
     const bool stays = registered != nullptr && registered->from == origin::api;
@@ -52,7 +56,7 @@ void local_agent::remove_what_is_left_out(const definitions_by_id& defined) {
     if (!defined.services.contains(id) && there != nullptr && there->from == origin::configuration)
       remove_service(id);
   }
-  std::set<std::string> of_services;
+  std::set<std::string, folded_less> of_services;
   for (const auto& [id, s] : defined.services)
     for (const auto& c : s.checks)
       of_services.insert(c.id);

@@ -190,3 +190,71 @@ TEST_CASE("an alias of another node needs permission to read there") {
   d.alias_node = "n1"; // of the own node nothing is needed, as in Consul
   CHECK(a.refusal(register_check{d}, web_write) == "");
 }
+
+// The catalog does not regard the case of IDs. An agent that did would let a token for one service overwrite the rows of all others.
+TEST_CASE("an ID in another case is the ID of what is registered, for every request that names one", "[B4]") {
+  const auto r =
+      GENERATE(as<request>{}, register_service{service_with_id("DB", "web"), false},
+               register_service{service_named("web", {ttl_check("DB-TTL", 10s)}), false},
+               register_service{service_named("web", {ttl_check("Disk", 10s)}), false}, deregister_service{"DB"},
+               service_maintenance{"Db", true, ""}, register_check{ttl_check("DB-ttl", 10s, "web")},
+               register_check{ttl_check("x", 10s, "DB")}, register_check{ttl_check("DISK", 10s, "web")},
+               deregister_check{"DB-TTL"}, deregister_check{"DISK"}, update_check{"DB-TTL", "passing", ""});
+  furnished d;
+  d.sync();
+  const auto services = d.services.size(), checks = d.checks.size();
+  CHECK(d.refusal(r, web_write).substr(0, 25) == "403 Permission denied: Mi");
+  d.sync();
+  CHECK(d.services.size() == services);
+  CHECK(d.checks.size() == checks);
+  // Whoever may do it does it to what is there.
+  CHECK(d.refusal(r, R"(service_prefix "" { policy = "write" } node_prefix "" { policy = "write" })") == "");
+  CHECK(d.agent.registry().services().size() <= 2);
+  CHECK(d.agent.registry().checks().size() <= 4);
+}
+
+// The check serfHealth ends all sessions of its node; the service consul is the server's.
+TEST_CASE("IDs that belong to the agent or to the leader cannot be registered, in any case", "[B4]") {
+  auto settings = usual_agent();
+  settings.server = true;
+  const auto all = with(R"(service_prefix "" { policy = "write" } node_prefix "" { policy = "write" })");
+  for (const auto* id : {"serfHealth", "SERFHEALTH", "_node_maintenance", "_Node_Maintenance",
+                         "_service_maintenance:db", "_SERVICE_maintenance:"}) {
+    INFO(id);
+    furnished d;
+    const auto wanted = "400 CheckID \"" + std::string(id) + "\" is reserved";
+    for (const auto& r :
+         {request(register_check{ttl_check(id, 10s, "web")}), request(register_check{ttl_check(id, 10s)}),
+          request(register_service{service_named("web", {ttl_check(id, 10s)}), false})}) {
+      const auto answer = d.agent.handle(r, d.now, false, &all);
+      REQUIRE(answer);
+      const auto* no = std::get_if<refused>(&*answer);
+      REQUIRE(no != nullptr);
+      CHECK(std::to_string(no->status) + " " + no->text == wanted);
+    }
+    CHECK_FALSE(d.agent.add_configured(ttl_check(id, 10s), d.now).ok());
+    CHECK_FALSE(d.agent.restore(stored_check{ttl_check(id, 10s), "passing", "", 0}, d.now));
+    CHECK_FALSE(d.agent.reconfigure({{}, {ttl_check(id, 10s)}, std::nullopt}, d.now).ok());
+    CHECK(d.agent.registry().checks().size() == 3);
+  }
+  for (const bool server : {true, false}) {
+    settings.server = server;
+    local_agent a(settings);
+    for (const auto* id : {"consul", "Consul"}) {
+      const auto answer = a.handle(register_service{service_with_id(id, "web"), false}, 1h);
+      REQUIRE(answer);
+      CHECK(std::holds_alternative<refused>(*answer) == server);
+      CHECK(a.add_configured(service_with_id(id, "web"), 1h).ok() != server);
+    }
+  }
+}
+
+// Maintenance is the agent's own use of them.
+TEST_CASE("maintenance of a service named in another case is that of the service") {
+  furnished d;
+  d.ask(service_maintenance{"DB", true, "why"});
+  CHECK(d.agent.registry().check("_service_maintenance:db") != nullptr);
+  CHECK(d.agent.registry().check("_service_maintenance:db")->row->service_id == "db");
+  d.ask(service_maintenance{"dB", false, ""});
+  CHECK(d.agent.registry().check("_service_maintenance:db") == nullptr);
+}

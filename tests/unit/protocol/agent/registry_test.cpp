@@ -413,3 +413,41 @@ TEST_CASE("what the catalog has refused waits, and nothing else waits for it") {
   d.ask(register_service{service_named("web")}); // perhaps with another token
   CHECK(r.unsynced(d.now).size() == 1);
 }
+
+TEST_CASE("a service that was removed is registered again as it is spelled now, and is one row of the catalog",
+          "[B4]") {
+  agent_driver d;
+  d.ask(register_service{service_named("web", {ttl_check("c", 10s)}), false});
+  d.sync();
+  d.ask(register_service{service_named("WEB", {ttl_check("C", 10s), ttl_check("c", 20s)}), false});
+  CHECK(d.agent.registry().services().size() == 1);
+  CHECK(d.agent.registry().services().front()->id == "web");
+  CHECK(d.agent.registry().services().front()->service == "WEB");
+  REQUIRE(d.agent.registry().checks().size() == 1);
+  CHECK(d.agent.registry().checks().front()->check_id == "c");
+  d.ask(deregister_service{"Web"});
+  CHECK(d.agent.registry().services().empty());
+  d.ask(register_service{service_named("WEB"), false}); // before the catalog knows of the end
+  REQUIRE(d.agent.registry().services().size() == 1);
+  CHECK(d.agent.registry().services().front()->id == "WEB");
+  d.sync();
+  CHECK(d.agent.registry().in_sync());
+}
+
+TEST_CASE("rows of the catalog that differ from ours in the case of the ID only are ours", "[B4]") {
+  agent_driver d;
+  d.ask(register_service{service_named("web", {ttl_check("c", 10s)}), false});
+  d.sync();
+  auto service = d.services.extract("web");
+  service.mapped().id = service.key() = "WEB";
+  d.services.insert(std::move(service));
+  auto check = d.checks.extract("c");
+  check.mapped().check_id = check.key() = "C";
+  d.checks.insert(std::move(check));
+  for (const auto* id : {"SerfHealth", "serfHealth"})
+    d.checks[id].check_id = id;
+  for (const auto* id : {"consul", "Consul"})
+    d.services[id].id = id;
+  d.compare();
+  CHECK(d.agent.registry().unsynced(d.now).empty());
+}
