@@ -490,7 +490,7 @@ std::optional<reply> machine::refuses(const command& c, cluster_time now) const 
   if (const auto scope = c.once ? scope_of(*impl_->t, c.by, t) : std::nullopt;
       scope && impl_->t->outcomes.find(*scope, c.once->key))
     return std::nullopt;
-  return refused_to(*impl_->t, c, t);
+  return refused_to_ask(*impl_->t, c, t);
 }
 cluster_time machine::end_of_token(const authority& by) const {
   const auto token = impl_->t->acls.token_with_secret(by.secret);

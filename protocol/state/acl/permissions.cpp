@@ -8,6 +8,7 @@
 #include "protocol/state/claims/claim_reading.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/state/reading.hpp"
+#include "protocol/state/transactions.hpp"
 
 #include <algorithm>
 
@@ -156,26 +157,77 @@ bool may_see_any_under(const tables& t, const acl::authorizer& may, const std::s
   return false;
 }
 
+bool may_see_session(const tables& t, const acl::authorizer& may, const std::string& id) {
+  const auto session = t.sessions.find(id);
+  return session && may.session_read(session->node);
+}
+
+/// What may not be read: that there is a wait is shown, not for what, by which claim, and of whom (docs/claims.md, rule 32).
+void hide_names(const tables& t, const acl::authorizer& may, std::vector<wait_edge>& edges) {
+  for (auto& each : edges) {
+    if (!may.key_read(each.on.name)) {
+      each.on.name.clear();
+      each.id.clear();
+      each.hidden = true;
+    }
+    for (auto* session : {&each.session, &each.blocker})
+      if (!may_see_session(t, may, *session))
+        session->clear();
+  }
+}
+
+bool shows_result(const acl::authorizer& may, const check_record& row) {
+  return row.service_name.empty() ? may.node_read(row.node) : may.service_read(row.service_name);
+}
+
 void keep_results(const acl::authorizer& may, txn_reply& answer) {
   std::erase_if(answer.results, [&](const txn_result& each) {
     return !std::visit(overloaded{
-                           [&](const check_ptr& c) {
-                             return c->service_name.empty() ? may.node_read(c->node)
-                                                            : may.service_read(c->service_name);
-                           },
+                           [&](const check_ptr& c) { return shows_result(may, *c); },
                            [&](const auto& row) { return may_see(may, *row); },
                        },
                        each.row);
   });
 }
 
-/// Names that may not be read: that there is a wait is shown, not for what (docs/claims.md, rule 32).
-void hide_names(const acl::authorizer& may, std::vector<wait_edge>& edges) {
-  for (auto& each : edges)
-    if (!may.key_read(each.on.name)) {
-      each.on.name.clear();
-      each.hidden = true;
+// Whether an operation gets a row that may not be seen. Of a row that is not there only the names that the operation says are known.
+bool gets_hidden(const tables&, const acl::authorizer& may, const kv_op& op) {
+  return op.verb == kv_verb::get && !may.key_read(op.key);
+}
+bool gets_hidden(const tables& t, const acl::authorizer& may, const node_op& op) {
+  const auto row = op.node.id.empty() ? t.catalog.find_node(op.node.node) : t.catalog.find_node_by_id(op.node.id);
+  return op.verb == catalog_verb::get && !may.node_read(row ? row->node : op.node.node);
+}
+bool gets_hidden(const tables& t, const acl::authorizer& may, const service_op& op) {
+  const auto& said = op.service;
+  const auto& id = said.id.empty() ? said.service : said.id;
+  const auto row = t.catalog.find_service(said.node, id);
+  const bool visible = row ? may_see(may, *row) : may.service_read(id) && may_see_service(may, said.service);
+  return op.verb == catalog_verb::get && !visible;
+}
+/// One that is not there could be of any service.
+bool gets_hidden(const tables& t, const acl::authorizer& may, const check_op& op) {
+  const auto row = t.catalog.find_check(op.check.node, op.check.check_id.empty() ? op.check.name : op.check.check_id);
+  const bool visible = row ? shows_result(may, *row) : may.node_read(op.check.node) && may.service_read("");
+  return op.verb == catalog_verb::get && !visible;
+}
+bool gets_hidden(const tables&, const acl::authorizer&, const fence_op&) {
+  return false;
+}
+
+/// A transaction that reads, as if the rows that may not be seen were there: whether they are is not told.
+txn_reply read_visible(const tables& t, const acl::authorizer& may, const txn& all) {
+  txn visible;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < all.ops.size(); ++i)
+    if (!std::visit([&](const auto& op) { return gets_hidden(t, may, op); }, all.ops[i])) {
+      visible.ops.push_back(all.ops[i]);
+      places.push_back(i);
     }
+  auto answer = read_transaction(t, visible);
+  for (auto& error : answer.errors)
+    error.op_index = places.at(error.op_index);
+  return answer;
 }
 
 /// One answer to one query.
@@ -220,12 +272,28 @@ struct filter {
     std::erase_if(a.list, [&](const auto& each) { return !may.node_read(each->node); });
   }
   void operator()(txn_reply& a) const {
-    if (const auto* read = std::get_if<txn_read>(&q))
+    if (const auto* read = std::get_if<txn_read>(&q)) {
       if (auto refused = refused_operations(t, may, read->ops, {}); !refused.errors.empty()) {
         a = std::move(refused);
         return;
       }
+      if (auto refused = refused_listings(*read); !refused.errors.empty()) {
+        a = std::move(refused);
+        return;
+      }
+      if (!a.errors.empty())
+        a = read_visible(t, may, read->ops);
+    }
     keep_results(may, a);
+  }
+  /// `acl.enable_key_list_policy` holds for listings in transactions, too. Differs from Consul, which forgets them.
+  txn_reply refused_listings(const txn_read& read) const {
+    txn_reply answer;
+    for (std::size_t i = 0; q.lists_need_permission && i < read.ops.ops.size(); ++i)
+      if (const auto* op = std::get_if<kv_op>(&read.ops.ops[i]);
+          op != nullptr && op->verb == kv_verb::get_tree && !may.key_list(op->key))
+        answer.errors.push_back({i, std::string(permission_denied)});
+    return answer;
   }
   void operator()(refusal&) const {}
   void operator()(acl_rows& a) const {
@@ -257,12 +325,25 @@ struct filter {
     if (const auto* asked = std::get_if<claims_list>(&q))
       a = listed_claims(t, *asked, [&](const claim_record& c) { return may.key_read(c.of.name); });
   }
-  void operator()(wait_graph& a) const { hide_names(may, a.edges); }
+  void operator()(wait_graph& a) const {
+    hide_names(t, may, a.edges);
+    std::erase_if(a.edges, [](const wait_edge& each) {
+      return each.hidden && each.session.empty() && each.blocker.empty(); // nothing of it is left
+    });
+  }
   void operator()(guard_rows& a) const {
     std::erase_if(a.list, [&](const guard_record& each) { return !may.key_read(each.prefix); });
   }
   void operator()(ended_session_rows& a) const {
     std::erase_if(a.list, [&](const ended_session_ptr& each) { return !may.session_read(each->node); });
+    for (auto& each : a.list) {
+      const auto hidden = [&](const resource_name& name) { return !may.key_read(name.name); };
+      if (std::none_of(each->released.begin(), each->released.end(), hidden))
+        continue;
+      auto shown = std::make_shared<ended_session>(*each);
+      std::erase_if(shown->released, hidden); // released_count says that there were more
+      each = std::move(shown);
+    }
   }
   void operator()(change_rows& a) const {
     keep(a.rows);
@@ -292,6 +373,15 @@ std::optional<reply> refused_to(const tables& t, const command& c, cluster_time 
   if (auto why = writing_denied(t, *v.may, c))
     return reply{refusal{std::move(*why)}};
   return std::nullopt;
+}
+
+std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_time now) {
+  if (!c.by)
+    return std::nullopt;
+  if (const auto* fenced = std::get_if<fenced_write>(&c))
+    if (const auto v = verdict_on(t, *c.by, now); v.may && !v.may->key_read(fenced->fence.of.name))
+      return reply{refusal{std::string(permission_denied)}};
+  return refused_to(t, c, now);
 }
 
 namespace {
@@ -343,7 +433,7 @@ void keep_visible(const tables& t, const authority& by, cluster_time now, txn_re
 
 void keep_visible(const tables& t, const authority& by, cluster_time now, claim_refusal& answer) {
   if (const auto v = verdict_on(t, by, now); v.may)
-    hide_names(*v.may, answer.cycle);
+    hide_names(t, *v.may, answer.cycle);
 }
 
 } // namespace belay::state

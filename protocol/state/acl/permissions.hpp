@@ -19,6 +19,10 @@ inline std::optional<std::string> denied_unless(bool allowed) {
 /// error for each operation that is refused. Tokens that expire at or before `now` open nothing.
 std::optional<reply> refused_to(const tables& t, const command& c, cluster_time now);
 
+/// The same before the command is proposed: rules that came with 0.3.0 are added, which apply() cannot have, because it decides entries of
+/// 0.2.0 as 0.2.0 did. Whether a fence is valid shows in the answer, so its lock or claim has to be readable, as in a transaction.
+std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_time now);
+
 /// Why the query is not answered in the name in which it is asked; nullopt: it is, perhaps with fewer rows.
 std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now);
 

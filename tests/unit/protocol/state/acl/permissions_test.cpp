@@ -361,6 +361,89 @@ TEST_CASE("transactions name each operation that is refused, and apply none") {
             .errors.size() == 1);
 }
 
+// B20: 200 or 409 would say of everything whether it is there.
+TEST_CASE("whether a row is there is not told by a transaction to whom it is closed", "[B20]") {
+  acl_driver d;
+  d.set("r");
+  d.set("there");
+  catalog_register r;
+  r.node.node = "n";
+  r.node.address = "10.0.0.1";
+  r.service.emplace();
+  r.service->id = "there";
+  r.service->service = "there";
+  check_record c;
+  c.check_id = c.name = "there";
+  c.service_id = "there";
+  r.checks = {c};
+  d.apply(r);
+  const auto secret =
+      d.token(R"(key "r" { policy = "read" } node "n" { policy = "read" } service "web" { policy = "read" })");
+  const auto told = [&](const std::string& who, txn_op each) {
+    const auto a = d.read<txn_reply>(who, txn_read{{{op(kv_verb::get, "r"), std::move(each), op(kv_verb::get, "r")}}});
+    return std::pair(a.results.size(), errors_of(reply{a}));
+  };
+  const auto node = [](const std::string& name) {
+    return node_op{catalog_verb::get, [&] {
+                     node_record n;
+                     n.node = name;
+                     return n;
+                   }()};
+  };
+  const auto service = [](const std::string& id, const std::string& name) {
+    service_op o{catalog_verb::get, {}};
+    o.service.node = "n";
+    o.service.id = id;
+    o.service.service = name;
+    return o;
+  };
+  const auto check = [](const std::string& id) {
+    check_op o{catalog_verb::get, {}};
+    o.check.node = "n";
+    o.check.check_id = id;
+    return o;
+  };
+  const std::pair<std::size_t, texts> nothing{2, {}};
+  CHECK(told(secret, op(kv_verb::get, "there")) == nothing);
+  CHECK(told(secret, op(kv_verb::get, "absent")) == nothing);
+  CHECK(told(secret, node("absent")) == nothing);
+  CHECK(told(secret, service("there", "")) == nothing);
+  CHECK(told(secret, service("absent", "")) == nothing);
+  CHECK(told(secret, service("there", "web")) == nothing);
+  CHECK(told(secret, service("absent", "web")) == nothing);
+  CHECK(told(secret, check("there")) == nothing);
+  CHECK(told(secret, check("absent")) == nothing);
+  // Errors of others keep their place.
+  const auto mixed = d.read<txn_reply>(secret, txn_read{{{op(kv_verb::get, "absent"), op(kv_verb::get, "there"),
+                                                          op(kv_verb::check_not_exists, "x"), op(kv_verb::get, "r")}}});
+  CHECK(errors_of(reply{mixed}) == texts{"2 Permission denied"});
+  const auto wider = d.token(R"(key_prefix "r" { policy = "read" })");
+  CHECK(errors_of(reply{d.read<txn_reply>(
+            wider, txn_read{{{op(kv_verb::get, "absent"), op(kv_verb::get, "r/absent"), op(kv_verb::get, "r")}}})}) ==
+        texts{"1 key \"r/absent\" doesn't exist"});
+  // Who may see it is told.
+  const auto all = d.token(
+      R"(key_prefix "" { policy = "read" } node_prefix "" { policy = "read" } service_prefix "" { policy = "read" })");
+  CHECK(told(all, op(kv_verb::get, "there")).first == 3);
+  CHECK(told(all, op(kv_verb::get, "absent")).second.size() == 1);
+  CHECK(told(all, node("absent")).second.size() == 1);
+  CHECK(told(all, service("absent", "")).second.size() == 1);
+  CHECK(told(all, check("there")).first == 3);
+  CHECK(told(all, check("absent")).second.size() == 1);
+}
+
+TEST_CASE("a listing in a transaction that reads needs list, where the configuration says so", "[B21]") {
+  acl_driver d;
+  d.set("a/1");
+  const auto reads = d.token(R"(key_prefix "a/" { policy = "read" })");
+  const auto lists = d.token(R"(key_prefix "a/" { policy = "list" })");
+  query q = txn_read{{{op(kv_verb::get, "a/1"), op(kv_verb::get_tree, "a/")}}};
+  CHECK(d.read<txn_reply>(reads, q).results.size() == 2);
+  q.lists_need_permission = true;
+  CHECK(errors_of(reply{d.read<txn_reply>(reads, q)}) == texts{"1 Permission denied"});
+  CHECK(d.read<txn_reply>(lists, q).results.size() == 2);
+}
+
 TEST_CASE("a lock-delay is not told to whom the key is closed") {
   acl_driver d;
   const auto s = d.open(1, 10'000);

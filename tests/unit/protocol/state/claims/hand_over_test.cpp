@@ -213,10 +213,20 @@ TEST_CASE("permissions of claims") {
   CHECK(d.refused_read(nobody, claim_status{{"x", claim_space::claims}, s}) == permission_denied);
   CHECK(d.read<claim_rows>(nobody, claims_list{}).list.empty());
   CHECK(d.read<claim_rows>(keeper, claims_list{}).list.size() == 3); // the lock of x is held, which its key shows
-  const auto graph = d.read<wait_graph>(nobody, claims_graph{});
+  // B17: who may see neither the name nor the sessions sees nothing.
+  CHECK(d.read<wait_graph>(nobody, claims_graph{}).edges.empty());
+  const auto graph = d.read<wait_graph>(d.token("session_prefix \"\" { policy = \"read\" }"), claims_graph{});
   REQUIRE(graph.edges.size() == 1);
   CHECK(graph.edges[0].hidden);
   CHECK(graph.edges[0].on.name.empty());
+  CHECK(graph.edges[0].id.empty());
+  CHECK_FALSE(graph.edges[0].session.empty());
+  const auto named = d.read<wait_graph>(d.token("key \"x2\" { policy = \"read\" }"), claims_graph{});
+  REQUIRE(named.edges.size() == 1);
+  CHECK(named.edges[0].on.name == "x2");
+  CHECK_FALSE(named.edges[0].id.empty());
+  CHECK(named.edges[0].session.empty());
+  CHECK(named.edges[0].blocker.empty());
   const auto secret_writer = d.token("key \"secret\" { policy = \"write\" }");
   const auto r = d.apply_as(secret_writer, closing);
   const auto& cycle = std::get<claim_refusal>(r).cycle;
@@ -228,4 +238,38 @@ TEST_CASE("permissions of claims") {
   CHECK(d.read<ended_session_rows>(keeper, session_ended{t}).list.at(0)->cause ==
         "destroyed by " + d.accessor_of(keeper));
   CHECK(d.read<ended_session_rows>(nobody, session_ended{t}).list.empty());
+  // B18: of what it held only names that may be read.
+  const auto ended = d.read<ended_session_rows>(
+      d.token("key \"x2\" { policy = \"read\" } session_prefix \"\" { policy = \"read\" }"), session_ended{t});
+  REQUIRE(ended.list.size() == 1);
+  for (const auto& name : ended.list[0]->released)
+    CHECK(name.name == "x2");
+  CHECK(ended.list[0]->released.size() == 1);
+  CHECK(d.read<ended_session_rows>(d.token("session_prefix \"\" { policy = \"read\" }"), session_ended{t})
+            .list.at(0)
+            ->released.empty());
+  CHECK(d.read<ended_session_rows>(keeper, session_ended{t}).list.at(0)->released_count >= 1);
+}
+
+// B19: whether the fence is valid shows in the answer. Entries of 0.2.0 are applied as they were.
+TEST_CASE("a write that names a fence needs to read the lock or claim of it, when it is asked for", "[B19]") {
+  acl_driver d;
+  const auto s = d.open(10);
+  kv_op op;
+  op.key = "x";
+  const auto writer = d.token("key \"x\" { policy = \"write\" }");
+  const auto both = d.token("key \"x\" { policy = \"write\" } key \"secret\" { policy = \"read\" }");
+  for (const auto space : {claim_space::claims, claim_space::keys}) {
+    command asked = fenced_write{op, {{"secret", space}, 1}};
+    asked.by = authority{writer, false, "dc1"};
+    const auto no = d.m.refuses(asked, {});
+    REQUIRE(no);
+    CHECK(std::get<refusal>(*no).text == permission_denied);
+    asked.by->secret = both;
+    CHECK_FALSE(d.m.refuses(asked, {}));
+    asked.by->secret = writer;
+    std::get<fenced_write>(asked).fence.of.name = "x";
+    CHECK_FALSE(d.m.refuses(asked, {}));
+  }
+  CHECK(d.denied(writer, fenced_write{op, {{"secret", claim_space::claims}, 1}}).empty());
 }
