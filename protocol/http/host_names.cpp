@@ -1,6 +1,7 @@
 #include "protocol/http/host_names.hpp"
 
 #include "protocol/base/ascii_case.hpp"
+#include "protocol/base/host_port.hpp"
 #include "protocol/http/network.hpp"
 
 #include <algorithm>
@@ -33,7 +34,54 @@ bool matches(std::string_view name, std::string_view allowed) {
   return equal_ignoring_case(name, allowed);
 }
 
+/// Whether a page of `origin` (scheme://host[:port], or null) is one of the server that `host` names. A browser leaves the port out of
+/// both where it is that of the scheme.
+bool same_server(std::string_view origin, std::string_view host) {
+  const auto scheme = origin.find("://");
+  if (scheme == std::string_view::npos || host.empty())
+    return false;
+  const int usual = equal_ignoring_case(origin.substr(0, scheme), "https") ? 443 : 80;
+  const auto place = [usual](std::string_view text) {
+    auto at = split_optional_port(text);
+    return std::pair(lower_case(at.host), at.port.value_or(std::to_string(usual)));
+  };
+  return place(origin.substr(scheme + 3)) == place(host);
+}
+
+/// The host in scheme://host[:port]; empty: it is no origin of a server.
+std::string_view host_of_origin(std::string_view origin) {
+  const auto scheme = origin.find("://");
+  if (scheme == std::string_view::npos)
+    return {};
+  const auto rest = origin.substr(scheme + 3);
+  const auto port = split_optional_port(rest).port.value_or("");
+  return port.find_first_not_of("0123456789") == std::string::npos ? name_in(rest) : std::string_view();
+}
+
+bool is_allowed_name(std::string_view name, const route_settings& s) {
+  return s.allowed_hosts && std::any_of(s.allowed_hosts->begin(), s.allowed_hosts->end(),
+                                        [&](const std::string& allowed) { return matches(name, allowed); });
+}
+
 } // namespace
+
+bool comes_from_another_site(const raw_request& r, const route_settings& s) {
+  for (const auto& [name, value] : r.headers) {
+    if (equal_ignoring_case(name, "Sec-Fetch-Site") && value != "same-origin" && value != "none")
+      return true;
+    if (!equal_ignoring_case(name, "Origin") || same_server(value, host_header(r)))
+      continue;
+    if (const auto name = host_of_origin(value); name.empty() || !is_allowed_name(name, s))
+      return true;
+  }
+  return false;
+}
+
+response refuse_site() {
+  return error_response(403,
+                        "This request comes from a web page of another origin, which may not change anything here: see "
+                        "http_config.allowed_hosts");
+}
 
 bool may_call_by_host(const raw_request& r, const route_settings& s) {
   if (!s.allowed_hosts || r.remote_address.empty())
@@ -43,9 +91,7 @@ bool may_call_by_host(const raw_request& r, const route_settings& s) {
     return true;
   const auto name = name_in(host);
   return parse_ip(name) || equal_ignoring_case(name, "localhost") ||
-         (!s.node_name.empty() && equal_ignoring_case(name, s.node_name)) ||
-         std::any_of(s.allowed_hosts->begin(), s.allowed_hosts->end(),
-                     [&](const std::string& allowed) { return matches(name, allowed); });
+         (!s.node_name.empty() && equal_ignoring_case(name, s.node_name)) || is_allowed_name(name, s);
 }
 
 response refuse_host(const raw_request& r) {

@@ -206,6 +206,11 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     out.action = refuse_host(r);
     return out;
   }
+  const bool only_reads = r.method == "GET" || r.method == "HEAD" || r.method == "OPTIONS";
+  if (r.passed_on_by == nullptr && !only_reads && comes_from_another_site(r, s)) {
+    out.action = refuse_site();
+    return out;
+  }
   if (r.method == "OPTIONS" && r.target == "*") {
     out.action = bare(200);
     return out;

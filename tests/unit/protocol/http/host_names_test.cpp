@@ -1,6 +1,7 @@
 // DNS rebinding: a page of another origin calls a server on the loopback by a name of its own (docs/pitfalls.md H5).
 
 #include "protocol/http/host_names.hpp"
+#include "protocol/http/routes.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
 
 using namespace belay;
@@ -60,4 +61,79 @@ TEST_CASE("without the setting, without a host, and through a Unix socket, nobod
   s.allowed_hosts.emplace();
   CHECK(body_of({"GET", "/", {}, "", "127.0.0.1"}) == "Consul Agent");
   CHECK(body_of({"GET", "/", {{"Host", "evil.example"}}, "", ""}) == "Consul Agent");
+}
+
+// A page that an operator opens can send a form's POST to the loopback without asking first: it installed a gossip key of its own.
+TEST_CASE("whatever changes something is refused to pages of other origins, for every route", "[B10]") {
+  const auto refused = [](std::string_view method, std::string_view target, header_list headers,
+                          std::vector<std::string> names = {}) {
+    auto s = usual_settings();
+    s.acl_enabled = true;
+    s.allowed_hosts = std::move(names);
+    s.allowed_hosts->push_back("h.example");
+    headers.emplace_back("Host", "h.example:8500");
+    const auto p = ask(method, target, {}, std::move(headers), s);
+    const auto* r = std::get_if<response>(&p.action);
+    return r != nullptr && r->status == 403 && r->body.starts_with("This request comes from a web page");
+  };
+  int routes = 0;
+  for (const auto& r : all_routes())
+    for (const auto method : {"GET", "HEAD", "OPTIONS", "PUT", "POST", "DELETE", "PATCH"}) {
+      const bool changes = method != std::string_view("GET") && method != std::string_view("HEAD") &&
+                           method != std::string_view("OPTIONS");
+      INFO(method << " " << r.pattern);
+      for (const auto site : {"cross-site", "same-site", "", "None", "same-origin, none"})
+        CHECK(refused(method, r.pattern, {{"sec-fetch-SITE", site}}) == changes);
+      for (const auto origin : {"http://evil.example", "null", "", "http://h.example", "http://h.example:8501",
+                                "https://h.example", "http://localhost:8500", "http://h.example:8500.evil.example"}) {
+        INFO(origin);
+        // h.example may call, so that it is any port of it: a page that names itself so is the operator's.
+        const bool own = std::string_view(origin).find("h.example") != std::string_view::npos &&
+                         !std::string_view(origin).ends_with(".evil.example");
+        CHECK(refused(method, r.pattern, {{"Origin", origin}}) == (changes && !own));
+      }
+      CHECK_FALSE(refused(method, r.pattern, {}));
+      CHECK_FALSE(refused(method, r.pattern, {{"Sec-Fetch-Site", "same-origin"}, {"Origin", "http://h.example:8500"}}));
+      CHECK_FALSE(refused(method, r.pattern, {{"Sec-Fetch-Site", "none"}}));
+      CHECK(refused(method, r.pattern, {{"Sec-Fetch-Site", "same-origin"}, {"Origin", "http://evil.example"}}) ==
+            changes);
+      ++routes;
+    }
+  CHECK(routes > 500);
+}
+
+TEST_CASE("the origin of a page is that of the server if host and port are", "[B10]") {
+  const auto foreign = [](std::string_view origin, std::string_view host, std::vector<std::string> names = {}) {
+    auto s = usual_settings();
+    if (!names.empty())
+      s.allowed_hosts = std::move(names);
+    raw_request r{"PUT", "/v1/kv/a", {{"Origin", origin}, {"Host", host}}, {}, "127.0.0.1", request_time_ns};
+    return comes_from_another_site(r, s);
+  };
+  CHECK_FALSE(foreign("http://127.0.0.1:8500", "127.0.0.1:8500"));
+  CHECK_FALSE(foreign("http://LocalHost:8500", "localhost:8500"));
+  CHECK_FALSE(foreign("http://[::1]:8500", "[::1]:8500"));
+  CHECK_FALSE(foreign("http://n1", "n1"));
+  CHECK_FALSE(foreign("http://n1", "n1:80"));
+  CHECK_FALSE(foreign("https://n1", "n1"));
+  CHECK_FALSE(foreign("https://n1", "n1:443"));
+  CHECK(foreign("https://n1", "n1:80"));
+  CHECK(foreign("http://127.0.0.1:8501", "127.0.0.1:8500"));
+  CHECK(foreign("http://localhost:8500", "127.0.0.1:8500"));
+  CHECK(foreign("http://127.0.0.1:8500", ""));
+  CHECK(foreign("null", "null"));
+  CHECK(foreign("127.0.0.1:8500", "127.0.0.1:8500"));
+  // Behind a proxy the request has another host: then the operator says by which name people call.
+  CHECK(foreign("https://belay.example", "10.0.0.1:8500"));
+  CHECK_FALSE(foreign("https://belay.example", "10.0.0.1:8500", {"belay.example"}));
+  CHECK_FALSE(foreign("https://a.example:444", "10.0.0.1:8500", {".example"}));
+  CHECK(foreign("http://localhost:3000", "127.0.0.1:8500", {"belay.example"}));
+}
+
+// What a client agent passes on it has judged itself, and it sends no such headers.
+TEST_CASE("a request that is passed on is not judged by where its page came from", "[B10]") {
+  client_agent by;
+  raw_request r{"PUT", "/v1/kv/a", {{"Sec-Fetch-Site", "cross-site"}}, "1", "127.0.0.1", request_time_ns, &by};
+  const auto p = parse(r, usual_settings(), [] { return fresh_uuid; });
+  CHECK(std::holds_alternative<write_request>(p.action));
 }
