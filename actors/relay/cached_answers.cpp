@@ -3,6 +3,7 @@
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/golang/syntax.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <algorithm>
 
@@ -239,7 +240,7 @@ void cached_answers::ask(place at) {
   auto& e = at->second;
   relayed_request r{"GET", at->first.second, {}, {}, false};
   if (!at->first.first.empty())
-    r.headers.emplace_back("X-Consul-Token", at->first.first);
+    r.headers.emplace_back("X-Consul-Token", http::token_header(at->first.first));
   // After a failure it is asked without waiting: the answer shows that a server answers again.
   if (e.refreshed && e.kept != nullptr && e.kept->index > 0 && !e.lost_contact)
     r.target.append(r.target.find('?') == std::string::npos ? "?" : "&")

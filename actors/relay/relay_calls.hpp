@@ -13,6 +13,7 @@ constexpr std::size_t servers_max = 64;
 constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< of what the agent itself asks
 constexpr std::chrono::milliseconds dial_limit{2000};
 constexpr std::chrono::milliseconds beat_limit{3000}; ///< of an answer to what says that the agent is there
+constexpr auto unwritable_request = "malformed HTTP request";
 constexpr auto no_answer = "no answer within 3 s";
 
 } // namespace relay_limits
@@ -99,7 +100,8 @@ public:
   link* on = nullptr;
   std::string server; ///< that it went to last
   int attempts = 0;
-  bool wait_ended = false; ///< its client may be gone
+  bool wait_ended = false;                                            ///< its client may be gone
+  std::shared_ptr<const char> alive = std::make_shared<const char>(); ///< for what is called later
 
 private:
   answer_listener& listener_;

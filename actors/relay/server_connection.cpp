@@ -1,5 +1,6 @@
 #include "actors/relay/server_connection.hpp"
 
+#include "actors/relay/request_text.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
@@ -24,17 +25,6 @@ std::string hexadecimal(std::size_t n) {
   char text[16];
   const auto end = std::to_chars(text, text + sizeof text, n, 16).ptr;
   return {text, end};
-}
-
-std::string written(const relayed_request& r) {
-  std::string out = r.method + " " + r.target + " HTTP/1.1\r\nHost: localhost\r\n";
-  for (const auto& [name, value] : r.headers)
-    out.append(name).append(": ").append(value).append("\r\n");
-  if (r.body_follows)
-    out += "Transfer-Encoding: chunked\r\n";
-  else if (!r.body.empty() || r.method != "GET")
-    out.append("Content-Length: ").append(std::to_string(r.body.size())).append("\r\n");
-  return out.append("\r\n").append(r.body);
 }
 
 } // namespace
@@ -227,11 +217,12 @@ void server_connection::parse(std::string_view plaintext) {
   if (closed_ || listener_ == nullptr)
     return;
   if (parser_->is_done())
-    return answer_complete();
+    return answer_complete(!left.empty());
   unread_ = left;
 }
 
-void server_connection::answer_complete() {
+/// @param more_came bytes that belong to no request: the connection cannot tell whose answer the next one is
+void server_connection::answer_complete(bool more_came) {
   const bool stays = parser_->get().keep_alive();
   parser_.reset();
   auto* listener = std::exchange(listener_, nullptr);
@@ -239,6 +230,8 @@ void server_connection::answer_complete() {
   listener->on_end();
   if (closed_)
     return;
+  if (more_came)
+    return fail("the server sent more than one answer");
   if (!stays || output_ends_)
     return fail("EOF");
   then_.ready(*this);

@@ -40,7 +40,7 @@ public:
   /// Of the request that it carries something has come back.
   bool answered() const { return head_told_; }
 
-  /// @pre idle()
+  /// @pre idle(), can_be_written(r)
   void carry(const relayed_request& r, answer_listener& listener);
   void send_body(std::string_view bytes, bool last);
   std::size_t unsent() const { return out_.size() + in_flight_.size(); }
@@ -62,7 +62,7 @@ private:
   void heard(std::string_view wire);
   void parse(std::string_view plaintext);
   void tell_head();
-  void answer_complete();
+  void answer_complete(bool more_came);
   void fail(const std::string& why);
 
   std::unique_ptr<relay_socket> socket_;

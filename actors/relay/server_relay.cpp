@@ -1,5 +1,6 @@
 #include "actors/relay/relay_calls.hpp"
 
+#include "actors/relay/request_text.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/forward/requests.hpp"
@@ -114,7 +115,15 @@ void server_relay::tick() {
 // ---- requests
 
 std::unique_ptr<relayed_call> server_relay::begin(relayed_request r, answer_listener& listener) {
+  const bool writable = can_be_written(r);
   auto c = std::make_unique<call>(*this, std::move(r), listener, loop_.now() + settings_.hold);
+  if (!writable) {
+    later([c = c.get(), alive = std::weak_ptr<const char>(c->alive)] {
+      if (!alive.expired())
+        c->fail(relay_limits::unwritable_request, true);
+    });
+    return c;
+  }
   waiting_.push_back(c.get());
   later([this] { serve_waiting(); }); // the listener is not to be called before this returns
   return c;

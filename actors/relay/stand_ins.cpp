@@ -111,8 +111,8 @@ fsm_actor::behavior_type remote_tables::make_behavior() {
 void remote_tables::ask(std::string method, std::string target, std::string body, std::string secret,
                         std::function<void(int, std::string)> then) {
   relayed_request r{std::move(method), std::move(target), {}, std::move(body), false};
-  if (http::could_be_token(secret))
-    r.headers.emplace_back("X-Consul-Token", std::move(secret));
+  if (!secret.empty())
+    r.headers.emplace_back("X-Consul-Token", http::token_header(secret));
   const auto number = ++asked_;
   questions_.emplace(number,
                      std::make_unique<question>(relay_, std::move(r),

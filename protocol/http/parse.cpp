@@ -11,6 +11,7 @@
 #include "protocol/state/command_level.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace belay::http {
 
@@ -154,6 +155,15 @@ action handle(request_context& c, const route& at) {
   return at.handle(c);
 }
 
+/// Path and query as they were understood, encoded anew.
+std::string target_without_token(const request_context& c) {
+  constexpr auto token = std::to_array<std::string_view>({"token"});
+  auto target = golang::escape_path(c.path);
+  if (const auto query = c.query.encoded_without(token); !query.empty())
+    target.append("?").append(query);
+  return target;
+}
+
 /// The part of the target that names path and query; empty: it names none.
 std::string_view local_part(std::string_view target) {
   if (target.empty() || target.front() == '/')
@@ -274,6 +284,7 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   out.needs = at->needs(method_bit(r.method));
   if (s.client_agent && !std::holds_alternative<response>(out.action) && !answered_by_client_agent(*at)) {
     out.for_servers = true;
+    out.target_for_servers = target_without_token(c);
     out.secret_for_servers = token_of(c);
     out.cached = cached_read_of(c, *at, out.action);
   }

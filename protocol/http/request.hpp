@@ -182,7 +182,8 @@ struct parsed_request {
   /// In whose name it asks, also if the action is a response; nullopt: ACLs are off, or its path or query cannot be read. Reads and writes of the replicated state say it, too, if the route needs anything.
   std::optional<state::authority> by = {};
   bool for_servers = false;               ///< a client agent was asked what it has to ask servers
-  std::string secret_for_servers{};       ///< the token that goes with it; empty: it is anonymous
+  std::string target_for_servers{};       ///< path and query of what is for servers, encoded anew, without the token
+  std::string secret_for_servers{};       ///< the token that goes with it, as it came; empty: it is anonymous
   std::optional<cached_read> cached = {}; ///< of what is for servers
   access needs = access::nobody;          ///< of him, where ACLs are on and the action is no response
 };

@@ -11,6 +11,8 @@ namespace {
 
 /// No header can bring it, and no configuration file names it.
 constexpr std::string_view nobodys_secret{"\0", 1};
+/// The same in a header, where a zero byte cannot stand. The spaces keep it from being a token; 0.2.0 does not know it either.
+constexpr std::string_view nobodys_header = "not a token";
 
 /// The first word behind the scheme; empty: it is another scheme, or there is none.
 std::string_view bearer(std::string_view authorization) {
@@ -59,6 +61,10 @@ bool could_be_token(std::string_view text) {
   return !text.empty() && text.size() <= token_bytes_max && std::all_of(text.begin(), text.end(), printable);
 }
 
+std::string_view token_header(std::string_view secret) {
+  return could_be_token(secret) ? secret : nobodys_header;
+}
+
 std::string_view token_of(const request_context& c) {
   if (const auto token = said_token(c); !token.empty())
     return token;
@@ -74,7 +80,7 @@ state::authority authority_of(const request_context& c) {
   auto token = token_of(c);
   if (token.empty())
     token = state::anonymous_secret;
-  else if (token.size() > token_bytes_max)
+  else if (!could_be_token(token))
     token = nobodys_secret;
   return {std::string(token), c.settings.acl_allowed_by_default, c.settings.datacenter};
 }

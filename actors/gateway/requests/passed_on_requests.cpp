@@ -1,6 +1,7 @@
 #include "actors/gateway/requests/passed_on_requests.hpp"
 
 #include "protocol/base/ascii_case.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,11 +17,10 @@ constexpr std::chrono::milliseconds answer_grace{1200};
 // Of an upload, what the client has said and the server has not taken.
 constexpr std::size_t upload_ahead_max = 1u << 20;
 
-/// Of requests: what the connection to the server says by itself, or this agent does.
-bool stays_here(std::string_view name) {
+/// Of requests: headers that a route of a server reads. The token and the framing are written from parsed values.
+bool goes_to_servers(std::string_view name) {
   constexpr auto names = std::to_array<std::string_view>(
-      {"Host", "Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding", "TE", "Trailer", "Upgrade", "Expect",
-       "Accept-Encoding", "Proxy-Connection", "X-Consul-Token", "Authorization"});
+      {"Accept", "Cache-Control", "Idempotency-Key", "Last-Event-ID", "X-Consul-Namespace"});
   return std::any_of(names.begin(), names.end(), [&](std::string_view n) { return equal_ignoring_case(n, name); });
 }
 
@@ -85,13 +85,14 @@ http::response head_of(int status, const header_list& headers) {
 passed_on_request request_for_servers(const http::raw_request& r, const http::parsed_request& parsed) {
   passed_on_request p;
   p.request.method = r.method == "HEAD" ? "GET" : std::string(r.method);
-  p.request.target = r.target;
+  p.request.target = parsed.target_for_servers;
   for (const auto& [name, value] : r.headers)
-    if (!stays_here(name))
+    if (goes_to_servers(name))
       p.request.headers.emplace_back(name, value);
-  if (!parsed.secret_for_servers.empty())
-    p.request.headers.emplace_back("X-Consul-Token", parsed.secret_for_servers);
-  p.request.secret = parsed.secret_for_servers;
+  if (!parsed.secret_for_servers.empty()) {
+    p.request.secret = http::token_header(parsed.secret_for_servers);
+    p.request.headers.emplace_back("X-Consul-Token", p.request.secret);
+  }
   p.request.cached = parsed.cached;
   p.request.body = r.body;
   if (const auto* read = std::get_if<http::read_request>(&parsed.action); read != nullptr && read->min_index > 0)

@@ -12,6 +12,7 @@
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/golang/duration.hpp"
+#include "protocol/http/tokens.hpp"
 #include "protocol/state/restore/row_rules.hpp"
 
 #include <algorithm>
@@ -297,6 +298,10 @@ void decode_acl(decoder& d, acl_config& a) {
   for (const auto reserved : {"allow", "deny", "manage", "anonymous"})
     if (a.master == reserved || a.agent_master == reserved)
       d.wrong("acl.tokens", "acl.tokens: no token can be \"" + std::string(reserved) + "\"");
+  for (const auto* secret : {&a.master, &a.of_requests, &a.agent, &a.agent_master, &a.replication})
+    if (!secret->empty() && !http::could_be_token(*secret)) // its text is not shown
+      d.wrong("acl.tokens", "acl.tokens: a token has 1 to " + std::to_string(http::token_bytes_max) +
+                                " bytes, all of them printable ASCII and none a space");
 }
 
 void decode_operation(decoder& d, node_config& c) {

@@ -6,6 +6,7 @@
 #include "protocol/http/acl/acl_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -130,6 +131,8 @@ refused refuse_foreign_members(const token_input& in, const std::string& auth_me
 
 refused complete_new(request_context& c, const token_input& in, state::acl_token_set& set) {
   auto& t = set.token;
+  if (!t.secret.empty() && !could_be_token(t.secret))
+    return error_response(400, "Bad request: " + std::string(invalid_token));
   if (t.accessor.empty())
     t.accessor = c.uuid();
   if (t.secret.empty())

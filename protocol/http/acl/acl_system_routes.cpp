@@ -104,6 +104,8 @@ action agent_token_route(request_context& c) {
     });
   if (!d.ok())
     return error_response(400, "Request decode failed: " + d.error());
+  if (!change.secret.empty() && !could_be_token(change.secret))
+    return error_response(400, std::string(invalid_token));
   const auto kind = agent_token_named(c.argument);
   if (!kind) // first it is asked who may know that
     return local_request{

@@ -50,7 +50,7 @@ action filtered(request_context& c, agent::request r) {
 /// What is registered is written to the catalog with the token of the request; without one, with that of the body.
 refused keep_token(const request_context& c, std::string& token) {
   if (!token.empty() && !could_be_token(token))
-    return error_response(400, "Invalid Token");
+    return error_response(400, std::string(invalid_token));
   if (const auto brought = brought_token(c); !brought.empty())
     token = brought;
   return std::nullopt;

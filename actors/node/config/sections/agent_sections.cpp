@@ -1,6 +1,7 @@
 #include "actors/node/config/sections/agent_sections.hpp"
 
 #include "protocol/http/agent/agent_input.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -29,10 +30,19 @@ std::string complaint_about_scripts(const agent::check_definition& c, const node
                                                                     : std::string();
 }
 
+std::string complaint_about_token(const std::string& token) {
+  return token.empty() || http::could_be_token(token) ? std::string() : std::string(http::invalid_token);
+}
+
 /// What is wrong with a service, if anything; only its copy is completed here, the agent does the rest.
 std::string complaint_about(agent::service_definition s, const node_config& config) {
   if (auto why = agent::complete(s))
     return *why;
+  if (auto why = complaint_about_token(s.token); !why.empty())
+    return why;
+  for (const auto& c : s.checks)
+    if (auto why = complaint_about_token(c.token); !why.empty())
+      return why;
   for (const auto& c : s.checks)
     if (auto why = complaint_about_scripts(c, config); !why.empty())
       return why;
@@ -46,6 +56,8 @@ std::string complaint_about(const agent::check_definition& c, const node_config&
     return "Bad check status";
   if (auto why = agent::complaint_of(c))
     return *why;
+  if (auto why = complaint_about_token(c.token); !why.empty())
+    return why;
   return complaint_about_scripts(c, config);
 }
 

@@ -32,6 +32,7 @@ struct made_up_server {
   struct said {
     int status = 200;
     std::string body;
+    std::string behind{}; ///< bytes that belong to no answer
   };
 
   way accepts = way::accepts;
@@ -160,7 +161,7 @@ private:
   void tell(const std::shared_ptr<wire>& w, const made_up_server::said& what) {
     w->waits = false;
     w->to_agent += "HTTP/1.1 " + std::to_string(what.status) +
-                   " X\r\nContent-Length: " + std::to_string(what.body.size()) + "\r\n\r\n" + what.body;
+                   " X\r\nContent-Length: " + std::to_string(what.body.size()) + "\r\n\r\n" + what.body + what.behind;
     deliver(w);
   }
   void end(const std::shared_ptr<wire>& w, boost::system::error_code why) {

@@ -426,3 +426,45 @@ TEST_CASE("while no server answers, the request of a client that may be gone doe
   CHECK(may_be_gone.nothing_sent);
   CHECK(waits.failure.empty());
 }
+
+// Whatever the server was brought to answer twice: nobody else must get the second answer for his own.
+TEST_CASE("a connection on which more comes than an answer carries no other request", "[relay][B1]") {
+  for (const auto* behind : {"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret", "\r\n", "x"}) {
+    INFO(behind);
+    fixture f({at(1)});
+    f.loop.server(1).answer = [&](const made_up_server::asked& a) {
+      return made_up_server::said{200, "of " + a.target, a.target == "/v1/first" ? behind : ""};
+    };
+    asking_client first, second;
+    const auto call = f.ask(first, "GET", "/v1/first");
+    const auto next = f.ask(second, "GET", "/v1/second");
+    f.loop.run_for(milliseconds{4000});
+    CHECK(first.body == "of /v1/first");
+    CHECK(second.ended);
+    CHECK(second.body == "of /v1/second");
+    asking_client third;
+    const auto last = f.ask(third, "GET", "/v1/third");
+    f.loop.run_for(milliseconds{4000});
+    CHECK(third.body == "of /v1/third");
+  }
+}
+
+TEST_CASE("a request that cannot be written fails, and no server hears of it", "[relay][B1]") {
+  fixture f({at(1)});
+  asking_client bad, good;
+  const auto call = f.relay->begin({"GET", "/v1/x", {{"X-Consul-Token", "a\r\nb: c"}}, {}, false}, bad);
+  CHECK(bad.failure.empty()); // not before begin() has returned
+  const auto next = f.ask(good, "GET");
+  f.loop.run_for(milliseconds{4000});
+  CHECK(bad.failure == "malformed HTTP request");
+  CHECK(bad.nothing_sent);
+  CHECK(good.ended);
+  CHECK(f.loop.server(1).times("GET", "/v1/x") == 1);
+  { // and nobody is told who does not wait any more
+    asking_client gone;
+    auto ended = f.relay->begin({"GET", "/v1/x y", {}, {}, false}, gone);
+    ended.reset();
+    f.loop.run_for(milliseconds{4000});
+    CHECK(gone.failure.empty());
+  }
+}

@@ -203,6 +203,8 @@ TEST_CASE("a token is made with what the client chose, and fresh ids for the res
 }
 
 TEST_CASE("tokens that are refused before anybody is asked") {
+  for (const auto& secret : {std::string("a\\r\\nX: b"), std::string("a b"), std::string(256, 'x')})
+    CHECK(told("PUT", "/v1/acl/token", "{\"SecretID\":\"" + secret + "\"}") == "400 Bad request: Invalid Token");
   CHECK(told("PUT", "/v1/acl/token", "{") == "400 Bad request: Token decoding failed: unexpected EOF");
   CHECK(
       told("PUT", "/v1/acl/token", "{\"Policies\":{}}").starts_with("400 Bad request: Token decoding failed: json: "));
@@ -368,6 +370,10 @@ TEST_CASE("an agent's own tokens are changed by their names, old and new") {
     CHECK(local.text == name);
   }
   CHECK(told("PUT", "/v1/agent/token/agent") == "400 Request decode failed: EOF");
+  // It would be written into a header of each request that this agent makes.
+  for (const std::string secret : {"a\\r\\nX: b", "a b", "\\u0000", "\\u007f", "\\u00e4"})
+    CHECK(told("PUT", "/v1/agent/token/agent", "{\"Token\":\"" + secret + "\"}") == "400 Invalid Token");
+  CHECK(told("PUT", "/v1/agent/token/agent", "{\"Token\":\"" + std::string(256, 'x') + "\"}") == "400 Invalid Token");
   CHECK(told("PUT", "/v1/agent/token/agent", "{\"Token\":1}").starts_with("400 Request decode failed: json: "));
   CHECK(told("PUT", "/v1/agent/token/agent", "{\"X\":1}") == "400 Request decode failed: json: unknown field \"X\"");
 }

@@ -1,7 +1,10 @@
 // In whose name a request asks (docs/contract/01, section 5; docs/contract/10, section 1).
 
+#include "protocol/http/routes.hpp"
 #include "protocol/http/tokens.hpp"
 #include "tests/unit/protocol/http/acl/acl_asked.hpp"
+
+#include <algorithm>
 
 using namespace belay;
 using namespace belay::http;
@@ -33,10 +36,12 @@ TEST_CASE("the token is that of the query, else of X-Consul-Token, else of Autho
            row{"?token=", {{"X-Consul-Token", "h"}, {"Authorization", "Bearer b"}}, "h"},
            row{"", {{"x-consul-token", "h"}}, "h"},
            row{"", {{"X-Consul-Token", ""}, {"Authorization", "Bearer b"}}, "b"},
-           row{"", {{"Authorization", "bEARER  b c"}}, "b"}, row{"", {{"Authorization", "Bearer"}}, "agent"},
-           row{"", {{"Authorization", "Bearer  "}}, "agent"}, row{"", {{"Authorization", "Basic b"}}, "agent"},
-           row{"", {{"Authorization", "b"}}, "agent"}, row{"", {}, "agent"},
-           row{"?token=%20x", {}, " x"}, // compared byte by byte, so nothing is cut off
+           row{"", {{"Authorization", "bEARER  b c"}}, "b"},
+           row{"", {{"Authorization", "Bearer"}}, "agent"},
+           row{"", {{"Authorization", "Bearer  "}}, "agent"},
+           row{"", {{"Authorization", "Basic b"}}, "agent"},
+           row{"", {{"Authorization", "b"}}, "agent"},
+           row{"", {}, "agent"},
        }) {
     INFO(t.query << " -> " << t.secret);
     CHECK(secret_of(t.query, t.headers, s) == t.secret);
@@ -44,13 +49,65 @@ TEST_CASE("the token is that of the query, else of X-Consul-Token, else of Autho
   CHECK(secret_of("", {}) == "anonymous");
 }
 
-// A stranger's megabyte must not travel to the state machine and through the log.
-TEST_CASE("a text that is too long to be a token becomes a short one that no token has") {
+// A stranger's megabyte must not travel to the state machine and through the log, and a line break must not reach a header.
+TEST_CASE("a text that cannot be a token becomes a short one that no token has", "[B1]") {
   const std::string longest(token_bytes_max, 'x'), longer(token_bytes_max + 1, 'x');
+  CHECK(token_bytes_max == 255);
   CHECK(secret_of("", {{"X-Consul-Token", longest}}) == longest);
-  const auto nobodys = secret_of("", {{"X-Consul-Token", longer}});
-  CHECK(nobodys == std::string(1, '\0'));
+  CHECK(secret_of("?token=!~", {}) == "!~");
+  const auto nobodys = std::string(1, '\0');
+  CHECK(secret_of("", {{"X-Consul-Token", longer}}) == nobodys);
+  CHECK(secret_of("", {{"Authorization", "Bearer " + longer}}) == nobodys);
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    if (byte > 0x20 && byte < 0x7f)
+      continue;
+    INFO("byte " << byte);
+    constexpr char digits[] = "0123456789abcdef";
+    const std::string escaped{'%', digits[byte >> 4], digits[byte & 15]};
+    for (const auto& query : {"?token=" + escaped, "?token=a" + escaped, "?token=" + escaped + "a"})
+      CHECK(secret_of(query, {}) == nobodys);
+  }
   CHECK(nobodys != "anonymous");
+}
+
+TEST_CASE("a header never carries a text that cannot be a token", "[B1]") {
+  const std::string longest(token_bytes_max, 'x');
+  CHECK(token_header("t") == "t");
+  CHECK(token_header(longest) == longest);
+  for (const auto& text : {longest + "x", std::string("a\r\nb"), std::string("a b"), std::string(1, '\0'),
+                           std::string("\x7f"), std::string("\xc3\xa4")}) {
+    const auto written = token_header(text);
+    CHECK_FALSE(could_be_token(written)); // or it could be somebody's
+    CHECK(written.find_first_not_of("abcdefghijklmnopqrstuvwxyz ") == written.npos);
+    CHECK(written != text);
+  }
+}
+
+// What a client agent passes on is written from what it has understood, for every route that there is.
+TEST_CASE("a client agent asks servers with path and query as it understood them, without the token", "[B1]") {
+  auto s = usual_settings();
+  s.client_agent = true;
+  const std::string smuggled = "x%0d%0a%0d%0aPUT%20/v1/kv/smuggled%20HTTP/1.1%0d%0a";
+  int passed_on = 0;
+  for (const auto& r : all_routes())
+    for (const auto method : method_names_of(r))
+      for (const auto* before : {"?", "?recurse&", "?a=%0d%0a%00%7f%20%ff;", "?Token=t&"}) {
+        INFO(method << " " << r.pattern << before);
+        const auto p = ask(method,
+                           std::string(r.pattern) + (r.pattern.back() == '/' ? "a%2Fb" : "") + before +
+                               "token=" + smuggled + "&token=second",
+                           {}, {}, s);
+        if (!p.for_servers)
+          continue;
+        ++passed_on;
+        const auto& target = p.target_for_servers;
+        CHECK(std::all_of(target.begin(), target.end(), [](char c) { return c > ' ' && c < '\x7f'; }));
+        CHECK(target.starts_with(r.pattern));
+        CHECK(target.find("smuggled") == target.npos);
+        CHECK(target.find("token=") == target.npos);
+        CHECK(token_header(p.secret_for_servers).find('\r') == std::string_view::npos);
+      }
+  CHECK(passed_on > 50);
 }
 
 TEST_CASE("reads and writes carry in whose name they are asked, with the settings of the server") {

@@ -1,0 +1,17 @@
+#pragma once
+// The text of a request on a connection to a server: the only place where requests to servers are written.
+
+#include "actors/relay/request_relay.hpp"
+
+#include <string>
+
+namespace belay::actors {
+
+/// Whether the request can be written without a change of its framing (RFC 9112 sections 2.2, 3 and 5): method and names of headers are
+/// tokens, the target has bytes 0x21..0x7e only and begins with a slash, values of headers have no control character except the tab, and
+/// no header says where the request ends.
+bool can_be_written(const relayed_request& r);
+/// Request line, headers and body. @pre can_be_written(r)
+std::string written(const relayed_request& r);
+
+} // namespace belay::actors
