@@ -31,6 +31,24 @@ CASES = [
     ("calls", "[m.shellWord('a/b-c.d'), m.shellWord(''), m.shellWord('$(x)')]", ["a/b-c.d", "''", "'$(x)'"]),
     ("calls", "m.target('/v1/kv/a', { cas: 0, raw: true, flags: undefined, dc: null, filter: 'a == \"b\"' })", "/v1/kv/a?cas=0&raw&filter=a%20%3D%3D%20%22b%22"),
     ("calls", "m.pathOf('a b/ü/?')", "a%20b/%C3%BC/%3F"),
+    # A browser or a server makes other names of these.
+    ("calls", "['a/../b', '..', '.', './a', 'a/.', 'a/..', 'a//b', '/a', '/', '//', 'a//', '../', 'zzz/../'].filter((n) => !m.isOdd(n))", []),
+    ("calls", "['', 'a', 'a/', 'a/b', '...', 'a/.b', 'a..', '%2e%2e/x', '.a/', 'a/ /b'].filter(m.isOdd)", []),
+    ("calls", "['a/../b', '/'].map((n) => { try { return m.pathOf(n); } catch (e) { return e instanceof m.OddName; } })", [True, True]),
+    # Whatever is not odd is asked for as it is, by a browser.
+    ("calls", "['a', 'a/', 'a/b', '...', 'a/.b', '%2e%2e/x', 'a b', 'a?b#c', 'a\\\\b', 'a/%2e%2e/b'].filter((n) => decodeURIComponent(new URL('http://h/v1/kv/' + m.pathOf(n)).pathname) !== '/v1/kv/' + n)", []),
+    ("key_names", "['zzz/../prod/db', '..', '/a', 'a/b/./c', 'a//', '/', 'a/b', 'a/b/', ''].map(m.above)", ["zzz/", "", "", "a/b/", "a/", "", "a/", "a/b/", ""]),
+    ("key_names", "[m.lookAtKey('a/b'), m.lookAtKey('a/../b')]",
+     [{"path": "/v1/kv/a/b"}, {"path": "/v1/kv/a/", "parameters": {"recurse": True, "filter": 'Key == "a/../b"'}}]),
+    ("key_names", "m.levelOf('a/../', ['a/', 'a/../', 'a/../x', 'a/../y/1', 'a/../y/2', 'a/b', 'a/..'])", ["a/../", "a/../x", "a/../y/"]),
+    ("key_names", "[m.lookBelow('zzz/../', { separator: '/' }), m.lookBelow('a/', { separator: '/' })]",
+     [{"path": "/v1/kv/zzz/", "parameters": {"keys": True}}, {"path": "/v1/kv/a/", "parameters": {"keys": True, "separator": "/"}}]),
+    ("key_names", "[m.writeKey('a/..', 'v', 7, 0), m.deleteKey('/a', 8), m.deleteBelow('zzz/../')].map((c) => [c.method, c.path, c.body[0].KV])",
+     [["PUT", "/v1/txn", {"Verb": "cas", "Key": "a/..", "Value": "dg==", "Flags": 0, "Index": 7}], ["PUT", "/v1/txn", {"Verb": "delete-cas", "Key": "/a", "Index": 8}],
+      ["PUT", "/v1/txn", {"Verb": "delete-tree", "Key": "zzz/../"}]]),
+    ("key_names", "[m.writeKey('a', 'v', 7, 3), m.deleteKey('a', 8), m.deleteBelow('a/')].map((c) => [c.method, c.path, c.parameters])",
+     [["PUT", "/v1/kv/a", {"cas": 7, "flags": 3}], ["DELETE", "/v1/kv/a", {"cas": 8}], ["DELETE", "/v1/kv/a/", {"recurse": True}]]),
+    ("places", "[m.to('keys', 'zzz/../prod/db'), m.read('#/keys/zzz/../prod/db').rest.join('/')]", ["#/keys/zzz/../prod/db", "zzz/../prod/db"]),
     ("calls", "m.asCurl({ method: 'PUT', path: '/v1/kv/a', parameters: { cas: 7 }, body: \"it's\" }, { origin: 'http://h:1', withToken: true })",
      "curl -sS -X PUT -H \"X-Consul-Token: $CONSUL_HTTP_TOKEN\" --data-binary 'it'\\''s' 'http://h:1/v1/kv/a?cas=7'"),
     ("calls", "m.asCurl({ path: '/v1/x', follows: true, headers: { Accept: 'text/event-stream' } }, { origin: 'http://h:1' })",
@@ -83,6 +101,9 @@ CASES = [
         t.apply([{ Key: 'a/', event: 'set' }, { Key: 'a/b/', event: 'set' }]);
         return t.level('a/');
       })()""", ["a/", "a/b/"]),
+    # A level that leads back up is not shown, or it would be shown without end.
+    ("key_tree", "(() => { const t = new m.KeyTree(); t.load('', ['app/']); t.load('app/', ['app/../', 'app/x']); t.load('app/../', ['app/', '']); ['app/', 'app/../'].forEach((p) => t.open(p)); return t.rows().map((r) => r.name); })()",
+     ["app/", "app/../", "app/x"]),
     ("key_tree", "(() => { const t = new m.KeyTree(); t.load('', ['App', 'b/', 'cap']); return t.found('ap', 10).map((r) => r.name); })()", ["App", "cap"]),
 
     ("numbers", "m.valueOf({ Gauges: [{ Name: 'consul.raft.term', Value: 3 }] }, 'raft.term')", {"value": 3}),

@@ -8,8 +8,28 @@ export function shellWord(text) {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`;
 }
 
-/** A name as part of a path: its slashes stay. */
-export const pathOf = (name) => name.split('/').map(encodeURIComponent).join('/');
+/** A name with its slashes, each part escaped: for places of the console. For a path of the API: pathOf(). */
+export const escaped = (name) => name.split('/').map(encodeURIComponent).join('/');
+
+/**
+ * Whether a request by path would be about another name: a browser takes the parts `.` and `..` out of it (also as %2e; WHATWG URL, 4.4), and a
+ * server empty ones (docs/contract/01, section 4). One slash at the end is nothing odd.
+ */
+export function isOdd(name) {
+  const parts = name.split('/');
+  if (parts.length > 1 && parts.at(-1) === '') parts.pop();
+  return parts.length > 1 || parts[0] !== '' ? parts.some((part) => part === '' || part === '.' || part === '..') : name !== '';
+}
+
+export class OddName extends Error {
+  constructor(name) { super(`“${name}” has a part that is empty, “.” or “..”: a browser would ask for another name.`); }
+}
+
+/** A name as part of a path: its slashes stay. @throws OddName */
+export function pathOf(name) {
+  if (isOdd(name)) throw new OddName(name);
+  return escaped(name);
+}
 
 /** `/v1/...?a=1&b`: members that are undefined, null or false are left out, true is a parameter without a value. */
 export function target(path, parameters = {}) {

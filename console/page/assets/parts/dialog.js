@@ -1,7 +1,7 @@
 // Dialogs: what is about to be done is shown as a call, to be done here or copied.
 
 import { call as send, complaint } from './api.js';
-import { asBelay, asCurl } from './calls.js';
+import { OddName, asBelay, asCurl } from './calls.js';
 import { button, h, refill } from './dom.js';
 import { token } from './session.js';
 import { announce } from './announce.js';
@@ -47,7 +47,7 @@ function open(dialog) {
 /** A button that shows how a look that the page takes can be had elsewhere. `of` and `belay` may be functions, asked when it is pressed. */
 export function copyCall(title, of, belay) {
   const now = (value) => (typeof value === 'function' ? value() : value);
-  return button('Copy call', () => showCommands(title, now(of), now(belay)), 'plain');
+  return button('Copy call', () => prepare(title, () => showCommands(title, now(of), now(belay))), 'plain');
 }
 
 /** Does what has to be looked up before somebody can be asked, and tells if that does not come about. */
@@ -55,7 +55,7 @@ export async function prepare(title, action) {
   try {
     await action();
   } catch (refused) {
-    open(h('dialog', { 'aria-label': title }, h('form', { method: 'dialog' }, h('h2', {}, title), h('p', { class: 'error', role: 'alert' }, complaint(refused)),
+    open(h('dialog', { 'aria-label': title }, h('form', { method: 'dialog' }, h('h2', {}, title), h('p', { class: 'error', role: 'alert' }, refused instanceof OddName ? refused.message : complaint(refused)),
       h('div', { class: 'row end' }, h('button', { autofocus: true }, 'Close')))));
   }
 }
@@ -77,9 +77,15 @@ export function ask(what) {
   const error = h('p', { class: 'error', role: 'alert' });
   const verb = h('button', { class: what.danger ? 'danger main' : 'main', type: 'submit' }, what.verb);
   const draw = () => {
-    const missing = what.check?.();
+    let missing = what.check?.(), of = null;
+    try {
+      if (!missing) of = what.call();
+    } catch (odd) {
+      if (!(odd instanceof OddName)) throw odd;
+      missing = odd.message;
+    }
     verb.disabled = Boolean(missing);
-    refill(shown, missing ? h('p', { class: 'quiet' }, missing) : commands(what.call(), what.belay?.() ?? null));
+    refill(shown, missing ? h('p', { class: 'quiet' }, missing) : commands(of, what.belay?.() ?? null));
   };
   const form = h('form', {
     method: 'dialog',

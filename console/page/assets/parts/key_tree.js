@@ -22,7 +22,8 @@ export class KeyTree {
   isOpen(prefix) { return this.#open.has(prefix); }
   level(prefix) { return this.#levels.get(prefix) || []; }
 
-  load(prefix, names) { this.#levels.set(prefix, [...names].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))); }
+  /** Names that are not below the prefix are left out: a level that leads back up has no end. */
+  load(prefix, names) { this.#levels.set(prefix, names.filter((name) => name.startsWith(prefix)).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))); }
   open(prefix) { this.#open.add(prefix); }
   close(prefix) { this.#open.delete(prefix); }
 

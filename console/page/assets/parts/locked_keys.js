@@ -1,7 +1,8 @@
 // Which keys are locked, or locked by one session. A server looks through all keys for that (0.2 s of a core for a million), so that where there are
 // many it is asked only when somebody says so.
 
-import { pathOf, target } from './calls.js';
+import { escaped, isOdd, target } from './calls.js';
+import { above } from './key_names.js';
 import { watch } from './link.js';
 import { onMetrics, series } from './samples.js';
 
@@ -9,7 +10,7 @@ const keysMax = 100_000;
 
 /** The call that looks. `session`: only what that one holds. */
 const lockedKeysCall = ({ prefix = '', session } = {}) => ({
-  path: `/v1/kv/${pathOf(prefix)}`,
+  path: `/v1/kv/${escaped(above(prefix))}`,
   parameters: { recurse: true, filter: session ? `Session == ${JSON.stringify(session)}` : 'Session != ""' },
 });
 
@@ -28,7 +29,8 @@ export function watchLockedKeys(what, take) {
       end = () => {};
       take({ skipped: keys });
     } else {
-      end = watch(target(path, parameters), take);
+      const below = (answer) => (answer.status === 200 ? { ...answer, body: answer.body.filter((k) => k.Key.startsWith(what.prefix)) } : answer);
+      end = watch(target(path, parameters), isOdd(what.prefix || '') ? (answer) => take(below(answer)) : take);
     }
   });
   return () => {

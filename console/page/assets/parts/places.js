@@ -1,6 +1,6 @@
 // Where in the console one is: `#/locks/claim/NAME`. The rest of a place is one name with its slashes in it, escaped as in paths.
 
-import { pathOf } from './calls.js';
+import { escaped } from './calls.js';
 
 export function read(hash = location.hash) {
   const [view = '', ...rest] = hash.replace(/^#\/?/, '').split('/').map((part) => {
@@ -9,4 +9,4 @@ export function read(hash = location.hash) {
   return { view, rest };
 }
 
-export const to = (view, ...rest) => `#/${[view, ...rest].map(pathOf).join('/')}`;
+export const to = (view, ...rest) => `#/${[view, ...rest].map(escaped).join('/')}`;

@@ -8,7 +8,8 @@ import { call, complaint } from '../parts/api.js';
 import { Detail } from '../parts/detail.js';
 import { ask, copyCall } from '../parts/dialog.js';
 import { announce } from '../parts/announce.js';
-import { pathOf, putWords } from '../parts/calls.js';
+import { isOdd, putWords } from '../parts/calls.js';
+import { levelOf, lookBelow, writeKey } from '../parts/key_names.js';
 import { follow } from '../parts/link.js';
 import { to } from '../parts/places.js';
 import { showKey } from './keys_value.js';
@@ -38,12 +39,12 @@ export function show(main, rest) {
       detail.element));
 
   const folder = () => chosen.slice(0, chosen.lastIndexOf('/') + 1);
-  const listing = (prefix) => ({ path: `/v1/kv/${pathOf(prefix)}`, parameters: { keys: true, separator: '/' } });
+  const listing = (prefix) => lookBelow(prefix, { separator: '/' });
 
   async function load(prefix) {
     try {
       const { body } = await call(listing(prefix));
-      tree.load(prefix, body);
+      tree.load(prefix, levelOf(prefix, body));
     } catch (refused) {
       tree.load(prefix, []);
       if (refused.status !== 404) says.textContent = complaint(refused);
@@ -89,8 +90,8 @@ export function show(main, rest) {
       title: 'New key', verb: 'Write', inputs: [field('Key', name), field('Value', value)],
       explain: h('p', {}, 'It is written only if there is no key of that name.'),
       check: () => (name.value ? '' : 'Give it a name.'),
-      call: () => ({ method: 'PUT', path: `/v1/kv/${pathOf(name.value)}`, parameters: { cas: 0 }, body: value.value }),
-      belay: () => putWords(name.value, value.value, '-cas', '-modify-index=0'),
+      call: () => writeKey(name.value, value.value, 0),
+      belay: () => (isOdd(name.value) ? null : putWords(name.value, value.value, '-cas', '-modify-index=0')),
       done: () => { location.hash = to('keys', name.value); },
     });
   }

@@ -4,7 +4,8 @@ import { count, counted } from '../parts/format.js';
 import { button, empty, facts, h, panel, refill } from '../parts/dom.js';
 import { call, complaint } from '../parts/api.js';
 import { ask, copyCall } from '../parts/dialog.js';
-import { pathOf } from '../parts/calls.js';
+import { isOdd } from '../parts/calls.js';
+import { deleteBelow, lookBelow, namesBelow } from '../parts/key_names.js';
 
 const previewed = 20;
 
@@ -12,9 +13,9 @@ const previewed = 20;
 export function showFolder(box, prefix, tree) {
   const names = tree.level(prefix);
   const folders = names.filter((n) => n.endsWith('/') && n !== prefix).length;
-  const looked = { path: `/v1/kv/${pathOf(prefix)}`, parameters: { keys: true } };
+  const looked = lookBelow(prefix);
   refill(box, panel(prefix,
-    [copyCall(`All keys below ${prefix}`, looked, ['kv', 'get', '-keys', prefix]),
+    [copyCall(`All keys below ${prefix}`, looked, isOdd(prefix) ? null : ['kv', 'get', '-keys', prefix]),
       button('Delete all below', () => remove(prefix), 'danger')],
     h('div', { class: 'inside' }, facts(['Keys here', count(names.length - folders)], ['Folders here', count(folders)]))));
   return () => {};
@@ -28,12 +29,12 @@ async function remove(prefix) {
     title: `Delete all below ${prefix}`, verb: 'Delete', danger: true,
     inputs: [preview, h('label', { class: 'choice' }, confirmed, 'I have seen what will be gone')],
     check: () => (all === null ? 'Keys are being counted.' : confirmed.checked ? '' : 'Say that you have seen it.'),
-    call: () => ({ method: 'DELETE', path: `/v1/kv/${pathOf(prefix)}`, parameters: { recurse: true } }),
-    belay: () => ['kv', 'delete', '-recurse', prefix],
+    call: () => deleteBelow(prefix),
+    belay: () => (isOdd(prefix) ? null : ['kv', 'delete', '-recurse', prefix]),
     done: () => { location.hash = '#/keys'; },
   });
   try {
-    all = (await call({ path: `/v1/kv/${pathOf(prefix)}`, parameters: { keys: true } })).body;
+    all = namesBelow(prefix, (await call(lookBelow(prefix))).body);
   } catch (refused) {
     refill(preview, h('p', { class: 'error' }, refused.status === 404 ? 'There is nothing below it.' : complaint(refused)));
     return;

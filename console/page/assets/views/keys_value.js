@@ -5,19 +5,21 @@ import { button, empty, facts, field, h, panel, refill, refusal, table, tag } fr
 import { call, complaint } from '../parts/api.js';
 import { ask, copyCall } from '../parts/dialog.js';
 import { announce } from '../parts/announce.js';
-import { pathOf, putWords } from '../parts/calls.js';
+import { escaped, isOdd, putWords, target } from '../parts/calls.js';
+import { deleteKey, lookAtKey, writeKey } from '../parts/key_names.js';
 import { watch } from '../parts/link.js';
 import { to } from '../parts/places.js';
 
 /** @returns what ends it */
 export function showKey(box, key) {
-  const path = `/v1/kv/${pathOf(key)}`;
+  const looked = lookAtKey(key), odd = isOdd(key);
+  const history_ = { path: `/v1/kv/${escaped(key)}`, parameters: { history: true } }; // of no odd one
   const top = h('div', {}), body = h('div', {}), history = h('div', {});
   const says = h('p', { class: 'quiet says-live', 'aria-live': 'polite' });
   let entry = null, form = null, editing = null;
   box.append(h('div', { class: 'stack' }, top, body, history));
 
-  const end = watch(path, (answer) => {
+  const end = watch(target(looked.path, looked.parameters), (answer) => {
     if (answer.status !== 200) {
       entry = null;
       editing = null;
@@ -38,7 +40,7 @@ export function showKey(box, key) {
 
   function drawTop() {
     refill(top, panel(key,
-      [copyCall(key, { path, parameters: { raw: true } }, ['kv', 'get', key]),
+      [copyCall(key, odd ? looked : { ...looked, parameters: { raw: true } }, odd ? null : ['kv', 'get', key]),
         button('Delete', remove, 'danger')],
       h('div', { class: 'inside' }, facts(
         ['Size', bytes(data().length)], ['Changed at index', entry.ModifyIndex], ['Created at index', entry.CreateIndex], ['Flags', entry.Flags],
@@ -74,17 +76,17 @@ export function showKey(box, key) {
     ask({
       title: `Save ${key}`, verb: 'Save',
       explain: h('p', {}, `It is written only if nobody has changed it since index ${index}.`),
-      call: () => ({ method: 'PUT', path, parameters: { cas: index, flags: Number(flags) || undefined }, body: text }),
-      belay: () => putWords(key, text, '-cas', `-modify-index=${index}`, ...(Number(flags) ? [`-flags=${flags}`] : [])),
+      call: () => writeKey(key, text, index, Number(flags)),
+      belay: () => !odd && putWords(key, text, '-cas', `-modify-index=${index}`, ...(Number(flags) ? [`-flags=${flags}`] : [])),
       done: () => { editing = null; if (entry) drawValue(); },
-      refused: (r) => { if (r.answer) showConflict(text, flags); return Boolean(r.answer); },
+      refused: (r) => { const conflict = Boolean(r.answer) || r.status === 409; if (conflict) showConflict(text, flags); return conflict; },
     });
   }
 
   async function showConflict(mine, flags) {
     let theirs = null;
     try {
-      theirs = (await call({ path })).body[0];
+      theirs = (await call(looked)).body[0];
     } catch (refused) {
       if (refused.status !== 404) { says.textContent = complaint(refused); return; }
     }
@@ -107,19 +109,20 @@ export function showKey(box, key) {
     ask({
       title: `Delete ${key}`, verb: 'Delete', danger: true,
       explain: h('p', {}, `It is deleted only if nobody changes it after index ${index}.`, entry.Session && ` Session ${entry.Session} loses the lock of it.`),
-      call: () => ({ method: 'DELETE', path, parameters: { cas: index } }),
-      belay: () => ['kv', 'delete', '-cas', `-modify-index=${index}`, key],
+      call: () => deleteKey(key, index),
+      belay: () => !odd && ['kv', 'delete', '-cas', `-modify-index=${index}`, key],
     });
   }
 
   async function drawHistory() {
     let rows;
+    if (odd) return refill(history, panel('History', null, empty('It is not shown of a key of this name.')));
     try {
-      rows = (await call({ path, parameters: { history: true } })).body;
+      rows = (await call(history_)).body;
     } catch (refused) {
       return refill(history, panel('History', null, empty(refused.status === 404 || refused.status === 410 ? 'This server knows no changes of it any more.' : 'Not known.')));
     }
-    refill(history, panel('History', copyCall(`History of ${key}`, { path, parameters: { history: true } }, ['kv', 'history', key]),
+    refill(history, panel('History', copyCall(`History of ${key}`, history_, ['kv', 'history', key]),
       !rows.length ? empty('This server knows no changes of it.') : table('Changes, the newest first', ['Index #', 'What', 'Value', '(What can be done)'],
         rows.slice(0, 50).map((r) => h('tr', { 'data-key': r.ID },
           h('th', { scope: 'row', class: 'number' }, r.Index), h('td', {}, r.Event === 'set' ? 'set' : tag(r.Event, 'warn')),
@@ -138,7 +141,7 @@ export function showKey(box, key) {
     const index = entry.ModifyIndex;
     ask({
       title: `Make ${key} what it was at index ${r.Index}`, verb: 'Write', explain: h('p', {}, `The value of index ${r.Index} is written, if nobody has changed the key since index ${index}.`),
-      call: () => ({ method: 'PUT', path, parameters: { cas: index, flags: r.Flags || undefined }, body: fromBase64(r.Value) }),
+      call: () => writeKey(key, fromBase64(r.Value), index, r.Flags),
       belay: () => ['kv', 'revert', `-to=${r.Index}`, key],
     });
   }

@@ -18,16 +18,17 @@ export function showGraph(box) {
     if (answer.status !== 200) return refill(box, panel('Who waits for whom', null, refusal(answer)));
     const { Edges: edges, Cut: cut } = answer.body;
     if (!edges.length) return refill(box, panel('Who waits for whom', actions, empty('Nobody waits.')));
-    const circles = inCircles(edges);
+    const whole = edges.filter((e) => e.Session && e.Blocker); // else one of the two sessions may not be seen
+    const circles = inCircles(whole);
     refill(box, h('div', { class: 'stack' },
       panel('Who waits for whom',
         [circles.size ? tag(`${counted(circles.size, 'session')} in a circle`, 'bad') : tag('no circle', 'good'), actions],
-        h('div', { class: 'inside scroll', tabindex: 0, role: 'region', 'aria-label': 'Drawing' }, drawing(edges.slice(0, edgesDrawn), circles)),
+        h('div', { class: 'inside scroll', tabindex: 0, role: 'region', 'aria-label': 'Drawing' }, drawing(whole.slice(0, edgesDrawn), circles)),
         (cut || edges.length > edgesDrawn) && empty(`The first ${edgesDrawn} of ${cut ? 'more than ' : ''}${counted(edges.length, 'edge')} are drawn.`)),
       panel('The same as a list', null, table('Who waits for whom', ['Session', 'waits for', 'which session', 'Circle'],
         edges.slice(0, edgesListed).map((e) => h('tr', { 'data-key': `${e.ID} ${e.Blocker} ${e.Claim ?? e.Lock}` },
-          h('th', { scope: 'row' }, session(e.Session)), h('td', {}, what(e)),
-          h('td', {}, session(e.Blocker), e.BlockerHolds ? ' holds' : ' waits before it'),
+          h('th', { scope: 'row' }, e.Session ? session(e.Session) : 'not to be seen'), h('td', {}, what(e)),
+          h('td', {}, e.Blocker ? session(e.Blocker) : 'one not to be seen', e.BlockerHolds ? ' holds' : ' waits before it'),
           h('td', {}, circles.has(e.Session) && circles.has(e.Blocker) ? tag('in a circle', 'bad') : '')))))));
   });
 }

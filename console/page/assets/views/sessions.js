@@ -124,7 +124,7 @@ function showSession(box, id) {
       !e ? empty(answer.status === 404 ? 'There is no such session, and none is remembered: those that ended are, the last 10,000 of them, from the first use of claims on.' : complaint(answer))
         : h('div', { class: 'inside' }, facts(['ID', h('span', { class: 'mono' }, id), true], ['Cause', e.Cause === 'ttl' ? 'nobody renewed it within its TTL' : e.Cause],
           ['Ended', [since(e.AgoMs, performance.now() - (Date.now() - answer.at)), ' ago']], ['Node', e.Node], ['At index', e.Index],
-          ['Released', e.ReleasedCount ? (e.Released || []).map((r) => r.Claim ?? r.Lock).join(', ') : 'nothing'],
+          ['Released', e.ReleasedCount ? (e.Released || []).map((r) => r.Claim ?? r.Lock).join(', ') || `${e.ReleasedCount}, of names you may not see` : 'nothing'],
           e.OnEndDone + e.OnEndRefused > 0 && ['Operations at its end', `${e.OnEndDone} done, ${e.OnEndRefused} refused`]))));
   }
 
