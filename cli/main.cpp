@@ -1,3 +1,4 @@
+#include "cli/output/escaped_output.hpp"
 #include "cli/program.hpp"
 
 #include <unistd.h>
@@ -8,7 +9,11 @@
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   const bool screen = ::isatty(STDOUT_FILENO) == 1;
+  belay::cli::escaped_output shown(*std::cout.rdbuf()), complaints(*std::cerr.rdbuf());
+  std::ostream out(screen ? &shown : std::cout.rdbuf());
+  std::ostream err(::isatty(STDERR_FILENO) == 1 ? &complaints : std::cerr.rdbuf());
+  err << std::unitbuf;
   // A caller may give no name at all, and then there are no words.
   return belay::cli::run({argv + std::min(argc, 1), argv + argc},
-                         {std::cin, std::cout, std::cerr, screen, argc > 0 ? argv[0] : ""});
+                         {std::cin, out, err, screen, argc > 0 ? argv[0] : ""});
 }

@@ -16,7 +16,7 @@ constexpr flag of_agents[] = {
     {"http-addr", text, "<address>",
      "HOST:PORT, http://, https:// or unix://PATH (CONSUL_HTTP_ADDR; default 127.0.0.1:8500)"},
     {"tls-server-name", text, "<name>", "name that the server's certificate must have (CONSUL_TLS_SERVER_NAME)"},
-    {"token", text, "<secret>", "ACL token (CONSUL_HTTP_TOKEN)"},
+    {"token", text, "<secret>", "ACL token (CONSUL_HTTP_TOKEN); visible in the list of processes, unlike -token-file"},
     {"token-file", text, "<file>", "file with the ACL token in its first line (CONSUL_HTTP_TOKEN_FILE)"},
 };
 constexpr flag of_clusters[] = {

@@ -1,5 +1,7 @@
 #include "cli/output/progress_line.hpp"
 
+#include "cli/output/escaped_output.hpp"
+
 #include <algorithm>
 #include <ostream>
 
@@ -9,7 +11,8 @@ void progress_line::show(const std::string& text) {
   if (!screen_ || clock::now() < next_)
     return;
   next_ = clock::now() + std::chrono::seconds(1);
-  out_ << "\r" << text << std::string(width_ > text.size() ? width_ - text.size() : 0, ' ') << std::flush;
+  write_over_line(out_);
+  out_ << text << std::string(width_ > text.size() ? width_ - text.size() : 0, ' ') << std::flush;
   width_ = std::max<std::size_t>(text.size(), 1);
 }
 

@@ -106,9 +106,17 @@ std::string quoted_for_dot(const std::string& text) {
   return out + "\"";
 }
 
+/// Of an edge. Empty in the answer: it may not be seen.
+std::string session_of(const json::value& edge, std::string_view end) {
+  const auto id = member_text(edge, end);
+  return id.empty() ? "a session that may not be seen" : id;
+}
+
 std::string graph_as_dot(const json::value& graph) {
   std::string out = "digraph claims {\n  rankdir=LR;\n  node [shape=box];\n";
   for (const auto& e : elements(member(graph, "Edges"))) {
+    if (member_text(e, "Session").empty() || member_text(e, "Blocker").empty())
+      continue; // several of them would be drawn as one
     out += "  " + quoted_for_dot(member_text(e, "Session")) + " -> " + quoted_for_dot(member_text(e, "Blocker")) +
            " [label=" + quoted_for_dot(resource_of(e));
     out += std::string(member_is_true(e, "BlockerHolds") ? "" : ", style=dashed") + "];\n";
@@ -119,8 +127,8 @@ std::string graph_as_dot(const json::value& graph) {
 std::string graph_as_text(const json::value& graph) {
   std::string out;
   for (const auto& e : elements(member(graph, "Edges")))
-    out += member_text(e, "Session") + " waits for " + resource_of(e) +
-           (member_is_true(e, "BlockerHolds") ? ", held by " : ", behind ") + member_text(e, "Blocker") + "\n";
+    out += session_of(e, "Session") + " waits for " + resource_of(e) +
+           (member_is_true(e, "BlockerHolds") ? ", held by " : ", behind ") + session_of(e, "Blocker") + "\n";
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/commands/holds/holding_run.hpp"
 
-#include "cli/output/json_text.hpp"
+#include "cli/output/escaped_output.hpp"
+#include "cli/process/command_name.hpp"
 #include "cli/process/guarded_child.hpp"
 #include "protocol/base/mutants.hpp"
 
@@ -87,7 +88,8 @@ private:
     co_await clock_.wait(1s);
     while (waiting_) {
       const auto so_far = std::chrono::duration_cast<std::chrono::seconds>(lock_clock::now() - begun);
-      terminal_.out << "\rWaiting for " << held_->key() << ": " << so_far.count() << " s" << std::flush;
+      write_over_line(terminal_.out);
+      terminal_.out << "Waiting for " << held_->key() << ": " << so_far.count() << " s" << std::flush;
       shown_ = true;
       co_await clock_.wait(1s);
     }
@@ -276,7 +278,7 @@ run_order order_of(const options& o, const std::string& what) {
   order.session_name = o.value("name");
   if (order.session_name.empty())
     order.session_name =
-        what + " for '" + joined(order.words, " ") + "' at '" + without_leading_slash(o.words()[0]) + "'";
+        what + " for '" + name_of_command(order.words) + "' at '" + without_leading_slash(o.words()[0]) + "'";
   order.shell = o.on_by_default("shell");
   order.pass_stdin = o.on("pass-stdin");
   order.verbose = o.on("verbose");

@@ -4,6 +4,7 @@
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
+#include "cli/output/escaped_output.hpp"
 #include "cli/output/json_text.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/golang/base64.hpp"
@@ -239,7 +240,8 @@ private:
         terminal_.out << "Imported: " << keys_[next_].key << "\n";
     if (terminal_.screen && !options_.json() && (next_ >= shown_ + keys_per_line || next_ == keys_.size())) {
       shown_ = next_;
-      terminal_.out << "\rImported " << next_ << " of " << keys_.size() << " keys" << std::flush;
+      write_over_line(terminal_.out);
+      terminal_.out << "Imported " << next_ << " of " << keys_.size() << " keys" << std::flush;
     }
   }
 

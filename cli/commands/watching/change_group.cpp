@@ -5,7 +5,7 @@
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/http/api_client.hpp"
 #include "cli/locks/session_lease.hpp"
-#include "cli/output/json_text.hpp"
+#include "cli/process/command_name.hpp"
 #include "cli/process/run_until_told.hpp"
 #include "cli/recipes/library_group.hpp"
 #include "protocol/golang/duration.hpp"
@@ -171,7 +171,7 @@ int work_for_group(const options& o, terminal t) {
     order.tries_max = o.number("tries");
   if (order.tries_max == 0)
     return o.wrong_usage(t, "There must be one try at least: -tries");
-  order.session_name = "Member of '" + order.name + "' for '" + joined(o.words(), " ") + "'";
+  order.session_name = "Member of '" + order.name + "' for '" + name_of_command(o.words()) + "'";
   const auto client = o.client(t);
   if (!client)
     return 1;
