@@ -1,7 +1,10 @@
 #include "actors/tables/snapshot_archives.hpp"
 
 #include "actors/telemetry/log.hpp"
+#include "protocol/state/counters.hpp"
 #include "protocol/wire/command_codec.hpp"
+
+#include <algorithm>
 
 namespace belay::actors {
 
@@ -74,7 +77,12 @@ std::string snapshot_archives::prove(saving& s, const storage::checkpoint_store:
 
 /// @returns what is wrong; empty: nothing
 std::string snapshot_archives::parse(restoring& r) {
-  const auto why = r.all.take(r.state, [&](state::dirty_row row) { r.rows->push_back(std::move(row)); });
+  const auto why = r.all.take(r.state, [&](state::dirty_row row) {
+    const auto* c = std::get_if<state::counter>(&row.row);
+    r.bootstrap_closed =
+        r.bootstrap_closed || (c != nullptr && c->name == name_of(state::mark::acl_bootstrap) && c->value > 0);
+    r.rows->push_back(std::move(row));
+  });
   r.state.clear();
   return why.empty() ? why : not_ours + why;
 }
@@ -84,6 +92,15 @@ void snapshot_archives::end_batch(restoring& r, archive_unpacked& answer) {
   ++r.batches;
   r.rows = std::make_shared<std::vector<state::dirty_row>>();
   r.batched_bytes = r.all.bytes();
+}
+
+/// An archive of before ACLs would open acl/bootstrap to everybody again. Whoever restores in somebody's name has ACLs in force, and a
+/// token that may do everything. As rows of the log, so that servers of all versions put the same in force; a restore lowers the index.
+void snapshot_archives::close_bootstrap(restoring& r) {
+  const std::string name(name_of(state::mark::acl_bootstrap));
+  r.bootstrap_closed = true;
+  r.rows->push_back(
+      {state::table::counters, name, state::counter{name, std::max<std::uint64_t>(1, r.all.info()->meta.index.value)}});
 }
 
 archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
@@ -125,6 +142,8 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
     return fail(std::move(*why));
   if (auto why = r.all.finish(); !why.empty())
     return fail(not_ours + why);
+  if (u.by && !r.bootstrap_closed)
+    close_bootstrap(r);
   if (!r.rows->empty()) {
     end_batch(r, answer);
     return answer;

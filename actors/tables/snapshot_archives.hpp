@@ -46,12 +46,14 @@ private:
     std::uint64_t batched_bytes = 0; ///< of `all`, up to the end of the last batch
     std::uint64_t batches = 0;
     bool begun = false;
+    bool bootstrap_closed = false; ///< a row says that there was a first management token
   };
 
   /// @returns what is wrong with the next piece of a snapshot, or with the whole if it is the last; empty: nothing
   static std::string prove(saving& s, const storage::checkpoint_store::chunk& piece);
   static std::string parse(restoring& r);
   void end_batch(restoring& r, archive_unpacked& answer);
+  static void close_bootstrap(restoring& r);
 
   storage::checkpoint_store& store_;
   std::unordered_map<request_id, saving> saving_;

@@ -84,11 +84,12 @@ struct restored {
 };
 
 /// Uploads the archive in pieces of that size, each handed over when nothing is left to propose of those before.
-restored restore(snapshot_archives& archives, const std::string& archive, std::size_t piece_bytes) {
+restored restore(snapshot_archives& archives, const std::string& archive, std::size_t piece_bytes,
+                 const std::optional<state::authority>& by = std::nullopt) {
   restored r;
   std::size_t given = 0;
   for (;;) {
-    unpack_archive u{request_id{1}, request_id{88}, "restore-id", {}, archive.substr(given, piece_bytes), false};
+    unpack_archive u{request_id{1}, request_id{88}, "restore-id", by, archive.substr(given, piece_bytes), false};
     given += u.bytes.size();
     u.last = given == archive.size();
     const auto answer = archives.unpack(u);
@@ -302,4 +303,49 @@ TEST_CASE("snapshot_archives: what claims to be a huge block is refused before i
     snapshot_archives archives(*store);
     CHECK(restore(archives, archive, 4096).error.find("is too long") != std::string::npos);
   }
+}
+
+// An archive of before ACLs has no first management token. Put in force where ACLs are, it would let anybody make one.
+TEST_CASE("snapshot_archives: where ACLs are in force, an archive does not open acl/bootstrap again", "[actors][B26]") {
+  const state::authority by{"the master's", false, "dc1"};
+  const auto bootstrapped = [](const restored& r) {
+    state::machine machine;
+    state::effects changed;
+    std::uint64_t index = 1000;
+    for (const auto& c : r.commands) {
+      auto plain = c;
+      plain.by.reset(); // whether he may is not the question
+      machine.apply(log_index{++index}, cluster_time{index}, plain, changed);
+    }
+    state::acl_bootstrap first{uuid, "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a02", 1, {}};
+    return std::holds_alternative<state::refusal>(
+        machine.apply(log_index{++index}, cluster_time{index}, first, changed));
+  };
+  for (const std::size_t keys : {std::size_t{3}, std::size_t{700}}) {
+    auto store = checkpoint_of(keys, 1000);
+    snapshot_archives archives(*store);
+    const auto archive = saved(archives);
+    const auto closed = restore(archives, archive, 4096, by);
+    REQUIRE(closed.error.empty());
+    CHECK(bootstrapped(closed));
+    CHECK(std::get<state::restore_commit>(closed.commands.back()).batches == closed.commands.size() - 2);
+    // Where they are not, nobody has closed it.
+    const auto open = restore(archives, archive, 4096);
+    REQUIRE(open.error.empty());
+    CHECK_FALSE(bootstrapped(open));
+  }
+  // What the archive says itself stays.
+  auto store = checkpoint_with(state::counter{"acl-bootstrap", 4}, state::table::counters, "acl-bootstrap");
+  snapshot_archives archives(*store);
+  const auto own = restore(archives, saved(archives), 4096, by);
+  REQUIRE(own.error.empty());
+  std::size_t marks = 0;
+  for (const auto& c : own.commands)
+    if (const auto* rows = std::get_if<state::restore_rows>(&c))
+      for (const auto& row : *rows->rows)
+        if (const auto* mark = std::get_if<state::counter>(&row.row)) {
+          CHECK(mark->value == 4);
+          ++marks;
+        }
+  CHECK(marks == 1);
 }

@@ -51,8 +51,12 @@ void config_sources::read_path(const std::string& path) {
   std::sort(names.begin(), names.end());
   for (const auto& name : names) {
     std::error_code ignored;
-    if (!fs::is_directory(name, ignored))
+    const auto kind = fs::status(name, ignored).type(); // of what a symbolic link leads to
+    // What is not there, or cannot be looked at, is complained of.
+    if (kind == fs::file_type::regular || kind == fs::file_type::not_found || kind == fs::file_type::none)
       read_file(name);
+    else if (kind != fs::file_type::directory) // reading a pipe would wait for ever
+      warnings_.push_back("skipping " + name + ", it is not a regular file");
   }
 }
 

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace belay;
 using namespace belay::actors;
@@ -173,6 +175,24 @@ TEST_CASE("a flag beats a file, a later file an earlier one, and lists are appen
   CHECK(p.config.server_port == 2001);
   CHECK(p.config.datacenter == "dc9");
   CHECK(mentions(p.warnings, "skipping file " + f / "notes.txt"));
+}
+
+// Reading a pipe into which nobody writes would keep the server from starting for ever.
+TEST_CASE("of a folder only regular files are read, and links to them", "[B26]") {
+  scratch_folder f, elsewhere;
+  f.write("1.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1"})");
+  elsewhere.write("real.json", R"({"node_name":"linked"})");
+  REQUIRE(::mkfifo((f / "2.json").c_str(), 0600) == 0);
+  REQUIRE(::mkfifo((f / "3.hcl").c_str(), 0600) == 0);
+  REQUIRE(::symlink("/dev/zero", (f / "4.json").c_str()) == 0);
+  REQUIRE(::symlink((elsewhere / "real.json").c_str(), (f / "5.json").c_str()) == 0);
+  REQUIRE(::symlink((f / "2.json").c_str(), (f / "6.json").c_str()) == 0);
+  const auto p = accepted({"-config-dir", f.path()});
+  CHECK(p.config.node_name == "linked");
+  for (const auto* name : {"2.json", "3.hcl", "4.json", "6.json"})
+    CHECK(mentions(p.warnings, "skipping " + f / name + ", it is not a regular file"));
+  REQUIRE(::symlink("/nonexistent/x", (f / "7.json").c_str()) == 0);
+  CHECK(refused({"-config-dir", f.path()}).text.find("7.json") != std::string::npos);
 }
 
 TEST_CASE("unknown keys are refused by name, wherever they are") {
