@@ -111,8 +111,9 @@ std::shared_ptr<running_probe> make_tcp_probe(asio::io_context& loop, name_looku
   return std::make_shared<tcp_probe>(loop, names, check, std::move(then));
 }
 
-asio_probes::asio_probes(asio::io_context& loop, name_lookups::lookup look_up)
-    : loop_(loop), tls_(asio::ssl::context::tls_client), names_(std::move(look_up), names_max, threads_max),
+asio_probes::asio_probes(asio::io_context& loop, http_networks_ptr http_allowed, name_lookups::lookup look_up)
+    : loop_(loop), tls_(asio::ssl::context::tls_client), http_allowed_(std::move(http_allowed)),
+      names_(std::move(look_up), names_max, threads_max),
       running_(std::make_shared<std::map<std::uint64_t, std::shared_ptr<running_probe>>>()) {
   error_code ignored; // without the system's certificates, checks of https say why they fail
   tls_.set_default_verify_paths(ignored);
@@ -133,7 +134,7 @@ void asio_probes::start(const agent::check_definition& check, finished then) {
   std::shared_ptr<running_probe> probe;
   switch (agent::kind_of(check)) {
   case agent::check_kind::http:
-    probe = make_http_probe(loop_, names_, tls_, check, std::move(over));
+    probe = make_http_probe(loop_, names_, tls_, http_allowed_, check, std::move(over));
     break;
   case agent::check_kind::tcp:
     probe = make_tcp_probe(loop_, names_, check, std::move(over));

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace belay::actors {
 
@@ -23,11 +25,15 @@ public:
   virtual void abandon() = 0;
 };
 
+/// Networks (CIDR) to which HTTP checks may connect. Null: everywhere.
+using http_networks_ptr = std::shared_ptr<const std::vector<std::string>>;
+
 /// start() and stop() on the loop's thread, or before it runs.
 class asio_probes final : public probe_runner {
 public:
   /// @param look_up waits as long as it likes, on threads that outlive this object
-  explicit asio_probes(boost::asio::io_context& loop, name_lookups::lookup look_up = name_lookups::system_lookup());
+  explicit asio_probes(boost::asio::io_context& loop, http_networks_ptr http_allowed = nullptr,
+                       name_lookups::lookup look_up = name_lookups::system_lookup());
   ~asio_probes() override { stop(); }
 
   void start(const agent::check_definition& check, finished then) override;
@@ -36,6 +42,7 @@ public:
 private:
   boost::asio::io_context& loop_;
   boost::asio::ssl::context tls_;
+  http_networks_ptr http_allowed_;
   name_lookups names_;
   std::uint64_t numbers_ = 0;
   std::shared_ptr<std::map<std::uint64_t, std::shared_ptr<running_probe>>> running_;
@@ -44,8 +51,8 @@ private:
 std::shared_ptr<running_probe> make_tcp_probe(boost::asio::io_context& loop, name_lookups& names,
                                               const agent::check_definition& check, probe_runner::finished then);
 std::shared_ptr<running_probe> make_http_probe(boost::asio::io_context& loop, name_lookups& names,
-                                               boost::asio::ssl::context& tls, const agent::check_definition& check,
-                                               probe_runner::finished then);
+                                               boost::asio::ssl::context& tls, http_networks_ptr allowed,
+                                               const agent::check_definition& check, probe_runner::finished then);
 std::shared_ptr<running_probe> make_grpc_probe(boost::asio::io_context& loop, name_lookups& names,
                                                boost::asio::ssl::context& tls, const agent::check_definition& check,
                                                probe_runner::finished then);

@@ -5,7 +5,10 @@
 #include "actors/agent/probe_addresses.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/host_port.hpp"
+#include "protocol/golang/base64.hpp"
 #include "protocol/golang/syntax.hpp"
+#include "protocol/golang/url.hpp"
+#include "protocol/http/network.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -16,6 +19,7 @@
 #include <boost/beast/http.hpp>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <optional>
 
@@ -38,7 +42,44 @@ constexpr std::size_t body_bytes_max = 1 << 20;
 struct url {
   bool tls = false;
   std::string authority, host, port, target;
+  std::string login; ///< user:password, decoded; never part of `authority`
+
+  bool same_server(const url& other) const {
+    return tls == other.tls && port == other.port && equal_ignoring_case(host, other.host);
+  }
 };
+
+/// Where the authority of an URL begins and ends; nullopt: it has no scheme.
+std::optional<std::pair<std::size_t, std::size_t>> authority_in(std::string_view text) {
+  const auto scheme = text.find("://");
+  if (scheme == std::string_view::npos)
+    return std::nullopt;
+  return std::pair(scheme + 3, std::min(text.find_first_of("/?#", scheme + 3), text.size()));
+}
+
+/// As Go shows it: without the password.
+std::string shown_url(const std::string& text) {
+  const auto authority = authority_in(text);
+  if (!authority)
+    return text;
+  const auto [begin, end] = *authority;
+  const auto at = text.substr(0, end).rfind('@');
+  const auto colon = text.find(':', begin);
+  if (at == std::string::npos || at < begin || colon > at)
+    return text;
+  return text.substr(0, colon + 1) + "***" + text.substr(at);
+}
+
+/// Of a login in an URL (RFC 7617). @returns false: an escape is malformed
+bool read_login(std::string_view escaped, std::string& out) {
+  const auto colon = std::min(escaped.find(':'), escaped.size());
+  std::string user, password;
+  if (!golang::decode_path(escaped.substr(0, colon), user) ||
+      !golang::decode_path(escaped.substr(std::min(colon + 1, escaped.size())), password))
+    return false;
+  out = user + ":" + password;
+  return true;
+}
 
 /// A space would end the target of the request line, and other bytes may not stand in it: as %XX, which is what Go's client sends.
 std::string escaped_target(const std::string& target) {
@@ -68,8 +109,11 @@ std::optional<url> parse_url(const std::string& text) {
   const auto rest = text.substr(scheme + 3);
   const auto end = std::min(rest.find_first_of("/?#"), rest.size());
   u.authority = rest.substr(0, end);
-  if (const auto at = u.authority.rfind('@'); at != std::string::npos)
+  if (const auto at = u.authority.rfind('@'); at != std::string::npos) {
+    if (!read_login(u.authority.substr(0, at), u.login))
+      return std::nullopt;
     u.authority.erase(0, at + 1);
+  }
   u.target = rest.substr(end, rest.find('#') == std::string::npos ? std::string::npos : rest.find('#') - end);
   if (u.target.empty() || u.target.front() != '/')
     u.target.insert(0, "/");
@@ -92,6 +136,13 @@ std::string go_method(std::string_view method) { // as Go names it in errors: Ge
   return name;
 }
 
+/// Fields that are for the server that the check names and for no other (Go's shouldCopyHeaderOnRedirect).
+bool is_credential(std::string_view name) {
+  constexpr auto names = std::to_array<std::string_view>(
+      {"Authorization", "Www-Authenticate", "Cookie", "Cookie2", "Proxy-Authorization"});
+  return std::any_of(names.begin(), names.end(), [&](std::string_view n) { return equal_ignoring_case(n, name); });
+}
+
 /// Fields that say where the request ends: ours to set, as they are Go's.
 bool is_framing(std::string_view name) {
   return equal_ignoring_case(name, "Content-Length") || equal_ignoring_case(name, "Transfer-Encoding") ||
@@ -100,11 +151,11 @@ bool is_framing(std::string_view name) {
 
 class http_probe final : public running_probe, public std::enable_shared_from_this<http_probe> {
 public:
-  http_probe(asio::io_context& loop, name_lookups& names, asio::ssl::context& tls, const agent::check_definition& check,
-             probe_runner::finished then)
-      : loop_(loop), tls_(tls), check_(check), addresses_(loop, names), timer_(loop), url_text_(check.http),
-        then_(std::move(then)) {
-    method_ = check.method.empty() ? "GET" : check.method;
+  http_probe(asio::io_context& loop, name_lookups& names, asio::ssl::context& tls, http_networks_ptr allowed,
+             const agent::check_definition& check, probe_runner::finished then)
+      : loop_(loop), tls_(tls), allowed_(std::move(allowed)), check_(check), addresses_(loop, names), timer_(loop),
+        url_text_(check.http), then_(std::move(then)) {
+    method_ = first_method_ = check.method.empty() ? "GET" : check.method;
     timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : http_timeout;
   }
 
@@ -142,6 +193,8 @@ private:
     if (!parsed)
       return fail("unsupported protocol scheme \"" +
                   url_text_.substr(0, std::min(url_text_.find(':'), url_text_.size())) + "\"");
+    if (redirects_ > 0 && !url_.same_server(*parsed))
+      elsewhere_ = true; // and stays so, whoever is next: CVE-2024-45336
     url_ = *parsed;
     socket_.reset();
     stream_.reset();
@@ -155,8 +208,22 @@ private:
         return;
       if (!why.empty())
         return self->fail("dial tcp: " + why);
-      self->guarded([&] { self->connect(list); });
+      self->guarded([&] { self->connect_allowed(list); });
     });
+  }
+
+  /// Each time: a redirect may lead elsewhere, and a name may have other addresses now.
+  void connect_allowed(probe_addresses::endpoints list) {
+    if (allowed_ != nullptr)
+      std::erase_if(list, [this](const tcp::endpoint& at) {
+        const auto address = at.address().to_string();
+        return std::none_of(allowed_->begin(), allowed_->end(),
+                            [&](const std::string& network) { return http::network_contains(network, address); });
+      });
+    if (list.empty())
+      return fail("dial tcp " + join_host_port(url_.host, url_.port) +
+                  ": connect: the address is in no network of check_http_allow");
+    connect(list);
   }
 
   tcp::socket& lowest() { return url_.tls ? stream_->next_layer() : *socket_; }
@@ -208,13 +275,17 @@ private:
     request_.set(beast::http::field::accept, "text/plain, text/*, */*");
     request_.set(beast::http::field::connection, "close");
     for (const auto& [name, values] : check_.header) {
-      if (is_framing(name))
+      const bool dropped = (elsewhere_ && is_credential(name)) || (host_dropped_ && equal_ignoring_case(name, "Host"));
+      if (is_framing(name) || dropped)
         continue;
       request_.erase(name);
       for (const auto& value : values)
         request_.insert(name, value);
     }
-    request_.body() = check_.body;
+    if (!url_.login.empty() && request_.find(beast::http::field::authorization) == request_.end())
+      request_.set(beast::http::field::authorization, "Basic " + golang::base64(url_.login));
+    if (!body_dropped_)
+      request_.body() = check_.body;
     request_.prepare_payload();
   }
 
@@ -262,28 +333,44 @@ private:
     if (reason.empty())
       reason = std::string(beast::http::obsolete_reason(answer.result()));
     const char* status = code >= 200 && code <= 299 ? "passing" : code == 429 ? "warning" : "critical";
-    end(status,
-        "HTTP " + method_ + " " + check_.http + ": " + std::to_string(code) + " " + reason + " Output: " + body);
+    end(status, "HTTP " + first_method_ + " " + shown_url(check_.http) + ": " + std::to_string(code) + " " + reason +
+                    " Output: " + body);
   }
 
   void follow(unsigned code, const std::string& location) {
     if (++redirects_ > redirects_max)
       return fail("stopped after 10 redirects");
     const std::string scheme = url_.tls ? "https://" : "http://";
-    if (location.find("://") != std::string::npos)
+    const auto [begin, finish] = authority_in(url_text_).value();
+    const auto authority =
+        url_text_.substr(begin, finish - begin); // a relative reference keeps the login (RFC 3986, 5.3)
+    if (names_scheme(location)) {
       url_text_ = location;
-    else if (location.compare(0, 2, "//") == 0)
+      host_dropped_ = true; // of a virtual host that is not meant any more
+    } else if (location.compare(0, 2, "//") == 0)
       url_text_ = scheme.substr(0, scheme.size() - 2) + location;
     else if (location.front() == '/')
-      url_text_ = scheme + url_.authority + location;
+      url_text_ = scheme + authority + location;
     else
-      url_text_ = scheme + url_.authority + url_.target.substr(0, url_.target.rfind('/') + 1) + location;
-    if (code <= 303 && method_ != "HEAD")
-      method_ = "GET";
+      url_text_ = scheme + authority + url_.target.substr(0, url_.target.rfind('/') + 1) + location;
+    if (code <= 303) {
+      body_dropped_ = true;
+      if (method_ != "HEAD")
+        method_ = "GET";
+    }
     request();
   }
 
-  void fail(const std::string& why) { end("critical", go_method(method_) + " \"" + url_text_ + "\": " + why); }
+  /// An URL by itself, and not a path with one in its query.
+  static bool names_scheme(std::string_view location) {
+    const auto colon = location.find(':');
+    return colon != std::string_view::npos && colon < location.find_first_of("/?#") &&
+           location.substr(colon, 3) == "://";
+  }
+
+  void fail(const std::string& why) {
+    end("critical", go_method(first_method_) + " \"" + shown_url(url_text_) + "\": " + why);
+  }
 
   void end(std::string status, std::string output) {
     auto then = std::exchange(then_, nullptr);
@@ -304,13 +391,17 @@ private:
 
   asio::io_context& loop_;
   asio::ssl::context& tls_;
+  http_networks_ptr allowed_; ///< null: all
   agent::check_definition check_;
   probe_addresses addresses_;
   asio::steady_timer timer_;
   std::optional<plain_stream> socket_;
   std::optional<tls_stream> stream_;
-  std::string url_text_, method_;
+  std::string url_text_, method_, first_method_;
   url url_;
+  bool elsewhere_ = false;    ///< a redirect has left the server of the check
+  bool host_dropped_ = false; ///< a redirect was an URL by itself
+  bool body_dropped_ = false;
   std::chrono::nanoseconds timeout_;
   int redirects_ = 0;
   beast::http::request<beast::http::string_body> request_;
@@ -322,8 +413,9 @@ private:
 } // namespace
 
 std::shared_ptr<running_probe> make_http_probe(asio::io_context& loop, name_lookups& names, asio::ssl::context& tls,
-                                               const agent::check_definition& check, probe_runner::finished then) {
-  return std::make_shared<http_probe>(loop, names, tls, check, std::move(then));
+                                               http_networks_ptr allowed, const agent::check_definition& check,
+                                               probe_runner::finished then) {
+  return std::make_shared<http_probe>(loop, names, tls, std::move(allowed), check, std::move(then));
 }
 
 } // namespace belay::actors

@@ -136,7 +136,7 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   plan.agent.wall_clock = wall_clock;
   plan.agent.agent.registry.seed = seed + 3;
   plan.registered = {config.services, config.checks, std::move(p.registrations)};
-  plan.probes = std::make_shared<asio_probes>(front_.loop());
+  plan.probes = std::make_shared<asio_probes>(front_.loop(), networks_of_http_checks(config));
   actors_.emplace(system_, std::move(plan));
 }
 

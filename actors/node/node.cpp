@@ -176,7 +176,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.peer.stays_out = stays_out;
   plan.agent = agent_settings_of(config);
   plan.registered = std::move(registered);
-  plan.probes = std::make_shared<asio_probes>(fronts_.front()->loop());
+  plan.probes = std::make_shared<asio_probes>(fronts_.front()->loop(), networks_of_http_checks(config));
   plan.wall_clock = wall_clock;
   plan.clock = std::make_shared<suspension_proof_clock>();
   plan.front = &fronts_.front()->host();

@@ -102,6 +102,10 @@ health_checks_settings agent_settings_of(const node_config& config) {
   return h;
 }
 
+std::shared_ptr<const std::vector<std::string>> networks_of_http_checks(const node_config& config) {
+  return config.check_http_allow ? std::make_shared<const std::vector<std::string>>(*config.check_http_allow) : nullptr;
+}
+
 gateway_settings gateway_settings_of(const node_config& config, const identity& who) {
   gateway_settings g;
   g.listen = config.http_listeners;

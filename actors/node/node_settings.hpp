@@ -21,6 +21,8 @@ fsm_settings machine_settings_of(const node_config& config);
 raft::member member_of(const node_config& config, const identity& who);
 raft_peer_settings peer_settings_of(const node_config& config, const identity& who);
 health_checks_settings agent_settings_of(const node_config& config);
+/// As asio_probes takes it. Null: everywhere.
+std::shared_ptr<const std::vector<std::string>> networks_of_http_checks(const node_config& config);
 /// All but what depends on the process: tokens, files, orders, seeds.
 gateway_settings gateway_settings_of(const node_config& config, const identity& who);
 

@@ -34,9 +34,9 @@ agent::check_definition check_every_second() {
 }
 
 /// @pre it ends by itself
-verdict run(const agent::check_definition& check) {
+verdict run(const agent::check_definition& check, http_networks_ptr allowed = nullptr) {
   boost::asio::io_context loop;
-  asio_probes probes(loop);
+  asio_probes probes(loop, std::move(allowed));
   std::optional<verdict> found;
   probes.start(check, [&](std::string status, std::string output) {
     REQUIRE_FALSE(found);
@@ -149,6 +149,108 @@ TEST_CASE("an HTTP check follows redirects and shows the end of a long body", "[
   CHECK(v.output == "HTTP GET " + c.http + ": 200 OK Output: 6789");
   server.join();
   CHECK(server.requests.at(1).rfind("GET /there HTTP/1.1\r\n", 0) == 0);
+}
+
+bool has_line(const std::string& request, const std::string& line) {
+  return request.find("\r\n" + line + "\r\n") != std::string::npos;
+}
+
+// Whoever answers for the server of a check, or has taken it over, sends the agent wherever he likes.
+TEST_CASE("secrets and the virtual host of an HTTP check go to no other server", "[probes][redirects]") {
+  for (const auto* status : {"301 Moved", "302 Found", "303 See Other", "307 Again", "308 Forever"}) {
+    INFO(status);
+    text_server back({http_answer("200 OK", "there")});
+    text_server other({http_answer("302 Found", "", "Location: /again\r\n"),
+                       http_answer("302 Found", "", "Location: http://" + back.address() + "/back\r\n")});
+    text_server first({http_answer("302 Found", "", "Location: /own\r\n"),
+                       http_answer(status, "", "Location: http://" + other.address() + "/x\r\n")});
+    auto c = check_every_second();
+    c.http = "http://" + first.address() + "/";
+    c.header = {
+        {"authorization", {"Bearer SECRET"}}, {"Cookie", {"sid=SECRET"}}, {"Host", {"my.vhost"}}, {"X-Own", {"1"}}};
+    CHECK(run(c).status == "passing");
+    first.join();
+    other.join();
+    back.join();
+    for (const auto& own : first.requests) {
+      CHECK(has_line(own, "authorization: Bearer SECRET"));
+      CHECK(has_line(own, "Cookie: sid=SECRET"));
+      CHECK(has_line(own, "Host: my.vhost"));
+    }
+    for (const auto& foreign : {other.requests.at(0), other.requests.at(1), back.requests.at(0)}) {
+      CHECK(foreign.find("SECRET") == std::string::npos);
+      CHECK(foreign.find("my.vhost") == std::string::npos);
+      CHECK(has_line(foreign, "X-Own: 1"));
+    }
+    CHECK(has_line(other.requests.at(0), "Host: " + other.address()));
+  }
+}
+
+TEST_CASE("an HTTP check that posts asks without a body where it is sent with 303, and is called what it is",
+          "[probes][redirects]") {
+  text_server server({http_answer("303 See Other", "", "Location: /there\r\n"), http_answer("200 OK", "x")});
+  auto c = check_every_second();
+  c.http = "http://" + server.address();
+  c.method = "POST";
+  c.body = "the body";
+  CHECK(run(c).output == "HTTP POST " + c.http + ": 200 OK Output: x");
+  server.join();
+  CHECK(server.requests.at(0).find("Content-Length: 8\r\n") != std::string::npos);
+  CHECK(server.requests.at(1).rfind("GET /there HTTP/1.1\r\n", 0) == 0);
+  CHECK(server.requests.at(1).find("Content-Length") == std::string::npos);
+}
+
+TEST_CASE("a login in the URL of an HTTP check is sent, and never shown", "[probes][login]") {
+  text_server server({http_answer("302 Found", "", "Location: there\r\n"), http_answer("200 OK", "x")});
+  auto c = check_every_second();
+  c.http = "http://user:pa%40ss@" + server.address() + "/auth";
+  auto v = run(c);
+  CHECK(v.status == "passing");
+  CHECK(v.output == "HTTP GET http://user:***@" + server.address() + "/auth: 200 OK Output: x");
+  server.join();
+  for (const auto& request : server.requests) {
+    CHECK(has_line(request, "Authorization: Basic dXNlcjpwYUBzcw=="));
+    CHECK(has_line(request, "Host: " + server.address()));
+  }
+  // A header of the check's own counts.
+  text_server own({http_answer("200 OK", "x")});
+  c.http = "http://user:pass@" + own.address();
+  c.header = {{"Authorization", {"Bearer b"}}};
+  CHECK(run(c).status == "passing");
+  own.join();
+  CHECK(has_line(own.requests.at(0), "Authorization: Bearer b"));
+  CHECK(own.requests.at(0).find("Basic") == std::string::npos);
+  // Nor where it fails, or where it is sent to.
+  const closed_port nobody;
+  c.http = "http://user:s3cret@" + nobody.address() + "/x";
+  CHECK(run(c).output == "Get \"http://user:***@" + nobody.address() + "/x\": dial tcp " + nobody.address() +
+                             ": connect: connection refused");
+  text_server sends({http_answer("302 Found", "", "Location: http://u:s3cret@" + nobody.address() + "/\r\n")});
+  c.http = "http://" + sends.address();
+  CHECK(run(c).output.find("s3cret") == std::string::npos);
+  c.http = "http://user:s3%zzcret@" + nobody.address();
+  CHECK(run(c).output.find("s3") == std::string::npos);
+}
+
+TEST_CASE("an HTTP check connects where the configuration lets it, also where it is sent", "[probes][B25]") {
+  const auto networks = [](std::vector<std::string> list) {
+    return std::make_shared<const std::vector<std::string>>(std::move(list));
+  };
+  auto c = check_every_second();
+  for (const auto& list : {networks({}), networks({"10.0.0.0/8", "::1/128", "127.0.0.2/32"})}) {
+    const closed_port nobody;
+    c.http = "http://" + nobody.address();
+    const auto v = run(c, list);
+    CHECK(v.status == "critical");
+    CHECK(v.output.find("the address is in no network of check_http_allow") != std::string::npos);
+    c.http = "http://localhost:1";
+    CHECK((list->empty() ? run(c, list).output.find("check_http_allow") != std::string::npos : true));
+  }
+  text_server server({http_answer("302 Found", "", "Location: http://127.0.0.2:1/\r\n")});
+  c.http = "http://" + server.address();
+  const auto v = run(c, networks({"127.0.0.1/32"}));
+  CHECK(v.output ==
+        "Get \"http://127.0.0.2:1/\": dial tcp 127.0.0.2:1: connect: the address is in no network of check_http_allow");
 }
 
 TEST_CASE("an HTTP check of nobody, of somebody silent, of nonsense", "[probes]") {
@@ -295,7 +397,7 @@ TEST_CASE("a name that is not answered holds up neither other names nor addresse
   const auto port = at.substr(at.rfind(':'));
   boost::asio::io_context loop;
   {
-    asio_probes probes(loop, look_up);
+    asio_probes probes(loop, nullptr, look_up);
     std::map<std::string, verdict> found;
     const auto probe = [&](const std::string& name, agent::check_definition c) {
       probes.start(c, [&, name](std::string status, std::string output) {

@@ -372,6 +372,10 @@ constexpr config_key keys[] = {
      true},
     {"checks", definitions, effective, "none. As `check`", true},
     {"check_deregister_interval_min", text, none},
+    {"check_http_allow", list, effective,
+     "everywhere. Networks (CIDR) to which HTTP checks may connect; redirects and addresses of names are judged each "
+     "time. An empty list "
+     "allows none"},
     {"check_output_max_size", integer, effective, "4096. Bytes of a check's output that are kept"},
     {"check_reap_interval", text, none},
     {"check_update_interval", duration, effective,

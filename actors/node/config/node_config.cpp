@@ -166,6 +166,15 @@ void decode_ui_content_path(decoder& d, node_config& c) {
   c.ui_content_path = '/' + name + '/';
 }
 
+void decode_networks(decoder& d, const std::string& key, std::vector<std::string>& networks) {
+  d.get(key, networks);
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    const auto slash = networks[i].find('/');
+    if (slash == std::string::npos || !is_ip_address(networks[i].substr(0, slash)))
+      d.wrong(element_path(key, i), key + ": invalid CIDR address: " + networks[i]);
+  }
+}
+
 /// Without the setting, only a server that strangers cannot reach needs it: theirs could be reached without tricks.
 void decode_allowed_hosts(decoder& d, node_config& c) {
   constexpr auto key = "http_config.allowed_hosts";
@@ -237,14 +246,7 @@ void decode_limits(decoder& d, node_config& c) {
             "default_consistency cannot be \"" + consistency + "\": it is \"default\" or \"consistent\"");
   d.get("http_config.response_headers", c.response_headers);
   d.get("http_config.block_endpoints", c.block_endpoints);
-  d.get("http_config.allow_write_http_from", c.allow_write_http_from);
-  for (std::size_t i = 0; i < c.allow_write_http_from.size(); ++i) {
-    const auto& network = c.allow_write_http_from[i];
-    auto slash = network.find('/');
-    if (slash == network.npos || !is_ip_address(network.substr(0, slash)))
-      d.wrong(element_path("http_config.allow_write_http_from", i),
-              "http_config.allow_write_http_from: invalid CIDR address: " + network);
-  }
+  decode_networks(d, "http_config.allow_write_http_from", c.allow_write_http_from);
   decode_allowed_hosts(d, c);
   d.get("http_config.use_cache", c.use_cache);
   d.get("http_config.fronts", c.fronts, 1, static_cast<int>(vitals::fronts_max));
@@ -258,6 +260,10 @@ void decode_limits(decoder& d, node_config& c) {
   decode_ui_content_path(d, c);
   d.get("enable_script_checks", c.enable_script_checks);
   d.get("enable_local_script_checks", c.enable_local_script_checks);
+  if (std::vector<std::string> networks; d.has("check_http_allow")) {
+    decode_networks(d, "check_http_allow", networks);
+    c.check_http_allow = std::move(networks);
+  }
   d.get("check_output_max_size", c.check_output_max_size, 1, int_max);
   d.get("check_update_interval", c.check_update_interval);
 }

@@ -123,11 +123,13 @@ struct node_config {
   std::string ui_content_path = "/ui/"; ///< there; begins and ends with a slash
 
   // The agent
-  std::vector<agent::service_definition> services;          ///< service, services; of all sources
-  std::vector<agent::check_definition> checks;              ///< check, checks
-  bool enable_script_checks = false;                        ///< checks that run programs, whoever defines them
-  bool enable_local_script_checks = false;                  ///< only those of the configuration
-  std::int64_t check_output_max_size = 4096;                ///< bytes of a check's output that are kept
+  std::vector<agent::service_definition> services; ///< service, services; of all sources
+  std::vector<agent::check_definition> checks;     ///< check, checks
+  bool enable_script_checks = false;               ///< checks that run programs, whoever defines them
+  bool enable_local_script_checks = false;         ///< only those of the configuration
+  std::int64_t check_output_max_size = 4096;       ///< bytes of a check's output that are kept
+  std::optional<std::vector<std::string>>
+      check_http_allow; ///< CIDR: where HTTP checks may connect; nullopt: everywhere
   duration check_update_interval = std::chrono::minutes{5}; ///< between changes of output alone in the catalog
 
   // Operation

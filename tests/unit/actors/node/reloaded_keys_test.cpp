@@ -140,6 +140,7 @@ const std::vector<changed_key> changes{
     {"checks", "", R"("checks":[{"name":"c","ttl":"5s"}])"},
     {"service", "", R"("service":{"name":"web"})"},
     {"services", "", R"("services":[{"name":"web"}])"},
+    {"check_http_allow", "", R"("check_http_allow":["10.0.0.0/8"])"},
     {"check_output_max_size", "", R"("check_output_max_size":1)"},
     {"check_update_interval", "", R"("check_update_interval":"1s")"},
     {"disable_coordinates", "", R"("disable_coordinates":true)"},
@@ -226,6 +227,7 @@ std::string told(const node_config& c) {
   for (const auto& each : c.checks)
     m(each.name);
   m(c.enable_script_checks)(c.enable_local_script_checks)(c.check_output_max_size)(c.check_update_interval);
+  m(c.check_http_allow.has_value());
   m(static_cast<int>(c.log.lowest))(c.log.json)(c.log.to_stdout)(c.log.file);
   m(c.audit.has_value());
   if (c.audit)

@@ -272,6 +272,7 @@ TEST_CASE("complaints about configurations") {
       {R"("node_id":"7")", "node_id: \"7\" is not a UUID"},
       {R"("http_config":{"allow_write_http_from":["ten"]})",
        "http_config.allow_write_http_from: invalid CIDR address: ten"},
+      {R"("check_http_allow":["10.0.0.1"])", "check_http_allow: invalid CIDR address: 10.0.0.1"},
       {R"("limits":{"http_max_bytes_in_flight":1000})",
        "limits.http_max_bytes_in_flight must be 0 or at least 67108864"},
       {R"("http_config":{"fronts":9})",
@@ -1051,5 +1052,13 @@ TEST_CASE("ACLs: the section, its predecessors, and what is refused") {
         std::string::npos);
   CHECK(refused(file_with(f, R"("acl":{"tokens":{"master":"anonymous"}})")).text.find("no token can be") !=
         std::string::npos);
+  for (const std::string member : {"master", "default", "agent", "agent_master", "replication"})
+    for (const auto& secret : {std::string("a\\r\\nb"), std::string("a b"), std::string(256, 'x')})
+      CHECK(refused(file_with(f, R"("acl":{"tokens":{")" + member + R"(":")" + secret + R"("}})"))
+                .text.find("a token has 1 to 255 bytes") != std::string::npos);
+  for (const std::string defined :
+       {R"("service":{"name":"web","token":"a b"})", R"("service":{"name":"web","check":{"ttl":"1s","token":"a b"}})",
+        R"("check":{"name":"c","ttl":"1s","token":"a b"})"})
+    CHECK(refused(file_with(f, defined)).text.find("Invalid Token") != std::string::npos);
   CHECK(refused(file_with(f, R"("acl":{"token_ttl":"soon"})")).text.find("acl.token_ttl") != std::string::npos);
 }
