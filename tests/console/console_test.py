@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/operators"))
@@ -320,6 +321,60 @@ def keys_are_edited(page, base, server, binary):
     check(server.ask("GET", "/v1/kv/app/tenants/?keys")[0] == 404 and server.ask("GET", "/v1/kv/app/web/port")[0] == 200, "a folder was deleted, and nothing else")
 
 
+# Names that no path can have: a browser takes `.` and `..` out of it, a server empty parts.
+ODD_KEYS = ["zzz/../prod/db", "zzz/./x", "zzz//x", "/lead", "app/../x", "..", "zzz/%2e%2e/prod/db", "zzz/q?r#s"]
+
+
+def odd_keys(page, base, server):
+    """What is shown, changed and deleted is the key that the address names, and no other one."""
+    def txn(*operations):
+        status, body = server.ask("PUT", "/v1/txn", json.dumps([{"KV": o} for o in operations]).encode())[:2]
+        check(status == 200, f"a transaction: {status} {body}")
+        return json.loads(body)["Results"] or []
+
+    def value_of(key):
+        return base64.b64decode(txn({"Verb": "get", "Key": key})[0]["KV"]["Value"]).decode()
+
+    def names():
+        return sorted(json.loads(server.ask("GET", "/v1/kv/?keys")[1]))
+
+    encoded = lambda text: base64.b64encode(text.encode()).decode()
+    before = {"prod/db": "production", "zzz/x": "plain", "lead": "plain", "x": "plain"}
+    txn(*({"Verb": "set", "Key": k, "Value": encoded(v)} for k, v in before.items()),
+        *({"Verb": "set", "Key": k, "Value": encoded("odd " + k)} for k in ODD_KEYS))
+    for key in ODD_KEYS:
+        go(page, "#/keys/" + "/".join(urllib.parse.quote(part, safe="") for part in key.split("/")))
+        page.wait(f"document.querySelector('pre.value')?.textContent === {json.dumps('odd ' + key)}", f"the value of {key}")
+        click(page, "Edit")
+        page.run("document.querySelector('textarea').value = 'changed'")
+        click(page, "Save …")
+        in_dialog(page, "Save")
+        page.wait("document.querySelector('pre.value')?.textContent === 'changed'", f"the new value of {key}")
+        check(value_of(key) == "changed", f"{key} was changed")
+    check({k: value_of(k) for k in before} == before, "no other key was changed")
+    go(page, "#/keys/zzz/../")
+    click(page, "Delete all below")
+    page.wait_text("1 key")
+    page.run("document.querySelector('dialog input[type=checkbox]').click()")
+    in_dialog(page, "Delete")
+    page.wait("!document.querySelector('dialog[open]')", "the end of the deletion")
+    there = names()
+    check("zzz/../prod/db" not in there and all(k in there for k in [*before, *ODD_KEYS[1:]]), "below zzz/../ one key was deleted, and nothing else")
+    for key in ODD_KEYS[1:]:
+        go(page, "#/keys/" + "/".join(urllib.parse.quote(part, safe="") for part in key.split("/")))
+        page.wait("document.querySelector('pre.value')?.textContent === 'changed'", f"the value of {key}")
+        click(page, "Delete")
+        in_dialog(page, "Delete")
+        page.wait_text("There is no key of this name")
+    there = names()
+    check(not [k for k in ODD_KEYS if k in there], "each odd key was deleted")
+    check({k: value_of(k) for k in before} == before, "and no other one")
+    for place in ("#/services/..", "#/sessions/..", "#/locks/key/a/../b", "#/locks/claim/a//b"):
+        go(page, place)
+        page.wait_text("a browser would ask for another name")
+    txn(*({"Verb": "delete", "Key": k} for k in before))
+
+
 def other_actions(page, base, server, ids):
     go(page, f"#/sessions/{ids['builder']}")
     page.wait_text("locks/deploy")
@@ -389,6 +444,7 @@ def one_server(browser, binary, folder, pictures):
         locks_are_handled(page, server.address, server, ids)
         keys_by_keyboard(page, server.address, server)
         keys_are_edited(page, server.address, server, binary)
+        odd_keys(page, server.address, server)
         other_actions(page, server.address, server, ids)
         tail_is_sampled(page, server)
         check(not complaints(page), "the browser complains of nothing" + "".join("\n  " + c for c in complaints(page)))
