@@ -8,12 +8,14 @@ import argparse
 import base64
 import gzip
 import http.client
+import http.server
 import json
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 
@@ -456,6 +458,59 @@ def one_server(browser, binary, folder, pictures):
 
 # ---- tokens
 
+class Foreign(http.server.BaseHTTPRequestHandler):
+    """A page of somebody else."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>foreign</title><iframe name=hidden></iframe>")
+
+    def log_message(self, *_):
+        pass
+
+
+def other_origins(browser, binary, folder):
+    """A page of another origin changes nothing, by form, fetch and image; whoever is no browser changes what it did before."""
+    own, foreign, usual = (base64.b64encode(bytes([n] * 32)).decode() for n in (1, 2, 3))
+    cluster = Cluster(binary, folder, encrypt=own)
+    server = cluster.servers[0]
+    path = server.address + "/v1/operator/keyring"
+    keys = lambda: sorted(json.loads(server.ask("GET", "/v1/operator/keyring")[1])[0]["Keys"])
+    try:
+        page = browser.page()
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as files:
+            threading.Thread(target=files.serve_forever, daemon=True).start()
+            for host in ("localhost", "127.0.0.1"):  # another site, and the same one at another port
+                page.open(f"http://{host}:{files.server_address[1]}/")
+                page.wait("document.title === 'foreign'", "the page of somebody else")
+                for body in (json.dumps({"Key": foreign}), json.dumps({"Key": own})):
+                    for method in ("POST", "PUT", "DELETE"):
+                        for mode in ("no-cors", "cors"):
+                            page.run(f"fetch({json.dumps(path)}, {{ method: {json.dumps(method)}, mode: '{mode}', body: {json.dumps(body)} }}).then(() => 0, () => 0)")
+                    # text/plain: the body is NAME=VALUE, and the JSON has the sign of equality in it.
+                    page.run(f"""(() => {{
+                        const form = Object.assign(document.createElement('form'), {{ method: 'POST', enctype: 'text/plain', target: 'hidden', action: {json.dumps(path)} }});
+                        const name = {json.dumps(body)};
+                        form.append(Object.assign(document.createElement('input'), {{ name: name.slice(0, name.indexOf('=')), value: name.slice(name.indexOf('=') + 1) }}));
+                        document.body.append(form);
+                        form.submit();
+                        return new Promise((done) => setTimeout(done, 300));
+                    }})()""")
+                page.run(f"new Promise((done) => {{ const i = new Image(); i.onerror = i.onload = () => done(); i.src = {json.dumps(server.address + '/v1/kv/image?acquire=x')}; }})")
+                check(keys() == [own], f"a page of {host} has changed no key of the servers")
+            files.shutdown()
+        check(server.ask("GET", "/v1/kv/?keys")[0] == 404, "nor a key of clients")
+        check(server.ask("POST", "/v1/operator/keyring", {"Key": usual})[0] == 200 and keys() == sorted([own, usual]), "a client that is no browser adds one")
+        page.open(server.address + "/ui/")
+        page.wait("document.querySelector('h1')", "the console")
+        written = page.run("fetch('/v1/kv/own', { method: 'PUT', body: 'x' }).then((r) => r.status)")
+        check(written == 200, f"the console's own origin may write ({written})")
+    finally:
+        cluster.stop()
+
+
 def tokens(browser, binary, folder, pictures):
     cluster = Cluster(binary, folder, acl={"enabled": True, "default_policy": "deny", "tokens": {"master": MASTER}})
     server = cluster.servers[0]
@@ -587,10 +642,10 @@ def main():
         raise SystemExit(f"NOT SO: the console can be tested\n{e}")
     try:
         print(browser.version, flush=True)
-        for test in (one_server, tokens, three_servers):
+        for test in (one_server, other_origins, tokens, three_servers):
             with tempfile.TemporaryDirectory(prefix="belay-console-") as folder:
                 try:
-                    test(browser, a.belay, folder, *([a.pictures] if test is not three_servers else []))
+                    test(browser, a.belay, folder, *([a.pictures] if test in (one_server, tokens) else []))
                 except Failed as e:
                     raise SystemExit(f"NOT SO: {e}")
     finally:
