@@ -315,11 +315,13 @@ TEST_CASE("snapshot_archives: where ACLs are in force, an archive does not open 
     for (const auto& c : r.commands) {
       auto plain = c;
       plain.by.reset(); // whether he may is not the question
-      machine.apply(log_index{++index}, cluster_time{index}, plain, changed);
+      ++index;
+      machine.apply(log_index{index}, cluster_time{index}, plain, changed);
     }
-    state::acl_bootstrap first{uuid, "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a02", 1, {}};
-    return std::holds_alternative<state::refusal>(
-        machine.apply(log_index{++index}, cluster_time{index}, first, changed));
+    ++index;
+    const state::acl_bootstrap first{uuid, "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a02", 1, {}};
+    const auto answer = machine.apply(log_index{index}, cluster_time{index}, first, changed);
+    return std::holds_alternative<state::refusal>(answer);
   };
   for (const std::size_t keys : {std::size_t{3}, std::size_t{700}}) {
     auto store = checkpoint_of(keys, 1000);
