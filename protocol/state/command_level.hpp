@@ -42,7 +42,7 @@ inline bool has_client(const plain_command& c) {
   if (const auto* acquire = std::get_if<kv_acquire>(&c))
     return acquire->wait_ms != 0;
   return std::holds_alternative<claim_ask>(c) || std::holds_alternative<claim_release>(c) ||
-         std::holds_alternative<claim_limit_unset>(c);
+         std::holds_alternative<claim_hand_over>(c) || std::holds_alternative<claim_limit_unset>(c);
 }
 
 inline feature_level level_of(const session_record& s) {

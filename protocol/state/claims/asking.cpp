@@ -63,8 +63,9 @@ refused take_in(applying& a, std::shared_ptr<claim_record> c, bool granted_now, 
   const bool looks = c->refuse_deadlock && !MUTANT(deadlock_not_looked_for);
   a.t.journal.start_recording();
   a.t.claims.claims.put(std::move(c));
-  auto found =
-      looks ? find_cycle(a.t, {session, granted_now ? std::string_view(key) : std::string_view()}) : wait_cycle{};
+  auto found = looks ? find_cycle(a.t, {session, granted_now ? std::string_view(key) : std::string_view(), false, false,
+                                        bound_of_search(a)})
+                     : wait_cycle{};
   search_cut = found.cut;
   if (found.edges.empty()) {
     a.t.journal.discard_recording();
@@ -117,12 +118,11 @@ refused excluded_by_own(const tables& t, const resource_name& of, const std::str
                         const wanted_shape& shape) {
   occupancy own;
   std::vector<wait_edge> cycle;
-  for (const auto& each : t.claims.claims.of_session(session))
-    if (each->of == of) {
-      own.add(each->mode, each->permits);
-      if (cycle.empty())
-        cycle.push_back({session, each->id, of, false, session, each->state == claim_state::held});
-    }
+  for (const auto& each : t.claims.claims.of_session(session, of)) {
+    own.add(each->mode, each->permits);
+    if (cycle.empty())
+      cycle.push_back({session, each->id, of, false, session, each->state == claim_state::held});
+  }
   if (!excludes_itself({shape.kind, shape.limit}, own, shape.mode, shape.permits))
     return std::nullopt;
   return deadlock("the session has a claim on " + in_quotes(of.name) + " that excludes this one", std::move(cycle));

@@ -303,10 +303,12 @@ inline constexpr std::uint64_t claim_permits_max =
 inline constexpr std::uint64_t claim_deadline_ms_max = 366ULL * 24 * 3600 * 1000; ///< a year
 inline constexpr std::uint64_t expired_at_once_max = 1'000;                       ///< rule 14: of one entry
 inline constexpr std::size_t graph_nodes_max = 10'000;                            ///< rule 32
-inline constexpr std::size_t ahead_max = 10;                                      ///< rule 9
-inline constexpr std::size_t listed_claims_max = 1'000;                           ///< of one page (rule 9)
-inline constexpr std::size_t on_end_ops_max = 64;                                 ///< rule 19
-inline constexpr std::size_t on_end_bytes_max = 64 * 1024;                        ///< rule 19: keys and values together
-inline constexpr std::int64_t exact_ttl_ns_min = 100'000'000;                     ///< rule 20
+/// Rule 32, from client_address_level on: within about 10 ms, at most 1 us for each.
+inline constexpr std::size_t search_claims_max = 10'000;
+inline constexpr std::size_t ahead_max = 10;                  ///< rule 9
+inline constexpr std::size_t listed_claims_max = 1'000;       ///< of one page (rule 9)
+inline constexpr std::size_t on_end_ops_max = 64;             ///< rule 19
+inline constexpr std::size_t on_end_bytes_max = 64 * 1024;    ///< rule 19: keys and values together
+inline constexpr std::int64_t exact_ttl_ns_min = 100'000'000; ///< rule 20
 
 } // namespace belay::state

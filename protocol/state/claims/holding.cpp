@@ -109,7 +109,8 @@ reply apply_claims(applying& a, const claim_hand_over& c) {
   const auto granted = grant_claim(a, *next);
   // Those that it overtakes wait for it now.
   const bool overtakes = !c.to.empty() && next != head && !MUTANT(hand_over_closes_cycle);
-  auto found = overtakes ? find_cycle(a.t, {next->session, {}, true, next->refuse_deadlock}) : wait_cycle{};
+  auto found =
+      overtakes ? find_cycle(a.t, {next->session, {}, true, next->refuse_deadlock, bound_of_search(a)}) : wait_cycle{};
   if (!found.edges.empty()) {
     PROBE("claims: a hand-over that closes a cycle was refused");
     a.t.undo();

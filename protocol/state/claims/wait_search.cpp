@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <tuple>
+#include <utility>
 
 namespace belay::state {
 
@@ -28,6 +30,8 @@ void for_each_holder(const tables& t, const claim_record& waiter, F&& f) {
   }
   const auto* line = t.claims.claims.line(waiter.of);
   const auto kind = kind_of(t, waiter.of);
+  if (kind == claim_kind::rw && waiter.mode == claim_mode::shared && line->held.exclusive == 0)
+    return; // of a million readers none is in the way of another
   for (const auto& [fence, holder] : line->holders)
     if (conflicts(kind, waiter.mode, holder->mode) && !f(holder->session))
       return;
@@ -39,11 +43,16 @@ public:
   searcher(const tables& t, const cycle_search& wanted) : t_(t), wanted_(wanted) {}
 
   wait_cycle run() {
-    for (const auto& claim : t_.claims.claims.of_session(wanted_.session))
+    t_.claims.claims.for_each_of_session(wanted_.session, [&](const claim_ptr& claim) {
+      if (!may_examine())
+        return false;
       if (claim->state == claim_state::waiting) {
+        own_waits_.push_back(claim);
         auto& first = stands_at_.try_emplace(claim->of, place_of(*claim)).first->second;
         first = std::min(first, place_of(*claim));
       }
+      return true;
+    });
     visit(node{std::string(wanted_.session), !wanted_.refusers_only || wanted_.starts_refusing}, {}, nullptr);
     for (; !queue_.empty() && found_.edges.empty() && !found_.cut; queue_.pop_front())
       expand(*queue_.front());
@@ -64,17 +73,24 @@ private:
   };
 
   void expand(const node& at) {
-    for (const auto& claim : t_.claims.claims.of_session(at.session))
+    if (at.session == wanted_.session) {
+      for (const auto& claim : own_waits_)
+        if (claim->key != wanted_.granted && !done())
+          expand(at, *claim);
+      return;
+    }
+    t_.claims.claims.for_each_of_session(at.session, [&](const claim_ptr& claim) {
+      if (!may_examine())
+        return false;
       if (claim->state == claim_state::waiting && claim->key != wanted_.granted)
         expand(at, *claim);
+      return !done();
+    });
   }
 
   void expand(const node& at, const claim_record& waiter) {
     const bool refuses = at.refuses || waiter.refuse_deadlock;
-    for_each_holder(t_, waiter, [&](const std::string& session) {
-      step(at, waiter, session, true, refuses);
-      return !done();
-    });
+    step_to_holders(at, waiter, refuses);
     const auto own = place_of(waiter);
     if (const auto start = stands_at_.find(waiter.of); start != stands_at_.end() && start->second < own)
       step(at, waiter, std::string(wanted_.session), false, refuses);
@@ -83,10 +99,37 @@ private:
     const auto* line = t_.claims.claims.line(waiter.of);
     auto& seen = seen_up_to_[{waiter.of, refuses}];
     auto other = seen ? line->queue.lower_bound(*seen) : line->queue.begin();
-    for (; other != line->queue.end() && other->first < own && !done(); ++other)
+    for (; other != line->queue.end() && other->first < own && !done() && may_examine(); ++other)
       step(at, waiter, other->second->session, false, refuses);
     if (!seen || *seen < own)
       seen = own;
+  }
+
+  /// Whoever waited here before in the same mode, with the same flag, has found all holders: only its own session, which does not wait for
+  /// itself, may be left. So n waiters and n holders cost 2n steps and not n * n, and the search finds what it found without this.
+  void step_to_holders(const node& at, const claim_record& waiter, bool refuses) {
+    const auto [found, first] = holders_found_.try_emplace({waiter.of, refuses, waiter.mode});
+    auto& left = found->second;
+    if (!first) {
+      if (!left.empty() && left != at.session)
+        step(at, waiter, std::exchange(left, {}), true, refuses);
+      return;
+    }
+    for_each_holder(t_, waiter, [&](const std::string& session) {
+      if (!may_examine())
+        return false;
+      if (session == at.session)
+        left = session;
+      step(at, waiter, session, true, refuses);
+      return !done();
+    });
+  }
+
+  /// One more claim. @returns false: the bound is met
+  bool may_examine() {
+    if (wanted_.claims_max && examined_++ >= *wanted_.claims_max)
+      found_.cut = true;
+    return !found_.cut;
   }
 
   bool done() const { return !found_.edges.empty() || found_.cut; }
@@ -131,12 +174,20 @@ private:
   std::map<node, arrival> visited_; ///< its nodes do not move
   std::deque<const node*> queue_;
   std::map<std::pair<resource_name, bool>, std::optional<queue_place>> seen_up_to_;
+  std::map<std::tuple<resource_name, bool, claim_mode>, std::string>
+      holders_found_;                ///< all but this session; empty: all
+  std::vector<claim_ptr> own_waits_; ///< of the session that the search began with
+  std::size_t examined_ = 0;
   std::map<resource_name, queue_place>
       stands_at_; ///< the session that the search began with, in each queue: its first claim
   wait_cycle found_;
 };
 
 } // namespace
+
+std::optional<std::size_t> bound_of_search(const applying& a) {
+  return a.scope ? std::optional(search_claims_max) : std::nullopt;
+}
 
 wait_cycle find_cycle(const tables& t, const cycle_search& wanted) {
   return searcher(t, wanted).run();

@@ -59,6 +59,18 @@ std::vector<claim_ptr> claims_table::of_session(std::string_view session) const 
   return list;
 }
 
+std::vector<claim_ptr> claims_table::of_session(std::string_view session, const resource_name& of) const {
+  std::vector<claim_ptr> list;
+  const auto at = by_session_.find(session);
+  if (at == by_session_.end())
+    return list;
+  const auto begin = resource_key(of.space, of.name);
+  for (auto key = at->second.lower_bound(begin); key != at->second.end() && key->starts_with(begin); ++key)
+    if (const auto& claim = *rows_.find(*key); claim->of == of) // a name may hold a NUL and go on
+      list.push_back(claim);
+  return list;
+}
+
 claim_ptr claims_table::first_due() const {
   return by_deadline_.empty() ? nullptr : *rows_.find(by_deadline_.begin()->second);
 }

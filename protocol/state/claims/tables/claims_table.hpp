@@ -75,6 +75,16 @@ public:
 
   /// All of a session, in the order of their keys.
   std::vector<claim_ptr> of_session(std::string_view session) const;
+  /// Those of one resource, without a look at the others of the session.
+  std::vector<claim_ptr> of_session(std::string_view session, const resource_name& of) const;
+  /// Calls `f(claim_ptr)` for all of a session, in the order of their keys, as long as it returns true.
+  template <class F>
+  void for_each_of_session(std::string_view session, F&& f) const {
+    if (const auto at = by_session_.find(session); at != by_session_.end())
+      for (const auto& key : at->second)
+        if (!f(*rows_.find(key)))
+          return;
+  }
   bool has_session(std::string_view session) const { return by_session_.contains(session); }
   /// The waiter whose deadline is first. Null: none has one.
   claim_ptr first_due() const;
