@@ -11,6 +11,7 @@
 #include <boost/system/error_code.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 namespace belay::filter {
 
@@ -43,6 +44,10 @@ const field* find_field(fields of, std::string_view name) {
   const auto found = std::find_if(of.begin(), of.end(), [&](const field& f) { return f.name == name; });
   return found == of.end() ? nullptr : &*found;
 }
+
+// In bytes that are searched, each about 0.4 ns: measured with values of 500 KB.
+constexpr std::size_t cost_of_comparison = 64, cost_of_element = 16, cost_of_parsed_byte = 16,
+                      cost_of_matched_byte = 10;
 
 bool is_map(field_kind kind) {
   return kind == field_kind::text_map || kind == field_kind::object_map;
@@ -127,16 +132,18 @@ status comparison::bind_pattern(const match& m) {
   return done{};
 }
 
-bool comparison::of_row(const void* row, std::size_t depth) const {
+bool comparison::of_row(const void* row, std::size_t depth, filter_work& work) const {
   const auto* f = path_[depth].field;
   INVARIANT(f != nullptr);
-  return of_value(f->read(row), depth + 1);
+  if (!work.spend(cost_of_comparison))
+    return false;
+  return of_value(f->read(row), depth + 1, work);
 }
 
-bool comparison::of_value(const field_value& v, std::size_t depth) const {
+bool comparison::of_value(const field_value& v, std::size_t depth, filter_work& work) const {
   const bool at_end = depth == path_.size();
   if (const auto* text = std::get_if<std::string_view>(&v))
-    return of_text(*text);
+    return of_text(*text, work);
   if (const auto* n = std::get_if<std::int64_t>(&v))
     return of_integer(*n);
   if (const auto* n = std::get_if<std::uint64_t>(&v))
@@ -146,6 +153,8 @@ bool comparison::of_value(const field_value& v, std::size_t depth) const {
   if (const auto* list = std::get_if<const text_list*>(&v)) {
     if (!takes_value(op_))
       return of_size(*list ? (*list)->size() : 0);
+    if (*list && !work.spend(cost_of_element * (*list)->size()))
+      return false;
     return of_presence(*list && std::find((*list)->begin(), (*list)->end(), text_) != (*list)->end());
   }
   if (const auto* map = std::get_if<const text_map*>(&v)) {
@@ -154,18 +163,18 @@ bool comparison::of_value(const field_value& v, std::size_t depth) const {
       if (entries == nullptr)
         return of_missing_key();
       const auto found = entries->find(path_[depth].key);
-      return found == entries->end() ? of_missing_key() : of_text(found->second);
+      return found == entries->end() ? of_missing_key() : of_text(found->second, work);
     }
     return takes_value(op_) ? of_presence(*map && (*map)->count(text_) != 0) : of_size(*map ? (*map)->size() : 0);
   }
   if (const auto* object = std::get_if<row_ref>(&v))
-    return of_row(object->row, depth);
+    return of_row(object->row, depth, work);
   if (const auto* list = std::get_if<row_list>(&v)) {
     if (at_end)
       return of_size(list->size);
     // "Not" belongs to the one that matches: `Checks.Status != passing` means that there is one which is not passing.
     for (std::size_t i = 0; i < list->size; ++i)
-      if (of_row(list->at(list->list, i).row, depth))
+      if (of_row(list->at(list->list, i).row, depth, work))
         return true;
     return false;
   }
@@ -174,32 +183,35 @@ bool comparison::of_value(const field_value& v, std::size_t depth) const {
     if (at_end)
       return takes_value(op_) ? of_presence(find(text_) != nullptr) : of_size(map->size);
     const auto* row = find(path_[depth].key);
-    return row ? of_row(row, depth + 1) : of_missing_key();
+    return row ? of_row(row, depth + 1, work) : of_missing_key();
   }
+  const auto json = std::get<json_object>(v).text;
+  if (!work.spend(cost_of_parsed_byte * json.size()))
+    return false;
   boost::system::error_code error;
-  const auto parsed = boost::json::parse(std::get<json_object>(v).text, error);
-  return of_json(error ? nullptr : &parsed, field_kind::object, depth);
+  const auto parsed = boost::json::parse(json, error);
+  return of_json(error ? nullptr : &parsed, field_kind::object, depth, work);
 }
 
-bool comparison::of_json(const boost::json::value* v, field_kind kind, std::size_t depth) const {
+bool comparison::of_json(const boost::json::value* v, field_kind kind, std::size_t depth, filter_work& work) const {
   if (kind == field_kind::objects) {
     const auto* list = v ? v->if_array() : nullptr;
     if (depth == path_.size())
       return of_size(list ? list->size() : 0);
     return list && std::any_of(list->begin(), list->end(),
-                               [&](const auto& each) { return of_json(&each, field_kind::object, depth); });
+                               [&](const auto& each) { return of_json(&each, field_kind::object, depth, work); });
   }
   if (depth < path_.size()) {
     const auto& f = *path_[depth].field;
     const auto* object = v ? v->if_object() : nullptr;
-    return of_json(object ? object->if_contains(f.name) : nullptr, f.kind, depth + 1);
+    return of_json(object ? object->if_contains(f.name) : nullptr, f.kind, depth + 1, work);
   }
   if (kind == field_kind::boolean)
     return of_boolean(v && v->is_bool() && v->get_bool());
   if (kind == field_kind::integer)
     return of_integer(v && v->is_int64() ? v->get_int64() : 0);
   const auto* text = v ? v->if_string() : nullptr;
-  return of_text(text ? std::string_view(text->data(), text->size()) : std::string_view());
+  return of_text(text ? std::string_view(text->data(), text->size()) : std::string_view(), work);
 }
 
 /// Nothing is equal to, in, or matched by what is not there. (Consul 1.8 alone lets `matches` hold then; later versions
@@ -208,11 +220,15 @@ bool comparison::of_missing_key() const {
   return op_ == match_operator::is_empty || (negative_ && op_ != match_operator::is_not_empty);
 }
 
-bool comparison::of_text(std::string_view text) const {
+bool comparison::of_text(std::string_view text, filter_work& work) const {
+  const bool contains = op_ == match_operator::in || op_ == match_operator::not_in;
+  const auto examined = contains || pattern_ || text.size() == text_.size() ? text.size() : 0;
+  if (!work.spend((pattern_ ? cost_of_matched_byte : 1) * examined))
+    return false;
   if (pattern_)
     return unless_negative(pattern_->matches(text));
-  if (op_ == match_operator::in || op_ == match_operator::not_in)
-    return of_presence(text.find(text_) != std::string_view::npos);
+  if (contains) // std::string_view::find takes ten times as long where the first character is frequent
+    return of_presence(::memmem(text.data(), text.size(), text_.data(), text_.size()) != nullptr);
   return unless_negative(text == text_);
 }
 

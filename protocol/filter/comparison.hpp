@@ -4,6 +4,7 @@
 #include "protocol/base/result.hpp"
 #include "protocol/filter/expression.hpp"
 #include "protocol/filter/field.hpp"
+#include "protocol/filter/filter_work.hpp"
 #include "protocol/golang/regular_expression.hpp"
 
 #include <boost/json/value.hpp>
@@ -20,7 +21,7 @@ class comparison {
 public:
   static result<comparison> bind(const match& m, fields of);
 
-  bool holds(const void* row) const { return of_row(row, 0); }
+  bool holds(const void* row, filter_work& work) const { return of_row(row, 0, work); }
   bool has_pattern() const { return pattern_.has_value(); }
 
 private:
@@ -37,12 +38,12 @@ private:
   status bind_pattern(const match& m);
 
   /// `depth`: how many steps are done.
-  bool of_row(const void* row, std::size_t depth) const;
-  bool of_value(const field_value& v, std::size_t depth) const;
-  bool of_json(const boost::json::value* v, field_kind kind, std::size_t depth) const;
+  bool of_row(const void* row, std::size_t depth, filter_work& work) const;
+  bool of_value(const field_value& v, std::size_t depth, filter_work& work) const;
+  bool of_json(const boost::json::value* v, field_kind kind, std::size_t depth, filter_work& work) const;
   bool of_missing_key() const;
 
-  bool of_text(std::string_view text) const;
+  bool of_text(std::string_view text, filter_work& work) const;
   bool of_integer(std::int64_t n) const;
   bool of_natural(std::uint64_t n) const;
   bool of_boolean(bool b) const;

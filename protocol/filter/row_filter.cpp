@@ -13,11 +13,11 @@ struct row_filter::condition {
   std::optional<comparison> match;
   std::vector<condition> parts;
 
-  bool holds(const void* row) const {
-    const auto each = [&](const condition& c) { return c.holds(row); };
+  bool holds(const void* row, filter_work& work) const {
+    const auto each = [&](const condition& c) { return c.holds(row, work); };
     switch (kind) {
     case node_kind::match:
-      return match->holds(row);
+      return match->holds(row, work);
     case node_kind::all:
       return std::all_of(parts.begin(), parts.end(), each);
     case node_kind::any:
@@ -25,7 +25,7 @@ struct row_filter::condition {
     case node_kind::negation:
       break;
     }
-    return !parts.front().holds(row);
+    return !parts.front().holds(row, work);
   }
 
   static result<condition> bind(const expression& e, fields of, std::size_t& patterns) {
@@ -70,8 +70,8 @@ result<row_filter> row_filter::bind(const expression& e, fields of) {
   return row_filter(of, std::make_unique<const condition>(std::move(root).value()));
 }
 
-bool row_filter::accepts(const void* row) const {
-  return root_->holds(row);
+bool row_filter::accepts(const void* row, filter_work& work) const {
+  return !work.exceeded() && root_->holds(row, work);
 }
 
 } // namespace belay::filter

@@ -4,6 +4,7 @@
 #include "protocol/base/result.hpp"
 #include "protocol/filter/expression.hpp"
 #include "protocol/filter/field.hpp"
+#include "protocol/filter/filter_work.hpp"
 #include "protocol/golang/regular_expression.hpp"
 
 #include <memory>
@@ -26,8 +27,8 @@ public:
   row_filter& operator=(row_filter&&) noexcept;
   ~row_filter();
 
-  /// @pre `row` is of the kind whose fields it was compiled for. May be called by several threads at a time.
-  bool accepts(const void* row) const;
+  /// Meaningless once `work` is exceeded. @pre `row` is of the kind whose fields it was compiled for. May be called by several threads at a time.
+  bool accepts(const void* row, filter_work& work) const;
   /// Those fields, to be compared by address.
   fields bound_to() const { return fields_; }
 

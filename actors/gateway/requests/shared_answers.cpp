@@ -18,7 +18,7 @@ bool shared_answers::rows_in_form::same_as(const rows_in_form& other) const {
   return shown_as == other.shown_as && (rows == other.rows || http::same_rows(*rows, *other.rows));
 }
 
-/// The rows stay in `r` too.
+/// The rows stay in `r` too. No rows: the filter costs too much.
 shared_answers::rows_in_form shared_answers::what_of(const exchange& e, read_result& r) {
   if (r.shared == nullptr)
     r.shared = std::make_shared<const state::query_result>(std::move(std::get<state::query_result>(r.answer)));
@@ -30,8 +30,8 @@ shared_answers::rows_in_form shared_answers::what_of(const exchange& e, read_res
                  r.shared};
   if (e.options.filter) {
     auto kept = *r.shared;
-    http::leave_out(*e.options.filter, query, kept);
-    w.rows = std::make_shared<const state::query_result>(std::move(kept));
+    const bool affordable = http::leave_out(*e.options.filter, query, kept);
+    w.rows = affordable ? std::make_shared<const state::query_result>(std::move(kept)) : nullptr;
   }
   return w;
 }
@@ -48,6 +48,11 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
   if (result == nullptr || http::estimated_bytes(*result) < bytes_min)
     return false;
   auto what = what_of(e, r);
+  if (what.rows == nullptr) {
+    e.answer = http::filter_too_costly();
+    admission_.answered(e, now);
+    return true;
+  }
   const auto& request = std::get<http::read_request>(e.what);
   if (e.options.filter && http::estimated_bytes(*what.rows) < bytes_min)
     return false; // it has left little

@@ -166,7 +166,8 @@ struct writer {
 response render_agent(const agent_request& request, const agent::reply& reply, const render_options& options) {
   if (options.filter) {
     auto kept = reply;
-    leave_out(*options.filter, kept);
+    if (!leave_out(*options.filter, kept))
+      return filter_too_costly();
     return std::visit(writer{request, options}, kept);
   }
   return std::visit(writer{request, options}, reply);

@@ -22,16 +22,17 @@ bool is_own_extension(const state::query& q) {
 
 struct rows_of_result {
   const filter::row_filter& accepted;
+  filter::filter_work& work;
 
   template <state::record_pointer Pointer>
   void operator()(std::vector<Pointer>& list) const {
     std::erase_if(list, [&](const auto& row) {
       const auto& record = state::record_of(row);
-      return !accepted.accepts(&record);
+      return !accepted.accepts(&record, work);
     });
   }
   void operator()(std::vector<state::service_instance>& list) const {
-    std::erase_if(list, [&](const auto& row) { return !accepted.accepts(&row); });
+    std::erase_if(list, [&](const auto& row) { return !accepted.accepts(&row, work); });
   }
 
   void operator()(state::kv_entries& found) const { (*this)(found.entries); }
@@ -69,17 +70,27 @@ response answer_read(const read_request& request, const state::query_result& res
   if (!options.filter)
     return render_read(request, result, meta, options);
   auto kept = result;
-  leave_out(*options.filter, request.query, kept);
+  if (!leave_out(*options.filter, request.query, kept))
+    return filter_too_costly();
   return render_read(request, kept, meta, options);
 }
 
-void leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result) {
+bool leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result) {
   PRECONDITION(f.bound_to().data() == filter_fields(q).data());
-  std::visit(rows_of_result{f}, result.data);
+  filter::filter_work work;
+  std::visit(rows_of_result{f, work}, result.data);
+  return !work.exceeded();
 }
 
-void leave_out(const filter::row_filter& f, agent::reply& reply) {
-  std::visit(rows_of_result{f}, reply);
+bool leave_out(const filter::row_filter& f, agent::reply& reply) {
+  filter::filter_work work;
+  std::visit(rows_of_result{f, work}, reply);
+  return !work.exceeded();
+}
+
+response filter_too_costly() {
+  return error_response(413, "The filter examines more than " + std::to_string(filter::filter_work_max) +
+                                 " bytes of these rows: use fewer comparisons, or ask for fewer rows");
 }
 
 } // namespace belay::http

@@ -23,7 +23,10 @@ response answer_read(const read_request& request, const state::query_result& res
                      const render_options& options);
 
 /// Leaves only the rows that the filter lets through. @pre it was made for this query
-void leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result);
-void leave_out(const filter::row_filter& f, agent::reply& reply);
+/// @returns false: that costs more than filter::filter_work_max, and the answer is filter_too_costly()
+[[nodiscard]] bool leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result);
+[[nodiscard]] bool leave_out(const filter::row_filter& f, agent::reply& reply);
+/// 413 that names the bound.
+response filter_too_costly();
 
 } // namespace belay::http

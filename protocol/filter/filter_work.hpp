@@ -1,0 +1,30 @@
+#pragma once
+// What a filter may cost: the bytes that it examines in all rows of an answer, comparisons counted as bytes.
+
+#include <algorithm>
+#include <cstddef>
+
+namespace belay::filter {
+
+/// About 100 ms: a filter runs on the thread that serves clients. 30 MB of values are searched for eight texts, 100,000 checks
+/// compared in thirty ways.
+constexpr std::size_t filter_work_max = 256 << 20;
+
+class filter_work {
+public:
+  explicit filter_work(std::size_t bytes_max = filter_work_max) : left_(bytes_max) {}
+
+  /// @returns false: there is not so much left, and what the filter says from then on is worth nothing
+  bool spend(std::size_t bytes) {
+    exceeded_ = exceeded_ || bytes > left_;
+    left_ -= std::min(bytes, left_);
+    return !exceeded_;
+  }
+  bool exceeded() const { return exceeded_; }
+
+private:
+  std::size_t left_;
+  bool exceeded_ = false;
+};
+
+} // namespace belay::filter
