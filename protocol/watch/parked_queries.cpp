@@ -38,6 +38,14 @@ enum class topic : std::uint8_t {
 };
 constexpr std::size_t topic_count = 15;
 
+/// Longer prefixes wait under their first bytes. A changed key is looked for once for each different length of a parked prefix; without this
+/// bound strangers choose how many there are. A longer prefix is woken by some changes that are not its own, and looks again.
+constexpr std::size_t parked_prefix_bytes_max = 128;
+
+std::string parked_prefix(std::string_view prefix) {
+  return std::string(prefix.substr(0, parked_prefix_bytes_max));
+}
+
 struct interest {
   topic about;
   std::string name;
@@ -56,11 +64,11 @@ requires requires(const Query& q) {
   q.prefix;
 }
 interest interest_of(const Query& q) {
-  return {topic::prefix, q.prefix};
+  return {topic::prefix, parked_prefix(q.prefix)};
 }
 /// The first of them; park() adds the others.
 interest interest_of(const state::kv_changes& q) {
-  return {topic::prefix, q.prefixes.front()};
+  return {topic::prefix, parked_prefix(q.prefixes.front())};
 }
 interest interest_of(const state::kv_at& q) {
   return {topic::key, q.key};
@@ -280,10 +288,12 @@ void parked_queries::park(park_id id, const state::query& q) {
   PRECONDITION(impl_->parked.count(id) == 0);
   impl_->parked.emplace(id, impl_->place(id, std::move(about)));
   if (const auto* changes = std::get_if<state::kv_changes>(&q); changes != nullptr && changes->prefixes.size() > 1) {
-    const std::set<std::string> others(changes->prefixes.begin() + 1, changes->prefixes.end());
+    std::set<std::string> others;
+    for (const auto& prefix : changes->prefixes)
+      others.insert(parked_prefix(prefix));
+    others.erase(parked_prefix(changes->prefixes.front()));
     for (const auto& prefix : others)
-      if (prefix != changes->prefixes.front())
-        impl_->more[id].push_back(impl_->place(id, {topic::prefix, prefix}));
+      impl_->more[id].push_back(impl_->place(id, {topic::prefix, prefix}));
   }
   if (q.by)
     impl_->in_a_name.insert(id);

@@ -7,6 +7,8 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 
 using namespace belay;
 using namespace belay::state;
@@ -45,6 +47,43 @@ TEST_CASE("a changed key wakes its readers and the readers of every prefix of it
   CHECK(woken(p, {kv_changed{"a/b"}, kv_changed{"a/c"}}) == ids{1, 2, 3, 4, 6});
   CHECK(woken(p, {kv_changed{"z"}}) == ids{4});
   CHECK(p.size() == 7);
+}
+
+// 190 streams parked 12,000 prefixes of different lengths: each write of a long key looked for each length, and all waited for it.
+TEST_CASE("long prefixes wake their readers and cost no more than short ones") {
+  const std::string stem(200, 'a');
+  parked_queries p;
+  p.park(1, kv_list{stem + "/x"});
+  p.park(2, kv_changes{{stem + "/y", stem + "/z", "b"}, {}}); // two of them begin alike
+  CHECK(woken(p, {kv_changed{stem + "/x/1"}}) == ids{1, 2});  // 2 looks again, and finds nothing
+  CHECK(woken(p, {kv_changed{stem + "/z"}}) == ids{1, 2});
+  CHECK(woken(p, {kv_changed{"b/1"}}) == ids{2});
+  CHECK(woken(p, {kv_changed{"a"}}).empty());
+  CHECK(woken(p, {kv_tree_removed{stem}}) == ids{1, 2});
+  CHECK(woken(p, {kv_tree_removed{stem + "/x/below"}}) == ids{1, 2});
+  CHECK(woken(p, {kv_tree_removed{"aa"}}) == ids{1, 2});
+  p.remove(2);
+  CHECK(woken(p, {kv_changed{stem + "/z"}}) == ids{1});
+  p.remove(1);
+  CHECK(p.size() == 0);
+
+  const auto cost = [](std::size_t lengths) {
+    parked_queries many;
+    for (park_id id = 1; id <= 12'000; ++id) // none of them is a prefix of the key
+      many.park(id, kv_list{std::string(100, 'k') + "!" + std::string(id % lengths, 'k')});
+    const effects changed(20, kv_changed{std::string(14'000, 'k')});
+    std::vector<park_id> none;
+    auto least = std::chrono::nanoseconds::max();
+    for (int i = 0; i < 5; ++i) {
+      const auto begin = std::clock();
+      for (int j = 0; j < 10; ++j)
+        many.touched(changed, none);
+      least = std::min(least, std::chrono::nanoseconds((std::clock() - begin) * (1'000'000'000 / CLOCKS_PER_SEC)));
+    }
+    CHECK(none.empty());
+    return least;
+  };
+  CHECK(cost(12'000) < 10 * cost(100)); // 120 times as many lengths
 }
 
 TEST_CASE("who follows several prefixes is woken by each, once, and is gone from all") {
