@@ -39,7 +39,7 @@ bool exchange_queue::blocking() const {
 std::size_t exchange_queue::held_bytes() const {
   std::size_t all = 0;
   for (const auto& e : list_) {
-    all += e.request_bytes + (e.answer ? e.answer->body.size() : 0);
+    all += e.request_bytes + e.understood_bytes + (e.answer ? e.answer->body.size() : 0);
     if (e.transfer != nullptr)
       all += e.transfer->body.size() + e.transfer->piece.size();
   }

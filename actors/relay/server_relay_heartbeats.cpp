@@ -98,7 +98,7 @@ void server_relay::ask_for_servers() {
 }
 
 void server_relay::take_servers(const std::string& json) {
-  const auto list = golang::read_json(json);
+  const auto list = golang::read_json(json, golang::server_json);
   if (!list || !list->is_array() || list->as_array().empty())
     return;
   const auto asked = preferred_ < servers_.size() ? servers_[preferred_].address : std::string();

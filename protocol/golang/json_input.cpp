@@ -8,8 +8,11 @@
 #include <boost/json/stream_parser.hpp>
 #include <boost/json/string.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace belay::golang {
 
@@ -52,13 +55,78 @@ std::optional<std::int64_t> whole(double d) {
   return static_cast<std::int64_t>(d);
 }
 
+struct json_count {
+  std::size_t values = 1;
+  std::size_t longest = 0; ///< elements of the longest list or object
+};
+
+/// Counts brackets and commas outside of texts, up to the end of the first value or until `more(count)` returns false. A text that is no JSON
+/// is counted up to where the parser gives up, or beyond.
+template <class More>
+json_count count_values(std::string_view text, More more) {
+  std::array<std::size_t, depth_max> elements{}; // of those that are open
+  std::size_t depth = 0;
+  json_count n;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    switch (text[i]) {
+    case '"':
+      for (++i; i < text.size() && text[i] != '"'; ++i)
+        if (text[i] == '\\')
+          ++i;
+      continue;
+    case '{':
+    case '[':
+      if (depth == depth_max)
+        return n; // the parser says so
+      elements[depth++] = 1;
+      break;
+    case '}':
+    case ']':
+      if (depth == 0 || --depth == 0)
+        return n;
+      continue;
+    case ',':
+      if (depth == 0)
+        return n;
+      n.longest = std::max(n.longest, ++elements[depth - 1]);
+      break;
+    default:
+      continue;
+    }
+    ++n.values;
+    if (!more(n))
+      return n;
+  }
+  return n;
+}
+
+/// Empty: it fits.
+std::string beyond(std::string_view text, const json_bounds& bounds) {
+  if (text.size() / 2 < std::min(bounds.values_max, bounds.elements_max))
+    return {}; // the usual case costs nothing
+  const auto n = count_values(text, [&](const json_count& so_far) {
+    return so_far.values <= bounds.values_max && so_far.longest <= bounds.elements_max;
+  });
+  if (n.longest > bounds.elements_max)
+    return "a list or object has more than " + std::to_string(bounds.elements_max) + " elements";
+  if (n.values > bounds.values_max)
+    return "more than " + std::to_string(bounds.values_max) + " values";
+  return {};
+}
+
 } // namespace
 
-result<boost::json::value> read_json(std::string_view text) {
+std::size_t json_values_at_most(std::string_view text) {
+  return count_values(text, [](const json_count&) { return true; }).values;
+}
+
+result<boost::json::value> read_json(std::string_view text, const json_bounds& bounds) {
   while (!text.empty() && is_space(text.front()))
     text.remove_prefix(1);
   if (text.empty())
     return failure{"EOF"};
+  if (auto why = beyond(text, bounds); !why.empty())
+    return failure{std::move(why)};
   boost::json::parse_options options;
   options.max_depth = depth_max;
   options.allow_invalid_utf8 = true;
@@ -80,6 +148,14 @@ result<boost::json::value> read_json(std::string_view text) {
 
 void json_decoder::unknown(std::string_view name) {
   fail("json: unknown field " + quoted(name));
+}
+
+bool json_decoder::fits(std::size_t n, json_field at, std::size_t elements_max) {
+  if (n <= elements_max)
+    return true;
+  fail(std::string(at.owner) + "." + std::string(at.name) + " has more than " + std::to_string(elements_max) +
+       " elements");
+  return false;
 }
 
 void json_decoder::wrong_type(const boost::json::value& v, std::string_view what) {

@@ -8,7 +8,9 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,8 +19,23 @@
 
 namespace belay::golang {
 
-/// The first JSON value of the text; what follows is ignored. An empty text fails with `EOF`.
-result<boost::json::value> read_json(std::string_view text);
+/// How much a text may become in memory. A value takes tens of bytes, hundreds where it becomes a check or an operation, and needs two bytes
+/// of text.
+struct json_bounds {
+  std::size_t values_max = 0;   ///< of the whole text
+  std::size_t elements_max = 0; ///< of one list or object
+};
+/// Of what a client sends: well above what any client of Consul's does (4,096 sessions to renew, some thousand tags), and 10 MB at most.
+inline constexpr json_bounds client_json{65'536, 8'192};
+/// Of what this cluster's servers send: as much as their tables hold.
+inline constexpr json_bounds server_json{std::numeric_limits<std::size_t>::max(),
+                                         std::numeric_limits<std::size_t>::max()};
+
+/// The first JSON value of the text; what follows is ignored. An empty text fails with `EOF`. A text beyond the bounds fails with one that
+/// names them, before it is parsed.
+result<boost::json::value> read_json(std::string_view text, const json_bounds& bounds = client_json);
+/// Not less than the number of values in the text; only a scan.
+std::size_t json_values_at_most(std::string_view text);
 
 /// Where a value stands, for error texts: "RegisterRequest.Service" and "Tags".
 struct json_field {
@@ -42,6 +59,8 @@ public:
       errors_.push_back(std::move(text));
   }
 
+  /// @returns false: a list of `n` elements is too long, which is an error that names the bound
+  bool fits(std::size_t n, json_field at, std::size_t elements_max);
   void text(const boost::json::value& v, json_field at, std::string& out);
   void boolean(const boost::json::value& v, json_field at, bool& out);
   void integer(const boost::json::value& v, json_field at, std::int64_t& out);

@@ -194,6 +194,13 @@ std::vector<std::string> query_string::all(std::string_view name) const {
   return values;
 }
 
+std::size_t query_string::count(std::string_view name) const {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < count_; ++i)
+    n += at(i).name == name ? 1 : 0;
+  return n;
+}
+
 std::string query_string::encoded_without(std::span<const std::string_view> names) const {
   std::vector<parameter> sorted;
   for (std::size_t i = 0; i < count_; ++i)

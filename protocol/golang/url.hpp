@@ -39,6 +39,9 @@ public:
     return p ? p->value : std::string_view{};
   }
   std::vector<std::string> all(std::string_view name) const;
+  /// Parameters in all.
+  std::size_t size() const { return count_; }
+  std::size_t count(std::string_view name) const;
   /// All parameters sorted by name and escaped again, valueless ones as `name=`.
   std::string encoded() const { return encoded_without({}); }
   /// The same but for those names.

@@ -185,6 +185,7 @@ struct parsed_request {
   std::string target_for_servers{};       ///< path and query of what is for servers, encoded anew, without the token
   std::string secret_for_servers{};       ///< the token that goes with it, as it came; empty: it is anonymous
   std::optional<cached_read> cached = {}; ///< of what is for servers
+  std::size_t memory = 0;                 ///< about what the action takes beside the text of the request: bytes
   access needs = access::nobody;          ///< of him, where ACLs are on and the action is no response
 };
 

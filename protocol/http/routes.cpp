@@ -126,6 +126,9 @@ constexpr route routes[] = {
     {"/v1/internal/agent/alive", method_put | method_delete, "agent_alive", access::nobody, agent_alive_route},
 };
 
+// Each tag is looked for in each instance; each prefix is a place in the table of those that wait.
+constexpr parameter_bound bounds_of_parameters[] = {{"tag", 128}, {"node-meta", 128}, {"prefix", 64}, {"event", 64}};
+
 bool covers(std::string_view pattern, std::string_view path) {
   if (pattern.back() != '/')
     return path == pattern;
@@ -158,6 +161,10 @@ http::access route::needs(unsigned bit) const {
 
 std::span<const route> all_routes() {
   return routes;
+}
+
+std::span<const parameter_bound> parameter_bounds() {
+  return bounds_of_parameters;
 }
 
 unsigned method_bit(std::string_view name) {

@@ -23,6 +23,16 @@ enum class body_rule : std::uint8_t {
   archive,     ///< when it is PUT: of any size, passed on as it comes
 };
 
+/// How often a request may name a parameter of which each one counts; of others the first one counts. Consul has no bound; clients name a
+/// handful.
+struct parameter_bound {
+  std::string_view name;
+  std::size_t times_max = 0;
+};
+std::span<const parameter_bound> parameter_bounds();
+/// Of all names together.
+inline constexpr std::size_t parameters_max = 512;
+
 struct route {
   std::string_view pattern; ///< with a trailing slash: everything below it, too
   unsigned methods = 0;     ///< of enum method

@@ -154,12 +154,15 @@ bool has_meta(const node_ptr& node, const string_map& wanted) {
   });
 }
 
-bool has_tags(const service_record& service, const std::vector<std::string>& wanted) {
+/// @param wanted folded
+bool has_tags(const service_record& service, const std::set<std::string>& wanted) {
+  if (wanted.empty())
+    return true;
   std::set<std::string> present;
   if (service.tags)
     for (const auto& tag : *service.tags)
       present.insert(folded(tag));
-  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& tag) { return present.count(folded(tag)) != 0; });
+  return std::includes(present.begin(), present.end(), wanted.begin(), wanted.end());
 }
 
 template <class Row>
@@ -171,10 +174,13 @@ void keep_nodes_with_meta(const tables& t, std::vector<Row>& list, const string_
 std::vector<service_instance> instances(const tables& t, const std::string& service,
                                         const std::vector<std::string>& tags, const string_map& node_meta) {
   std::vector<service_instance> list;
+  std::set<std::string> wanted_tags;
+  for (const auto& tag : tags)
+    wanted_tags.insert(folded(tag));
   for (auto& s : t.catalog.instances(service)) {
     auto node = t.catalog.find_node(s->node);
     INVARIANT(node != nullptr);
-    if (has_tags(*s, tags) && has_meta(node, node_meta))
+    if (has_tags(*s, wanted_tags) && has_meta(node, node_meta))
       list.push_back({std::move(node), std::move(s), {}});
   }
   return list;

@@ -9,6 +9,7 @@ namespace belay::actors {
 void exchange::understood(http::parsed_request&& parsed, std::string_view body) {
   options = std::move(parsed.options);
   route = parsed.route;
+  understood_bytes = parsed.memory;
   if (!std::holds_alternative<http::response>(parsed.action))
     by = std::move(parsed.by);
   needs = parsed.needs;

@@ -78,6 +78,7 @@ struct exchange {
   std::string shown;               ///< method and target for the log, without tokens; only while requests are logged
   std::string shown_if_found;      ///< the same with what may be shown if the answer is 200; empty: there is no more
   std::size_t request_bytes = 0;   ///< of its target and body, which it holds until it is answered
+  std::size_t understood_bytes = 0; ///< about what `what` takes beside them (http::parsed_request::memory)
   std::size_t rendering_bytes = 0; ///< of its answer that is being rendered, counted for one of those who wait for it
   std::size_t load = 0;            ///< what it counts for while others work on it (protocol/forward/load_shedder.hpp)
   monotonic_time began;

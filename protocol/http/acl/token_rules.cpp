@@ -89,7 +89,7 @@ std::string json_of(const token_rules& r) {
 }
 
 std::optional<token_rules> read_token_rules(std::string_view json) {
-  const auto found = golang::read_json(json);
+  const auto found = golang::read_json(json, golang::server_json);
   const auto* o = found ? found->if_object() : nullptr;
   const auto* accessor = o != nullptr ? o->if_contains("AccessorID") : nullptr;
   const auto* rules = o != nullptr ? o->if_contains("Rules") : nullptr;

@@ -13,6 +13,9 @@ namespace {
 
 using boost::json::value;
 
+// Consul has no bound. A service has a handful; each takes half a kilobyte.
+constexpr std::size_t checks_max = 512;
+
 /// Consul knows most members under a name with underscores, too.
 std::string plain(std::string name) {
   std::erase(name, '_');
@@ -97,6 +100,8 @@ bool decode_check_member(golang::json_decoder& d, const std::string& full_name, 
 
 void decode_service_check(golang::json_decoder& d, const value& v, std::vector<agent::check_definition>& out) {
   constexpr std::string_view owner = "CheckType";
+  if (!d.fits(out.size() + 1, {"ServiceDefinition", "Checks"}, checks_max))
+    return;
   agent::check_definition c;
   d.object(v, "struct field ServiceDefinition.Check of type structs.CheckType",
            [&](const std::string& name, const value& each) {

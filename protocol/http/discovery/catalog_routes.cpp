@@ -22,6 +22,9 @@ void decode_checks(golang::json_decoder& d, const value& v, std::vector<state::c
     d.wrong_type(v, "struct field RegisterRequest.Checks of type structs.HealthChecks");
     return;
   }
+  // A body may name the member in several cases.
+  if (!d.fits(out.size() + list->size(), {"RegisterRequest", "Checks"}, golang::client_json.elements_max))
+    return;
   for (const auto& each : *list)
     decode_check(d, each, "RegisterRequest.Checks", out.emplace_back());
 }

@@ -54,7 +54,7 @@ std::string json_of(const state::catalog_deregister& r) {
 }
 
 std::optional<state::node_services> read_node_services(std::string_view json) {
-  const auto found = golang::read_json(json);
+  const auto found = golang::read_json(json, golang::server_json);
   state::node_services out;
   if (found && found->is_null())
     return out;
@@ -83,7 +83,7 @@ std::optional<state::node_services> read_node_services(std::string_view json) {
 }
 
 std::optional<state::checks> read_checks(std::string_view json) {
-  const auto found = golang::read_json(json);
+  const auto found = golang::read_json(json, golang::server_json);
   if (!found || !found->is_array())
     return std::nullopt;
   state::checks out;

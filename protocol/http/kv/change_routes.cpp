@@ -13,6 +13,8 @@ namespace {
 
 // Each is a place in the table of those that wait.
 constexpr std::size_t prefixes_max = 64;
+// Of all of them: a stream keeps several copies.
+constexpr std::size_t prefix_bytes_max = 16 * 1024;
 
 refused read_prefixes(const request_context& c, std::vector<std::string>& out) {
   out = c.query.all("prefix");
@@ -20,6 +22,11 @@ refused read_prefixes(const request_context& c, std::vector<std::string>& out) {
     out.insert(out.begin(), std::string(c.argument));
   if (out.size() > prefixes_max)
     return invalid_parameter("prefix", "more than " + std::to_string(prefixes_max));
+  std::size_t bytes = 0;
+  for (const auto& each : out)
+    bytes += each.size();
+  if (bytes > prefix_bytes_max && out.size() > 1)
+    return invalid_parameter("prefix", "more than " + std::to_string(prefix_bytes_max) + " bytes in all");
   return std::nullopt;
 }
 

@@ -125,6 +125,8 @@ void decode_on_end(golang::json_decoder& d, const value& v, std::vector<kv_op_in
     d.wrong_type(v, "struct field .OnEnd of type []KVTxnOp");
     return;
   }
+  if (!d.fits(out.size() + list->size(), {"Session", "OnEnd"}, golang::client_json.elements_max))
+    return;
   for (const auto& each : *list)
     out.push_back(decode_kv_op(d, each, "OnEnd", "struct field .OnEnd of type KVTxnOp"));
 }

@@ -1,0 +1,176 @@
+// A stranger without a token sent 4 MB of JSON to a path that reads JSON: `{"Checks":[{},{},...]}`. Each `{}` became half a kilobyte of
+// check, before the token was looked at: four requests made 5 GB of 17 MB. Others named a tag 60,000 times. So every list that a
+// request brings has a bound, which the refusal names; the paths here come from the table of routes, so that a new one is asked, too.
+
+#include "protocol/golang/json_input.hpp"
+#include "protocol/http/reading/filtering.hpp"
+#include "protocol/http/routes.hpp"
+#include "tests/unit/protocol/http/filtered_rows.hpp"
+
+#include <functional>
+
+using namespace belay;
+using namespace belay::http;
+
+namespace {
+
+route_settings settings_with_acls() {
+  auto s = usual_settings();
+  s.acl_enabled = true;
+  return s;
+}
+
+std::string target_of_route(const route& r) {
+  return std::string(r.pattern) + (r.pattern.back() == '/' ? "x" : "");
+}
+
+/// The router's own answer, or an empty text.
+std::string router_says(std::string_view method, const std::string& target, const std::string& body) {
+  const auto p = ask(method, target, body, {}, settings_with_acls());
+  const auto* r = std::get_if<response>(&p.action);
+  return r != nullptr ? std::to_string(r->status) + " " + r->body : "";
+}
+
+/// For each path and method whose handler reads the body as JSON.
+void for_each_json_reader(const std::function<void(std::string_view method, const std::string& path)>& f) {
+  for (const auto& r : all_routes())
+    for (const auto method : method_names_of(r))
+      if (router_says(method, target_of_route(r), "[{").find("unexpected EOF") != std::string::npos)
+        f(method, target_of_route(r));
+}
+
+std::string comma_list(const std::string& element, std::size_t n) {
+  std::string out;
+  for (std::size_t i = 0; i < n; ++i)
+    out += (i == 0 ? "" : ",") + element;
+  return out;
+}
+
+} // namespace
+
+TEST_CASE("every path that reads JSON refuses lists and bodies beyond the bounds, and names them") {
+  std::size_t readers = 0;
+  const auto long_list = comma_list("{}", golang::client_json.elements_max + 1);
+  std::string many_values;
+  for (std::size_t i = 0; i * 1000 < golang::client_json.values_max; ++i)
+    many_values += (i == 0 ? "[" : ",[") + comma_list("1", 1000) + "]";
+  for_each_json_reader([&](std::string_view method, const std::string& path) {
+    INFO(method << " " << path);
+    ++readers;
+    for (const auto& body :
+         {"[" + long_list + "]", "{\"Checks\":[" + long_list + "]}", "{\"x\":{\"y\":[" + long_list + "]}}"}) {
+      const auto answer = router_says(method, path, body);
+      CHECK(answer.substr(0, 4) == "400 ");
+      CHECK(answer.find("a list or object has more than 8192 elements") != std::string::npos);
+    }
+    const auto answer = router_says(method, path, "[" + many_values + "]");
+    CHECK(answer.substr(0, 4) == "400 ");
+    CHECK(answer.find("more than 65536 values") != std::string::npos);
+  });
+  CHECK(
+      readers >=
+      12); // sessions, transactions, the catalog, the agent, ACLs, operators: else the search above finds nothing any more
+}
+
+TEST_CASE("what clients send is far below the bounds") {
+  std::string ids = "[";
+  for (int i = 0; i < 4096; ++i)
+    ids += (i == 0 ? "\"" : ",\"") + fresh_uuid + "\"";
+  CHECK(std::holds_alternative<session_renew_list>(ask("PUT", "/v1/session/renew", ids + "]").action));
+  const auto tags =
+      R"({"Node":"n","Address":"a","Service":{"Service":"s","Tags":[)" + comma_list("\"tag\"", 8000) + "]}}";
+  CHECK(std::holds_alternative<write_request>(ask("PUT", "/v1/catalog/register", tags).action));
+  // Commas and brackets in texts are no elements.
+  const auto text = R"({"Node":"n","Address":"a","NodeMeta":{"k":")" + std::string(20'000, ',') + R"(\"[[")" + "}}";
+  CHECK(std::holds_alternative<write_request>(ask("PUT", "/v1/catalog/register", text).action));
+  // What follows the first value is ignored, as in Go.
+  CHECK(std::holds_alternative<write_request>(
+      ask("PUT", "/v1/catalog/register", R"({"Node":"n","Address":"a"})" + std::string(20'000, ',')).action));
+}
+
+TEST_CASE("a service has at most 512 checks, under whatever names they come") {
+  const auto body = [](std::size_t n) {
+    return R"({"Name":"web","Checks":[)" + comma_list(R"({"TTL":"5s"})", n) + "]}";
+  };
+  CHECK(std::holds_alternative<agent_request>(ask("PUT", "/v1/agent/service/register", body(512)).action));
+  const auto no = refusal_to("PUT", "/v1/agent/service/register", body(513));
+  CHECK(no.status == 400);
+  CHECK(no.body == "Request decode failed: ServiceDefinition.Checks has more than 512 elements");
+  const auto list = "[" + comma_list("{}", 8000) + "]";
+  const auto in_cases = R"({"Node":"n","Address":"a","Checks":)" + list + R"(,"checks":)" + list + "}";
+  CHECK(refusal_to("PUT", "/v1/catalog/register", in_cases).body ==
+        "Request decode failed: RegisterRequest.Checks has more than 8192 elements");
+}
+
+TEST_CASE("what a request becomes in memory is known, for the budget of bytes in flight") {
+  const auto small = ask("PUT", "/v1/session/create", R"({"Node":"n"})");
+  CHECK(small.memory < 1024);
+  const auto checks = ask("PUT", "/v1/session/create", R"({"Node":"n","Checks":[)" + comma_list("\"a\"", 8000) + "]}");
+  CHECK(checks.memory >= 8000 * sizeof(std::string));
+  // 64 prefixes of a stream, and the name of a key that is waited for.
+  std::string prefixes;
+  for (int i = 0; i < 64; ++i)
+    prefixes += "&prefix=" + std::string(200, 'a') + std::to_string(i);
+  const auto target = "/v1/kv/?recurse&changes" + prefixes;
+  CHECK(ask("GET", target, {}, {{"Accept", "text/event-stream"}}).memory >= 4 * target.size());
+  CHECK(ask("GET", "/v1/kv/" + std::string(5000, 'k') + "?index=7").memory >= 5000);
+  CHECK(ask("GET", "/v1/kv/" + std::string(5000, 'k')).memory == 0);
+}
+
+TEST_CASE("every path refuses parameters beyond the bounds, and names them") {
+  for (const auto& r : all_routes())
+    for (const auto method : method_names_of(r)) {
+      INFO(method << " " << r.pattern);
+      for (const auto& bound : parameter_bounds()) {
+        std::string target = target_of_route(r) + "?x";
+        for (std::size_t i = 0; i < bound.times_max; ++i)
+          target += "&" + std::string(bound.name) + "=set";
+        const auto words = "Invalid " + std::string(bound.name) + ": more than " + std::to_string(bound.times_max);
+        CHECK(router_says(method, target, {}).find(words) == std::string::npos);
+        CHECK(router_says(method, target + "&" + std::string(bound.name) + "=set", {}) == "400 " + words);
+      }
+      std::string many = target_of_route(r) + "?a";
+      for (std::size_t i = 1; i < parameters_max; ++i)
+        many += "&a";
+      CHECK(router_says(method, many, {}).find("parameters") == std::string::npos);
+      CHECK(router_says(method, many + "&a", {}) == "400 Invalid query: more than 512 parameters");
+    }
+}
+
+TEST_CASE("prefixes of a stream have a bound of their bytes; one alone may be as long as a key") {
+  const auto target = [](std::size_t n, std::size_t bytes) {
+    std::string out = "/v1/kv/?recurse&changes";
+    for (std::size_t i = 0; i < n; ++i)
+      out += "&prefix=" + std::string(bytes, 'a');
+    return out;
+  };
+  CHECK(std::holds_alternative<read_request>(ask("GET", target(64, 256)).action));
+  CHECK(std::holds_alternative<read_request>(ask("GET", target(1, 20'000)).action));
+  const auto no = refusal_to("GET", target(64, 257));
+  CHECK(no.status == 400);
+  CHECK(no.body == "Invalid prefix: more than 16384 bytes in all");
+}
+
+// 1,000 times `contains` over 30 MB of values took 12 s, in which no other request was answered.
+TEST_CASE("a filter that examines too much is refused with the bound") {
+  const auto answered = [](const std::string& filter, const state::kv_entries& rows) {
+    const auto p = ask("GET", target("/v1/kv/t?recurse", filter));
+    REQUIRE(std::holds_alternative<read_request>(p.action));
+    return answer_read(std::get<read_request>(p.action), {log_index{42}, rows}, {}, p.options);
+  };
+  state::kv_entries rows;
+  for (int i = 0; i < 30; ++i) {
+    state::kv_draft e;
+    e.key = "t/" + std::to_string(i);
+    e.value = make_payload(std::string(1'000'000, 'z'));
+    rows.entries.push_back(e);
+  }
+  std::string many = "Value contains `zy0`";
+  for (int i = 1; i < 1000; ++i)
+    many += " or Value contains `zy" + std::to_string(i) + "`";
+  const auto no = answered(many, rows);
+  CHECK(no.status == 413);
+  CHECK(no.body.find(std::to_string(filter::filter_work_max)) != std::string::npos);
+  CHECK(answered("not (" + many + ")", rows).status == 413); // what was not examined is not accepted either
+  CHECK(answered("Value contains `zy` or Value contains `yz` or Key == `t/3`", rows).status == 200);
+}
