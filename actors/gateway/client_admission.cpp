@@ -1,5 +1,10 @@
 #include "actors/gateway/client_admission.hpp"
 
+#include <arpa/inet.h>
+
+#include <array>
+#include <cstring>
+
 namespace belay::actors {
 
 const std::string* client_admission::admit(const std::string& address) {
@@ -13,6 +18,30 @@ const std::string* client_admission::admit(const std::string& address) {
   ++client->second;
   ++connections_;
   return &client->first;
+}
+
+bool client_admission::full() const {
+  const std::lock_guard lock(mutex_);
+  return connections_ >= connections_max_;
+}
+
+std::unordered_map<std::string, std::size_t> client_admission::networks() const {
+  std::unordered_map<std::string, std::size_t> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [address, count] : of_address_)
+    if (!address.empty())
+      all[network_of(address)] += count;
+  return all;
+}
+
+std::string client_admission::network_of(const std::string& address) {
+  in6_addr ip{};
+  if (::inet_pton(AF_INET6, address.substr(0, address.find('%')).c_str(), &ip) != 1)
+    return address;
+  std::memset(&ip.s6_addr[8], 0, 8);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(AF_INET6, &ip, text.data(), text.size());
+  return std::string(text.data()) + "/64";
 }
 
 void client_admission::leave(const std::string& address) {

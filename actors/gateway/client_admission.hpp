@@ -23,11 +23,17 @@ public:
   const std::string* admit(const std::string& address);
   /// A connection that was admitted has ended.
   void leave(const std::string& address);
+  /// admit() would return null because there are too many in all.
+  bool full() const;
+  /// How many connections each network has, by network_of(). Of Unix sockets none.
+  std::unordered_map<std::string, std::size_t> networks() const;
+  /// The address, of IPv6 its first 64 bits: who has one address of such a network has them all (RFC 4291 section 2.5.4).
+  static std::string network_of(const std::string& address);
 
 private:
   std::size_t connections_max_;
   live_limit per_address_max_;
-  std::mutex mutex_; ///< of what follows
+  mutable std::mutex mutex_; ///< of what follows
   std::size_t connections_ = 0;
   std::unordered_map<std::string, std::size_t> of_address_; ///< none is zero
 };

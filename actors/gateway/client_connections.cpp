@@ -1,6 +1,8 @@
 #include "actors/gateway/client_connections.hpp"
 
+#include "actors/telemetry/log.hpp"
 #include "protocol/base/check.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,6 +16,9 @@ namespace {
 
 // File descriptors left for log segments, checkpoints and peers.
 constexpr std::size_t descriptors_reserved = 256;
+// Of all connections one in so many gives way at once, if it is idle.
+constexpr std::size_t share_that_gives_way = 64;
+constexpr std::chrono::seconds told_again_after{10};
 
 } // namespace
 
@@ -55,7 +60,9 @@ void client_connections::stop_listening() {
 }
 
 void client_connections::accepted(boost::asio::io_context& loop, int fd, const std::string& address, bool https) {
-  const accepted_connection c{fd, admission_->admit(address), https};
+  accepted_connection c{fd, admission_->admit(address), https};
+  if (c.address == nullptr && admission_->full() && make_room())
+    c.address = admission_->admit(address);
   if (c.address == nullptr) {
     metrics_.connection_refused();
     ::close(fd);
@@ -134,6 +141,59 @@ void client_connections::shed() {
       most->close();
   }
   shedding_ = false;
+}
+
+/// A few at a time, so that a look at all connections is paid for by many that come.
+bool client_connections::make_room() {
+  struct idle_one {
+    monotonic_time since;
+    std::shared_ptr<http_connection> connection;
+  };
+  const auto counts = admission_->networks();
+  std::vector<idle_one> oldest;
+  std::string network;
+  std::size_t most = 0;
+  for (const auto& c : list_) {
+    const auto since = c->idle_since();
+    if (!since || c->address().empty())
+      continue;
+    auto own = client_admission::network_of(c->address());
+    const auto known = counts.find(own);
+    const auto count = known != counts.end() ? known->second : 0;
+    if (count > most || (count == most && own < network)) {
+      most = count;
+      network = std::move(own);
+      oldest.clear();
+    } else if (own != network) {
+      continue;
+    }
+    oldest.push_back({*since, c});
+  }
+  if (oldest.empty())
+    return false;
+  PROBE("gateway: idle connections give way");
+  const auto closed = std::min(oldest.size(), std::max<std::size_t>(1, list_.size() / share_that_gives_way));
+  std::partial_sort(oldest.begin(), oldest.begin() + static_cast<std::ptrdiff_t>(closed), oldest.end(),
+                    [](const idle_one& a, const idle_one& b) { return a.since < b.since; });
+  for (std::size_t i = 0; i < closed; ++i) {
+    metrics_.connection_shed();
+    oldest[i].connection->close();
+  }
+  tell_room_made(network, most, closed);
+  return true;
+}
+
+void client_connections::tell_room_made(const std::string& network, std::size_t connections, std::size_t closed) {
+  given_up_untold_ += closed;
+  const auto now = front_.now();
+  if (room_told_at_ && now - *room_told_at_ < told_again_after)
+    return;
+  room_told_at_ = now;
+  log::warn("http_gateway", "connections at their limit: the oldest idle ones were closed",
+            {{"address", network},
+             {"connections", connections},
+             {"closed", std::exchange(given_up_untold_, 0)},
+             {"advice", "raise the limit of open files, or lower limits.http_max_conns_per_client"}});
 }
 
 void client_connections::finish(const std::string& text) {

@@ -79,6 +79,9 @@ private:
   http_connection& add(std::shared_ptr<http_connection> c);
   void accepted(boost::asio::io_context& loop, int fd, const std::string& address, bool https);
   void count();
+  /// Closes the oldest idle connections of the network that has most. @returns false: none is idle
+  bool make_room();
+  void tell_room_made(const std::string& network, std::size_t connections, std::size_t closed);
   std::shared_ptr<handshake_desk> desk(boost::asio::io_context& loop);
 
   http_front& front_;
@@ -92,6 +95,8 @@ private:
   std::vector<std::shared_ptr<http_connection>> list_; ///< each at its `place`
   std::size_t counted_ = 0;                            ///< of them, in the metrics
   bool shedding_ = false;
+  std::size_t given_up_untold_ = 0;            ///< idle connections that were closed, and the log does not know it
+  std::optional<monotonic_time> room_told_at_; ///< the log was told of them
 };
 
 } // namespace belay::actors

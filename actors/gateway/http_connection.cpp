@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -385,6 +386,13 @@ void http_connection::account() {
 
 std::size_t http_connection::held_bytes() const {
   return held_ + unsent_.shared_bytes() + queue_.shared_bytes();
+}
+
+std::optional<monotonic_time> http_connection::idle_since() const {
+  const bool reading = (reader_ != nullptr && reader_->in_request()) || !waiting_.empty();
+  if (!open() || reading || !idle() || lingering_ || shaking_hands() || passes_on_ != nullptr)
+    return std::nullopt;
+  return std::max(last_input_, last_output_);
 }
 
 void http_connection::shed() {

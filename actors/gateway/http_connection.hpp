@@ -10,6 +10,7 @@
 #include "actors/gateway/transport/unsent_output.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,9 @@ public:
   void shed();
   /// Nothing is in flight and everything is sent.
   bool idle() const { return queue_.empty() && to_send() == 0; }
+
+  /// Between two requests of a client since then, or before the first one. nullopt: it is not, or a client agent is at the other end.
+  std::optional<monotonic_time> idle_since() const;
 
   /// IP address of the client; empty: a Unix socket.
   const std::string& address() const { return *address_; }

@@ -380,12 +380,54 @@ TEST_CASE("connections beyond the limit are closed at once", "[gateway]") {
   gateway_settings s;
   s.connections_max = 2;
   gateway_fixture f(s);
-  auto first = f.client();
-  CHECK(first.ask(get("/v1/kv/a")).status == 200);
-  auto second = f.client();
-  CHECK(second.ask(get("/v1/kv/a")).status == 200);
-  CHECK(f.client().closed());
-  CHECK(first.ask(get("/v1/kv/a")).status == 200);
+  f.behind().hold_reads = true;
+  auto first = f.client(), second = f.client();
+  first.send(get("/v1/kv/a"));
+  second.send(get("/v1/kv/a"));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 2; }));
+  CHECK(f.client().closed()); // both others have something to do
+  f.answer_read(0);
+  f.answer_read(1);
+  CHECK(first.read().status == 200);
+  CHECK(second.read().status == 200);
+}
+
+// Idle connections were never closed and never gave way: eight addresses took all descriptors, and new clients were refused for as long
+// as those stayed.
+TEST_CASE("idle connections give way when there are too many, the oldest first", "[gateway]") {
+  gateway_settings s;
+  s.connections_max = 3;
+  gateway_fixture f(s);
+  auto oldest = f.client();
+  CHECK(oldest.ask(get("/v1/kv/a")).status == 200);
+  auto older = f.client();
+  CHECK(older.ask(get("/v1/kv/a")).status == 200);
+  auto half = f.client();
+  half.send("GET /v1/kv/a HTTP/1.1\r\n"); // not idle: it is in the middle of a request
+  f.sync();
+  auto newcomer = f.client();
+  CHECK(newcomer.ask(get("/v1/kv/a")).status == 200);
+  CHECK(oldest.closed());
+  CHECK(older.ask(get("/v1/kv/a")).status == 200);
+  half.send("Host: x\r\n\r\n");
+  CHECK(half.read().status == 200);
+}
+
+TEST_CASE("addresses count by the network that one client has") {
+  CHECK(client_admission::network_of("10.1.2.3") == "10.1.2.3");
+  CHECK(client_admission::network_of("2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::/64");
+  CHECK(client_admission::network_of("fe80::1%eth0") == client_admission::network_of("fe80::2"));
+  client_admission a(3, live_limit{0});
+  const auto* one = a.admit("2001:db8::1");
+  const auto* two = a.admit("2001:db8::2");
+  const auto* three = a.admit("10.1.2.3");
+  REQUIRE((one != nullptr && two != nullptr && three != nullptr));
+  CHECK(a.full());
+  CHECK(a.admit("10.1.2.4") == nullptr);
+  CHECK(a.networks().at("2001:db8::/64") == 2);
+  a.leave(*one);
+  CHECK_FALSE(a.full());
+  CHECK(a.networks().at("2001:db8::/64") == 1);
 }
 
 #ifndef __SANITIZE_ADDRESS__ // the sanitizers need descriptors themselves, and abort without
