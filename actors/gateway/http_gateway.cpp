@@ -40,6 +40,9 @@ constexpr std::chrono::seconds judged_again_after{1}, judged_again_by_client_age
 constexpr std::chrono::seconds own_node_wait{2};
 constexpr std::chrono::milliseconds own_node_pause{20};
 
+// Larger bodies that are parsed wait for their token. What registers a service or a session is smaller; a transaction of values may not be.
+constexpr std::size_t body_bytes_read_for_anybody = 64 * 1024;
+
 constexpr auto shutting_down = "agent is shutting down";
 
 std::shared_ptr<agent_tokens> tokens_of(const http::route_settings& routes) {
@@ -188,6 +191,11 @@ std::int64_t http_gateway::wall_seconds() const {
 
 void http_gateway::understand(const http::raw_request& r, exchange& e) {
   take_tokens();
+  if (!put_off(r, e))
+    understand_now(r, e);
+}
+
+void http_gateway::understand_now(const http::raw_request& r, exchange& e) {
   auto parsed = http::parse(r, settings_.routes, settings_.uuid);
   if (audit_ != nullptr)
     audit_->begin(e, r, parsed, now());
@@ -208,6 +216,40 @@ void http_gateway::understand(const http::raw_request& r, exchange& e) {
   }
 }
 
+/// Where ACLs are in force, the token comes before a large body: without this anybody makes this thread parse megabytes.
+/// @returns true: it is understood when its token is known
+bool http_gateway::put_off(const http::raw_request& r, exchange& e) {
+  const auto& routes = settings_.routes;
+  if (!routes.acl_enabled || routes.client_agent || r.body.size() < body_bytes_read_for_anybody ||
+      !http::parses_body(r.target))
+    return false;
+  auto head = r;
+  head.body = {};
+  auto parsed = http::parse(head, routes, settings_.uuid);
+  if (!parsed.by || parsed.needs == http::access::nobody)
+    return false;
+  PROBE("gateway: a large body waits for its token");
+  if (audit_ != nullptr)
+    audit_->begin(e, head, parsed, now());
+  if (log::enabled(log::level::debug))
+    e.shown = logged_request(head, parsed.by->secret);
+  e.route = parsed.route;
+  e.by = std::move(parsed.by);
+  e.needs = parsed.needs;
+  e.what = std::make_unique<const unread_request>(r);
+  return true;
+}
+
+/// Its token is one, and may do what its route needs whatever the body says. Now as any other request.
+void http_gateway::understand_later(exchange& e) {
+  const auto kept = std::move(std::get<std::unique_ptr<const unread_request>>(e.what));
+  e.what = std::monostate{};
+  e.access = {};
+  understand_now(kept->view(), e);
+  if (!e.answer)
+    dispatch(e);
+}
+
 void http_gateway::dispatch(exchange& e) {
   if (audit_ != nullptr && !audit_->admit(e))
     return;
@@ -220,6 +262,8 @@ void http_gateway::dispatch(exchange& e) {
 }
 
 void http_gateway::pass_on(exchange& e) {
+  if (std::holds_alternative<std::unique_ptr<const unread_request>>(e.what))
+    return understand_later(e);
   std::visit(overloaded{[](std::monostate) {}, [this, &e](const auto& wanted) { ask(e, wanted); }}, e.what);
   watch_access(e);
   asked(e);

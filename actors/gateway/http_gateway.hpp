@@ -157,6 +157,9 @@ private:
 
   /// Nobody works on its bodies any more.
   void end_transfer(exchange& e);
+  void understand_now(const http::raw_request& r, exchange& e);
+  bool put_off(const http::raw_request& r, exchange& e);
+  void understand_later(exchange& e);
   /// Whoever has to be asked before may have agreed.
   void pass_on(exchange& e);
   /// It was asked for, perhaps after the end of its client's input: then it does not wait, either.
@@ -174,6 +177,7 @@ private:
   void ask(exchange& e, const http::local_request& r);
   void show_metrics(exchange& e, const http::local_request& r);
   void describe_host(exchange& e);
+  void ask(exchange&, const std::unique_ptr<const unread_request>&) {} // pass_on() understands it first
   void ask(exchange& e, const passed_on_request&) { passed_on_.begin(e, now()); }
   void ask_around(exchange& e, const gateway_settings::order& what);
 

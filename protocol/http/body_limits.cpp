@@ -59,6 +59,11 @@ body_limit body_limit_of(std::string_view method, std::string_view target, const
   return limit_of(rule_of(target), method == "PUT", s);
 }
 
+bool parses_body(std::string_view target) {
+  const auto rule = rule_of(target);
+  return rule == body_rule::usual || rule == body_rule::transaction;
+}
+
 response body_too_large(std::string_view target, std::uint64_t length, const route_settings& s) {
   const auto rule = rule_of(target);
   const auto limit = limit_of(rule, true, s).bytes_max;

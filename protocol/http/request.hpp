@@ -230,6 +230,8 @@ struct body_limit {
   bool streamed = false; ///< the body is passed on as it comes; parse() sees none
 };
 body_limit body_limit_of(std::string_view method, std::string_view target, const route_settings& s);
+/// Bodies of that path are JSON, or text that is parsed: not a value, not an archive.
+bool parses_body(std::string_view target);
 /// The 413 of docs/contract/03, section 3, and docs/contract/05 for a body of that length; 0: unknown, because it came in chunks.
 response body_too_large(std::string_view target, std::uint64_t length, const route_settings& s);
 

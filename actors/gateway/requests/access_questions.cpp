@@ -34,6 +34,11 @@ std::optional<questions> needed_by(const exchange& e, const std::string& node) {
       all.push_back({of::session_owner, permission::write, id, false});
     return all;
   }
+  // Its rows are not known before the body is read: only whether the token is one.
+  if (std::holds_alternative<std::unique_ptr<const unread_request>>(e.what) &&
+      (e.needs == http::access::by_state || e.needs == http::access::by_agent ||
+       e.needs == http::access::coordinate_write))
+    return questions{};
   switch (e.needs) {
   case http::access::nobody:
     return std::nullopt;

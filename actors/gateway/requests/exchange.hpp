@@ -3,6 +3,7 @@
 // which requests of one connection may be decided together, which may wait for minutes, how long an acquire waits.
 
 #include "actors/gateway/requests/snapshot_transfer.hpp"
+#include "actors/gateway/requests/unread_request.hpp"
 #include "actors/messages.hpp"
 #include "actors/relay/request_relay.hpp"
 #include "protocol/acl/authorizer.hpp"
@@ -63,9 +64,10 @@ struct client_agent_search {
 /// A request whose answer has not been written yet. It belongs to its requester and stays where it is in memory.
 struct exchange {
   /// What it asks for; monostate: the answer was known at once.
-  using asked = std::variant<std::monostate, http::read_request, http::change_stream, state::command,
-                             http::session_renew, http::session_renew_list, http::snapshot_save, http::snapshot_restore,
-                             http::local_request, http::agent_request, passed_on_request>;
+  using asked =
+      std::variant<std::monostate, http::read_request, http::change_stream, state::command, http::session_renew,
+                   http::session_renew_list, http::snapshot_save, http::snapshot_restore, http::local_request,
+                   http::agent_request, passed_on_request, std::unique_ptr<const unread_request>>;
 
   requester* from = nullptr;
   request_id id; ///< under which an actor was asked last
@@ -74,13 +76,13 @@ struct exchange {
   http::access needs = http::access::nobody;
   access_progress access;
   http::render_options options;
-  std::string_view route;          ///< static text
-  std::string shown;               ///< method and target for the log, without tokens; only while requests are logged
-  std::string shown_if_found;      ///< the same with what may be shown if the answer is 200; empty: there is no more
-  std::size_t request_bytes = 0;   ///< of its target and body, which it holds until it is answered
+  std::string_view route;           ///< static text
+  std::string shown;                ///< method and target for the log, without tokens; only while requests are logged
+  std::string shown_if_found;       ///< the same with what may be shown if the answer is 200; empty: there is no more
+  std::size_t request_bytes = 0;    ///< of its target and body, which it holds until it is answered
   std::size_t understood_bytes = 0; ///< about what `what` takes beside them (http::parsed_request::memory)
-  std::size_t rendering_bytes = 0; ///< of its answer that is being rendered, counted for one of those who wait for it
-  std::size_t load = 0;            ///< what it counts for while others work on it (protocol/forward/load_shedder.hpp)
+  std::size_t rendering_bytes = 0;  ///< of its answer that is being rendered, counted for one of those who wait for it
+  std::size_t load = 0;             ///< what it counts for while others work on it (protocol/forward/load_shedder.hpp)
   monotonic_time began;
   monotonic_time
       passed_on{};         ///< to those who answer it; until then it waited for what came before it on its connection
