@@ -273,7 +273,9 @@ response render_read_error(const read_request& request, std::string text) {
 
 int status_of_refusal(std::string_view text) {
   const auto says = [text](std::string_view words) { return text.find(words) != std::string_view::npos; };
-  return says(permission_denied) || says(acl_not_found) ? 403 : 500;
+  if (says(permission_denied) || says(acl_not_found))
+    return 403;
+  return text.starts_with("Answer too large: ") ? 413 : 500; // protocol/state/answer_size.hpp
 }
 
 response refusal_response(std::string text) {

@@ -8,7 +8,7 @@ namespace belay::state {
 namespace {
 
 // Typical, without the texts that clients choose.
-constexpr std::size_t check_bytes = 300, instance_bytes = 800;
+constexpr std::size_t check_bytes = 300, instance_bytes = 800, shown_key_bytes = 160, shown_row_bytes = 400;
 
 } // namespace
 
@@ -39,6 +39,29 @@ std::optional<std::string> health_answer_size::refusal() const {
     return std::nullopt;
   return "Answer too large: every instance is shown with all checks of its node, about " + std::to_string(bytes_) +
          " bytes; max size: " + std::to_string(health_answer_bytes_max) + " bytes.";
+}
+
+std::size_t shown_bytes(const txn_result& r) {
+  const auto* key = std::get_if<kv_entry_ptr>(&r.row);
+  if (key == nullptr)
+    return shown_row_bytes;
+  return shown_key_bytes + (*key)->key.size() + (r.with_value ? (*key)->value->size() * 4 / 3 : 0); // base64
+}
+
+std::optional<std::string> refused_txn_size(std::size_t rows, std::size_t bytes) {
+  if (rows > txn_answer_rows_max)
+    return "Answer too large: a transaction reads more than " + std::to_string(txn_answer_rows_max) + " rows";
+  if (bytes > txn_answer_bytes_max)
+    return "Answer too large: a transaction reads about " + std::to_string(bytes) +
+           " bytes; max size: " + std::to_string(txn_answer_bytes_max) + " bytes.";
+  return std::nullopt;
+}
+
+std::optional<std::string> refused_for_size(const txn_reply& found) {
+  std::size_t bytes = 0;
+  for (const auto& each : found.results)
+    bytes += shown_bytes(each);
+  return refused_txn_size(found.results.size(), bytes);
 }
 
 std::optional<std::string> refused_for_size(const service_instances& found) {

@@ -1,6 +1,7 @@
 #pragma once
-// How large answers about the health of services may become. Every instance is shown with all checks of its node, so that an answer
-// grows with the product of what clients registered: it is estimated before it is rendered, from what is left for whoever asks.
+// How large answers about the health of services, and of transactions, may become. Every instance is shown with all checks of its node, and
+// every tree of a transaction with all its values, so that an answer grows with the product of what clients registered or named: it is
+// estimated before it is rendered, from what is left for whoever asks.
 
 #include "protocol/state/queries.hpp"
 
@@ -27,6 +28,16 @@ public:
 private:
   std::size_t bytes_ = 0;
 };
+
+/// Of a transaction: one text, which holds the thread of clients for about 0.2 s. Consul has no bound; a value has at most 512 KiB
+/// by default, and 64 operations that name one each take half of it.
+inline constexpr std::size_t txn_answer_bytes_max = 64 << 20;
+/// Rows that the trees of one transaction may have before any are left out: 40 bytes each while it runs.
+inline constexpr std::size_t txn_answer_rows_max = 1'000'000;
+std::size_t shown_bytes(const txn_result& r);
+/// What the client is told about an answer that takes that much. @returns nullopt: it is not too large
+std::optional<std::string> refused_txn_size(std::size_t rows, std::size_t bytes);
+std::optional<std::string> refused_for_size(const txn_reply& found);
 
 /// The same for rows of health_service. Takes time in proportion to the rows that are held, not to those that would be shown.
 std::optional<std::string> refused_for_size(const service_instances& found);

@@ -369,6 +369,12 @@ std::optional<reply> early(const tables& t, const restore_begin& c, cluster_time
     return reply{refusal{"another snapshot is being restored: try again when it has ended"}};
   return std::nullopt;
 }
+/// Null: it is no transaction.
+const txn* operations_of(const plain_command& c) {
+  if (const auto* fenced = std::get_if<fenced_txn>(&c))
+    return &fenced->body;
+  return std::get_if<txn>(&c);
+}
 template <class Other>
 std::optional<reply> early(const tables&, const Other&, cluster_time) {
   return std::nullopt;
@@ -546,6 +552,10 @@ std::optional<reply> machine::refuse_early(const command& c, cluster_time now, b
   if (const auto* acquire = newest ? std::get_if<kv_write>(&c) : nullptr; acquire != nullptr)
     if (auto late = too_late(*impl_->t, *acquire, now))
       return late;
+  if (const auto* ops = c.once ? nullptr : operations_of(c); ops != nullptr)
+    if (auto no =
+            refused_for_trees(*impl_->t, *ops)) // with a key apply() does not carry out what has too large an answer
+      return reply{std::move(*no)};
   return std::visit([&](const auto& each) { return early(*impl_->t, each, now); },
                     static_cast<const plain_command&>(c));
 }

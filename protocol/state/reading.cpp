@@ -324,7 +324,8 @@ answer_data data_for(const tables& t, const coordinate_node& q) {
   return found;
 }
 answer_data data_for(const tables& t, const txn_read& q) {
-  return read_transaction(t, q.ops);
+  return std::visit([]<class Found>(Found&& found) { return answer_data(std::forward<Found>(found)); },
+                    read_transaction(t, q.ops));
 }
 
 template <class Query>

@@ -3,6 +3,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/state/answer_size.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
 #include "protocol/state/claims/guarding.hpp"
 #include "protocol/state/keys/key_operations.hpp"
@@ -295,7 +296,24 @@ txn_reply run_transaction(applying& a, const txn& c) {
   return answer;
 }
 
-txn_reply read_transaction(const tables& t, const txn& c) {
+std::optional<refusal> refused_for_trees(const tables& t, const txn& c) {
+  std::size_t rows = 0, bytes = 0;
+  for (const auto& op : c.ops) {
+    const auto* tree = std::get_if<kv_op>(&op);
+    if (tree == nullptr || tree->verb != kv_verb::get_tree)
+      continue;
+    std::vector<kv_entry_ptr> entries;
+    t.kv.list(tree->key, entries);
+    rows += entries.size();
+    for (auto& e : entries)
+      bytes += shown_bytes(txn_result{std::move(e), true});
+    if (auto why = refused_txn_size(rows, bytes))
+      return refusal{std::move(*why)};
+  }
+  return std::nullopt;
+}
+
+std::variant<txn_reply, refusal> read_transaction(const tables& t, const txn& c) {
   txn_reply answer;
   answer.errors = early_errors(t, c, {});
   if (!answer.errors.empty())
@@ -306,6 +324,8 @@ txn_reply read_transaction(const tables& t, const txn& c) {
                            : failure_text("not a read");
     if (why)
       answer.errors.push_back({i, std::move(*why)});
+    if (auto too_many = refused_txn_size(answer.results.size(), 0))
+      return refusal{std::move(*too_many)};
   }
   if (!answer.errors.empty())
     answer.results.clear();

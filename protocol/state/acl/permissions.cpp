@@ -403,6 +403,11 @@ namespace {
 
 /// After rows were left out: nobody is refused for the size of what he may not see, nor told how large that is.
 query_result unless_too_large(const query& q, query_result found) {
+  if (const auto* txn = std::get_if<txn_reply>(&found.data)) {
+    if (auto why = refused_for_size(*txn))
+      found.data = refusal{std::move(*why)};
+    return found;
+  }
   if (!std::holds_alternative<health_service>(q))
     return found;
   const auto* rows = std::get_if<service_instances>(&found.data);
