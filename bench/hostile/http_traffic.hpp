@@ -63,6 +63,37 @@ inline void pester(const target& at, double a_second, counts& counted) {
   }
 }
 
+inline std::string repeated(const std::string& text, std::size_t n) {
+  std::string out;
+  for (std::size_t i = 0; i < n; ++i)
+    out += text;
+  return out;
+}
+
+/// Requests that cost far more than their bytes (docs/security.md, "What a request may cost"). The tree is that of bench/compare.py.
+inline void amplify(const target& at, double a_second, counts& counted) {
+  const std::vector<std::string> costly{
+      request("PUT /v1/agent/service/register", "{\"Name\":\"a\",\"Checks\":[" + repeated("{},", 1'390'000) + "{}]}"),
+      request("PUT /v1/catalog/register", "{\"Node\":\"a\",\"Checks\":[" + repeated("{},", 1'390'000) + "{}]}"),
+      request("PUT /v1/session/create", "{\"OnEnd\":[" + repeated("{},", 1'390'000) + "{}]}"),
+      request("GET /v1/health/service/consul?" + repeated("&tag=t", 60'000)),
+      request("GET /v1/kv/bench/?recurse&filter=Value+contains+%22zzzzz%22" +
+              repeated("+or+Value+contains+%22zzzzz%22", 999)),
+      request("GET /v1/kv/bench/?recurse&filter=Value+matches+%22z.*y$%22" +
+              repeated("+or+Value+matches+%22z.*y$%22", 15)),
+      request("PUT /v1/txn", "[" + repeated(R"({"KV":{"Verb":"get-tree","Key":"bench/"}},)", 63) +
+                                 R"({"KV":{"Verb":"get-tree","Key":"bench/"}}])"),
+      request("GET /v1/kv/?recurse&changes" + repeated("&prefix=" + std::string(14'000, 'p'), 64), {},
+              "Accept: text/event-stream\r\n")};
+  pace steady_pace(a_second);
+  for (std::size_t i = 0; !at.over(); ++i, steady_pace.wait()) {
+    connection c(at, counted);
+    if (c.send(costly[i % costly.size()]))
+      ++counted.messages;
+    c.receive(milliseconds{100});
+  }
+}
+
 /// Values that are too large, and a large tree that is asked for and not read.
 inline void flood(const target& at, double bytes_a_second, counts& counted) {
   const std::string chunk(65536, 'x');

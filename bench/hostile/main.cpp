@@ -2,7 +2,8 @@
 //
 //   hostile_traffic peer|http PORT SECONDS [FROM]     FROM: address that connections come from (127.0.0.9)
 //
-// Three threads, each at a pace of its own: 250 new connections, 1,200 forged messages and 22 MB a second, so far as they are taken.
+// Threads, each at a pace of its own: 250 new connections, 1,200 forged messages and 22 MB a second, so far as they are taken; over HTTP also four
+// requests a second that cost more than they pay for.
 
 #include "bench/hostile/http_traffic.hpp"
 #include "bench/hostile/peer_traffic.hpp"
@@ -13,7 +14,7 @@
 
 namespace {
 
-constexpr double connections = 250, messages = 1200, bytes = 22e6; // a second
+constexpr double connections = 250, messages = 1200, bytes = 22e6, costly = 4; // a second
 
 } // namespace
 
@@ -39,9 +40,11 @@ int main(int argc, char** argv) {
     forges.join();
   } else {
     std::thread knocks([&] { knock(at, connections, counted); }), pesters([&] { pester(at, messages, counted); });
+    std::thread amplifies([&] { amplify(at, costly, counted); });
     flood(at, bytes, counted);
     knocks.join();
     pesters.join();
+    amplifies.join();
   }
   const auto seconds = std::chrono::duration<double>(steady::now() - began).count();
   const auto rate = [&](const std::atomic<std::uint64_t>& n) { return static_cast<double>(n.load()) / seconds; };
