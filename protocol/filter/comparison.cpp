@@ -45,7 +45,8 @@ const field* find_field(fields of, std::string_view name) {
   return found == of.end() ? nullptr : &*found;
 }
 
-// In bytes that are searched, each about 0.4 ns: measured with values of 500 KB.
+// In bytes that memmem searches: 0.08 to 1.2 ns each, by how much of the text recurs in the value (measured with values of 500 KB). The
+// other costs are estimates.
 constexpr std::size_t cost_of_comparison = 64, cost_of_element = 16, cost_of_parsed_byte = 16,
                       cost_of_matched_byte = 10;
 

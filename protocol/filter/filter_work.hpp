@@ -6,8 +6,8 @@
 
 namespace belay::filter {
 
-/// About 100 ms: a filter runs on the thread that serves clients. 30 MB of values are searched for eight texts, 100,000 checks
-/// compared in thirty ways.
+/// 20 to 300 ms, by what is searched for: a filter runs on the thread that serves clients. It allows to search 30 MB of values for
+/// eight texts, or to compare 100,000 checks in thirty ways.
 constexpr std::size_t filter_work_max = 256 << 20;
 
 class filter_work {

@@ -224,10 +224,10 @@ response page(const raw_request& r, const route_settings& s, std::string_view pa
 
 namespace {
 
-/// Of a value of a body: its text with what the allocator adds, in a list or a map. Measured: 40 (tags) to 110 (members of a check).
+/// Of a value of a body, in a list or a map, as Boost.JSON 1.81 keeps it: 50 (short texts, empty objects) to 128 (members of one map of
+/// short texts), measured with mallinfo2 for 60,000 values.
 constexpr std::size_t bytes_of_json_value = 128;
-// What waits keeps copies of its names, in the question, in the tables of those that wait, and in a stream's groups: 6.2 times the target was
-// measured of streams.
+// What waits keeps copies of its names: in the query, in the watch registry, and in the groups of a stream. Counted in the code, not measured.
 constexpr std::size_t copies_of_stream = 6, copies_of_wait = 2;
 
 std::size_t memory_of(const action& a, const raw_request& r, const route& at) {

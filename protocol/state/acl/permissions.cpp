@@ -215,8 +215,8 @@ bool gets_hidden(const tables&, const acl::authorizer&, const fence_op&) {
   return false;
 }
 
-/// A transaction that reads, as if the rows that may not be seen were there: whether they are is not told.
-txn_reply read_visible(const tables& t, const acl::authorizer& may, const txn& all) {
+/// A transaction that reads, as if the rows that may not be seen were there: the answer does not show whether they are.
+query_data read_visible(const tables& t, const acl::authorizer& may, const txn& all) {
   txn visible;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < all.ops.size(); ++i)
@@ -224,10 +224,35 @@ txn_reply read_visible(const tables& t, const acl::authorizer& may, const txn& a
       visible.ops.push_back(all.ops[i]);
       places.push_back(i);
     }
-  auto answer = read_transaction(t, visible);
-  for (auto& error : answer.errors)
+  auto read = read_transaction(t, visible);
+  auto* answer = std::get_if<txn_reply>(&read);
+  if (answer == nullptr)
+    return std::get<refusal>(std::move(read));
+  for (auto& error : answer->errors)
     error.op_index = places.at(error.op_index);
+  return std::move(*answer);
+}
+
+/// `acl.enable_key_list_policy` applies to listings in transactions, too. Consul does not check them.
+txn_reply refused_listings(const acl::authorizer& may, const query& q, const txn& all) {
+  txn_reply answer;
+  for (std::size_t i = 0; q.lists_need_permission && i < all.ops.size(); ++i)
+    if (const auto* op = std::get_if<kv_op>(&all.ops[i]);
+        op != nullptr && op->verb == kv_verb::get_tree && !may.key_list(op->key))
+      answer.errors.push_back({i, std::string(permission_denied)});
   return answer;
+}
+
+/// The answer to a transaction that only reads, before rows are left out.
+/// @param found what it reads without regard to permissions
+query_data permitted_reads(const tables& t, const acl::authorizer& may, const query& q, const txn& all,
+                           query_data found) {
+  if (auto refused = refused_operations(t, may, all, {}); !refused.errors.empty())
+    return refused;
+  if (auto refused = refused_listings(may, q, all); !refused.errors.empty())
+    return refused;
+  const auto* reply = std::get_if<txn_reply>(&found);
+  return reply != nullptr && !reply->errors.empty() ? read_visible(t, may, all) : std::move(found);
 }
 
 /// One answer to one query.
@@ -271,30 +296,7 @@ struct filter {
   void operator()(coordinate_rows& a) const {
     std::erase_if(a.list, [&](const auto& each) { return !may.node_read(each->node); });
   }
-  void operator()(txn_reply& a) const {
-    if (const auto* read = std::get_if<txn_read>(&q)) {
-      if (auto refused = refused_operations(t, may, read->ops, {}); !refused.errors.empty()) {
-        a = std::move(refused);
-        return;
-      }
-      if (auto refused = refused_listings(*read); !refused.errors.empty()) {
-        a = std::move(refused);
-        return;
-      }
-      if (!a.errors.empty())
-        a = read_visible(t, may, read->ops);
-    }
-    keep_results(may, a);
-  }
-  /// `acl.enable_key_list_policy` holds for listings in transactions, too. Differs from Consul, which forgets them.
-  txn_reply refused_listings(const txn_read& read) const {
-    txn_reply answer;
-    for (std::size_t i = 0; q.lists_need_permission && i < read.ops.ops.size(); ++i)
-      if (const auto* op = std::get_if<kv_op>(&read.ops.ops[i]);
-          op != nullptr && op->verb == kv_verb::get_tree && !may.key_list(op->key))
-        answer.errors.push_back({i, std::string(permission_denied)});
-    return answer;
-  }
+  void operator()(txn_reply& a) const { keep_results(may, a); }
   void operator()(refusal&) const {}
   void operator()(acl_rows& a) const {
     if (std::holds_alternative<acl_token_self>(q)) {
@@ -426,8 +428,11 @@ query_result visible_answer(const tables& t, const query& q, cluster_time now) {
     return {answer_index(t, q), std::move(*refused)};
   auto found = answer(t, q);
   const bool all_visible = std::holds_alternative<kv_get>(q); // or he would have been refused
-  if (!all_visible && !MUTANT(reads_not_filtered))
+  if (!all_visible && !MUTANT(reads_not_filtered)) {
+    if (const auto* read = std::get_if<txn_read>(&q))
+      found.data = permitted_reads(t, *v.may, q, read->ops, std::move(found.data));
     std::visit(filter{t, q, v.may, now}, found.data);
+  }
   return unless_too_large(q, std::move(found));
 }
 
