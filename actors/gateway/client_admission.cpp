@@ -1,9 +1,6 @@
 #include "actors/gateway/client_admission.hpp"
 
-#include <arpa/inet.h>
-
-#include <array>
-#include <cstring>
+#include "protocol/http/network.hpp"
 
 namespace belay::actors {
 
@@ -30,18 +27,8 @@ std::unordered_map<std::string, std::size_t> client_admission::networks() const 
   const std::lock_guard lock(mutex_);
   for (const auto& [address, count] : of_address_)
     if (!address.empty())
-      all[network_of(address)] += count;
+      all[http::network_of(address)] += count;
   return all;
-}
-
-std::string client_admission::network_of(const std::string& address) {
-  in6_addr ip{};
-  if (::inet_pton(AF_INET6, address.substr(0, address.find('%')).c_str(), &ip) != 1)
-    return address;
-  std::memset(&ip.s6_addr[8], 0, 8);
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  ::inet_ntop(AF_INET6, &ip, text.data(), text.size());
-  return std::string(text.data()) + "/64";
 }
 
 void client_admission::leave(const std::string& address) {

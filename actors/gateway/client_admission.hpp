@@ -25,10 +25,8 @@ public:
   void leave(const std::string& address);
   /// admit() would return null because there are too many in all.
   bool full() const;
-  /// How many connections each network has, by network_of(). Of Unix sockets none.
+  /// How many connections each network has, by http::network_of(). Of Unix sockets none.
   std::unordered_map<std::string, std::size_t> networks() const;
-  /// The address, of IPv6 its first 64 bits: who has one address of such a network has them all (RFC 4291 section 2.5.4).
-  static std::string network_of(const std::string& address);
 
 private:
   std::size_t connections_max_;

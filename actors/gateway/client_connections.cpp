@@ -3,6 +3,7 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/http/network.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -157,7 +158,7 @@ bool client_connections::make_room() {
     const auto since = c->idle_since();
     if (!since || c->address().empty())
       continue;
-    auto own = client_admission::network_of(c->address());
+    auto own = http::network_of(c->address());
     const auto known = counts.find(own);
     const auto count = known != counts.end() ? known->second : 0;
     if (count > most || (count == most && own < network)) {

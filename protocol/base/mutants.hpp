@@ -55,6 +55,7 @@ namespace belay {
   M(damage_cut_as_torn)                                                                                                \
   M(dead_server_told_healthy)                                                                                          \
   M(deadlock_not_looked_for)                                                                                           \
+  M(deadlock_search_without_bound)                                                                                     \
   M(default_consistency_ignored)                                                                                       \
   M(delete_behavior_releases)                                                                                          \
   M(delete_wakes_nobody)                                                                                               \
@@ -91,9 +92,11 @@ namespace belay {
   M(grant_wakes_nobody)                                                                                                \
   M(group_begins_anew_in_part)                                                                                         \
   M(guard_below_tree_ignored)                                                                                          \
+  M(guard_by_keys_of_others)                                                                                           \
   M(guard_lets_on_end_pass)                                                                                            \
   M(guard_lets_readers_pass)                                                                                           \
   M(guard_lost_by_restart)                                                                                             \
+  M(guards_without_share)                                                                                              \
   M(hand_over_closes_cycle)                                                                                            \
   M(hand_over_to_the_head)                                                                                             \
   M(hard_state_lost)                                                                                                   \

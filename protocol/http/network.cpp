@@ -21,6 +21,18 @@ std::optional<ip_address> parse_ip(std::string_view text) {
   return ip;
 }
 
+std::string network_of(std::string_view address) {
+  auto ip = parse_ip(address.substr(0, address.find('%')));
+  if (!ip)
+    return std::string(address);
+  char text[INET6_ADDRSTRLEN] = {};
+  constexpr ip_address mapped_ipv4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  if (std::equal(ip->begin(), ip->begin() + 12, mapped_ipv4.begin()))
+    return inet_ntop(AF_INET, ip->data() + 12, text, sizeof text);
+  std::fill(ip->begin() + 8, ip->end(), 0);
+  return std::string(inet_ntop(AF_INET6, ip->data(), text, sizeof text)) + "/64";
+}
+
 bool network_contains(std::string_view cidr, std::string_view address) {
   const auto slash = cidr.find('/');
   const auto network = parse_ip(cidr.substr(0, slash)), ip = parse_ip(address);

@@ -318,7 +318,7 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     make_idempotent(c, out.action);
   if (auto* write = std::get_if<write_request>(&out.action);
       write != nullptr && !r.remote_address.empty() && state::has_client(write->command))
-    write->command.client_address = r.remote_address;
+    write->command.client_address = network_of(r.remote_address);
   out.needs = at->needs(method_bit(r.method));
   if (s.client_agent && !std::holds_alternative<response>(out.action) && !answered_by_client_agent(*at)) {
     out.for_servers = true;

@@ -42,7 +42,8 @@ inline bool has_client(const plain_command& c) {
   if (const auto* acquire = std::get_if<kv_acquire>(&c))
     return acquire->wait_ms != 0;
   return std::holds_alternative<claim_ask>(c) || std::holds_alternative<claim_release>(c) ||
-         std::holds_alternative<claim_hand_over>(c) || std::holds_alternative<claim_limit_unset>(c);
+         std::holds_alternative<claim_hand_over>(c) || std::holds_alternative<claim_limit_unset>(c) ||
+         std::holds_alternative<guard_set>(c);
 }
 
 inline feature_level level_of(const session_record& s) {
@@ -73,8 +74,9 @@ inline feature_level level_of(const dirty_row& row) {
   const auto* claim = std::get_if<claim_ptr>(&row.row);
   const auto* end = std::get_if<claim_end_ptr>(&row.row);
   const auto* resource = std::get_if<claim_resource_ptr>(&row.row);
+  const auto* guard = std::get_if<guard_ptr>(&row.row);
   const bool later = (claim != nullptr && !(*claim)->scope.empty()) || (end != nullptr && !(*end)->scope.empty()) ||
-                     (resource != nullptr && (*resource)->limit_open);
+                     (resource != nullptr && (*resource)->limit_open) || (guard != nullptr && !(*guard)->scope.empty());
   return later ? client_address_level : level_of(row.table);
 }
 

@@ -99,12 +99,14 @@ struct machine::impl {
       const auto changes_bytes = t->changes.limit();
       const auto history = t->history;
       const auto end_limits = t->claims.shares.limit();
+      const auto guard_limits = t->claims.guards.limit();
       a.touched.clear(); // of the tables that go
       t = restored(*t, applied, now, a.changed);
       t->places = std::move(places);
       t->changes.limit(changes_bytes);
       t->history = history;
       t->claims.shares.limit(end_limits);
+      t->claims.guards.limit(guard_limits);
       begin_changes(MUTANT(restore_without_reset) ? log_index{} : applied);
       replaced = true;
       access_changed_now();
@@ -572,6 +574,9 @@ std::optional<cluster_time> machine::next_alarm() const {
 }
 void machine::limit_claim_ends(std::uint64_t bytes_max, std::uint64_t share) {
   impl_->t->claims.shares.limit({bytes_max, share});
+}
+void machine::limit_guards(std::uint64_t most, std::uint64_t share) {
+  impl_->t->claims.guards.limit({most, share});
 }
 machine::claim_totals machine::claims_counted() const {
   const auto& c = impl_->t->claims;

@@ -102,6 +102,8 @@ public:
   claim_totals claims_counted() const;
   /// For tests: other limits than claim_end_bytes_max and claim_ends_share.
   void limit_claim_ends(std::uint64_t bytes_max, std::uint64_t share);
+  /// The same for client_guards_max and guards_share.
+  void limit_guards(std::uint64_t most, std::uint64_t share);
 
   /// Whether any is kept.
   bool has_outcomes() const;

@@ -62,6 +62,7 @@ public:
   const ended_claims& ended() const { return ended_; }
   /// For tests, with machine::limit_claim_ends().
   void limit_claim_ends(end_bounds b) { end_bounds_ = b; }
+  void limit_guards(guard_bounds b) { guard_bounds_ = b; }
   /// In the order of their entries, since claims are in use. A session that a restore brings back may end again.
   const std::vector<modelled_session_end>& session_ends() const { return session_ends_; }
   /// The session, which ended by that entry, held the key then: OnEnd had not removed it.
@@ -196,6 +197,7 @@ private:
   told run(draft& d, const state::fenced_write& c);
   told run(draft& d, const state::guard_set& c);
   told run(draft& d, const state::guard_remove& c);
+  bool guard_fits(const draft& d) const;
   told wait_for_key(draft& d, const state::kv_acquire& c, const std::string& session);
   void end_claims_of(draft& d, const state::session_record& s);
   void end_claim(draft& d, const state::resource_name& of, const std::string& id, state::claim_end why);
@@ -263,6 +265,7 @@ private:
   std::map<log_index, claims_state_ptr> claims_past_; ///< as of each change
   ended_claims ended_;
   end_bounds end_bounds_;
+  guard_bounds guard_bounds_;
   std::vector<modelled_session_end> session_ends_;
   std::uint64_t last_ticket_ = 0, last_fence_ = 0;
   std::map<std::uint64_t, log_index> fences_; ///< of all grants of the past: their entries

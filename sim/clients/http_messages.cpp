@@ -741,8 +741,10 @@ void understand_claims(const state::query& q, const json::value* body, state::qu
   } else {
     state::guard_rows found;
     for (const auto& each : body->as_array())
-      found.list.push_back({text_in(each.as_object(), "Prefix"), resource_in(each.as_object()),
-                            log_index{number_in(each.as_object(), "CreateIndex")}});
+      found.list.push_back({text_in(each.as_object(), "Prefix"),
+                            resource_in(each.as_object()),
+                            log_index{number_in(each.as_object(), "CreateIndex")},
+                            {}});
     answer.data = std::move(found);
   }
 }

@@ -68,6 +68,13 @@ struct both {
     machine.limit_claim_ends(bytes, share);
   }
 
+  /// Few enough guards that some are refused for them.
+  void limit_guards() {
+    constexpr std::size_t all = 6, share = 2;
+    model.limit_guards({all, share});
+    machine.limit_guards(all, share);
+  }
+
   /// The first difference between the two, with what was written before it; empty: none.
   std::string difference;
 
@@ -112,7 +119,7 @@ state::command node(bool passing) {
 
 class random_asks {
 public:
-  explicit random_asks(std::uint64_t seed) : random_(seed), addresses_(seed) {}
+  explicit random_asks(std::uint64_t seed) : random_(seed), addresses_(seed), prefixes_(seed) {}
 
   /// Most runs have servers that know the addresses of clients.
   state::command next_of_client() {
@@ -120,6 +127,10 @@ public:
     const auto client = addresses_.below(4);
     if (state::has_client(c) && client != 0)
       c.client_address = "10.0.0." + std::to_string(client);
+    if (auto* guard = std::get_if<state::guard_set>(&c))
+      elsewhere(guard->prefix);
+    if (auto* guard = std::get_if<state::guard_remove>(&c))
+      elsewhere(guard->prefix);
     return c;
   }
 
@@ -193,6 +204,11 @@ public:
   std::uint64_t newest = 1; ///< index
 
 private:
+  /// So many prefixes that bounds of guards are met.
+  void elsewhere(std::string& prefix) {
+    if (prefixes_.below(3) != 0)
+      prefix = "w" + std::to_string(prefixes_.below(10)) + "/";
+  }
   std::string session() { return session_id(created_[below(sessions)]); }
   std::string id() { return "c" + std::to_string(below(12)); }
   std::string key() { return "q/" + std::to_string(below(2)); }
@@ -254,7 +270,7 @@ private:
     return a;
   }
 
-  seeded_random random_, addresses_;
+  seeded_random random_, addresses_, prefixes_;
   std::uint64_t created_[sessions] = {};
   std::uint64_t newest_session_ = 0;
 };
@@ -264,6 +280,8 @@ std::string first_difference(std::uint64_t seed, int entries) {
   random_asks asks(seed);
   if (seed % 3 == 0)
     b.limit_ends();
+  if (seed % 3 == 1)
+    b.limit_guards();
   b(node(true));
   for (int n = 0; n < entries && b.difference.empty(); ++n) {
     asks.newest = b.model.applied().value;
@@ -297,15 +315,16 @@ TEST_CASE("model of claims: random asks are answered as by the state machine") {
 
 /// Bounds of ten thousand and more are beyond it, and so is what a leader does of its own accord.
 TEST_CASE("model of claims: finds known bugs of the state machine") {
-  const auto* const name = GENERATE(
-      "asked_again_loses_place", "check_fence_ignored", "claim_ends_of_clients_without_bound",
-      "claim_ends_refused_to_all", "claim_granted_past_deadline", "claim_of_dead_session_stays",
-      "deadlock_not_looked_for", "ended_id_taken_again", "ended_session_forgotten", "fences_of_one_entry_alike",
-      "ghost_withholds_everything", "ghosts_not_looked_at", "guard_below_tree_ignored", "guard_lets_on_end_pass",
-      "guard_lets_readers_pass", "hand_over_to_the_head", "holder_queues_in_delay", "on_end_stops_at_refusal",
-      "plain_acquire_overtakes_queue", "removed_lock_grants_nobody", "restore_forgets_ended_claims",
-      "restore_gives_old_fences", "restore_leaves_no_ghosts", "shrunk_limit_keeps_waiters", "stale_fence_taken",
-      "tickets_before_priorities", "unfit_head_overtaken", "unpinned_limit_stays");
+  const auto* const name =
+      GENERATE("asked_again_loses_place", "check_fence_ignored", "claim_ends_of_clients_without_bound",
+               "claim_ends_refused_to_all", "claim_granted_past_deadline", "claim_of_dead_session_stays",
+               "deadlock_not_looked_for", "ended_id_taken_again", "ended_session_forgotten",
+               "fences_of_one_entry_alike", "ghost_withholds_everything", "ghosts_not_looked_at",
+               "guard_below_tree_ignored", "guard_lets_on_end_pass", "guard_lets_readers_pass", "guards_without_share",
+               "hand_over_to_the_head", "holder_queues_in_delay", "on_end_stops_at_refusal",
+               "plain_acquire_overtakes_queue", "removed_lock_grants_nobody", "restore_forgets_ended_claims",
+               "restore_gives_old_fences", "restore_leaves_no_ghosts", "shrunk_limit_keeps_waiters",
+               "stale_fence_taken", "tickets_before_priorities", "unfit_head_overtaken", "unpinned_limit_stays");
   REQUIRE(activate_mutant(name));
   std::uint64_t seed = 1;
   while (seed <= seeds_max && first_difference(seed, entries_of_a_run).empty())

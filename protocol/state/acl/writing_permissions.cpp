@@ -143,6 +143,7 @@ struct judge {
   const tables& t;
   const authorizer& may;
   const authority& by;
+  bool from_client; ///< command::client_address is there
 
   complaint operator()(const kv_write& c) const {
     // Without a key it is refused for that.
@@ -166,8 +167,12 @@ struct judge {
   complaint operator()(const claim_mode_set& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_limit_set& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_limit_unset& c) const { return denied_unless(may.key_write(c.name)); }
-  /// Rule 34.
-  complaint operator()(const guard_set& c) const { return denied_unless(may.key_write_prefix(c.prefix)); }
+  /// Rule 34. From client_address_level on also the right to take what guards: else a client could guard by the key of another, which
+  /// then may not lie below a guard of its owner.
+  complaint operator()(const guard_set& c) const {
+    const bool may_take = !from_client || may.key_write(c.by.name) || MUTANT(guard_by_keys_of_others);
+    return denied_unless(may.key_write_prefix(c.prefix) && may_take);
+  }
   complaint operator()(const guard_remove& c) const {
     return denied_unless(may.key_write_prefix(c.prefix) && (c.fence != 0 || may.operator_write()));
   }
@@ -218,7 +223,7 @@ struct judge {
 } // namespace
 
 std::optional<std::string> writing_denied(const tables& t, const acl::authorizer& may, const command& c) {
-  return std::visit(judge{t, may, *c.by}, static_cast<const plain_command&>(c));
+  return std::visit(judge{t, may, *c.by, c.client_address.has_value()}, static_cast<const plain_command&>(c));
 }
 
 txn_reply refused_operations(const tables& t, const acl::authorizer& may, const txn& c, cluster_time now) {

@@ -116,15 +116,11 @@ refused shape_of(const claim_ask& c, const claim_resource* known, wanted_shape& 
 /// Rule 8.
 refused excluded_by_own(const tables& t, const resource_name& of, const std::string& session,
                         const wanted_shape& shape) {
-  occupancy own;
-  std::vector<wait_edge> cycle;
-  for (const auto& each : t.claims.claims.of_session(session, of)) {
-    own.add(each->mode, each->permits);
-    if (cycle.empty())
-      cycle.push_back({session, each->id, of, false, session, each->state == claim_state::held});
-  }
-  if (!excludes_itself({shape.kind, shape.limit}, own, shape.mode, shape.permits))
+  if (!excludes_itself({shape.kind, shape.limit}, t.claims.claims.own(session, of), shape.mode, shape.permits))
     return std::nullopt;
+  std::vector<wait_edge> cycle;
+  if (const auto first = t.claims.claims.first_of_session(session, of))
+    cycle.push_back({session, first->id, of, false, session, first->state == claim_state::held});
   return deadlock("the session has a claim on " + in_quotes(of.name) + " that excludes this one", std::move(cycle));
 }
 

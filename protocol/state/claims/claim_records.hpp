@@ -113,7 +113,7 @@ struct claim_record {
   cluster_time granted;         ///< zero: it waits
   log_index create_index;       ///< of the entry that brought it
   log_index modify_index;       ///< of its grant, or of the newest change
-  /// Accessor of the token, or address, of the client that asked for it. Empty: an entry below client_address_level did.
+  /// Accessor of the token, or network (http::network_of), of the client that asked for it. Empty: an entry below client_address_level did.
   std::string scope;
 };
 using claim_ptr = std::shared_ptr<const claim_record>;
@@ -232,6 +232,7 @@ struct guard_record {
   std::string prefix;
   resource_name by;
   log_index create_index;
+  std::string scope; ///< as claim_record::scope, of the client that set it
 
   bool operator==(const guard_record&) const = default;
 };
@@ -241,6 +242,7 @@ inline constexpr auto fields_of<guard_record> = std::tuple{
     field<&guard_record::prefix, "Prefix", as::by_key>{},
     field<&guard_record::by>{},
     field<&guard_record::create_index, "CreateIndex">{},
+    field<&guard_record::scope, "", as::later>{},
 };
 
 // ---- sessions that have ended
@@ -283,10 +285,12 @@ inline constexpr std::uint64_t waiters_max = 10'000; ///< of one resource (docs/
 inline constexpr std::size_t claim_value_bytes_max =
     4096; ///< of a claim's value, and of a key's while its acquire waits
 inline constexpr std::uint64_t queued_bytes_max = 256ULL << 20; ///< of all that waits: values, names and ids (rule 24)
-inline constexpr std::uint64_t guards_max = 1'000;              ///< rule 34
-inline constexpr std::uint64_t ended_sessions_max = 10'000;     ///< rule 22
-inline constexpr std::size_t ended_session_names_max = 100;     ///< a session may hold more than a row should
-inline constexpr std::uint64_t claim_end_ms = 600'000;          ///< rule 7: 10 minutes of cluster time
+inline constexpr std::uint64_t guards_max = 1'000;              ///< rule 34, of entries below client_address_level
+/// Rule 34, from client_address_level on. A client that is alone may set half of them, as many as before; 20 clients together fill the table.
+inline constexpr std::uint64_t client_guards_max = 2'000, guards_share = 100;
+inline constexpr std::uint64_t ended_sessions_max = 10'000; ///< rule 22
+inline constexpr std::size_t ended_session_names_max = 100; ///< a session may hold more than a row should
+inline constexpr std::uint64_t claim_end_ms = 600'000;      ///< rule 7: 10 minutes of cluster time
 inline constexpr std::uint64_t claim_ends_max =
     100'000; ///< of those without a scope; beyond that the oldest are forgotten: as many as clients may wait at once (issue 16)
 /// Ends with a scope, and claims that will become such, take at most so many bytes by claim_end_bytes() (rule 7).

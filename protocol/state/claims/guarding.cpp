@@ -5,6 +5,9 @@
 #include "protocol/state/claims/refusals.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 
 namespace belay::state {
 
@@ -76,21 +79,37 @@ bool holds_exclusively(const tables& t, const resource_name& of, std::string_vie
     const auto entry = t.kv.find(of.name);
     return entry && entry->session == session;
   }
-  const auto* line = t.claims.claims.line(of);
-  return line != nullptr && std::any_of(line->holders.begin(), line->holders.end(), [&](const auto& each) {
-           return each.second->session == session && opens_guards(t, *each.second);
-         });
+  bool holds = false;
+  t.claims.claims.for_each_of_session(session, of, [&](const claim_ptr& each) {
+    holds = each->state == claim_state::held && opens_guards(t, *each);
+    return !holds;
+  });
+  return holds;
 }
 
+// Around a tree there may be thousands of guards, mostly of a few resources: each resource is looked up once.
+
 const guard_record* guard_against(const tables& t, const kv_op& op, std::span<const fence_ref> named) {
+  std::optional<std::set<resource_name>> valid;
   return first_closed(t, op, [&](const guard_record& g) {
-    return std::any_of(named.begin(), named.end(),
-                       [&](const fence_ref& each) { return each.of == g.by && is_valid(t, each); });
+    if (!valid) {
+      valid.emplace();
+      for (const auto& each : named)
+        if (is_valid(t, each))
+          valid->insert(each.of);
+    }
+    return valid->contains(g.by);
   });
 }
 
 const guard_record* guard_against_session(const tables& t, const kv_op& op, std::string_view session) {
-  return first_closed(t, op, [&](const guard_record& g) { return holds_exclusively(t, g.by, session); });
+  std::map<resource_name, bool> known;
+  return first_closed(t, op, [&](const guard_record& g) {
+    const auto [found, first] = known.try_emplace(g.by, false);
+    if (first)
+      found->second = holds_exclusively(t, g.by, session);
+    return found->second;
+  });
 }
 
 std::string guarded_text(const kv_op& op, const guard_record& by) {
@@ -126,9 +145,12 @@ reply apply_claims(applying& a, const guard_set& c) {
     return refuse_claim(claim_error::overlap, "guard of " + in_quotes(around.front()->prefix) + " overlaps");
   if (would_guard_a_guarding_key(a.t, c))
     return refuse_claim(claim_error::overlap, "a guard would stand above the key of another guard");
-  if (guards.size() >= guards_max)
+  if (!a.scope && guards.size() >= guards_max)
     return refuse_claim(claim_error::guards_full, "there are " + std::to_string(guards_max) + " guards");
-  guards.put(std::make_shared<const guard_record>(guard_record{c.prefix, c.by, a.index}));
+  if (a.scope && guards.is_full(*a.scope))
+    return refuse_claim(claim_error::guards_full, "there are " + std::to_string(guards.size()) +
+                                                      " guards, and this client has its share of them");
+  guards.put(std::make_shared<const guard_record>(guard_record{c.prefix, c.by, a.index, a.scope.value_or("")}));
   a.t.marks.set(mark::claims, a.index);
   a.changed.push_back(guards_changed{});
   return true;

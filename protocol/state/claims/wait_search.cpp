@@ -1,5 +1,6 @@
 #include "protocol/state/claims/wait_search.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/claims/grant_rule.hpp"
 
@@ -125,9 +126,9 @@ private:
     });
   }
 
-  /// One more claim. @returns false: the bound is met
+  /// One more claim or session. @returns false: the bound is met
   bool may_examine() {
-    if (wanted_.claims_max && examined_++ >= *wanted_.claims_max)
+    if (wanted_.claims_max && examined_++ >= *wanted_.claims_max && !MUTANT(deadlock_search_without_bound))
       found_.cut = true;
     return !found_.cut;
   }
@@ -148,7 +149,7 @@ private:
 
   void visit(node to, wait_edge by, const node* from) {
     const auto [at, fresh] = visited_.try_emplace(std::move(to), arrival{std::move(by), from});
-    if (!fresh)
+    if (!fresh || !may_examine())
       return;
     if (visited_.size() > graph_nodes_max) {
       found_.cut = true;

@@ -93,10 +93,13 @@ counted_of<acl_table> counted(const acl_table& t) {
 
 counted_of<claims_table> counted(const claims_table& t) {
   counted_of<claims_table> found;
-  auto& [lines, by_session, by_deadline, waiters, queued_bytes] = found;
+  auto& [lines, by_session, own, by_deadline, waiters, queued_bytes] = found;
   for_each_row(t.rows(), [&](const claim_ptr& c) {
     auto& line = lines[resource_key(c->of.space, c->of.name)];
     by_session[c->session].insert(c->key);
+    auto& taken = own[c->session + resource_key(c->of.space, c->of.name)];
+    taken.permits += c->permits;
+    ++(c->mode == claim_mode::exclusive ? taken.exclusive : taken.shared);
     if (c->state == claim_state::held) {
       line.holders.emplace(c->fence, c);
       line.held.permits += c->permits;

@@ -76,7 +76,8 @@ void claims_restorer::ends(const applying& a) {
 
 void claims_restorer::guards() {
   for (auto& g : guards_)
-    if (fresh_.claims.guards.around(g->prefix).empty() && fresh_.claims.guards.size() < guards_max)
+    if (fresh_.claims.guards.around(g->prefix).empty() &&
+        fresh_.claims.guards.size() < (g->scope.empty() ? guards_max : client_guards_max))
       fresh_.claims.guards.put(std::move(g));
 }
 

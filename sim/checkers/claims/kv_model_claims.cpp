@@ -621,9 +621,29 @@ kv_model::told kv_model::run(draft& d, const state::guard_set& c) {
         (c.by.space == claim_space::keys && lies_under(c.by.name, prefix)) ||
         (by.space == claim_space::keys && lies_under(by.name, c.prefix)))
       return refused_claim(claim_error::overlap);
+  if (!guard_fits(d))
+    return refused_claim(claim_error::guards_full);
   claims_.guards[c.prefix] = c.by;
+  if (!d.client.empty())
+    claims_.guard_clients[c.prefix] = d.client;
   d.claims_changed = true;
   return state::reply(true);
+}
+
+/// Rule 34. Up to half of them a client may have all; of the other half those get some that do not have most, or not yet their share.
+bool kv_model::guard_fits(const draft& d) const {
+  const auto there = claims_.guards.size();
+  if (d.client.empty())
+    return there < 1'000;
+  if (there >= guard_bounds_.all)
+    return false;
+  std::map<std::string, std::size_t> counts{{d.client, 0}};
+  for (const auto& [prefix, client] : claims_.guard_clients)
+    ++counts[client];
+  const auto own = counts.at(d.client);
+  const bool another_has_more =
+      std::any_of(counts.begin(), counts.end(), [own](const auto& each) { return each.second > own; });
+  return there < guard_bounds_.all / 2 || another_has_more || own < guard_bounds_.share;
 }
 
 kv_model::told kv_model::run(draft& d, const state::guard_remove& c) {
@@ -632,6 +652,7 @@ kv_model::told kv_model::run(draft& d, const state::guard_remove& c) {
     return state::reply(true);
   if (c.fence != 0 && !is_valid({it->second, c.fence}))
     return refused_claim(claim_error::fence);
+  claims_.guard_clients.erase(it->first);
   claims_.guards.erase(it);
   d.claims_changed = true;
   return state::reply(true);
@@ -646,6 +667,7 @@ void kv_model::claims_go_back(draft& d, const claims_state& then) {
   const auto now = std::exchange(claims_, {});
   d.claims_changed = true;
   claims_.guards = then.guards;
+  claims_.guard_clients = then.guard_clients;
   ended_.go_back(gathering_->archive, d.index, d.time);
   const auto shaped = [&](const resource_name& of) -> modelled_resource& {
     const auto [it, fresh] = claims_.resources.try_emplace(of);

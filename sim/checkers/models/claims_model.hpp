@@ -64,6 +64,7 @@ struct modelled_resource {
 struct claims_state {
   std::map<state::resource_name, modelled_resource> resources;
   std::map<std::string, state::resource_name> guards; ///< by prefix
+  std::map<std::string, std::string> guard_clients;   ///< by prefix; none: it was set for a client that is not known
 
   const modelled_resource* find(const state::resource_name& of) const;
   const modelled_claim* find(const state::resource_name& of, const std::string& id) const;
@@ -100,6 +101,11 @@ constexpr std::uint64_t remembered_ms = 600'000;
 /// Rule 7: what claims and remembered ends may take of clients that are named.
 struct end_bounds {
   std::uint64_t bytes = std::uint64_t{1} << 30, share = 250'000;
+};
+
+/// Rule 34: how many guards there may be of clients that are named.
+struct guard_bounds {
+  std::size_t all = 2'000, share = 100;
 };
 
 /// How claims ended, by resource and id, at every moment.

@@ -414,9 +414,11 @@ TEST_CASE("idle connections give way when there are too many, the oldest first",
 }
 
 TEST_CASE("addresses count by the network that one client has") {
-  CHECK(client_admission::network_of("10.1.2.3") == "10.1.2.3");
-  CHECK(client_admission::network_of("2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::/64");
-  CHECK(client_admission::network_of("fe80::1%eth0") == client_admission::network_of("fe80::2"));
+  CHECK(http::network_of("10.1.2.3") == "10.1.2.3");
+  CHECK(http::network_of("::ffff:10.1.2.3") == "10.1.2.3"); // of a socket for both families
+  CHECK(http::network_of("2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::/64");
+  CHECK(http::network_of("fe80::1%eth0") == http::network_of("fe80::2"));
+  CHECK(http::network_of("@") == "@");
   client_admission a(3, live_limit{0});
   const auto* one = a.admit("2001:db8::1");
   const auto* two = a.admit("2001:db8::2");

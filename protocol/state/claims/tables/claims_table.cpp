@@ -59,16 +59,18 @@ std::vector<claim_ptr> claims_table::of_session(std::string_view session) const 
   return list;
 }
 
-std::vector<claim_ptr> claims_table::of_session(std::string_view session, const resource_name& of) const {
-  std::vector<claim_ptr> list;
-  const auto at = by_session_.find(session);
-  if (at == by_session_.end())
-    return list;
-  const auto begin = resource_key(of.space, of.name);
-  for (auto key = at->second.lower_bound(begin); key != at->second.end() && key->starts_with(begin); ++key)
-    if (const auto& claim = *rows_.find(*key); claim->of == of) // a name may hold a NUL and go on
-      list.push_back(claim);
-  return list;
+occupancy claims_table::own(std::string_view session, const resource_name& of) const {
+  const auto at = own_.find(std::string(session) + resource_key(of.space, of.name));
+  return at != own_.end() ? at->second : occupancy{};
+}
+
+claim_ptr claims_table::first_of_session(std::string_view session, const resource_name& of) const {
+  claim_ptr first;
+  for_each_of_session(session, of, [&](const claim_ptr& claim) {
+    first = claim;
+    return false;
+  });
+  return first;
 }
 
 claim_ptr claims_table::first_due() const {
@@ -79,6 +81,7 @@ void claims_table::track(const claim_ptr& c) {
   shares_.add(*c);
   auto& line = lines_[resource_key(c->of.space, c->of.name)];
   by_session_[c->session].insert(c->key);
+  own_[c->session + resource_key(c->of.space, c->of.name)].add(c->mode, c->permits);
   if (c->state == claim_state::held) {
     line.held.add(c->mode, c->permits);
     line.holders.emplace(c->fence, c);
@@ -98,6 +101,11 @@ void claims_table::untrack(const claim_ptr& c) {
   session->second.erase(c->key);
   if (session->second.empty())
     by_session_.erase(session);
+  const auto own = own_.find(c->session + resource_key(c->of.space, c->of.name));
+  INVARIANT(own != own_.end());
+  own->second.remove(c->mode, c->permits);
+  if (own->second.empty())
+    own_.erase(own);
   const auto at = lines_.find(resource_key(c->of.space, c->of.name));
   INVARIANT(at != lines_.end());
   auto& line = at->second;

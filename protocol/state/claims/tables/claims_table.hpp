@@ -75,8 +75,10 @@ public:
 
   /// All of a session, in the order of their keys.
   std::vector<claim_ptr> of_session(std::string_view session) const;
-  /// Those of one resource, without a look at the others of the session.
-  std::vector<claim_ptr> of_session(std::string_view session, const resource_name& of) const;
+  /// What the session holds of one resource and waits for. Takes no time in proportion to either.
+  occupancy own(std::string_view session, const resource_name& of) const;
+  /// The first one of those, in the order of their keys. Null: there is none.
+  claim_ptr first_of_session(std::string_view session, const resource_name& of) const;
   /// Calls `f(claim_ptr)` for all of a session, in the order of their keys, as long as it returns true.
   template <class F>
   void for_each_of_session(std::string_view session, F&& f) const {
@@ -84,6 +86,17 @@ public:
       for (const auto& key : at->second)
         if (!f(*rows_.find(key)))
           return;
+  }
+  /// The same of those of one resource, without a look at the others of the session.
+  template <class F>
+  void for_each_of_session(std::string_view session, const resource_name& of, F&& f) const {
+    const auto at = by_session_.find(session);
+    if (at == by_session_.end())
+      return;
+    const auto begin = resource_key(of.space, of.name);
+    for (auto key = at->second.lower_bound(begin); key != at->second.end() && key->starts_with(begin); ++key)
+      if (const auto& claim = *rows_.find(*key); claim->of == of && !f(claim)) // a name may hold a NUL and go on
+        return;
   }
   bool has_session(std::string_view session) const { return by_session_.contains(session); }
   /// The waiter whose deadline is first. Null: none has one.
@@ -100,9 +113,9 @@ public:
   auto maps() const { return std::tie(rows_); }
   /// Each is counted again from the rows (protocol/state/recount).
   auto beside() const {
-    return std::tuple{kept_member{"lines", lines_}, kept_member{"by_session", by_session_},
-                      kept_member{"by_deadline", by_deadline_}, kept_member{"waiters", waiters_},
-                      kept_member{"queued_bytes", queued_bytes_}};
+    return std::tuple{kept_member{"lines", lines_},     kept_member{"by_session", by_session_},
+                      kept_member{"own", own_},         kept_member{"by_deadline", by_deadline_},
+                      kept_member{"waiters", waiters_}, kept_member{"queued_bytes", queued_bytes_}};
   }
   static constexpr std::size_t bytes_of_no_row() { return sizeof(end_shares*); }
 
@@ -114,6 +127,7 @@ private:
   end_shares& shares_;
   std::map<std::string, claim_line, std::less<>> lines_; ///< by resource_key()
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_session_;
+  std::map<std::string, occupancy, std::less<>> own_;          ///< by session and resource_key()
   std::set<std::pair<cluster_time, std::string>> by_deadline_; ///< of those that wait
   std::size_t waiters_ = 0;
   std::uint64_t queued_bytes_ = 0;

@@ -1,6 +1,10 @@
 #include "protocol/state/claims/tables/guard_table.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+
+#include <algorithm>
 
 namespace belay::state {
 
@@ -27,6 +31,24 @@ std::vector<const guard_record*> guard_table::around(std::string_view prefix) co
   }
   rows_.for_each_under(prefix, [&](const guard_ptr& g) { found.push_back(g.get()); });
   return found;
+}
+
+bool guard_table::is_full(std::string_view scope) const {
+  if (size() >= limits_.most)
+    return true;
+  if (size() < limits_.most / 2 || MUTANT(guards_without_share))
+    return false;
+  std::map<std::string_view, std::uint64_t> counts;
+  rows_.for_each_under("", [&](const guard_ptr& g) {
+    if (!g->scope.empty())
+      ++counts[g->scope];
+  });
+  const auto own = counts[scope];
+  const bool has_most =
+      std::all_of(counts.begin(), counts.end(), [own](const auto& each) { return each.second <= own; });
+  if (has_most && own >= limits_.share)
+    PROBE("claims: the scope with most guards is refused");
+  return has_most && own >= limits_.share;
 }
 
 void guard_table::put(guard_ptr row) {

@@ -19,15 +19,28 @@ public:
   std::vector<const guard_record*> around(std::string_view prefix) const;
   std::size_t size() const { return rows_.size(); }
 
+  /// The bounds at which a new guard of a client is rejected. Constant except in tests.
+  struct limits {
+    std::uint64_t most = client_guards_max;
+    std::uint64_t share = guards_share;
+  };
+  void limit(const limits& l) { limits_ = l; }
+  const limits& limit() const { return limits_; }
+  /// Whether a new guard of that scope is rejected. Above half of the bound, a scope that has its share and more guards than every
+  /// other scope is rejected; at the bound, every scope. Takes time in proportion to the guards.
+  bool is_full(std::string_view scope) const;
+
   void put(guard_ptr row);
   void erase(std::string_view prefix);
   const journaled_map<guard_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// Each is counted again from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"lengths", lengths_}}; }
+  static constexpr std::size_t bytes_of_no_row() { return sizeof(limits); }
 
 private:
   journaled_map<guard_ptr> rows_;
+  limits limits_;
   std::map<std::size_t, std::size_t> lengths_; ///< of a prefix -> how many have it
 };
 

@@ -80,6 +80,7 @@ TEST_CASE("rows of a restore need the level of what is in them") {
       {"a claim of a client", from_client(ask), client_address_level},
       {"the end of a client's claim", from_client(claim_release{"leader", "id"}), client_address_level},
       {"a guard", guard_set{"g/", {"n"}}, claims_level},
+      {"a guard of a client", from_client(guard_set{"g/", {"n"}}), client_address_level},
       {"an outcome", kept(), exactly_once_level},
       {"a seal", outcome_seal{"key", cluster_time{1000}}, exactly_once_level},
   };

@@ -145,6 +145,29 @@ TEST_CASE("guards are set by a claim or by the lock of a key, and removed with a
   CHECK(written<state::guard_remove>("DELETE", "/v1/guard/data/").fence == 0);
 }
 
+// B14: a client with one address of an IPv6 /64 has them all, and would have a share of every bound for each.
+TEST_CASE("claims and guards carry the network of their client", "[claims][B14]") {
+  http::route_settings s;
+  const auto client_of = [&](std::string_view method, std::string_view target, std::string_view address) {
+    http::raw_request r;
+    r.method = method;
+    r.target = target;
+    r.remote_address = address;
+    const auto parsed = http::parse(r, s, [] { return fresh_uuid; });
+    return std::get<http::write_request>(parsed.action).command.client_address;
+  };
+  for (const auto& [method, target] :
+       {std::pair("PUT", "/v1/claim/n?session=s"), std::pair("DELETE", "/v1/claim/n?id=i"),
+        std::pair("PUT", "/v1/guard/data/?claim=n")}) {
+    INFO(method << " " << target);
+    CHECK(client_of(method, target, "192.0.2.1") == "192.0.2.1");
+    CHECK(client_of(method, target, "::ffff:192.0.2.1") == "192.0.2.1");
+    CHECK(client_of(method, target, "2001:db8::1") == "2001:db8::/64");
+    CHECK(client_of(method, target, "2001:db8::2") == "2001:db8::/64");
+  }
+  CHECK_FALSE(client_of("DELETE", "/v1/guard/data/", "192.0.2.1").has_value());
+}
+
 TEST_CASE("an acquire that waits is a command of its own", "[claims]") {
   const auto w = write_asked("PUT", "/v1/kv/k?acquire=s&wait=1500us&flags=9", "v");
   const auto& a = std::get<state::kv_acquire>(w.command);

@@ -1,3 +1,4 @@
+#include "protocol/state/command_level.hpp"
 #include "tests/unit/protocol/state/claims/claims_driver.hpp"
 
 #include <catch2/catch.hpp>
@@ -163,4 +164,46 @@ TEST_CASE("what the end of a session does below a guard") {
   d.close(uuid(1));
   CHECK(d.get("g/bye")); // it held the claim still
   CHECK_FALSE(d.get("g/mine"));
+}
+
+// Situation: a tenant sets guards without end, from one address or under one token. Event: another client wants to guard a prefix of its own.
+// It would be refused because the table is full (audit of November 2026, B14).
+TEST_CASE("a client that sets guards without end keeps no other from guarding", "[B14]") {
+  claims_driver d;
+  const auto guards_from = [&](const std::string& client, const std::string& prefix) {
+    command c = guard_set{prefix, claim_n};
+    c.client_address = client;
+    return claims_driver::said(d.apply(std::move(c)));
+  };
+  std::uint64_t flooded = 0;
+  while (flooded <= client_guards_max && guards_from("a", "a" + std::to_string(flooded) + "/") == "true")
+    ++flooded;
+  CHECK(flooded == guards_max);             // a client that is alone has as many as before
+  CHECK(guards_from("a", "a0/") == "true"); // it is there
+  for (int client = 0; client < 9; ++client)
+    for (std::uint64_t i = 0; i < guards_share; ++i)
+      REQUIRE(guards_from("b" + std::to_string(client), "b" + std::to_string(client) + "/" + std::to_string(i) + "/") ==
+              "true");
+  CHECK(guards_from("a", "again/") == "guards-full");
+  const auto all = [&] { return std::get<guard_rows>(d.m.evaluate(guards_list{}).data).list.size(); };
+  for (std::uint64_t i = 0; all() < client_guards_max && i < client_guards_max; ++i)
+    guards_from("c" + std::to_string(i), "c" + std::to_string(i) + "/");
+  CHECK(all() == client_guards_max);
+  CHECK(guards_from("new", "new/") == "guards-full");
+  command removed = guard_remove{"a0/", 0};
+  CHECK(claims_driver::said(d.apply(removed)) == "true");
+  CHECK(guards_from("new", "new/") == "true");
+}
+
+// Entries below feature level 8 name no client, and are decided as 0.2.0 decided them.
+TEST_CASE("guards of entries that name no client are bounded as in 0.2.0", "[B14]") {
+  claims_driver d;
+  for (std::uint64_t i = 0; i < guards_max; ++i)
+    REQUIRE(guards(d, "p" + std::to_string(i) + "/") == "true");
+  CHECK(guards(d, "q/") == "guards-full");
+  command named = guard_set{"q/", claim_n};
+  CHECK(level_of(named) == claims_level);
+  named.client_address = "10.0.0.1";
+  CHECK(level_of(named) == client_address_level);
+  CHECK(claims_driver::said(d.apply(named)) == "true");
 }

@@ -285,6 +285,17 @@ TEST_CASE("permissions of claims") {
   }
   CHECK(d.denied(writer, guard_remove{"g/", 0}) == permission_denied);
   CHECK(d.denied(keeper, guard_remove{"g/", 0}).empty());
+  // B14: by a claim or a key of others nobody guards what they may guard themselves. Entries that name no client are decided as in 0.2.0.
+  for (const auto space : {claim_space::claims, claim_space::keys}) {
+    command guard = guard_set{"g/", {"of others", space}};
+    CHECK(d.denied(writer, guard).empty());
+    guard.client_address = "192.0.2.1";
+    CHECK(d.denied(writer, guard) == permission_denied);
+    CHECK(d.denied(keeper, guard).empty());
+    command own = guard_set{"g/", {"x", space}};
+    own.client_address = "192.0.2.1";
+    CHECK(d.denied(writer, own).empty());
+  }
   CHECK(d.denied(keeper, claims_alarm{}) == permission_denied); // the leader's own
   session_begin leaving;
   leaving.session.id = uuid(12);
