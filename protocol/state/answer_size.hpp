@@ -34,9 +34,12 @@ private:
 inline constexpr std::size_t txn_answer_bytes_max = 64 << 20;
 /// Rows that the trees of one transaction may have before any are left out: 40 bytes each while it runs.
 inline constexpr std::size_t txn_answer_rows_max = 1'000'000;
+/// The same of a transaction that also writes: every server reads them while it applies the entry, and nothing else (docs/security.md).
+inline constexpr std::size_t txn_applied_rows_max = 30'000;
 std::size_t shown_bytes(const txn_result& r);
 /// What the client is told about an answer that takes that much. @returns nullopt: it is not too large
-std::optional<std::string> refused_txn_size(std::size_t rows, std::size_t bytes);
+std::optional<std::string> refused_txn_size(std::size_t rows, std::size_t bytes,
+                                            std::size_t rows_max = txn_answer_rows_max);
 std::optional<std::string> refused_for_size(const txn_reply& found);
 
 /// The same for rows of health_service. Takes time in proportion to the rows that are held, not to those that would be shown.

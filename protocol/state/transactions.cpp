@@ -307,7 +307,7 @@ std::optional<refusal> refused_for_trees(const tables& t, const txn& c) {
     rows += entries.size();
     for (auto& e : entries)
       bytes += shown_bytes(txn_result{std::move(e), true});
-    if (auto why = refused_txn_size(rows, bytes))
+    if (auto why = refused_txn_size(rows, bytes, txn_applied_rows_max))
       return refusal{std::move(*why)};
   }
   return std::nullopt;
