@@ -177,3 +177,29 @@ TEST_CASE("http front: the stored requests are understood") {
   }
   CHECK(refused == 2); // conflicting flags, and a value that is too large
 }
+
+// Audit of November 2026, B1: a client agent wrote text of a client into its request to a server, and with a line break in it a second request.
+TEST_CASE(
+    "http front: what a client agent passes on is one request, which servers understand as they would the client's") {
+  std::size_t passed_on = 0, refused = 0;
+  const auto pass_on = [&](const std::string& input) {
+    const auto found = run_input(fuzz_passed_on, input);
+    passed_on += found.passed_on;
+    refused += found.refused;
+  };
+  const auto all = read_corpus("http");
+  std::vector<std::string> inputs;
+  for (const auto& [name, text] : all) {
+    INFO(name);
+    pass_on(text);
+    inputs.push_back(text);
+  }
+  seeded_random random(20261128);
+  for (int i = 0; i < 20'000; ++i) {
+    auto text = inputs[random.below(inputs.size())];
+    mutate(text, random);
+    pass_on(text);
+  }
+  CHECK(passed_on > 1000);
+  CHECK(refused > 10);
+}

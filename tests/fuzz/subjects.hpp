@@ -35,6 +35,20 @@ const http::route_settings& http_settings();
 inline constexpr std::size_t http_header_max = 4096;
 inline constexpr std::size_t http_body_max = 2000;
 
+// ---- what a client agent passes on
+
+struct passed_on_findings {
+  std::size_t passed_on = 0;
+  std::size_t refused = 0; ///< for servers, but no text of a request can say it
+};
+
+/// The bytes as fuzz_http takes them, at a client agent. What it requests of a server is one request and no byte more, without a header of
+/// the client's but the five that servers read, and the server understands what it would have understood of the client's request: the same
+/// route, token, body and command.
+passed_on_findings fuzz_passed_on(std::string_view bytes);
+/// "METHOD target", header lines, an empty line, the body (see fuzz_http). The views are of `bytes`. @returns false: it is none
+bool parse_written_down(std::string_view bytes, http::raw_request& r);
+
 // ---- what a peer sends and a checkpoint holds
 
 struct wire_findings {

@@ -5,7 +5,7 @@
 #include "actors/gateway/requests/snapshot_transfer.hpp"
 #include "actors/gateway/requests/unread_request.hpp"
 #include "actors/messages.hpp"
-#include "actors/relay/request_relay.hpp"
+#include "actors/relay/request_for_servers.hpp"
 #include "protocol/acl/authorizer.hpp"
 
 #include <memory>
@@ -19,12 +19,6 @@ namespace belay::actors {
 
 struct access_watch;
 struct audited_request;
-
-/// Of a client of a client agent: servers answer it.
-struct passed_on_request {
-  relayed_request request;
-  std::chrono::nanoseconds wait{0}; ///< it may be without an answer for so long
-};
 
 /// Who sent a request and takes its answer: a connection.
 class requester : public std::enable_shared_from_this<requester> {

@@ -11,9 +11,6 @@
 
 namespace belay::actors {
 
-/// What servers are asked in place of `r`. @pre parsed.for_servers
-passed_on_request request_for_servers(const http::raw_request& r, const http::parsed_request& parsed);
-
 struct passed_on_limits {
   std::size_t whole_bytes_max = 256u << 10; ///< answers up to that size are written at once
   std::size_t ahead_bytes_max = 512u << 10; ///< of a larger one, what the server has sent and the client has not taken
