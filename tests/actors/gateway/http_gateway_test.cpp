@@ -1,4 +1,5 @@
 #include "protocol/base/random.hpp"
+#include "protocol/http/network.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "tests/actors/gateway/http_gateway_fixture.hpp"

@@ -175,10 +175,12 @@ TEST_CASE("a client that sets guards without end keeps no other from guarding", 
     c.client_address = client;
     return claims_driver::said(d.apply(std::move(c)));
   };
-  std::uint64_t flooded = 0;
-  while (flooded <= client_guards_max && guards_from("a", "a" + std::to_string(flooded) + "/") == "true")
-    ++flooded;
-  CHECK(flooded == guards_max);             // a client that is alone has as many as before
+  for (std::uint64_t i = 0; i < guards_max; ++i) // a client that is alone has as many as before
+    REQUIRE(guards_from("a", "a" + std::to_string(i) + "/") == "true");
+  const auto refused = [&] { return guards_from("a", "more/") == "guards-full"; };
+  CHECK(refused());
+  CHECK(tells_mutant("guards_without_share", refused));
+  d.apply(guard_remove{"more/", 0});        // set by the mutant
   CHECK(guards_from("a", "a0/") == "true"); // it is there
   for (int client = 0; client < 9; ++client)
     for (std::uint64_t i = 0; i < guards_share; ++i)

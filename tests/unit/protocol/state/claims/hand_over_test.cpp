@@ -219,13 +219,17 @@ TEST_CASE("from level 8 on a search examines at most 10,000 claims") {
       4500; // 4,500 holders with two claims each, 4,500 others with one, and themselves in a line: more than 10,000
   claims_driver d;
   fill_two_semaphores(d, n);
-  const auto asking = d.open(1), closing = d.open(2);
+  const auto asking = d.open(1);
+  int next = 2;
   const auto unnamed = d.apply(refusing_ask("a", asking));
   REQUIRE(std::holds_alternative<claim_answer>(unnamed));
   CHECK_FALSE(std::get<claim_answer>(unnamed).search_cut);
-  const auto named = d.apply(from_client(refusing_ask("a", closing)));
-  REQUIRE(std::holds_alternative<claim_answer>(named));
-  CHECK(std::get<claim_answer>(named).search_cut);
+  const auto is_cut = [&] {
+    const auto named = d.apply(from_client(refusing_ask("a", d.open(next++))));
+    return std::get<claim_answer>(named).search_cut;
+  };
+  CHECK(is_cut());
+  CHECK(tells_mutant("deadlock_search_without_bound", is_cut));
   CHECK(d.sound());
 }
 
@@ -290,7 +294,10 @@ TEST_CASE("permissions of claims") {
     command guard = guard_set{"g/", {"of others", space}};
     CHECK(d.denied(writer, guard).empty());
     guard.client_address = "192.0.2.1";
-    CHECK(d.denied(writer, guard) == permission_denied);
+    const auto refused = [&] { return d.denied(writer, guard) == permission_denied; };
+    CHECK(refused());
+    CHECK(tells_mutant("guard_by_keys_of_others", refused));
+    d.apply(guard_remove{"g/", 0}); // set by the mutant
     CHECK(d.denied(keeper, guard).empty());
     command own = guard_set{"g/", {"x", space}};
     own.client_address = "192.0.2.1";
