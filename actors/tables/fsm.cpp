@@ -255,19 +255,17 @@ void fsm::stamp(state::command& c) {
 }
 
 void fsm::judge(check_write w, bool caught_up) {
-  if (w.command.by) {
-    auto refused = machine_->refuses(w.command, cluster_now());
-    // Other servers, and a leader that was deposed and does not know it, know old policies: they hear first what is committed.
-    if (refused && !caught_up && !serves_under_lease()) {
-      PROBE("fsm: write judged again when all was applied");
-      gathering_default_.writes.push_back(std::move(w));
-      return plan_barriers();
-    }
-    if (refused)
-      return answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
-    if (!w.command.once) // of what is known already nobody was asked
-      w.command.judged_at = machine_->applied_index();
+  auto refused = machine_->refuses(w.command, cluster_now());
+  // Other servers, and a leader that was deposed and does not know it, know old tables: they hear first what is committed.
+  if (refused && !caught_up && !serves_under_lease()) {
+    PROBE("fsm: write judged again when all was applied");
+    gathering_default_.writes.push_back(std::move(w));
+    return plan_barriers();
   }
+  if (refused)
+    return answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
+  if (w.command.by && !w.command.once) // of what is known already nobody was asked
+    w.command.judged_at = machine_->applied_index();
   pass_on(w);
 }
 

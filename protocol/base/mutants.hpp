@@ -13,6 +13,7 @@ namespace belay {
 #define BELAY_MUTANTS(M)                                                                                               \
   M(agent_death_unnoticed)                                                                                             \
   M(alarm_not_proposed)                                                                                                \
+  M(any_agent_speaks_for_node)                                                                                         \
   M(append_acked_before_durable)                                                                                       \
   M(asked_again_at_once)                                                                                               \
   M(asked_again_loses_place)                                                                                           \
@@ -136,6 +137,7 @@ namespace belay {
   M(old_expiry_after_restore)                                                                                          \
   M(old_round_counts)                                                                                                  \
   M(old_timeout_now_obeyed)                                                                                            \
+  M(on_end_outlives_token)                                                                                             \
   M(on_end_stops_at_refusal)                                                                                           \
   M(once_applied_again)                                                                                                \
   M(once_false_not_kept)                                                                                               \
@@ -243,6 +245,7 @@ namespace belay {
   M(vote_while_leader_heard)                                                                                           \
   M(vote_without_log_check)                                                                                            \
   M(votes_counted_not_collected)                                                                                       \
+  M(waiter_outlives_token)                                                                                             \
   M(waiting_acquire_told_granted)                                                                                      \
   M(waiting_reader_not_judged_again)                                                                                   \
   M(watch_parked_without_look)                                                                                         \

@@ -94,6 +94,7 @@ void attach_authority(action& a, const state::authority& by, bool lists_need_per
     stream->query.lists_need_permission = lists_need_permission;
   } else if (auto* write = std::get_if<write_request>(&a)) {
     write->command.by = by;
+    write->command.lists_need_permission = lists_need_permission;
   }
 }
 

@@ -41,12 +41,16 @@ inline bool has_add(const plain_command& c) {
 inline bool has_client(const plain_command& c) {
   if (const auto* acquire = std::get_if<kv_acquire>(&c))
     return acquire->wait_ms != 0;
+  if (const auto* session = std::get_if<session_begin>(&c))
+    return !session->on_end.empty();
   return std::holds_alternative<claim_ask>(c) || std::holds_alternative<claim_release>(c) ||
          std::holds_alternative<claim_hand_over>(c) || std::holds_alternative<claim_limit_unset>(c) ||
          std::holds_alternative<guard_set>(c);
 }
 
 inline feature_level level_of(const session_record& s) {
+  if (!s.by.empty())
+    return client_address_level;
   if (std::any_of(s.on_end.begin(), s.on_end.end(), adds))
     return exactly_once_level;
   return s.on_end.empty() && s.ttl_mode == session_ttl_mode::lower_bound ? feature_level{0} : claims_level;
@@ -75,8 +79,9 @@ inline feature_level level_of(const dirty_row& row) {
   const auto* end = std::get_if<claim_end_ptr>(&row.row);
   const auto* resource = std::get_if<claim_resource_ptr>(&row.row);
   const auto* guard = std::get_if<guard_ptr>(&row.row);
-  const bool later = (claim != nullptr && !(*claim)->scope.empty()) || (end != nullptr && !(*end)->scope.empty()) ||
-                     (resource != nullptr && (*resource)->limit_open) || (guard != nullptr && !(*guard)->scope.empty());
+  const bool later = (claim != nullptr && (!(*claim)->scope.empty() || !(*claim)->by.empty())) ||
+                     (end != nullptr && !(*end)->scope.empty()) || (resource != nullptr && (*resource)->limit_open) ||
+                     (guard != nullptr && !(*guard)->scope.empty());
   return later ? client_address_level : level_of(row.table);
 }
 

@@ -236,6 +236,8 @@ struct command : plain_command {
   /// Of the client that sent it, only with commands of which has_client() is true. nullopt: a server is too old for it
   /// (client_address_level), or no client sent it; apply() decides as 0.2.0 did.
   std::optional<std::string> client_address;
+  /// `acl.enable_key_list_policy`, as query::lists_need_permission. Only for machine::refuses: not in the bytes of the command.
+  bool lists_need_permission = false;
 };
 
 // ---- answers

@@ -47,6 +47,8 @@ inline constexpr unsigned id_objects = 64; ///< texts, in JSON objects that have
 /// Made from the other members when the record is: in no bytes, hash, comparison or JSON (for_each_field skips it). It
 /// stands at the end of the list.
 inline constexpr unsigned derived = 128;
+/// The same of version 3 of the row's bytes, which 0.3.0 brought, for records that had as::later members before.
+inline constexpr unsigned latest = 512;
 inline constexpr unsigned apart = 256; ///< not in the record's bytes: whoever writes the record writes it before them
 } // namespace as
 
@@ -126,11 +128,11 @@ constexpr void for_each_field(F&& f) {
   std::apply([&](auto... each) { (call(each), ...); }, fields_of<Record>);
 }
 
-/// Whether any field of the record is marked as::later.
+/// Whether any field of the record has that trait.
 template <listed Record>
-consteval bool has_later_fields() {
+consteval bool has_fields(unsigned trait) {
   bool found = false;
-  for_each_field<Record>([&](auto f) { found = found || f.is(as::later); });
+  for_each_field<Record>([&](auto f) { found = found || f.is(trait); });
   return found;
 }
 

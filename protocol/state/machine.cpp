@@ -31,7 +31,8 @@ struct machine::impl {
   // Of policies, roles and tokens: how often they had changed when it was last looked, and the entry that did it. Not replicated: a judgement
   // that still holds says what another one would say.
   std::uint64_t access_changes = 0;
-  std::optional<cluster_time> alarm; ///< the one that was told last
+  std::uint64_t access_changes_before = 0; ///< access_changes as the entry at hand found them
+  std::optional<cluster_time> alarm;       ///< the one that was told last
   log_index access_changed_at;
 
   void look_for_access_changes() {
@@ -60,6 +61,7 @@ struct machine::impl {
     PRECONDITION(entry_time >= now);
     applied = index;
     now = entry_time;
+    access_changes_before = t->acls.changes();
     applying a{*t, index, now, changed};
     end_what_is_due(a);
     t->stage.expire(now);
@@ -81,6 +83,8 @@ struct machine::impl {
   reply carry_out_allowed(applying& a, const command& c);
   /// Every entry ends with who fits now.
   void end(applying& a) {
+    if (t->acls.changes() != access_changes_before)
+      end_disallowed(a);
     let_in(a);
     if (t->changes.applied() < applied) // else the entry has put other tables in force
       t->changes.add(applied, t->journal);
@@ -110,6 +114,7 @@ struct machine::impl {
       begin_changes(MUTANT(restore_without_reset) ? log_index{} : applied);
       replaced = true;
       access_changed_now();
+      access_changes_before = access_changes; // what a restore brings back is judged when it is to be granted
     }
     return true;
   }
@@ -371,6 +376,29 @@ std::optional<reply> early(const tables& t, const restore_begin& c, cluster_time
     return reply{refusal{"another snapshot is being restored: try again when it has ended"}};
   return std::nullopt;
 }
+// ---- what changes nothing, and so needs no entry (docs/security.md, B16)
+
+std::optional<reply> unchanged(const tables& t, const session_destroy& c) {
+  const bool unknown = std::none_of(c.ids.begin(), c.ids.end(),
+                                    [&](const std::string& id) { return session_id_error(id) || t.sessions.find(id); });
+  return unknown ? std::optional<reply>(true) : std::nullopt;
+}
+std::optional<reply> unchanged(const tables& t, const acl_bootstrap& c) {
+  if (auto why = bootstrap_refusal(t, c))
+    return reply{refusal{std::move(*why)}};
+  return std::nullopt;
+}
+template <class Other>
+std::optional<reply> unchanged(const tables&, const Other&) {
+  return std::nullopt;
+}
+/// What apply() would answer to a command that anybody may give and that would change nothing; nullopt: it may change something.
+std::optional<reply> answered_without_change(const tables& t, const command& c) {
+  if (c.once && !std::holds_alternative<acl_bootstrap>(c)) // its answer is kept
+    return std::nullopt;
+  return std::visit([&](const auto& each) { return unchanged(t, each); }, static_cast<const plain_command&>(c));
+}
+
 /// Null: it is no transaction.
 const txn* operations_of(const plain_command& c) {
   if (const auto* fenced = std::get_if<fenced_txn>(&c))
@@ -390,6 +418,8 @@ reply machine::impl::carry_out(applying& a, const command& c) {
   if (c.client_address) {
     const auto accessor = scope_of(*t, c.by, now);
     a.scope = accessor && !accessor->empty() ? *accessor : *c.client_address;
+    if (c.by && accessor)
+      a.by = {*accessor, c.by->allowed_by_default, c.by->datacenter};
   }
   if (c.once || std::holds_alternative<outcome_seal>(c))
     return carry_out_once(a, c);
@@ -491,14 +521,14 @@ std::optional<refusal> machine::refuses(const query& q, cluster_time now) const 
   return refused_to(*impl_->t, q, std::max(now, impl_->now));
 }
 std::optional<reply> machine::refuses(const command& c, cluster_time now) const {
-  if (!c.by)
-    return std::nullopt;
   const auto t = std::max(now, impl_->now);
   // It may have been done when he was allowed to: apply() knows.
   if (const auto scope = c.once ? scope_of(*impl_->t, c.by, t) : std::nullopt;
       scope && impl_->t->outcomes.find(*scope, c.once->key))
     return std::nullopt;
-  return refused_to_ask(*impl_->t, c, t);
+  if (auto no = refused_to_ask(*impl_->t, c, t))
+    return no;
+  return answered_without_change(*impl_->t, c);
 }
 cluster_time machine::end_of_token(const authority& by) const {
   const auto token = impl_->t->acls.token_with_secret(by.secret);

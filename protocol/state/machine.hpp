@@ -75,7 +75,8 @@ public:
 
   static constexpr cluster_time unknown_time{UINT64_MAX};
 
-  /// What the command's token may not, by the rows that are here; nullopt: it may, or ACLs are not in force. What is not refused may come
+  /// What the command's token may not, by the rows that are here; nullopt: it may, or ACLs are not in force. Also the answer of a command that
+  /// would change nothing and needs no permission: nobody fills the log with such. What is not refused may come
   /// with `judged_at` = applied_index(): as long as no policy, role or token changes, apply() would find the same of a write of one key, and
   /// does not judge it again.
   std::optional<reply> refuses(const command& c, cluster_time now) const;

@@ -4,6 +4,7 @@
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
+#include "protocol/state/acl/requester.hpp"
 #include "protocol/state/fields.hpp"
 #include "protocol/state/keys/kv_entry.hpp"
 #include "protocol/state/kv_op.hpp"
@@ -60,6 +61,7 @@ struct session_record {
   log_index modify_index;
   session_ttl_mode ttl_mode = session_ttl_mode::lower_bound;
   std::vector<kv_op> on_end; ///< done when it ends (docs/claims.md, rule 19)
+  requester by;              ///< who left on_end; each operation needs its permission when the session ends
 };
 using session_ptr = std::shared_ptr<const session_record>;
 
@@ -79,6 +81,7 @@ inline constexpr auto fields_of<session_record> = std::tuple{
     field<&session_record::modify_index, "ModifyIndex">{},
     field<&session_record::ttl_mode, "", as::later>{}, // shown only when they are not what Consul has
     field<&session_record::on_end, "", as::later>{},
+    field<&session_record::by, "", as::latest>{},
 };
 
 // ---- catalog

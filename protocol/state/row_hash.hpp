@@ -72,7 +72,7 @@ public:
   template <listed Record>
   void add(const Record& record) {
     for_each_field<Record>([&](auto f) {
-      if constexpr (f.is(as::later)) {
+      if constexpr (f.is(as::later | as::latest)) {
         if (what_ == counts::what_answers_carry || is_absent(record.*f.member))
           return;
       }

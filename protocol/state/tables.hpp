@@ -88,6 +88,8 @@ struct applying {
   /// Whose command it is, by which ends of claims are counted: the token's accessor, else the client's address. nullopt: the entry
   /// does not name its client, and is decided as 0.2.0 did.
   std::optional<std::string> scope = std::nullopt;
+  /// In whose name: kept with what takes effect later. Empty as requester says.
+  requester by = {};
   /// The answer will be kept (docs/exactly-once.md): a transaction whose answer is too large for that is not carried out.
   bool keeps_answer = false;
 

@@ -32,13 +32,14 @@
 //
 //   row       u8 version = 1 | the record, without what its key tells (as::by_key)
 //             u8 version = 2 | the same | each of what came later (as::later), of which one is not absent
+//             u8 version = 3 | the same as 2, all of which may be absent | each as::latest, of which one is not absent
 
 namespace belay::wire {
 
 namespace {
 
 constexpr std::uint8_t version = 1;
-constexpr std::uint8_t version_with_later = 2;
+constexpr std::uint8_t version_with_later = 2, version_with_latest = 3;
 constexpr std::uint8_t version_with_needs = 2;
 constexpr std::size_t needed_version_max = 32;
 constexpr std::uint8_t noted_bool = 5, decided_before = 128;
@@ -253,52 +254,69 @@ bool get_plain(byte_reader& r, std::size_t place, std::variant<Bodies...>& out) 
 
 // ---- rows
 
-/// Calls `f(member)` for what is only in rows of the second version.
-template <class Record, class F>
-void for_each_later(Record& record, F f) {
+/// Calls `f(member)` for each member that has the trait: as::later or as::latest.
+template <unsigned Trait, class Record, class F>
+void for_each_with(Record& record, F f) {
   state::for_each_field<std::remove_const_t<Record>>([&](auto field) {
-    if constexpr (field.is(state::as::later))
+    if constexpr (field.is(Trait))
       f(record.*field.member);
   });
 }
 
-template <class Record>
-bool any_later(const Record& record) {
+template <unsigned Trait, class Record>
+bool any_with(const Record& record) {
   bool any = false;
-  for_each_later(record, [&](const auto& v) { any = any || !state::is_absent(v); });
+  for_each_with<Trait>(record, [&](const auto& v) { any = any || !state::is_absent(v); });
   return any;
+}
+
+/// The lowest version whose bytes hold all of the record: each row has one spelling.
+template <class Record>
+std::uint8_t version_of(const Record& record) {
+  return any_with<state::as::latest>(record)  ? version_with_latest
+         : any_with<state::as::later>(record) ? version_with_later
+                                              : version;
 }
 
 template <class Record>
 void put_row(byte_writer& w, const Record& record) {
   if constexpr (std::is_same_v<Record, state::kv_entry>)
     w.out().reserve(64 + record.session.size() + record.value->size());
-  const bool later = any_later(record);
-  w.u8(later ? version_with_later : version);
+  const auto row_version = version_of(record);
+  const auto put_value = [&](const auto& v) { write_value(w, v); };
+  w.u8(row_version);
   write_record(w, record);
-  if (later)
-    for_each_later(record, [&](const auto& v) { write_value(w, v); });
+  if (row_version >= version_with_later)
+    for_each_with<state::as::later>(record, put_value);
+  if (row_version >= version_with_latest)
+    for_each_with<state::as::latest>(record, put_value);
 }
 
 template <class Record>
-void get_record(byte_reader& r, bool later, Record& record) {
+void get_record(byte_reader& r, std::uint8_t row_version, Record& record) {
+  const auto get_value = [&](auto& v) { read_value(r, v); };
   read_record(r, record);
-  if (later)
-    for_each_later(record, [&](auto& v) { read_value(r, v); });
-  if (later != any_later(record))
+  if (row_version >= version_with_later)
+    for_each_with<state::as::later>(record, get_value);
+  if (row_version >= version_with_latest)
+    for_each_with<state::as::latest>(record, get_value);
+  if (row_version != version_of(record))
     r.fail();
 }
 
 /// @returns false: rows of this kind have no such version
 template <class Record>
 bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, Record& out) {
-  if (row_version != version && !(row_version == version_with_later && state::has_later_fields<Record>()))
+  const bool known = row_version == version ||
+                     (row_version == version_with_later && state::has_fields<Record>(state::as::later)) ||
+                     (row_version == version_with_latest && state::has_fields<Record>(state::as::latest));
+  if (!known)
     return false;
   state::for_each_field<Record>([&](auto f) {
     if constexpr (f.is(state::as::by_key))
       out.*f.member = key;
   });
-  get_record(r, row_version == version_with_later, out);
+  get_record(r, row_version, out);
   return true;
 }
 template <state::record_pointer Pointer>

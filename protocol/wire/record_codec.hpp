@@ -19,7 +19,7 @@
 //   answer that is kept        u8: 0, or 1 and the reply (command_codec.hpp) as a text
 //   kv_op                      its members; of the verb `add` then amount, min, max
 //
-// Members marked as::by_key, as::later and as::apart are not among a record's bytes: command_codec.cpp and
+// Members marked as::by_key, as::later, as::latest and as::apart are not among a record's bytes: command_codec.cpp and
 // registration_codec.cpp say where they are.
 
 #include "protocol/base/bytes.hpp"
@@ -178,7 +178,8 @@ void read_value(byte_reader& r, T& v) {
 }
 
 template <class Field>
-inline constexpr bool is_written = !Field::is(state::as::by_key | state::as::later | state::as::apart);
+inline constexpr bool is_written =
+    !Field::is(state::as::by_key | state::as::later | state::as::latest | state::as::apart);
 
 /// Calls `write(field, value)` for each member that is among the record's bytes.
 template <state::listed Record, class Write>

@@ -111,14 +111,18 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   applied_ = e.index;
   if (gathering_ && e.time.value - gathering_->touched.value > restore_idle_ms)
     gathering_.reset();
-  if (access_.pass_time(e.index, e.time))
+  const bool token_over = access_.pass_time(e.index, e.time);
+  if (token_over)
     note(moments_, e.index);
   if (outcomes_.pass_time(e.index, e.time))
     note(moments_, e.index);
   const auto command = e.kind == raft::entry_kind::command ? wire::decode_command(*e.data) : std::nullopt;
   draft d{e.index, e.time};
+  d.access_changed = token_over;
   begin_claims(d); // whatever the entry is about
   auto answer = command ? carry_out(d, *command) : std::nullopt;
+  if (d.access_changed && !d.went_back)
+    end_disallowed(d);
   settle(d);
   keep(d);
   return answer;
@@ -175,6 +179,7 @@ std::optional<state::reply> kv_model::carry_out(draft& d, const state::command& 
       return no;
   if (auto told = access_.apply(command, d.index, d.time)) {
     note(moments_, d.index);
+    d.access_changed = d.access_changed || !std::holds_alternative<state::refusal>(*told);
     return told;
   }
   if (auto told = run_claims(d, command))

@@ -79,9 +79,7 @@ public:
 
   // ---- in whose name, as of log index s: docs/contract/10, sections 1 and 3 (kv_model_access.cpp)
   /// What is told whose command is not carried out; nullopt: it is. Of transactions without the lock-delays.
-  std::optional<state::reply> refuses(const state::command& c, log_index s) const {
-    return c.by ? refused_to(access_.rights_of(*c.by, s), c, s, {}) : std::nullopt;
-  }
+  std::optional<state::reply> refuses(const state::command& c, log_index s) const;
   /// What is told who may not ask at all; nullopt: he is answered, perhaps with fewer rows.
   std::optional<std::string> refuses(const state::query& q, log_index s) const;
   /// @pre not refused
@@ -153,12 +151,14 @@ private:
     std::vector<std::string> trees = {};       ///< not empty, removed something
     std::vector<std::string> trees_maybe = {}; ///< perhaps
     bool uncertain = false;
-    bool went_back = false;                 ///< a restore came into force
-    bool claims_changed = false;            ///< something of claims_, or of ended_
-    std::uint64_t fence_before = 0;         ///< of a transaction: before it began
-    std::vector<std::uint64_t> fences = {}; ///< given out by this entry
-    bool lock_given = false;                ///< to who waited for it; a restore may have freed it
-    std::string client = {};                ///< as modelled_claim::client, of the command
+    bool went_back = false;                  ///< a restore came into force
+    bool claims_changed = false;             ///< something of claims_, or of ended_
+    std::uint64_t fence_before = 0;          ///< of a transaction: before it began
+    std::vector<std::uint64_t> fences = {};  ///< given out by this entry
+    bool lock_given = false;                 ///< to who waited for it; a restore may have freed it
+    std::string client = {};                 ///< as modelled_claim::client, of the command
+    std::optional<state::authority> by = {}; ///< as modelled_claim::by, of the command
+    bool access_changed = false;             ///< a policy, a role or a token
   };
   /// nullopt: not judged
   using told = std::optional<state::reply>;
@@ -186,6 +186,9 @@ private:
   /// Lets in who fits.
   void settle(draft& d);
   void settle(draft& d, const state::resource_name& of);
+  bool is_disallowed(const state::resource_name& of, const modelled_claim& c) const;
+  void end_disallowed(draft& d);
+  bool may_still_do(const std::string& session, const state::kv_op& op) const;
   std::optional<told> run_claims(draft& d, const state::command& c);
   told run(draft& d, const state::claim_ask& c);
   told run(draft& d, const state::claim_release& c);
@@ -267,6 +270,7 @@ private:
   end_bounds end_bounds_;
   guard_bounds guard_bounds_;
   std::vector<modelled_session_end> session_ends_;
+  std::map<std::string, state::authority, std::less<>> left_by_; ///< by session: who left its OnEnd
   std::uint64_t last_ticket_ = 0, last_fence_ = 0;
   std::map<std::uint64_t, log_index> fences_; ///< of all grants of the past: their entries
   std::map<std::string, std::vector<delay>, std::less<>> delays_;

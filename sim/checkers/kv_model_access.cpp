@@ -65,6 +65,13 @@ std::optional<state::reply> kv_model::refused_to(const acl_rights_ptr& may, cons
             return unless((w.op.key.empty() && w.op.verb != kv_verb::remove_tree) || may_run(*may, w.op));
           },
           [&](const state::txn& t) { return refused_to(*may, t, now); },
+          [&](const state::kv_acquire& w) { return unless(may->writes_key(w.op.key)); },
+          [&](const state::claim_ask& w) { return unless(may->writes_key(w.name)); },
+          [&](const state::session_begin& x) {
+            return unless(may->allows("session", x.session.node, level::write) &&
+                          std::all_of(x.on_end.begin(), x.on_end.end(),
+                                      [&](const state::kv_op& op) { return may_run(*may, op); }));
+          },
           [&](const state::session_create& x) { return unless(may->allows("session", x.session.node, level::write)); },
           [&](const state::session_destroy& x) {
             return unless(std::all_of(x.ids.begin(), x.ids.end(), [&](const std::string& id) {
@@ -82,6 +89,26 @@ std::optional<state::reply> kv_model::refused_to(const acl_rights_ptr& may, cons
           [&](const auto&) { return unless(may->writes_acls()); }, // ACLs, archives
       },
       static_cast<const state::plain_command&>(c));
+}
+
+/// Before an entry, more is refused than by it (docs/security.md, B16).
+std::optional<state::reply> kv_model::refuses(const state::command& c, log_index s) const {
+  if (!c.by)
+    return std::nullopt;
+  const auto may = access_.rights_of(*c.by, s);
+  if (auto no = refused_to(may, c, s, {}))
+    return no;
+  if (const auto* t = std::get_if<state::txn>(&c)) { // whether it succeeds shows which rows are there (B20)
+    state::txn_reply hidden;
+    for (std::size_t i = 0; i < t->ops.size(); ++i)
+      if (const auto* op = std::get_if<state::kv_op>(&t->ops[i]);
+          op != nullptr && op->verb == kv_verb::get && !may->reads_key(op->key))
+        hidden.errors.push_back({i, denied_text});
+    return hidden.errors.empty() ? std::nullopt : std::optional<state::reply>(std::move(hidden));
+  }
+  const bool needs_none =
+      std::holds_alternative<state::outcome_seal>(c) || (c.once && std::holds_alternative<state::session_destroy>(c));
+  return needs_none && may->permits_nothing() ? std::optional<state::reply>(state::refusal{denied_text}) : std::nullopt;
 }
 
 std::optional<std::string> kv_model::refuses(const state::query& q, log_index s) const {

@@ -385,6 +385,16 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   const auto wrong = [&](const std::string& right) {
     return of(op) + " was answered " + described(op.reply) + " without an entry, right is " + right;
   };
+  if (const auto* d = std::get_if<state::session_destroy>(&*op.write)) { // of sessions that are gone already
+    const auto gone = [&](log_index s) {
+      return std::none_of(d->ids.begin(), d->ids.end(),
+                          [&](const std::string& id) { return model_.sessions().lived_at(id, s); });
+    };
+    const auto* yes = std::get_if<bool>(&op.reply);
+    const auto from = lease_in_doubt(op) ? log_index{} : op.known_at_invocation;
+    return yes != nullptr && *yes && first_moment(from, op.committed_at_return, gone) ? std::nullopt
+                                                                                      : broken(wrong("an entry"));
+  }
   if (const auto* w = std::get_if<state::kv_write>(&*op.write)) {
     const auto& session = w->op.session;
     const auto* refused = std::get_if<state::refusal>(&op.reply);

@@ -304,9 +304,9 @@ private:
   /// What came later is in the bytes of rows of tables only: row_of() adds it.
   template <class Record>
   Record with_later(Record r) {
-    if constexpr (state::has_later_fields<Record>())
+    if constexpr (state::has_fields<Record>(state::as::later | state::as::latest))
       state::for_each_field<Record>([&](auto f) {
-        if constexpr (f.is(state::as::later))
+        if constexpr (f.is(state::as::later | state::as::latest))
           fill(r.*f.member);
       });
     return r;

@@ -182,15 +182,23 @@ reply apply_access(applying& a, const acl_initialize& c) {
   return true;
 }
 
+std::optional<std::string> bootstrap_refusal(const tables& t, const acl_bootstrap& c) {
+  const auto last = t.marks.at(mark::acl_bootstrap);
+  if (last.is_zero() || c.reset_index == last)
+    return std::nullopt;
+  if (const auto known = t.acls.token(c.accessor); known && made_by(*known, c.secret, c.time_ns))
+    return std::nullopt;
+  if (c.reset_index.is_zero())
+    return "Permission denied: ACL bootstrap no longer allowed (reset index: " + to_string(last) + ")";
+  return "Invalid bootstrap reset index (specified " + to_string(c.reset_index) + ", reset index: " + to_string(last) +
+         ")";
+}
+
 reply apply_access(applying& a, const acl_bootstrap& c) {
   if (const auto known = a.t.acls.token(c.accessor); known && made_by(*known, c.secret, c.time_ns))
     return shown_row(a.t.acls, known);
-  const auto last = a.t.marks.at(mark::acl_bootstrap);
-  if (!last.is_zero() && c.reset_index.is_zero())
-    return refusal{"Permission denied: ACL bootstrap no longer allowed (reset index: " + to_string(last) + ")"};
-  if (!last.is_zero() && c.reset_index != last)
-    return refusal{"Invalid bootstrap reset index (specified " + to_string(c.reset_index) +
-                   ", reset index: " + to_string(last) + ")"};
+  if (auto why = bootstrap_refusal(a.t, c))
+    return refusal{std::move(*why)};
   for (const auto& [what, id] : {std::pair{"AccessorID", &c.accessor}, std::pair{"SecretID", &c.secret}})
     if (auto why = new_id_error(a.t.acls, what, *id))
       return refusal{std::move(*why)};

@@ -19,6 +19,9 @@ reply apply_access(applying& a, const acl_token_set& c);
 reply apply_access(applying& a, const acl_token_clone& c);
 reply apply_access(applying& a, const acl_token_delete& c);
 
+/// Why it is refused for having been done before; nullopt: it is not, or it is the same command once more.
+std::optional<std::string> bootstrap_refusal(const tables& t, const acl_bootstrap& c);
+
 /// Removes tokens that are over at `a.now`.
 void expire_tokens(applying& a);
 

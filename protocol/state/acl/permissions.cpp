@@ -38,6 +38,15 @@ verdict verdict_on(const tables& t, const authority& by, cluster_time now) {
   return {nullptr, acl_not_found};
 }
 
+/// Null: there is no such token any more.
+authorizer_ptr authorizer_of(const tables& t, const requester& by, cluster_time now) {
+  const auto token = t.acls.token(by.accessor);
+  if (token == nullptr && by.accessor != anonymous_accessor)
+    return nullptr;
+  const auto secret = token ? token->secret : std::string(anonymous_secret);
+  return verdict_on(t, {secret, by.allowed_by_default, by.datacenter}, now).may;
+}
+
 // ---- questions
 
 complaint denial(const acl::authorizer& may, const query& q, const kv_get& each) {
@@ -234,9 +243,9 @@ query_data read_visible(const tables& t, const acl::authorizer& may, const txn& 
 }
 
 /// `acl.enable_key_list_policy` applies to listings in transactions, too. Consul does not check them.
-txn_reply refused_listings(const acl::authorizer& may, const query& q, const txn& all) {
+txn_reply refused_listings(const acl::authorizer& may, const txn& all, bool lists_need_permission) {
   txn_reply answer;
-  for (std::size_t i = 0; q.lists_need_permission && i < all.ops.size(); ++i)
+  for (std::size_t i = 0; lists_need_permission && i < all.ops.size(); ++i)
     if (const auto* op = std::get_if<kv_op>(&all.ops[i]);
         op != nullptr && op->verb == kv_verb::get_tree && !may.key_list(op->key))
       answer.errors.push_back({i, std::string(permission_denied)});
@@ -249,7 +258,7 @@ query_data permitted_reads(const tables& t, const acl::authorizer& may, const qu
                            query_data found) {
   if (auto refused = refused_operations(t, may, all, {}); !refused.errors.empty())
     return refused;
-  if (auto refused = refused_listings(may, q, all); !refused.errors.empty())
+  if (auto refused = refused_listings(may, all, q.lists_need_permission); !refused.errors.empty())
     return refused;
   const auto* reply = std::get_if<txn_reply>(&found);
   return reply != nullptr && !reply->errors.empty() ? read_visible(t, may, all) : std::move(found);
@@ -359,6 +368,11 @@ struct filter {
   void operator()(settings_ptr<Settings>&) const {}
 };
 
+const txn* transaction_in(const command& c) {
+  const auto* fenced = std::get_if<fenced_txn>(&c);
+  return fenced != nullptr ? &fenced->body : std::get_if<txn>(&c);
+}
+
 } // namespace
 
 std::optional<reply> refused_to(const tables& t, const command& c, cluster_time now) {
@@ -367,8 +381,7 @@ std::optional<reply> refused_to(const tables& t, const command& c, cluster_time 
   const auto v = verdict_on(t, *c.by, now);
   if (!v.may)
     return reply{refusal{std::string(v.why)}};
-  const auto* fenced = std::get_if<fenced_txn>(&c);
-  if (const auto* transaction = fenced != nullptr ? &fenced->body : std::get_if<txn>(&c)) {
+  if (const auto* transaction = transaction_in(c)) {
     auto refused = refused_operations(t, *v.may, *transaction, now);
     return refused.errors.empty() ? std::nullopt : std::optional(reply{std::move(refused)});
   }
@@ -377,13 +390,89 @@ std::optional<reply> refused_to(const tables& t, const command& c, cluster_time 
   return std::nullopt;
 }
 
+bool may_still_write(const tables& t, const requester& by, cluster_time now, std::string_view name) {
+  if (by.empty())
+    return true;
+  const auto may = authorizer_of(t, by, now);
+  return may && may->key_write(name);
+}
+
+bool may_still_run(const tables& t, const requester& by, cluster_time now, const kv_op& op) {
+  if (by.empty() || MUTANT(on_end_outlives_token))
+    return true;
+  const auto may = authorizer_of(t, by, now);
+  return may && may_write_key(*may, op);
+}
+
+namespace {
+
+/// Rows are the same if the operations name them alike, in any case.
+bool same_row(const node_op& a, const node_op& b) {
+  return folded(a.node.node) == folded(b.node.node);
+}
+bool same_row(const service_op& a, const service_op& b) {
+  const auto id = [](const service_record& s) { return folded(s.id.empty() ? s.service : s.id); };
+  return folded(a.service.node) == folded(b.service.node) && id(a.service) == id(b.service);
+}
+bool same_row(const check_op& a, const check_op& b) {
+  const auto id = [](const check_record& c) { return folded(c.check_id.empty() ? c.name : c.check_id); };
+  return folded(a.check.node) == folded(b.check.node) && id(a.check) == id(b.check);
+}
+template <class Op>
+bool same_row(const Op&, const Op&) {
+  return false; // who may write a key may read it
+}
+
+/// Whether the operation reads what an earlier one of the same kind writes, for which a permission was needed.
+template <class Op>
+bool follows_write(const std::vector<txn_op>& ops, std::size_t at, const Op& op) {
+  return std::any_of(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(at), [&](const txn_op& each) {
+    const auto* before = std::get_if<Op>(&each);
+    if constexpr (requires { before->verb == catalog_verb::get; })
+      return before != nullptr && before->verb != catalog_verb::get && same_row(*before, op);
+    else
+      return false;
+  });
+}
+
+/// Whether a transaction that writes succeeds would show whether a row is there, and its answer what a listing has.
+txn_reply refused_reads(const tables& t, const acl::authorizer& may, const command& c, const txn& ops) {
+  auto answer = refused_listings(may, ops, c.lists_need_permission);
+  for (std::size_t i = 0; i < ops.ops.size(); ++i)
+    if (std::visit([&](const auto& op) { return gets_hidden(t, may, op) && !follows_write(ops.ops, i, op); },
+                   ops.ops[i]))
+      answer.errors.push_back({i, std::string(permission_denied)});
+  std::sort(answer.errors.begin(), answer.errors.end(),
+            [](const txn_error& a, const txn_error& b) { return a.op_index < b.op_index; });
+  return answer;
+}
+
+/// A token to which nothing is permitted leaves nothing in the log: neither a void outcome, nor that of a command that needs no permission.
+bool leaves_outcome_without_rights(const tables& t, const command& c, cluster_time now) {
+  const bool needs_none =
+      std::holds_alternative<outcome_seal>(c) || (c.once && std::holds_alternative<session_destroy>(c));
+  if (!needs_none || c.by->allowed_by_default)
+    return false;
+  const auto rules = t.acls.rules_in_name_of(*c.by, now);
+  return std::all_of(rules.begin(), rules.end(), [](const acl::rules& each) { return each == acl::rules(); });
+}
+
+} // namespace
+
 std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_time now) {
   if (!c.by)
     return std::nullopt;
-  if (const auto* fenced = std::get_if<fenced_write>(&c))
-    if (const auto v = verdict_on(t, *c.by, now); v.may && !v.may->key_read(fenced->fence.of.name))
-      return reply{refusal{std::string(permission_denied)}};
-  return refused_to(t, c, now);
+  if (auto no = refused_to(t, c, now))
+    return no;
+  const auto v = verdict_on(t, *c.by, now);
+  if (const auto* fenced = std::get_if<fenced_write>(&c); fenced != nullptr && !v.may->key_read(fenced->fence.of.name))
+    return reply{refusal{std::string(permission_denied)}};
+  if (leaves_outcome_without_rights(t, c, now))
+    return reply{refusal{std::string(permission_denied)}};
+  if (const auto* ops = transaction_in(c))
+    if (auto no = refused_reads(t, *v.may, c, *ops); !no.errors.empty())
+      return reply{std::move(no)};
+  return std::nullopt;
 }
 
 namespace {

@@ -2,11 +2,11 @@
 // What may be written and seen in somebody's name (docs/contract/10, sections 3 and 4). Where Consul goes by what a request says of itself,
 // these go by the rows, too: whoever writes over a row, or takes it away, needs the permission for what was there.
 
+#include "protocol/state/acl/later_permissions.hpp"
 #include "protocol/state/tables.hpp"
 
 namespace belay::state {
 
-inline constexpr std::string_view permission_denied = "Permission denied";
 inline constexpr std::string_view acl_not_found = "ACL not found";
 inline constexpr std::string_view acl_reserved = "Cannot resolve root ACL";
 
@@ -20,7 +20,8 @@ inline std::optional<std::string> denied_unless(bool allowed) {
 std::optional<reply> refused_to(const tables& t, const command& c, cluster_time now);
 
 /// The same before the command is proposed: rules that came with 0.3.0 are added, which apply() cannot have, because it decides entries of
-/// 0.2.0 as 0.2.0 did. Whether a fence is valid shows in the answer, so its lock or claim has to be readable, as in a transaction.
+/// 0.2.0 as 0.2.0 did. Whether a fence is valid shows in the answer, so its lock or claim has to be readable, as in a transaction. A
+/// transaction that writes fails if a row is missing that it gets, so that row has to be readable. A token to which nothing is permitted keeps no outcome.
 std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_time now);
 
 /// Why the query is not answered in the name in which it is asked; nullopt: it is, perhaps with fewer rows.

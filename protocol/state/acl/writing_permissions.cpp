@@ -10,14 +10,9 @@
 
 namespace belay::state {
 
-namespace {
-
-using complaint = std::optional<std::string>;
-using acl::authorizer;
-
 // ---- keys
 
-bool may_write_key(const authorizer& may, const kv_op& op) {
+bool may_write_key(const acl::authorizer& may, const kv_op& op) {
   switch (op.verb) {
   case kv_verb::get:
   case kv_verb::get_tree:
@@ -40,6 +35,11 @@ bool may_write_key(const authorizer& may, const kv_op& op) {
   }
   return may.key_write(op.key);
 }
+
+namespace {
+
+using complaint = std::optional<std::string>;
+using acl::authorizer;
 
 // ---- the catalog: names are asked for as the request has them and as the rows have them, which may differ in case
 
@@ -154,13 +154,13 @@ struct judge {
   complaint operator()(const fenced_write& c) const { return (*this)(kv_write{c.op}); }
   complaint operator()(const kv_acquire& c) const { return (*this)(kv_write{c.op}); }
   complaint operator()(const session_create& c) const { return denied_unless(may.session_write(c.session.node)); }
-  /// OnEnd is not judged again when the session ends (docs/claims.md, rule 19).
+  /// OnEnd is judged again when the session ends (docs/claims.md, rule 19).
   complaint operator()(const session_begin& c) const {
     return denied_unless(
         may.session_write(c.session.node) &&
         std::all_of(c.on_end.begin(), c.on_end.end(), [this](const kv_op& op) { return may_write_key(may, op); }));
   }
-  // Claims (docs/claims.md): what is changed is judged when it is asked for, not when it is granted (rule 33).
+  // Claims (docs/claims.md): what waits is judged again before it is granted (rule 33).
   complaint operator()(const claim_ask& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_release& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_hand_over& c) const { return denied_unless(may.key_write(c.name)); }

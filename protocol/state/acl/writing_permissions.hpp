@@ -5,6 +5,9 @@
 
 namespace belay::state {
 
+/// Whether one operation on a key may be done, alone, in a transaction or when a session ends. Reads of rows may.
+bool may_write_key(const acl::authorizer& may, const kv_op& op);
+
 /// Why the command may not be given; nullopt: it may. Commands that will be refused anyway, for what they ask, are not refused here.
 /// Transactions: refused_operations().
 std::optional<std::string> writing_denied(const tables& t, const acl::authorizer& may, const command& c);

@@ -157,6 +157,7 @@ std::shared_ptr<claim_record> new_waiter(applying& a, const resource_name& of, c
   row->id = id;
   row->session = session;
   row->scope = a.scope.value_or("");
+  row->by = a.by;
   row->asked = a.now;
   row->create_index = row->modify_index = a.index;
   return row;
@@ -214,6 +215,19 @@ void close_limit(applying& a, const claim_resource& known, std::uint64_t limit) 
 
 } // namespace
 
+namespace {
+
+/// Of a claim that waits: its newest request counts when it is judged again.
+void asked_again(applying& a, const claim_ptr& live) {
+  if (!a.scope || live->state != claim_state::waiting || live->by == a.by)
+    return;
+  auto row = std::make_shared<claim_record>(*live);
+  row->by = a.by;
+  a.t.claims.claims.put(std::move(row));
+}
+
+} // namespace
+
 reply apply_claims(applying& a, const claim_ask& c) {
   const auto session = a.t.sessions.find(c.session);
   if (!session)
@@ -224,10 +238,12 @@ reply apply_claims(applying& a, const claim_ask& c) {
     PROBE("claims: an id that has ended was asked for");
     return ended(*end);
   }
-  if (const auto live = a.t.claims.claims.find(of, id))
-    return live->session == session->id
-               ? answered(a, of, id, false)
-               : reply(refuse_claim(claim_error::id, "claim " + in_quotes(id) + " is of another session"));
+  if (const auto live = a.t.claims.claims.find(of, id)) {
+    if (live->session != session->id)
+      return refuse_claim(claim_error::id, "claim " + in_quotes(id) + " is of another session");
+    asked_again(a, live);
+    return answered(a, of, id, false);
+  }
   const auto known = a.t.claims.resources.find(of);
   wanted_shape shape{};
   if (auto wrong = shape_of(c, known.get(), shape))
@@ -290,6 +306,8 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
   row->refuse_deadlock = c.refuse_deadlock;
   row->deadline = deadline_after(a, c.wait_ms);
   row->modify_index = a.index;
+  if (a.scope)
+    row->by = a.by;
   const bool first = !before || MUTANT(asked_again_loses_place);
   if (first && !end_fits(a, of, session, false))
     return ends_full();

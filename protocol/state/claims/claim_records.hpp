@@ -4,6 +4,7 @@
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
+#include "protocol/state/acl/requester.hpp"
 #include "protocol/state/enum_names.hpp"
 #include "protocol/state/fields.hpp"
 #include "protocol/state/tags.hpp"
@@ -115,6 +116,8 @@ struct claim_record {
   log_index modify_index;       ///< of its grant, or of the newest change
   /// Accessor of the token, or network (http::network_of), of the client that asked for it. Empty: an entry below client_address_level did.
   std::string scope;
+  /// Who asked for it last. A waiter that may no longer write the name leaves the queue (docs/claims.md, rule 33).
+  requester by;
 };
 using claim_ptr = std::shared_ptr<const claim_record>;
 template <>
@@ -138,6 +141,7 @@ inline constexpr auto fields_of<claim_record> = std::tuple{
     field<&claim_record::create_index, "CreateIndex">{},
     field<&claim_record::modify_index, "ModifyIndex">{},
     field<&claim_record::scope, "", as::later>{},
+    field<&claim_record::by, "", as::later>{},
 };
 std::string claim_key(claim_space space, std::string_view name, std::string_view id);
 

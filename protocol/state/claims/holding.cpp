@@ -39,14 +39,15 @@ refused wrong_name_or_id(const std::string& name, const std::string& id) {
 claim_ptr receiver(const applying& a, const resource_name& of, const std::string& to, claim_refusal& why) {
   if (!to.empty() && !MUTANT(hand_over_to_the_head)) {
     const auto waiter = a.t.claims.claims.find(of, to);
-    if (waiter && waiter->state == claim_state::waiting && !is_past_deadline(*waiter, a.now))
+    if (waiter && waiter->state == claim_state::waiting && !is_past_deadline(*waiter, a.now) &&
+        !is_disallowed(a, *waiter))
       return waiter;
     why = refuse_claim(claim_error::unknown_claim, "no claim " + in_quotes(to) + " waits");
     return nullptr;
   }
   if (const auto* line = a.t.claims.claims.line(of))
     for (const auto& [place, waiter] : line->queue)
-      if (!is_past_deadline(*waiter, a.now))
+      if (!is_past_deadline(*waiter, a.now) && !is_disallowed(a, *waiter))
         return waiter;
   why = refuse_claim(claim_error::no_waiter, "nobody waits");
   return nullptr;

@@ -2,6 +2,7 @@
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/state/acl/later_permissions.hpp"
 #include "protocol/state/claims/claim_changes.hpp"
 #include "protocol/state/claims/guarding.hpp"
 #include "protocol/state/claims/refusals.hpp"
@@ -65,7 +66,8 @@ void do_on_end(applying& a, const session_record& s, ended_session& row) {
   for (const auto& op : s.on_end) {
     const bool guarded = guard_against_session(a.t, op, s.id) != nullptr && !MUTANT(guard_lets_on_end_pass);
     const bool stopped = row.on_end_refused != 0 && MUTANT(on_end_stops_at_refusal);
-    const bool done = !guarded && !stopped && write_key(a, op).outcome == key_outcome::done;
+    const bool allowed = may_still_run(a.t, s.by, a.now, op);
+    const bool done = allowed && !guarded && !stopped && write_key(a, op).outcome == key_outcome::done;
     ++(done ? row.on_end_done : row.on_end_refused);
   }
   if (!s.on_end.empty())

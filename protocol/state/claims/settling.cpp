@@ -2,6 +2,7 @@
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/state/acl/later_permissions.hpp"
 #include "protocol/state/claims/claim_changes.hpp"
 #include "protocol/state/claims/grant_rule.hpp"
 #include "protocol/state/keys/key_operations.hpp"
@@ -13,6 +14,14 @@ namespace {
 // Of lock delays, looked at in the order in which they are over, for one that somebody waits for. If it is none of these, the alarm is for the
 // last of them: it comes too early, and then the next ones are looked at. More would make every entry pay for delays that nobody waits for.
 constexpr int delays_looked_at_max = 16;
+
+// Of waiters that are judged when policies change, and of resources that are passed for them: about a millisecond of an entry.
+constexpr std::size_t disallowed_looked_at_max = 1'000;
+
+void end_disallowed(applying& a, const claim_record& waiter) {
+  PROBE("claims: a waiter that may no longer write left the queue");
+  end_claim(a, waiter, claim_end::withdrawn, std::string(permission_denied));
+}
 
 enum class due_kind : std::uint8_t { wait, ghost, delay, end };
 
@@ -86,6 +95,10 @@ void let_in(applying& a, const resource_name& of) {
       end_claim(a, *head, claim_end::deadline);
       continue;
     }
+    if (is_disallowed(a, *head)) {
+      end_disallowed(a, *head);
+      continue;
+    }
     const auto next = next_of(a, of, *line);
     if (!next) {
       if (of.space == claim_space::keys) // its holder is another one, or none: who waits for whom has changed
@@ -109,6 +122,27 @@ void end_what_is_due(applying& a) {
     end_first(a, first->what);
   }
   PROBE("claims: more is due than one entry ends");
+}
+
+bool is_disallowed(const applying& a, const claim_record& waiter) {
+  return !may_still_write(a.t, waiter.by, a.now, waiter.of.name) && !MUTANT(waiter_outlives_token);
+}
+
+void end_disallowed(applying& a) {
+  std::vector<claim_ptr> disallowed;
+  std::size_t looked_at = 0;
+  a.t.claims.claims.for_each_line_while([&](const claim_line& line) {
+    ++looked_at;
+    for (const auto& [place, waiter] : line.queue) {
+      if (++looked_at > disallowed_looked_at_max)
+        break;
+      if (is_disallowed(a, *waiter))
+        disallowed.push_back(waiter);
+    }
+    return looked_at < disallowed_looked_at_max;
+  });
+  for (const auto& waiter : disallowed)
+    end_disallowed(a, *waiter);
 }
 
 void let_in(applying& a) {

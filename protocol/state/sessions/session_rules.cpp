@@ -35,6 +35,8 @@ reply create_session(applying& a, const session_begin& c) {
   auto wanted = c.session;
   wanted.ttl_mode = c.ttl_mode;
   wanted.on_end = c.on_end;
+  if (!c.on_end.empty())
+    wanted.by = a.by;
   return create_session(a, wanted);
 }
 

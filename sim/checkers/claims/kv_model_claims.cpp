@@ -99,10 +99,34 @@ void kv_model::settle(draft& d, const resource_name& of) {
       end_claim(d, of, std::string(first.id), claim_end::deadline);
       continue;
     }
+    if (is_disallowed(of, first)) {
+      PROBE("claims: a waiter leaves whose token may not write");
+      end_claim(d, of, std::string(first.id), claim_end::withdrawn);
+      continue;
+    }
     if (of.space == claim_space::keys ? !is_free(d, of.name) : !r->fits(first))
       return;
     grant(d, of, std::string(first.id));
   }
+}
+
+/// Rule 33.
+bool kv_model::is_disallowed(const resource_name& of, const modelled_claim& c) const {
+  if (!c.by)
+    return false;
+  const auto may = access_.rights_now(*c.by);
+  return !may || !may->writes_key(of.name);
+}
+
+/// Rule 33, after policies, roles or tokens changed.
+void kv_model::end_disallowed(draft& d) {
+  std::vector<std::pair<resource_name, std::string>> gone;
+  for (const auto& [of, r] : claims_.resources)
+    for (const auto& [id, c] : r.claims)
+      if (!c.held && is_disallowed(of, c))
+        gone.emplace_back(of, id);
+  for (const auto& [of, id] : gone)
+    end_claim(d, of, id, claim_end::withdrawn);
 }
 
 std::string kv_model::holder_of(const std::string& key) const {
@@ -179,6 +203,7 @@ std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::comman
   if (command.client_address) {
     const auto owner = command.by ? access_.owner_now(command.by->secret) : std::nullopt;
     d.client = owner && !owner->empty() ? *owner : *command.client_address;
+    d.by = command.by;
   }
   const bool used = std::exchange(claims_in_use_, true);
   auto found = std::visit(overloaded{
@@ -198,6 +223,8 @@ std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::comman
                                 auto wanted = c.session;
                                 wanted.ttl_mode = c.ttl_mode;
                                 wanted.on_end = c.on_end;
+                                if (d.by && !c.on_end.empty())
+                                  left_by_[folded_id(wanted.id)] = *d.by;
                                 note(moments_, d.index);
                                 return answer(told(sessions_.create(wanted, d.index)));
                               },
@@ -223,6 +250,8 @@ kv_model::told kv_model::run(draft& d, const state::claim_ask& c) {
   if (const auto* there = claims_.find(of, id)) {
     if (there->session != sid)
       return refused_claim(claim_error::id);
+    if (!d.client.empty() && !there->held)
+      claims_.resources.at(of).claims.at(id).by = d.by;
     settle(d);
     return claims_.standing(of, *claims_.find(of, id), {});
   }
@@ -264,6 +293,7 @@ kv_model::told kv_model::run(draft& d, const state::claim_ask& c) {
   if (!end_fits(d, of, id, !c.id.empty()))
     return refused_claim(claim_error::ends_full);
   wanted.client = d.client;
+  wanted.by = d.by;
   const auto before = claims_;
   const bool known_before = known != nullptr;
   auto& r = claims_.resources[of];
@@ -489,6 +519,8 @@ kv_model::told kv_model::wait_for_key(draft& d, const state::kv_acquire& c, cons
   row.refuses_deadlock = c.refuse_deadlock;
   row.deadline.value = d.time.value + c.wait_ms;
   row.changed = d.index;
+  if (!d.client.empty())
+    row.by = d.by;
   if (c.refuse_deadlock && closes_circle(session, nullptr)) {
     PROBE("claims: a circle is refused");
     claims_ = before;
@@ -520,9 +552,18 @@ void kv_model::leave_queue(draft& d, const std::string& key, const std::string& 
 void kv_model::leave_on_end(draft& d, const state::session_record& s, modelled_session_end& told) {
   for (const auto& op : s.on_end) {
     PROBE("claims: OnEnd");
-    const bool done = !guarded_from(op, s.id) && write_key(d, op).outcome == certainty::done;
+    const bool done = may_still_do(s.id, op) && !guarded_from(op, s.id) && write_key(d, op).outcome == certainty::done;
     ++(done ? told.done : told.refused);
   }
+}
+
+/// Rule 19: whoever left it needs the permission then.
+bool kv_model::may_still_do(const std::string& session, const state::kv_op& op) const {
+  const auto by = left_by_.find(session);
+  if (by == left_by_.end())
+    return true;
+  const auto may = access_.rights_now(by->second);
+  return may && (op.verb == kv_verb::remove_tree ? may->removes_tree(op.key) : may->writes_key(op.key));
 }
 
 bool kv_model::lost_by_end(const std::string& key, const std::string& session, log_index at) const {

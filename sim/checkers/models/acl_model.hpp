@@ -44,6 +44,7 @@ public:
   bool removes_tree(std::string_view prefix) const;
   /// Without a rule for it nobody manages ACLs, whatever the default is.
   bool writes_acls() const;
+  bool permits_nothing() const { return rules_.empty() && !allowed_by_default_; }
 
 private:
   std::optional<level> by_longest_prefix(std::string_view resource, std::string_view name) const;

@@ -24,9 +24,10 @@ struct modelled_claim {
   std::uint64_t fence = 0;      ///< held
   cluster_time asked, deadline; ///< deadline zero: it waits for ever
   payload value;
-  std::uint64_t flags = 0; ///< of a key
-  log_index changed;       ///< granted, or asked for anew
-  std::string client = {}; ///< accessor of its token, or its address; empty: its entry does not say
+  std::uint64_t flags = 0;                 ///< of a key
+  log_index changed;                       ///< granted, or asked for anew
+  std::string client = {};                 ///< accessor of its token, or its address; empty: its entry does not say
+  std::optional<state::authority> by = {}; ///< of its newest request; nullopt: it is not judged again
 
   bool operator==(const modelled_claim&) const = default;
 };

@@ -73,6 +73,14 @@ public:
       f(line);
   }
 
+  /// The same in the order of their keys, as long as `f` returns true.
+  template <class F>
+  void for_each_line_while(F&& f) const {
+    for (const auto& [key, line] : lines_)
+      if (!f(line))
+        return;
+  }
+
   /// All of a session, in the order of their keys.
   std::vector<claim_ptr> of_session(std::string_view session) const;
   /// What the session holds of one resource and waits for. Takes no time in proportion to either.

@@ -64,6 +64,9 @@ void change(std::optional<T>& v) {
 void change(staged_part& v) {
   std::get<restore_head>(v).id += "x";
 }
+void change(requester& v) {
+  v.accessor += "x";
+}
 void change(service_weights& v) {
   ++v.warning;
 }
