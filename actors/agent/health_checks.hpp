@@ -146,7 +146,8 @@ private:
   // health_checks_client_agents.cpp
   void on_client_agent(const client_agent_heard& h);
   /// Why it is none of this cluster's; nullopt: it is taken for one
-  std::optional<std::string> refusal_of(const agent::client_agents::identity& who);
+  std::optional<std::string> refusal_of(const agent::client_agents::identity& who,
+                                        const agent::client_agents::evidence& by);
   void leave_servers_to_members();
   void answer_client_agent(const forward::origin& to, state::reply reply);
   void answer_new_client_agents();

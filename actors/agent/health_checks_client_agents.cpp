@@ -31,36 +31,43 @@ std::set<std::string> servers_of(const raft::configuration& c) {
 void health_checks::on_client_agent(const client_agent_heard& h) {
   const auto& a = h.agent;
   const agent::client_agents::identity who{a.name, a.uuid, a.address};
-  if (auto why = refusal_of(who)) {
+  const agent::client_agents::evidence by{a.source, a.proof, a.authenticated};
+  if (auto why = refusal_of(who, by)) {
     if (conflicts_told_.may_tell(a.name + " " + a.uuid, now_of(*this, *wires_)))
       log::warn("health_checks", "a client agent is refused",
                 {{"node", a.name}, {"id", a.uuid}, {"address", a.address}, {"reason", *why}});
+    client_agents_.heard(who, now(), by); // not this time
     return answer_client_agent(h.from, state::refusal{std::move(*why)});
   }
+  if (a.proof.empty() && !a.source.empty() &&
+      conflicts_told_.may_tell(a.name + " without a secret", now_of(*this, *wires_)))
+    log::warn("health_checks", "a client agent has no secret: its node is known by the address alone",
+              {{"node", a.name}, {"id", a.uuid}, {"source", a.source}, {"advice", "install Belay 0.3.0 there"}});
   if (client_agents_of_ != view_.soft.term) // this leader has not begun yet
     return answer_client_agent(h.from, true);
   if (a.leaves) {
-    client_agents_.leaves(who, now());
+    client_agents_.leaves(who, now(), by);
     return answer_client_agent(h.from, true);
   }
   // Who has that name in the catalog has to be known before: it may be another agent, which lives.
   if (listing_of_nodes_)
     return answer_client_agent(h.from, true);
-  client_agents_.heard(who, now());
+  client_agents_.heard(who, now(), by);
   if (client_agents_.shown_alive(who) || new_client_agents_.size() >= new_agents_max)
     return answer_client_agent(h.from, true);
   new_client_agents_.push_back({h.from, who, now() + new_agent_limit});
   tick_soon();
 }
 
-std::optional<std::string> health_checks::refusal_of(const agent::client_agents::identity& who) {
+std::optional<std::string> health_checks::refusal_of(const agent::client_agents::identity& who,
+                                                     const agent::client_agents::evidence& by) {
   for (const auto& m : view_.config.members) {
     if (state::folded(m.name) == state::folded(who.name))
       return "node name '" + who.name + "' is taken by the server with ID " + m.uuid + " at " + m.address;
     if (m.uuid == who.uuid)
       return "node ID " + who.uuid + " is that of the server '" + m.name + "'";
   }
-  return client_agents_of_ == view_.soft.term ? client_agents_.refusal_of(who, now()) : std::nullopt;
+  return client_agents_of_ == view_.soft.term ? client_agents_.refusal_of(who, now(), by) : std::nullopt;
 }
 
 /// A server that was removed may come back.
@@ -74,6 +81,10 @@ void health_checks::answer_client_agent(const forward::origin& to, state::reply 
 
 void health_checks::answer_new_client_agents() {
   std::erase_if(new_client_agents_, [&](const new_client_agent& n) {
+    if (const auto* why = client_agents_.refused(n.who)) {
+      answer_client_agent(n.from, state::refusal{*why});
+      return true;
+    }
     if (view_.serving && now() < n.deadline && !client_agents_.shown_alive(n.who))
       return false;
     answer_client_agent(n.from, true);

@@ -35,9 +35,12 @@ result<std::optional<peer_introduction::outcome>> peer_introduction::feed(std::s
   if (frames.size() != 1 || !std::holds_alternative<wire::hello>(frames.front()))
     return failure{"its first words are no introduction"};
   auto& hello = std::get<wire::hello>(frames.front());
-  // A client agent takes no part in anything: its requests are judged like those of any client.
-  if (channel_ && !channel_->peer().may_be_raft_peer && !hello.client_agent && !MUTANT(name_of_peer_ignored))
-    return failure{"certificate of peer names " + channel_->peer().name + " and not " + mine_->server_name()};
+  // A client agent takes no part in anything: its requests are judged like those of any client, but for what it says of its node.
+  const auto* proof = channel_ ? &channel_->peer() : nullptr;
+  const bool may = proof == nullptr || (hello.client_agent ? proof->may_be_client_agent : proof->may_be_raft_peer);
+  if (!may && !MUTANT(name_of_peer_ignored))
+    return failure{"certificate of peer names " + proof->name + " and not " +
+                   (hello.client_agent ? mine_->client_name() : mine_->server_name())};
   return std::optional(outcome{std::move(channel_), std::move(hello), said_.substr(whole)});
 }
 

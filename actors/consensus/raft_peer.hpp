@@ -237,6 +237,7 @@ private:
   /// @param by not zero: this member is meant alone
   std::optional<std::string> not_understood(std::string_view command, node_id by = {}) const;
   payload in_common_words(payload command) const;
+  payload agent_in_common_words(payload call) const;
   /// Something of this server's own is not proposed for that reason, and is tried again. Once for each reason.
   void tell_log_of_upgrade(const std::string& why);
   state::feature_level level_of_member(node_id id) const;

@@ -95,8 +95,19 @@ payload raft_peer::in_common_words(payload command) const {
   return command;
 }
 
+/// While a server is too old to know it, all decide about agents as that one does.
+payload raft_peer::agent_in_common_words(payload call) const {
+  const auto knows = [this](const raft::member& m) { return level_of_member(m.id) >= state::client_address_level; };
+  const auto& members = core_.config().members;
+  if (level_committed_ >= state::client_address_level || std::all_of(members.begin(), members.end(), knows))
+    return call;
+  auto plain = wire::without_proof_of_agent(*call);
+  return plain ? make_payload(std::move(*plain)) : call;
+}
+
 void raft_peer::on_propose_write(const propose_write& p) {
-  auto command = in_common_words(p.command);
+  auto command =
+      p.kind == wire::call_kind::remove_member ? agent_in_common_words(p.command) : in_common_words(p.command);
   // Rows of a restore do not say what they need: an older leader could only say that it cannot read them.
   const auto leader = leadership_now().elsewhere;
   auto why = leader.is_zero() || p.kind != wire::call_kind::propose ? std::nullopt : not_understood(*command, leader);

@@ -8,6 +8,7 @@
 #include "actors/node/certificate_reports.hpp"
 #include "actors/node/client_front.hpp"
 #include "actors/node/disk/acl_files.hpp"
+#include "actors/node/disk/agent_secret.hpp"
 #include "actors/node/disk/data_directory.hpp"
 #include "actors/node/disk/known_servers.hpp"
 #include "actors/node/free_memory.hpp"
@@ -16,9 +17,11 @@
 #include "actors/node/process.hpp"
 #include "actors/node/signalled_requests.hpp"
 #include "actors/relay/asio_relay_loop.hpp"
+#include "actors/relay/node_proof.hpp"
 #include "actors/service/service_reports.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/agent/client_agents.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
@@ -42,8 +45,15 @@ server_relay_settings relay_settings_of(const node_config& config) {
   return s;
 }
 
+/// The agent says itself what the servers write, so that neither undoes the other's.
+state::string_map with_proof(state::string_map meta, const std::string& secret) {
+  meta[std::string(agent::proof_of_agent)] = proof_of(secret);
+  return meta;
+}
+
 /// What it is made of.
 struct parts {
+  std::string secret_of_node;
   std::shared_ptr<tls::credential_store> credentials;
   std::shared_ptr<tls::https_credential_store> https; ///< null: no HTTPS
   live_limit http_connections{0};
@@ -86,13 +96,14 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   agent_plan plan;
   plan.self = member_of(config, who);
   plan.datacenter = config.datacenter;
-  plan.node_meta = config.node_meta;
+  plan.node_meta = with_proof(config.node_meta, p.secret_of_node);
   plan.loop = &relay_loop_;
   plan.front = &front_.host();
   plan.clock = std::make_shared<suspension_proof_clock>();
   plan.numbers = numbers_;
   plan.relay = relay_settings_of(config);
   plan.relay.credentials = p.credentials;
+  plan.relay.secret_of_node = p.secret_of_node;
   plan.relay.seed = seed;
   plan.relay.remembered = std::move(p.remembered);
   plan.relay.servers_changed = [this, keeper = p.servers](const std::vector<std::string>& servers) {
@@ -223,6 +234,9 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
   if (!who)
     return cannot_start(who.error());
   config.node_id = who->uuid;
+  auto secret = open_agent_secret(config.data_dir);
+  if (!secret)
+    return cannot_start(secret.error());
   auto credentials = peer_credentials_of(config);
   if (!credentials)
     return cannot_start(credentials.error());
@@ -236,6 +250,7 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
   if (!kept)
     return cannot_start(kept.error());
   parts p;
+  p.secret_of_node = *secret;
   p.credentials = std::make_shared<tls::credential_store>(*credentials);
   if (*https_credentials != nullptr)
     p.https = std::make_shared<tls::https_credential_store>(*https_credentials);
@@ -258,7 +273,8 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
   running_client_agent* running = nullptr;
   const auto definitions_changed = [&](const node_config& next) {
     return running->change_definitions(
-        {next.services, next.checks, catalog_row_of(member_of(next, *who), next.datacenter, next.node_meta).meta});
+        {next.services, next.checks,
+         catalog_row_of(member_of(next, *who), next.datacenter, with_proof(next.node_meta, *secret)).meta});
   };
   reloader reloads(begun, std::move(read_again),
                    {p.credentials, p.https, p.http_connections, live_limit{0},

@@ -267,12 +267,21 @@ status running_node::change_definitions(agent::configured_definitions now) {
   return answer.get();
 }
 
+namespace {
+
+/// Without a certificate the channel proves nothing.
+bool is_authenticated(const introduced_peer& p) {
+  return p.channel && (p.channel->peer().by_key || !p.channel->peer().name.empty());
+}
+
+} // namespace
+
 void running_node::serve_client_agent(introduced_peer p) {
   const auto& self = p.hello.self;
   // Any thread, so not in turn: by the ID of the agent.
   const auto& to = fronts_[std::hash<std::string>()(self.uuid) % fronts_.size()];
   to->gateway().serve({p.fd,
-                       {self.name, self.uuid, split_host_port(self.address).host},
+                       {self.name, self.uuid, split_host_port(self.address).host, is_authenticated(p)},
                        std::move(p.address),
                        std::move(p.channel),
                        std::move(p.said)});

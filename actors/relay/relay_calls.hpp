@@ -114,8 +114,9 @@ class server_relay::question final : public answer_listener {
 public:
   using answered = std::function<void(int status, const std::string& body)>; ///< status 0: none, and why
 
-  question(server_relay& relay, std::string method, std::string target, answered then) : then_(std::move(then)) {
-    call_ = relay.begin({std::move(method), std::move(target), {}, {}, false}, *this);
+  question(server_relay& relay, std::string method, std::string target, answered then, header_list headers = {})
+      : then_(std::move(then)) {
+    call_ = relay.begin({std::move(method), std::move(target), std::move(headers), {}, false}, *this);
   }
 
   /// Empty: none was asked yet.

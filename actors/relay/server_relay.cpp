@@ -81,11 +81,13 @@ void server_relay::stop(bool leaves, std::function<void()> then) {
     return end();
   leave_timer_ = loop_.after(leave_limit, end);
   leaving_ = std::make_unique<question>(
-      *this, "DELETE", "/v1/internal/agent/alive", [end](int status, const std::string& why) {
+      *this, "DELETE", "/v1/internal/agent/alive",
+      [end](int status, const std::string& why) {
         if (status != 200)
           log::warn("relay", "the servers were not told that this agent leaves", {{"reason", why}});
         end();
-      });
+      },
+      proof_of_node());
 }
 
 void server_relay::tick_later() {

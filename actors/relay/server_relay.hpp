@@ -22,6 +22,7 @@ namespace belay::actors {
 
 struct server_relay_settings {
   wire::hello introduction;            ///< of this agent
+  std::string secret_of_node{};        ///< proves that the node is its own (agent_secret.hpp); empty: it proves nothing
   std::vector<std::string> servers;    ///< host:port, to begin with; always tried
   std::vector<std::string> remembered; ///< and these, until the servers name others
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
@@ -90,6 +91,7 @@ private:
   /// If that one is asked now, the next one is from here on. Nothing happens if there is no other.
   void leave(const std::string& address, const std::string& why);
   void beat(monotonic_time now);
+  header_list proof_of_node() const;
   void beaten(int status, const std::string& what);
   void complain(monotonic_time now);
   void wait_until_heard(std::function<void(std::string)> then);

@@ -3,6 +3,7 @@
 #include "actors/relay/relay_calls.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/golang/json_input.hpp"
+#include "protocol/http/request_context.hpp"
 
 #include <algorithm>
 
@@ -31,13 +32,19 @@ void server_relay::beat(monotonic_time now) {
     return;
   next_beat_ = now + beat_interval;
   beat_due_ = now + relay_limits::beat_limit;
-  beat_ =
-      std::make_unique<question>(*this, "PUT", "/v1/internal/agent/alive", [this](int status, const std::string& what) {
-        const auto keep = std::move(beat_);
-        if (status >= 500) // it is cut off from the others, perhaps for ever
-          leave(keep->server(), what);
-        beaten(status, what);
-      });
+  const auto answered = [this](int status, const std::string& what) {
+    const auto keep = std::move(beat_);
+    if (status >= 500) // it is cut off from the others, perhaps for ever
+      leave(keep->server(), what);
+    beaten(status, what);
+  };
+  beat_ = std::make_unique<question>(*this, "PUT", "/v1/internal/agent/alive", answered, proof_of_node());
+}
+
+header_list server_relay::proof_of_node() const {
+  if (settings_.secret_of_node.empty())
+    return {};
+  return {{std::string(http::secret_of_node_header), settings_.secret_of_node}};
 }
 
 void server_relay::beaten(int status, const std::string& what) {
@@ -58,7 +65,8 @@ void server_relay::complain(monotonic_time now) {
   next_complaint_ = now + complaint_interval;
   if (refused_)
     return log::error("relay", "the cluster refuses this client agent",
-                      {{"reason", beat_failure_}, {"advice", "give it a name of its own: node_name"}});
+                      {{"reason", beat_failure_},
+                       {"advice", "give it a name of its own (node_name), or deregister the node that has it"}});
   constexpr auto what = "the servers do not hear this agent";
   if (servers_.empty())
     return log::warn("relay", what,

@@ -180,10 +180,13 @@ struct channel::state {
     p.by_key = SSL_session_reused(ssl.get()) == 1;
     if (p.by_key) {
       p.name = "encrypt key";
-      p.may_be_raft_peer = true;
+      p.may_be_raft_peer = p.may_be_client_agent = true;
     } else if (auto* certificate = SSL_get0_peer_certificate(ssl.get())) {
       p.name = name_of(certificate);
       p.may_be_raft_peer = names_host(certificate, mine->server_name());
+      p.may_be_client_agent = p.may_be_raft_peer || names_host(certificate, mine->client_name());
+    } else {
+      p.may_be_client_agent = mine->accepts_plaintext();
     }
     peer = std::move(p);
   }

@@ -19,6 +19,8 @@ struct peer_proof {
   bool by_key = false;           ///< by a pre-shared key; else by a certificate
   std::string name;              ///< for logs: the identity of the key, or the first name of the certificate
   bool may_be_raft_peer = false; ///< has a key, or a certificate that names server.DATACENTER.DOMAIN
+  /// The same, or one that names client.DATACENTER.DOMAIN, or none at all: that is as good as no TLS.
+  bool may_be_client_agent = false;
 };
 
 /// Not to be used after a failure, which every later call repeats.

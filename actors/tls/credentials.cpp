@@ -64,6 +64,7 @@ result<std::shared_ptr<const credentials>> credentials::load(const credential_se
     return failure{std::move(complaints.front().text)};
   std::shared_ptr<credentials> c(new credentials);
   c->server_name_ = "server." + s.datacenter + "." + s.domain;
+  c->client_name_ = "client." + s.datacenter + "." + s.domain;
   c->verify_incoming_ = s.verify_incoming;
   c->verify_outgoing_ = s.verify_outgoing || s.verify_server_hostname;
   c->verify_server_name_ = s.verify_server_hostname;

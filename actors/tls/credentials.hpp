@@ -44,6 +44,8 @@ public:
 
   /// `server.DATACENTER.DOMAIN`: whose certificate names this may be a Raft peer.
   const std::string& server_name() const { return server_name_; }
+  /// client.DATACENTER.DOMAIN: names that make a client agent of whoever dials.
+  const std::string& client_name() const { return client_name_; }
 
   bool dials_with_tls() const { return dials_with_certificate() || dials_with_key(); }
   bool dials_with_certificate() const { return verify_outgoing_; }
@@ -68,7 +70,7 @@ private:
   credentials() = default;
   credentials(const credentials&) = default; ///< for with_keys(), which shares the contexts
 
-  std::string server_name_;
+  std::string server_name_, client_name_;
   std::vector<peer_key> keys_;
   bool verify_incoming_ = false, verify_outgoing_ = false, verify_server_name_ = false;
   bool key_incoming_ = true, key_outgoing_ = true;

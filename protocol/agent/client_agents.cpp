@@ -23,18 +23,34 @@ bool looks_like_agent(const state::node_record& n) {
   return n.meta && n.meta->contains(std::string(mark_of_agents));
 }
 
+std::string proof_in(const state::node_record& n) {
+  if (!n.meta)
+    return {};
+  const auto it = n.meta->find(std::string(proof_of_agent));
+  return it == n.meta->end() ? std::string() : it->second;
+}
+
+// Refusals that are remembered: more than there are agents in one cluster with a wrong name.
+constexpr std::size_t refusals_max = 1000;
+
 bool is_told_to_leave(const state::node_record& n) {
   return n.meta && n.meta->contains(std::string(mark_of_leaving));
 }
 
-state::catalog_register registration_of(const client_agents::identity& who, bool alive, bool row_is_right,
-                                        const state::node_record* row, const std::string& datacenter) {
+state::catalog_register registration_of(const client_agents::identity& who, const std::string& proof, bool alive,
+                                        bool row_is_right, const state::node_record* row,
+                                        const std::string& datacenter) {
   auto r = liveness_registration({who.uuid, who.name, who.address, 0, alive}, datacenter);
   r.skip_node_update = row_is_right;
   if (row != nullptr && row->id == who.uuid)
     r.node.meta = row->meta;
   if (r.node.meta)
     r.node.meta->erase(std::string(mark_of_leaving));
+  if (!proof.empty()) {
+    if (!r.node.meta)
+      r.node.meta.emplace();
+    (*r.node.meta)[std::string(proof_of_agent)] = proof;
+  }
   return r;
 }
 
@@ -66,6 +82,7 @@ std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>
 
 void client_agents::begin(local_time now) {
   agents_.clear();
+  refused_.clear();
   begun_ = now;
 }
 
@@ -85,6 +102,7 @@ void client_agents::catalog_replaced(local_time now) {
     k.written.reset();
     k.leaving_until.reset();
     k.looking = false;
+    k.of.reset();
     k.pause = after_replacement; // doubled by each look
     k.next_look = now;
   }
@@ -105,6 +123,7 @@ void client_agents::have_to_be_heard(const std::vector<state::node_ptr>& nodes, 
     if (!k.who.name.empty())
       continue; // it was quicker
     k.who = {n->node, n->id, n->address};
+    k.of = owner{n->id, n->address, proof_in(*n)};
     k.last_heard = MUTANT(unheard_agent_is_dead) ? begun_ - 2 * limits_.silence : begun_;
     k.next_look = k.last_heard + limits_.silence; // until then it may be heard
   }
@@ -116,10 +135,45 @@ void client_agents::are_servers(const std::set<std::string>& servers) {
   });
 }
 
-std::optional<std::string> client_agents::refusal_of(const identity& who, local_time now) const {
+/// Whether the agent may speak for the node by what the catalog says of it. Nothing is known of a node without a row: its first agent is the
+/// right one.
+std::optional<std::string> client_agents::objection(const identity& who, const evidence& by, const known& k,
+                                                    says what) {
+  if (by.source.empty() || !k.of || MUTANT(any_agent_speaks_for_node))
+    return std::nullopt;
+  const auto& of = *k.of;
+  if (!of.proof.empty() && by.proof == of.proof)
+    return std::nullopt;
+  const bool own = of.uuid.empty() || of.uuid == who.uuid;
+  if (own && !of.proof.empty())
+    return "node '" + who.name +
+           "' has a secret that this agent does not have: deregister the node if its data directory is lost";
+  // Without a secret its address counts; a name that is free again may be taken from anywhere by who has credentials.
+  if (by.source == of.address || (!own && by.authenticated))
+    return std::nullopt;
+  // An agent of 0.2.0 behind another address than it advertises: that it is there changes nothing of the node.
+  if (what == says::is_there && by.authenticated && who.uuid == of.uuid && who.address == of.address)
+    return std::nullopt;
+  return "node '" + who.name + "' is registered at " + of.address + ", and this agent speaks from " + by.source +
+         " without the secret of the node: deregister the node if it has moved";
+}
+
+void client_agents::refused_at_look(const known& k, std::string why) {
+  if (refused_.size() >= refusals_max)
+    refused_.clear();
+  refused_[{state::folded(k.who.name), k.who.uuid}] = std::move(why);
+}
+
+std::optional<std::string> client_agents::refusal_of(const identity& who, local_time now, const evidence& by) const {
   const auto it = agents_.find(state::folded(who.name));
-  if (it == agents_.end())
+  if (it == agents_.end()) {
+    if (const auto before = refused_.find({state::folded(who.name), who.uuid}); before != refused_.end())
+      return before->second;
     return agents_.size() < limits_.agents_max ? std::nullopt : std::optional<std::string>("too many client agents");
+  }
+  const bool as_accepted = it->second.accepted && it->second.who == who && it->second.by == by;
+  if (auto why = as_accepted ? std::nullopt : objection(who, by, it->second, says::is_there))
+    return why;
   // Of two that have one name the one counts that is there: the catalog has one node for both. A new leader has not heard either yet.
   const auto& k = it->second;
   if ((!k.may_live(now, limits_) && !MUTANT(renewed_agent_unheard)) || k.who.uuid.empty() || k.who.uuid == who.uuid ||
@@ -128,17 +182,28 @@ std::optional<std::string> client_agents::refusal_of(const identity& who, local_
   return "node name '" + who.name + "' is taken by the client agent with ID " + k.who.uuid + " at " + k.who.address;
 }
 
+const std::string* client_agents::refused(const identity& who) const {
+  const auto it = refused_.find({state::folded(who.name), who.uuid});
+  return it == refused_.end() ? nullptr : &it->second;
+}
+
 bool client_agents::shown_alive(const identity& who) const {
   const auto it = agents_.find(state::folded(who.name));
   return it != agents_.end() && it->second.who == who && it->second.told_alive == true;
 }
 
-bool client_agents::heard(const identity& who, local_time now) {
-  if (refusal_of(who, now))
+bool client_agents::heard(const identity& who, local_time now, const evidence& by) {
+  if (refusal_of(who, now, by)) {
+    refused_.erase({state::folded(who.name), who.uuid}); // the next time the rows are looked at anew
     return false;
+  }
   auto& k = agents_[state::folded(who.name)];
-  const bool news = !k.alive(now, limits_) || k.who != who || k.told_alive != true;
+  const bool proves = !by.proof.empty() && by.proof != k.by.proof;
+  const bool news = !k.alive(now, limits_) || k.who != who || proves || k.told_alive != true;
+  k.accepted = k.accepted && k.who == who;
   k.who = who;
+  if (!by.source.empty() || k.by.source.empty()) // what a server of 0.2.0 passes on says nothing
+    k.by = by;
   k.last_heard = now;
   k.heard = true;
   k.leaving = false;
@@ -147,10 +212,15 @@ bool client_agents::heard(const identity& who, local_time now) {
   return true;
 }
 
-void client_agents::leaves(const identity& who, local_time now) {
-  auto& k = agents_[state::folded(who.name)];
-  if (!k.who.uuid.empty() && k.who.uuid != who.uuid)
+void client_agents::leaves(const identity& who, local_time now, const evidence& by) {
+  const auto it = agents_.find(state::folded(who.name));
+  if (it == agents_.end() && agents_.size() >= limits_.agents_max)
     return;
+  if (it != agents_.end() && (it->second.who.uuid != who.uuid || objection(who, by, it->second, says::leaves)))
+    return;
+  auto& k = agents_[state::folded(who.name)];
+  if (!k.accepted || k.who != who) // else what it has proved counts
+    k.by = by;
   k.who = who;
   k.leaving = true;
   k.pause = local_time{0};
@@ -196,7 +266,23 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   k.looking = false;
   const bool alive = k.alive(now, limits_);
   const bool silent = !alive && now - k.last_heard > limits_.silence;
+  k.of.reset();
+  if (row != nullptr)
+    k.of = owner{row->id, row->address, proof_in(*row)};
+  if (auto why = (k.heard || k.leaving) && !k.accepted
+                     ? objection(k.who, k.by, k, k.leaving ? says::leaves : says::is_there)
+                     : std::nullopt) {
+    refused_at_look(k, std::move(*why));
+    agents_.erase(it);
+    return std::nullopt;
+  }
+  k.accepted = k.heard || k.leaving;
   const bool own_row = row != nullptr && (row->id.empty() || row->id == k.who.uuid);
+  // Nothing is taken out that no agent has left there.
+  if (k.leaving && (!own_row || row->id.empty() || !looks_like_agent(*row))) {
+    agents_.erase(it);
+    return std::nullopt;
+  }
   // Of nodes that nobody was heard of: only what an agent has left there is ours.
   if ((!k.heard || k.leaving) && (!own_row || (liveness == nullptr && !k.leaving))) {
     agents_.erase(it);
@@ -222,8 +308,12 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   else if (!k.leaving_until)
     k.leaving_until = now + limits_.leaving_shown;
   const bool objects = told_to_leave && alive && now >= *k.leaving_until;
+  // A node that has no secret takes one from its own address only.
+  const bool takes_proof =
+      !own_row || row->id.empty() || k.by.source.empty() || k.by.source == row->address || !proof_in(*row).empty();
+  const auto proof = takes_proof ? k.by.proof : std::string();
   const bool row_is_right = !alive || (own_row && !objects && row->id == k.who.uuid && row->node == k.who.name &&
-                                       row->address == k.who.address);
+                                       row->address == k.who.address && (proof.empty() || proof_in(*row) == proof));
   // The catalog gives the name to nobody else as long as it shows the agent alive that had it before (docs/contract/07).
   const bool of_another = row != nullptr && !own_row && looks_like_agent(*row);
   const bool buries = of_another && (!alive || (liveness != nullptr && liveness->status != "critical"));
@@ -257,8 +347,8 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   k.pause = k.pause == local_time{0} ? look_again_first : std::min(2 * k.pause, pause_most);
   k.next_look = now + k.pause;
   if (buries)
-    return registration_of({row->node, row->id, row->address}, false, true, row, datacenter);
-  return registration_of(k.who, alive, row_is_right, row, datacenter);
+    return registration_of({row->node, row->id, row->address}, {}, false, true, row, datacenter);
+  return registration_of(k.who, proof, alive, row_is_right, row, datacenter);
 }
 
 } // namespace belay::agent

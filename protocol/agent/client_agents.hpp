@@ -36,6 +36,10 @@ struct client_agent {
   bool operator==(const client_agent&) const = default;
 };
 
+/// The name of the node's metadata that has the hash of the secret of its agent. Public, as all metadata: a hash of 256 random bits tells
+/// nothing. Writing it needs node:write, as the node's address does.
+inline constexpr std::string_view proof_of_agent = "belay-node-proof";
+
 /// The name of the node's metadata that says it was told to leave (force-leave of one that lives).
 inline constexpr std::string_view mark_of_leaving = "belay-told-to-leave";
 /// Writes that. The leader takes it back if the agent is still heard after a while, as Consul's agents object.
@@ -46,6 +50,15 @@ std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>
                                               const std::vector<state::check_ptr>& critical,
                                               const std::set<std::string>& servers);
 
+/// Why an agent may speak for a node (docs/security.md, B3).
+struct agent_evidence {
+  std::string source; ///< where its connection comes from; empty: not known, as long as a server of 0.2.0 is a member
+  std::string proof;  ///< hash of the secret that it sent; empty: it sent none, as 0.2.0
+  bool authenticated = false; ///< its connection, by `encrypt` or a certificate
+
+  bool operator==(const agent_evidence&) const = default;
+};
+
 /// Decides; whoever owns it reads the rows that it wants to see and proposes what it wants to be written. Only of use to the leader.
 class client_agents {
 public:
@@ -55,6 +68,8 @@ public:
 
     bool operator==(const identity&) const = default;
   };
+
+  using evidence = agent_evidence;
 
   explicit client_agents(client_agent_limits limits = {}) : limits_(limits) {}
 
@@ -75,14 +90,16 @@ public:
   /// Who is a server is no client agent, even if he was found when he was none. @param servers IDs of nodes
   void are_servers(const std::set<std::string>& servers);
 
-  /// Why that one is not heard: its name is another living one's, or there are too many; nullopt: it is.
-  std::optional<std::string> refusal_of(const identity& who, local_time now) const;
+  /// Why that one is not heard: its name is another living one's, the node is not its own, or there are too many; nullopt: it is.
+  std::optional<std::string> refusal_of(const identity& who, local_time now, const evidence& by = {}) const;
   /// @returns false: refusal_of() says why
-  bool heard(const identity& who, local_time now);
+  bool heard(const identity& who, local_time now, const evidence& by = {});
+  /// Why its rows were not for it when they were looked at last; null: they were, or nobody has looked. Until it is heard again.
+  const std::string* refused(const identity& who) const;
   /// The catalog was seen to say that it is alive.
   bool shown_alive(const identity& who) const;
-  /// Its node is to go.
-  void leaves(const identity& who, local_time now);
+  /// Its node is to go, if it is its own: look() decides.
+  void leaves(const identity& who, local_time now, const evidence& by = {});
 
   /// Agents whose rows should be looked at now, at most `limit`. Each is named again when look() or cannot_look() was called for it.
   std::vector<std::string> due(local_time now, std::size_t limit);
@@ -96,8 +113,15 @@ public:
   std::size_t size() const { return agents_.size(); }
 
 private:
+  /// What the catalog says of whose the node is.
+  struct owner {
+    std::string uuid, address, proof;
+  };
   struct known {
     identity who;
+    evidence by;             ///< of the one that was heard last
+    bool accepted = false;   ///< `who` may speak for the node by what the catalog said
+    std::optional<owner> of; ///< nullopt: there was no row when it was looked at, or it was not
     local_time last_heard{}; ///< or when the leadership began
     bool heard = false;      ///< in this leadership
     bool leaving = false;
@@ -117,11 +141,16 @@ private:
   };
 
   void look_soon(known& k, local_time now) const;
+  enum class says : std::uint8_t { is_there, leaves };
+  static std::optional<std::string> objection(const identity& who, const evidence& by, const known& k, says what);
+  void refused_at_look(const known& k, std::string why);
   void have_to_be_heard(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
 
   client_agent_limits limits_;
   local_time begun_{};
   std::map<std::string, known> agents_; ///< by folded name
+  /// Of those that the rows were not for, by name and ID: told when they are heard next.
+  std::map<std::pair<std::string, std::string>, std::string> refused_;
 };
 
 } // namespace belay::agent

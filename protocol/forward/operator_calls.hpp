@@ -39,6 +39,11 @@ struct agent_heard {
   std::string address; ///< of its node, without port
   bool leaves = false; ///< its node is to be deregistered
   std::string name;    ///< of its node
+  /// Where its connection comes from, without port. Empty: a server below client_address_level passes it on, or one of them is a member. Then
+  /// the next two are not there either.
+  std::string source = {};
+  std::string proof = {};     ///< hash of the secret of its node; empty: it sends none (0.2.0)
+  bool authenticated = false; ///< its connection, by `encrypt` or a certificate
 };
 
 /// The server with that node ID wants to leave. Answered true as soon as the configuration lacks it, also if it was not in it; refused if

@@ -33,6 +33,7 @@ struct console_files;
 struct client_agent {
   std::string node_name, uuid; ///< of its node
   std::string address;         ///< of its node, without port
+  bool authenticated = false;  ///< the connection, by `encrypt` or a certificate
 };
 
 /// As it came over the wire; views stay valid only during the call.
@@ -43,7 +44,7 @@ struct raw_request {
   std::string_view body;
   std::string_view remote_address; ///< of the client, without port
   std::int64_t now_ns = 0;         ///< when it came: of the wall clock, since 1970
-  /// Who passes it on, and has asked what only the node itself can be asked: who may write, which hosts and paths. Null: nobody
+  /// The client agent that passes it on. Its own `http_config` was applied before, and that of this server applies, too. Null: none
   const client_agent* passed_on_by = nullptr;
 };
 

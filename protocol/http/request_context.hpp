@@ -27,6 +27,9 @@ struct request_context {
   std::vector<std::string_view> idempotency_keys = {}; ///< every one
 };
 
+/// By which an agent of this version proves that the node is its own; 0.2.0 does not send it, and ignores it.
+inline constexpr std::string_view secret_of_node_header = "X-Belay-Node-Secret";
+
 /// What a handler of one path decides. Called only with a method of that path's list.
 using route_handler = action (*)(request_context&);
 

@@ -23,6 +23,10 @@ constexpr std::string_view forced_out = "force-leave ";
 
 constexpr std::string_view agent_is_there = "agent there ";
 constexpr std::string_view agent_leaves = "agent leaves ";
+/// With what shows whether it may speak for the node: of client_address_level.
+constexpr std::string_view proving_agent_is_there = "proving agent there ";
+constexpr std::string_view proving_agent_leaves = "proving agent leaves ";
+constexpr std::string_view no_proof = "-", authenticated_word = "authenticated", anybody_word = "anybody";
 
 /// Takes a word and the space behind it off the front; empty: there is none.
 std::string take_word(std::string_view& bytes) {
@@ -34,22 +38,47 @@ std::string take_word(std::string_view& bytes) {
   return word;
 }
 
-std::optional<forward::operator_call> decode_agent(std::string_view bytes, bool leaves) {
+std::optional<forward::operator_call> decode_agent(std::string_view bytes, bool leaves, bool proves) {
   agent_heard a;
   a.leaves = leaves;
   a.uuid = take_word(bytes);
   a.address = take_word(bytes);
+  if (proves) {
+    a.source = take_word(bytes);
+    a.proof = take_word(bytes);
+    const auto who = take_word(bytes);
+    a.authenticated = who == authenticated_word;
+    if (a.source.empty() || a.proof.empty() || (who != authenticated_word && who != anybody_word))
+      return std::nullopt;
+    if (a.proof == no_proof)
+      a.proof.clear();
+  }
   a.name = bytes;
   if (a.uuid.empty() || a.address.empty() || a.name.empty())
     return std::nullopt;
   return a;
 }
 
+std::string encode_agent(const agent_heard& a) {
+  if (a.source.empty())
+    return std::string(a.leaves ? agent_leaves : agent_is_there) + a.uuid + " " + a.address + " " + a.name;
+  std::string out(a.leaves ? proving_agent_leaves : proving_agent_is_there);
+  for (const auto word :
+       {std::string_view(a.uuid), std::string_view(a.address), std::string_view(a.source),
+        a.proof.empty() ? no_proof : std::string_view(a.proof), a.authenticated ? authenticated_word : anybody_word})
+    out.append(word).append(" ");
+  return out + a.name;
+}
+
 std::optional<forward::operator_call> decode_change(std::string_view bytes) {
   if (bytes.starts_with(agent_is_there))
-    return decode_agent(bytes.substr(agent_is_there.size()), false);
+    return decode_agent(bytes.substr(agent_is_there.size()), false, false);
   if (bytes.starts_with(agent_leaves))
-    return decode_agent(bytes.substr(agent_leaves.size()), true);
+    return decode_agent(bytes.substr(agent_leaves.size()), true, false);
+  if (bytes.starts_with(proving_agent_is_there))
+    return decode_agent(bytes.substr(proving_agent_is_there.size()), false, true);
+  if (bytes.starts_with(proving_agent_leaves))
+    return decode_agent(bytes.substr(proving_agent_leaves.size()), true, true);
   if (bytes.starts_with(added_by_id))
     return add_member{{}, std::string(bytes.substr(added_by_id.size()))};
   if (bytes.starts_with(added))
@@ -93,10 +122,7 @@ std::string encode_operator_call(const forward::operator_call& c) {
                         [](const add_member& a) {
                           return a.id.empty() ? std::string(added) + a.address : std::string(added_by_id) + a.id;
                         },
-                        [](const agent_heard& a) {
-                          return std::string(a.leaves ? agent_leaves : agent_is_there) + a.uuid + " " + a.address +
-                                 " " + a.name;
-                        },
+                        [](const agent_heard& a) { return encode_agent(a); },
                         [](const let_leave& l) { return std::string(leaving) + l.id; },
                         [](const force_leave& f) { return std::string(forced_out) + f.name; },
                         [](const remove_member& r) { return name_of(r.by) + (" " + r.name); },
@@ -114,6 +140,15 @@ std::optional<forward::operator_call> decode_operator_call(call_kind kind, std::
   if (kind == call_kind::describe_health)
     return decode_rules(bytes);
   return std::nullopt;
+}
+
+std::optional<std::string> without_proof_of_agent(std::string_view bytes) {
+  auto c = decode_change(bytes);
+  auto* heard = c ? std::get_if<agent_heard>(&*c) : nullptr;
+  if (heard == nullptr || heard->source.empty())
+    return std::nullopt;
+  heard->source.clear();
+  return encode_agent(*heard);
 }
 
 } // namespace belay::wire

@@ -122,7 +122,7 @@ private:
     std::size_t used = 0;
     const auto found = reader_->read(input, used);
     if (found == verdict::head) {
-      queue_.begin(*reader_, address_, passes_on_, true);
+      queue_.begin(*reader_, address(), passes_on_, true);
     } else if (found == verdict::more) {
       more_needed = true;
       if (queue_.uploading())
@@ -131,7 +131,7 @@ private:
       if (queue_.uploading())
         queue_.body_arrived(reader_->take_body(), true);
       else
-        queue_.begin(*reader_, address_, passes_on_, false);
+        queue_.begin(*reader_, address(), passes_on_, false);
       readers.give_back(std::move(reader_));
     } else {
       queue_.refuse(found, *reader_);
@@ -157,6 +157,9 @@ private:
     queue_.drop();
     all_.connections_.erase(id_);
   }
+
+  /// Agents speak from the address of their node.
+  std::string_view address() const { return passes_on_ != nullptr ? std::string_view(passes_on_->address) : address_; }
 
   static constexpr std::string_view address_ = "127.0.0.1";
   static constexpr actors::connection_limits limits_{};

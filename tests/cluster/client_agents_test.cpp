@@ -170,7 +170,11 @@ TEST_CASE("members are servers and client agents, and one that is lost can be fo
   CHECK(health_of(server, dies.name()) == "passing");
   CHECK(sessions(server) == 1);
   CHECK(eventually(milliseconds{90000}, [&] { return members_according_to(server) == all; }));
-  CHECK(json::parse(server.get("/v1/catalog/node/" + dies.name()).body).at("Node").at("Meta").as_object().size() == 1);
+  CHECK_FALSE(json::parse(server.get("/v1/catalog/node/" + dies.name()).body)
+                  .at("Node")
+                  .at("Meta")
+                  .as_object()
+                  .contains("belay-told-to-leave"));
   CHECK(server.put("/v1/agent/force-leave/nobody", "").body == "agent: No node found with name 'nobody'");
 
   dies.kill_hard();
@@ -348,6 +352,43 @@ TEST_CASE("a node name that is taken is refused, loudly", "[client_agents]") {
   CHECK(times_in(server, "a client agent is refused") == 2); // once a minute each
   CHECK(health_of(server, first.name()) == "passing");
   CHECK(json::parse(server.get("/v1/agent/members").body).as_array().size() == 2);
+}
+
+// Name, ID and address of a node are public. With these alone nobody speaks for it: it stays, with its sessions, and where it is.
+TEST_CASE("an agent with the name and the ID of another one's node is refused", "[client_agents][B3]") {
+  raise_file_limit();
+  server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR),
+                         cluster_options{1, "node", {{"log_level", "info"}}, 0, 2});
+  auto& server = cluster.node(0);
+  auto& real = cluster.agent(0);
+  auto& impostor = cluster.agent(1);
+  server.start();
+  real.start();
+  cluster.wait_ready();
+  cluster.wait_agents();
+  const auto node = [&] { return json::parse(server.get("/v1/catalog/node/" + real.name()).body).at("Node"); };
+  REQUIRE(eventually(milliseconds{10000}, [&] { return node().at("Meta").as_object().contains("belay-node-proof"); }));
+  const std::string id(node().at("ID").as_string());
+  REQUIRE(real.put("/v1/session/create", "{}").ok());
+  cluster.configure_one(2, {{"log_level", "info"}, {"node_name", real.name()}, {"node_id", id}});
+  impostor.start();
+  const std::string line = "the cluster refuses this client agent reason=\"node '" + real.name() +
+                           "' has a secret that this agent does not have";
+  CHECK(
+      eventually(milliseconds{20000}, [&] { return file_text(impostor.log_file()).find(line) != std::string::npos; }));
+  CHECK(impostor.put("/v1/agent/leave", "", milliseconds{20000}).status == 200);
+  REQUIRE(impostor.process().wait(milliseconds{20000}));
+  std::this_thread::sleep_for(milliseconds{2000});
+  CHECK(health_of(server, real.name()) == "passing");
+  CHECK(node().at("ID").as_string() == id);
+  CHECK(sessions(server) == 1);
+  // The agent itself keeps it, also after a crash; and it may leave.
+  real.kill_hard();
+  real.start();
+  cluster.wait_agents();
+  REQUIRE(real.put("/v1/kv/a", "x").ok()); // it is heard: what it says first does not come behind that it leaves
+  CHECK(real.put("/v1/agent/leave", "", milliseconds{20000}).status == 200);
+  CHECK(eventually(milliseconds{10000}, [&] { return health_of(server, real.name()).empty(); }));
 }
 
 // An operator has named the server by a request, not in a file: after a crash there is nobody to do it again.

@@ -1,5 +1,6 @@
 #include "actors/gateway/requests/local_questions.hpp"
 
+#include "actors/relay/node_proof.hpp"
 #include "protocol/agent/member_catalog.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/wire/operator_codec.hpp"
@@ -36,8 +37,10 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
   }
   case http::local_kind::agent_alive: { // like the next one
     const auto id = pending_.add(e, times_.due(now));
+    auto heard = r.heard;
+    heard.proof = proof_of(heard.proof); // the secret itself stays here
     return out_.post(
-        propose_write{id, make_payload(wire::encode_operator_call(r.heard)), wire::call_kind::remove_member});
+        propose_write{id, make_payload(wire::encode_operator_call(heard)), wire::call_kind::remove_member});
   }
   case http::local_kind::add_peer: { // by the name of the call that servers of earlier versions know, and refuse
     const auto id = pending_.add(e, times_.due(now));

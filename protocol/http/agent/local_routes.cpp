@@ -6,6 +6,7 @@
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <algorithm>
 
@@ -85,12 +86,27 @@ action agent_ready_route(request_context&) {
   return local_request{.kind = local_kind::agent_ready};
 }
 
+namespace {
+
+/// Of a node, with which its agent proves that it is the one that spoke for the node before.
+std::string secret_of_node(const request_context& c) {
+  const auto is_secret = [](const auto& header) {
+    return golang::equal_ignoring_case(header.first, secret_of_node_header);
+  };
+  const auto& headers = c.request.headers;
+  const auto it = std::find_if(headers.begin(), headers.end(), is_secret);
+  return it == headers.end() || !could_be_token(it->second) ? std::string() : std::string(it->second);
+}
+
+} // namespace
+
 action agent_alive_route(request_context& c) {
   const auto* by = c.request.passed_on_by;
   if (by == nullptr)
     return error_response(403, "only client agents tell this, on the connections that they make to the server port");
   return local_request{.kind = local_kind::agent_alive,
-                       .heard = {by->uuid, by->address, c.request.method == "DELETE", by->node_name}};
+                       .heard = {by->uuid, by->address, c.request.method == "DELETE", by->node_name,
+                                 std::string(c.request.remote_address), secret_of_node(c), by->authenticated}};
 }
 
 action agent_reload_route(request_context&) {

@@ -127,3 +127,32 @@ TEST_CASE("a certificate of a client is none of a server, whatever signed it", "
   REQUIRE_FALSE(said.ok());
   CHECK(said.error() == "certificate of peer names client.dc1.consul and not server.dc1.consul");
 }
+
+// `belay tls cert create -client` makes an agent; what HTTPS users have (`-cli`), or any other certificate of the CA, does not.
+TEST_CASE("a certificate makes a client agent if it names one, or a server", "[peers][B3]") {
+  const tls::certificate_files files;
+  const auto ca = tls::authority_named("ours");
+  const auto server = tls::loaded(files.signed_by(ca, "server"));
+  const std::pair<const char*, bool> names[] = {{"client.dc1.consul", true}, {"server.dc1.consul", true},
+                                                {"cli.dc1.consul", false},   {"client.dc2.consul", false},
+                                                {"client.dc1.other", false}, {"x.client.dc1.consul", false},
+                                                {"web1.example.com", false}};
+  for (const auto& [name, may] : names) {
+    CAPTURE(name);
+    tls::channel dialler(tls::loaded(files.signed_by(ca, name, name)), tls::channel::side::dials);
+    peer_introduction door(server);
+    std::string out, nothing;
+    dialler.take_output(out);
+    REQUIRE(door.feed(out).ok());
+    REQUIRE(dialler.feed(door.take_answer(), nothing).ok());
+    auto hello = hello_of("seven");
+    hello.client_agent = true;
+    REQUIRE(dialler.write(bytes_of(hello)).ok());
+    out.clear();
+    dialler.take_output(out);
+    const auto said = door.feed(out);
+    CHECK(said.ok() == may);
+    if (!said)
+      CHECK(said.error() == "certificate of peer names " + std::string(name) + " and not client.dc1.consul");
+  }
+}

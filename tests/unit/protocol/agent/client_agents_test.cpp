@@ -3,6 +3,7 @@
 #include "protocol/agent/client_agents.hpp"
 
 #include "protocol/agent/member_catalog.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -409,4 +410,172 @@ TEST_CASE("an agent that was told to leave and lives is leaving for a while, and
   CHECK(now >= 7s);
   CHECK(now <= 70s);
   CHECK(r.node->meta->size() == 1);
+}
+
+// ---- whose node it is
+
+namespace {
+
+const std::string secret_hash = "hash", other_hash = "another";
+
+client_agents::evidence from(const std::string& source, const std::string& proof = {}, bool authenticated = false) {
+  return {source, proof, authenticated};
+}
+
+/// The row as the catalog has it when agent `a` has been there for a while.
+rows settled(const client_agents::evidence& by) {
+  rows r;
+  leader l(r);
+  for (auto now = 1s; now < 4s; now += 1s) {
+    CHECK(l.agents.heard(a, now, by));
+    l.go_on(now);
+  }
+  REQUIRE(r.status() == "passing");
+  r.node->meta->emplace("consul-network-segment", "");
+  return r;
+}
+
+struct told {
+  rows after;
+  bool refused;
+};
+/// A leader that finds that row hears this of somebody.
+told after_hearing(rows r, const client_agents::identity& who, const client_agents::evidence& by, bool leaves = false,
+                   bool finds_row = true) {
+  leader l(r, 100s);
+  if (finds_row)
+    l.found(100s);
+  bool refused = false;
+  for (auto now = 101s; now < 104s; now += 1s) {
+    if (leaves)
+      l.agents.leaves(who, now, by);
+    else
+      refused = !l.agents.heard(who, now, by) || refused;
+    l.go_on(now);
+    refused = refused || l.agents.refused(who) != nullptr;
+  }
+  return {r, refused};
+}
+std::string proof_of(const rows& r) {
+  const auto it = r.node->meta->find(std::string(proof_of_agent));
+  return it == r.node->meta->end() ? std::string() : it->second;
+}
+
+} // namespace
+
+// Anybody who reached the server port said that another node leaves, and its sessions and locks were gone; or that it has his address.
+TEST_CASE("what is said of a node needs the secret of its agent, from any address", "[client_agents][B3]") {
+  const auto with_secret = settled(from("10.0.0.1", secret_hash));
+  CHECK(proof_of(with_secret) == secret_hash);
+  const client_agents::identity moved{"a", "id-a", "6.6.6.6"};
+  for (const bool finds_row : {true, false}) // as an agent that is known, and as one that nobody has heard of
+    for (const auto& by :
+         {from("10.0.0.1"), from("6.6.6.6"), from("10.0.0.1", other_hash), from("6.6.6.6", other_hash, true)}) {
+      CAPTURE(finds_row, by.source, by.proof);
+      const auto there = after_hearing(with_secret, moved, by, false, finds_row);
+      CHECK(there.refused);
+      REQUIRE(there.after.node);
+      CHECK(there.after.node->address == "10.0.0.1");
+      CHECK(proof_of(there.after) == secret_hash);
+      CHECK(after_hearing(with_secret, a, by, true, finds_row).after.node);
+    }
+  const auto own = from("6.6.6.6", secret_hash);
+  const auto there = after_hearing(with_secret, moved, own);
+  CHECK_FALSE(there.refused);
+  CHECK(there.after.node->address == "6.6.6.6");
+  CHECK(proof_of(there.after) == secret_hash);
+  CHECK_FALSE(after_hearing(with_secret, a, own, true).after.node);
+  CHECK_FALSE(after_hearing(with_secret, a, own, true, false).after.node);
+}
+
+TEST_CASE("a node without a secret is its address's, until the first secret comes", "[client_agents][B3]") {
+  const auto of_0_2_0 = settled(from("10.0.0.1"));
+  REQUIRE(proof_of(of_0_2_0).empty());
+  CHECK_FALSE(after_hearing(of_0_2_0, a, from("10.0.0.1")).refused);
+  CHECK_FALSE(after_hearing(of_0_2_0, a, from("10.0.0.1"), true).after.node);
+  const client_agents::identity moved{"a", "id-a", "6.6.6.6"};
+  for (const bool finds_row : {true, false})
+    for (const auto& by : {from("6.6.6.6"), from("6.6.6.6", other_hash), from("6.6.6.6", {}, true)}) {
+      CAPTURE(finds_row, by.proof, by.authenticated);
+      const auto there = after_hearing(of_0_2_0, moved, by, false, finds_row);
+      CHECK(there.refused);
+      CHECK(there.after.node->address == "10.0.0.1");
+      CHECK(after_hearing(of_0_2_0, a, by, true, finds_row).after.node);
+    }
+  // With credentials it may say that it is there, which changes nothing, and gets no secret.
+  for (const auto& proof : {std::string(), secret_hash}) {
+    const auto behind = after_hearing(of_0_2_0, a, from("6.6.6.6", proof, true));
+    CHECK_FALSE(behind.refused);
+    CHECK(behind.after.status() == "passing");
+    CHECK(proof_of(behind.after).empty());
+    CHECK(after_hearing(of_0_2_0, a, from("6.6.6.6", proof)).refused);
+  }
+  const auto upgraded = after_hearing(of_0_2_0, a, from("10.0.0.1", secret_hash));
+  CHECK_FALSE(upgraded.refused);
+  CHECK(proof_of(upgraded.after) == secret_hash);
+  CHECK(upgraded.after.status() == "passing");
+}
+
+// What a server of 0.2.0 passes on does not say where it comes from: as long as one is a member all is as it was.
+TEST_CASE("agents of two versions are heard through servers of 0.2.0, whatever was proved before",
+          "[client_agents][B3]") {
+  const auto with_secret = settled(from("10.0.0.1", secret_hash));
+  rows r = with_secret;
+  leader l(r, 100s);
+  l.found(100s);
+  for (auto now = 101s; now < 110s; now += 1s) {
+    CHECK(l.agents.heard(a, now, (now / 1s) % 2 == 0 ? client_agents::evidence{} : from("10.0.0.1", secret_hash)));
+    l.go_on(now);
+    CHECK(r.status() == "passing");
+    CHECK(proof_of(r) == secret_hash);
+  }
+}
+
+TEST_CASE("a node that no agent has left in the catalog is nobody's to take out", "[client_agents][B3]") {
+  rows r; // PUT /v1/catalog/register, without an ID
+  r.node.emplace();
+  r.node->node = "prod-db";
+  r.node->address = "10.0.0.7";
+  const client_agents::identity db{"prod-db", "id-b", "6.6.6.6"};
+  for (const auto& by : {from("6.6.6.6"), from("10.0.0.7"), from("10.0.0.7", secret_hash, true)})
+    CHECK(after_hearing(r, db, by, true).after.node);
+  CHECK(after_hearing(r, db, from("6.6.6.6")).refused);
+  CHECK(after_hearing(r, db, from("6.6.6.6", secret_hash)).after.node->address == "10.0.0.7");
+  r.node->id = "id-b"; // public
+  CHECK(after_hearing(r, db, from("6.6.6.6"), true).after.node);
+  CHECK(after_hearing(r, db, from("6.6.6.6")).refused);
+}
+
+// A machine that was installed anew has another ID and another secret. Its old node is dead by then.
+TEST_CASE("a dead node's name is taken from its address, or with credentials", "[client_agents][B3]") {
+  auto dead = settled(from("10.0.0.1", secret_hash));
+  dead.liveness->status = "critical";
+  const client_agents::identity renewed{"a", "id-new", "10.0.0.2"};
+  const auto after = [&](const client_agents::evidence& by) {
+    rows r = dead;
+    leader l(r, 100s);
+    l.found(100s);
+    for (auto now = 106s; now < 112s; now += 1s) {
+      l.agents.heard(renewed, now, by);
+      l.go_on(now);
+    }
+    return r;
+  };
+  CHECK(after(from("6.6.6.6", other_hash)).node->id == "id-a");
+  CHECK(after(from("10.0.0.1", other_hash)).node->id == "id-new");
+  const auto taken = after(from("10.0.0.2", other_hash, true));
+  CHECK(taken.node->id == "id-new");
+  CHECK(proof_of(taken) == other_hash);
+}
+
+TEST_CASE("mutant: any_agent_speaks_for_node") {
+  const auto holds = [] {
+    const auto r = settled(from("10.0.0.1", secret_hash));
+    return after_hearing(r, a, from("6.6.6.6"), true).after.node.has_value();
+  };
+  CHECK(holds());
+  REQUIRE(activate_mutant("any_agent_speaks_for_node"));
+  const bool with = holds();
+  activate_mutant("");
+  CHECK_FALSE(with);
 }

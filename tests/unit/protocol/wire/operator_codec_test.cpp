@@ -92,3 +92,31 @@ TEST_CASE("other calls are no operators' calls") {
   CHECK(refused(call_kind::propose, "id x"));
   CHECK(refused(call_kind::renew_session, "id x"));
 }
+
+// A leader of 0.2.0 cannot read what an agent proves: it gets the words that it knows.
+TEST_CASE("what an agent proves is read back, and left out for servers of 0.2.0", "[B3]") {
+  for (const auto& proof : {std::string(), std::string("6f1d")})
+    for (const bool authenticated : {false, true})
+      for (const bool leaves : {false, true}) {
+        const forward::agent_heard said{"uuid", "10.0.0.1", leaves, "a name", "10.0.0.9", proof, authenticated};
+        const auto bytes = wire::encode_operator_call(said);
+        const auto back = wire::decode_operator_call(call_kind::remove_member, bytes);
+        REQUIRE(back);
+        const auto& read = std::get<forward::agent_heard>(*back);
+        CHECK(read.uuid == said.uuid);
+        CHECK(read.address == said.address);
+        CHECK(read.name == said.name);
+        CHECK(read.leaves == leaves);
+        CHECK(read.source == said.source);
+        CHECK(read.proof == proof);
+        CHECK(read.authenticated == authenticated);
+        const auto plain = wire::without_proof_of_agent(bytes);
+        REQUIRE(plain);
+        CHECK(*plain == std::string(leaves ? "agent leaves " : "agent there ") + "uuid 10.0.0.1 a name");
+        CHECK_FALSE(wire::without_proof_of_agent(*plain));
+      }
+  for (const auto* bad : {"proving agent there u a s p", "proving agent there u a s p anybody ",
+                          "proving agent there u a s p somebody n", "proving agent leaves u a  p anybody n"})
+    CHECK_FALSE(wire::decode_operator_call(call_kind::remove_member, bad));
+  CHECK_FALSE(wire::without_proof_of_agent("leave x"));
+}

@@ -1,0 +1,17 @@
+#pragma once
+// The secret of a client agent's node: whoever has it may say that the node is there, has another address, or leaves. The
+// servers keep a hash of it in the node's metadata (protocol/agent/client_agents.hpp).
+
+#include "protocol/base/result.hpp"
+#include "storage/file_system.hpp"
+
+#include <string>
+
+namespace belay::actors {
+
+/// The file `node-secret` of the data directory, made at the first start: 256 random bits in hexadecimal, readable by its owner only.
+/// @returns a failure that says what to do: damaged, no permission.
+result<std::string> open_agent_secret(const std::string& data_dir,
+                                      storage::file_system& files = storage::posix_file_system());
+
+} // namespace belay::actors
