@@ -65,6 +65,9 @@ response with_allow(response r, const route& at) {
   return r;
 }
 
+/// In place of the address of a client on a Unix socket.
+constexpr std::string_view unix_socket = "unix";
+
 bool is_blocked(const request_context& c) {
   const auto& blocked = c.settings.block_endpoints;
   return std::any_of(blocked.begin(), blocked.end(),
@@ -144,14 +147,15 @@ action handle(request_context& c, const route& at) {
   const auto method = c.request.method;
   c.options.pretty = c.settings.pretty_always || c.query.has("pretty");
   c.options.gzip = !c.accept_encoding.empty() && accepts_gzip(c.accept_encoding);
-  const bool asked_here = c.request.passed_on_by == nullptr;
-  if (asked_here && is_blocked(c))
+  // Requests that client agents pass on are judged as others are, by the address of the agent. What an agent says of itself is none.
+  const bool of_agent = c.request.passed_on_by != nullptr && at.handle == agent_alive_route;
+  if (!of_agent && is_blocked(c))
     return error_response(403, "Endpoint is blocked by agent configuration");
   if (method == "OPTIONS")
     return with_allow(response{}, at);
   if ((at.methods & method_bit(method)) == 0)
     return with_allow(error_response(405, "method " + std::string(method) + " not allowed"), at);
-  if (asked_here && !may_write_from(c))
+  if (!of_agent && !may_write_from(c))
     return error_response(403, "Access is restricted");
   c.argument = c.path.substr(at.pattern.size());
   return at.handle(c);
@@ -245,7 +249,7 @@ std::size_t memory_of(const action& a, const raw_request& r, const route& at) {
 
 parsed_request parse(const raw_request& r, const route_settings& s, const std::function<std::string()>& uuid) {
   parsed_request out;
-  if (r.passed_on_by == nullptr && !may_call_by_host(r, s)) {
+  if (!may_call_by_host(r, s)) {
     out.action = refuse_host(r);
     return out;
   }
@@ -316,9 +320,8 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   out.memory = memory_of(out.action, r, *at);
   if (!c.idempotency_keys.empty() && r.method != "GET" && r.method != "HEAD" && r.method != "OPTIONS")
     make_idempotent(c, out.action);
-  if (auto* write = std::get_if<write_request>(&out.action);
-      write != nullptr && !r.remote_address.empty() && state::has_client(write->command))
-    write->command.client_address = network_of(r.remote_address);
+  if (auto* write = std::get_if<write_request>(&out.action); write != nullptr && state::has_client(write->command))
+    write->command.client_address = r.remote_address.empty() ? std::string(unix_socket) : network_of(r.remote_address);
   out.needs = at->needs(method_bit(r.method));
   if (s.client_agent && !std::holds_alternative<response>(out.action) && !answered_by_client_agent(*at)) {
     out.for_servers = true;
