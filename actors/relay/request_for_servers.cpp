@@ -15,6 +15,11 @@ constexpr std::chrono::seconds stream_begins_in{20};
 
 /// Of requests: headers that a route of a server reads. The token and the framing are written from parsed values.
 bool goes_to_servers(std::string_view name) {
+#ifdef BELAY_SIMULATION_HOOKS
+  // By which the simulator knows whose request it is (sim/world/simulated_gateway.cpp). Shipped builds do not know it.
+  if (name == "X-Simulated-Client")
+    return true;
+#endif
   constexpr auto names = std::to_array<std::string_view>(
       {"Accept", "Cache-Control", "Idempotency-Key", "Last-Event-ID", "X-Consul-Namespace"});
   return std::any_of(names.begin(), names.end(), [&](std::string_view n) { return equal_ignoring_case(n, name); });
