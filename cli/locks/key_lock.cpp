@@ -67,7 +67,9 @@ public:
       api_answer answer;
       const auto wait = patient ? 2 * limit : std::min(left, 2 * limit);
       auto query = how("acquire");
-      query.add("wait", std::to_string(std::max(wait, 1ms).count()) + "ms");
+      const auto wait_text = std::to_string(std::max(wait, 1ms).count()) + "ms";
+      query.add("queue", wait_text);
+      query.add("wait", wait_text); // the same for servers of 0.2.0; to be removed in 0.5
       const auto asked = lock_clock::now();
       const auto got = co_await keys_.write("PUT", key_, std::move(query), "", &answer, limit);
       if (got && *got) {

@@ -73,7 +73,8 @@ task<result<hold>> mutex::acquire(patience whole) {
     auto left = detail::until(now, limit.deadline());
     auto wait = std::min(detail::wait_within(left), detail::longest_wait);
     request q("PUT", request::path_of("/v1/kv/", key_));
-    q.query("acquire", id).query("flags", std::to_string(options_.flags)).query("wait", detail::text_of(wait));
+    q.query("acquire", id).query("flags", std::to_string(options_.flags)).query("queue", detail::text_of(wait));
+    q.query("wait", detail::text_of(wait)); // the same for servers of 0.2.0; to be removed in 0.5
     // By the same session it is the same wait, or what is held already.
     q.body(options_.value).repeatable();
     auto deadline = now + wait + detail::answer_slack;

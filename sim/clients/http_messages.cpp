@@ -892,7 +892,7 @@ std::string request_of(const operation& o) {
     text.insert(text.find("\r\n") + 2, "X-Consul-Token: " + who->secret + "\r\n");
   if (o.write && o.write->once)
     text.insert(text.find("\r\n") + 2, "Idempotency-Key: " + o.write->once->key + "\r\n");
-  return o.lock_wait > virtual_time::zero() ? with_parameter(std::move(text), "wait=" + duration_text(o.lock_wait))
+  return o.lock_wait > virtual_time::zero() ? with_parameter(std::move(text), "queue=" + duration_text(o.lock_wait))
                                             : text;
 }
 

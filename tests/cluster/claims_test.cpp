@@ -94,7 +94,7 @@ private:
 
   void ask(std::size_t i) {
     const auto& w = waiters_[i];
-    const auto query = (of_keys_ ? "?acquire=" : "?session=") + w.session + "&wait=100s";
+    const auto query = (of_keys_ ? "?queue=100s&acquire=" : "?wait=100s&session=") + w.session;
     REQUIRE(w.connection->send({"PUT", target("", query), {}, "v" + std::to_string(i), false}, asked_for) == "");
   }
 

@@ -43,7 +43,7 @@ def fill(server):
 
     put(f"/v1/kv/service/web/leader?acquire={workers[3]}", '{"host":"host-3","pid":812}')
     put(f"/v1/kv/locks/deploy?acquire={builder}", "n1")
-    threading.Thread(target=_wait_for_lock, args=(server, f"/v1/kv/locks/deploy?acquire={workers[2]}&wait=10m"), daemon=True).start()
+    threading.Thread(target=_wait_for_lock, args=(server, f"/v1/kv/locks/deploy?acquire={workers[2]}&queue=10m"), daemon=True).start()
 
     for replicas, hosts in ((3, ["a.example", "b.example"]), (4, ["a.example", "b.example", "c.example"])):
         put("/v1/kv/app/web/config", json.dumps({"name": "web", "replicas": replicas, "features": {"beta": True, "rate": 250}, "hosts": hosts}, separators=(",", ":")))

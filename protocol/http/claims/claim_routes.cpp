@@ -64,7 +64,7 @@ refused read_waiting(const request_context& c, state::claim_ask& ask, std::chron
   if (auto r = read_count(c, "priority", priority))
     return r;
   ask.priority = priority.value_or(0);
-  if (auto r = read_patience(c, patience))
+  if (auto r = read_patience(c, "wait", patience))
     return r;
   if (auto r = read_deadline(c, ask.deadline_ms))
     return r;

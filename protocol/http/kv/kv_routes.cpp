@@ -78,10 +78,10 @@ action write_of(const request_context& c, state::kv_op op) {
   bool refuse_deadlock = false;
   if (auto r = read_fence(c, fence))
     return std::move(*r);
-  if (op.verb == state::kv_verb::cas && !c.query.get("wait").empty())
-    return invalid_parameter("wait", "not together with \"cas\"");
+  if (op.verb != state::kv_verb::lock && c.query.has("queue"))
+    return invalid_parameter("queue", "only together with \"acquire\"");
   if (op.verb == state::kv_verb::lock) {
-    if (auto r = read_patience(c, patience))
+    if (auto r = read_patience(c, "queue", patience))
       return std::move(*r);
     if (auto r = read_deadlock(c, refuse_deadlock))
       return std::move(*r);

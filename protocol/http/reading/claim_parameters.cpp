@@ -18,14 +18,14 @@ refused read_count(const request_context& c, std::string_view name, std::optiona
   return out ? std::nullopt : refused(invalid_parameter(name, "no number"));
 }
 
-refused read_patience(const request_context& c, std::chrono::nanoseconds& out) {
+refused read_patience(const request_context& c, std::string_view name, std::chrono::nanoseconds& out) {
   out = std::chrono::nanoseconds{0};
-  const auto text = c.query.get("wait");
+  const auto text = c.query.get(name);
   if (text.empty())
     return std::nullopt;
   const auto wait = golang::parse_duration(text);
   if (!wait)
-    return invalid_parameter("wait", golang::duration_complaint(text));
+    return invalid_parameter(name, golang::duration_complaint(text));
   out = std::clamp(*wait, std::chrono::nanoseconds{0}, c.settings.max_query_time);
   return std::nullopt;
 }

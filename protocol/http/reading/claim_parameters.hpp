@@ -27,8 +27,10 @@ refused read_named(const request_context& c, std::string_view name, std::optiona
   return invalid_parameter(name, "one of " + known);
 }
 
-/// `?wait` of an acquire or a claim, up to the longest blocking query. Absent or zero: nothing is waited for.
-refused read_patience(const request_context& c, std::chrono::nanoseconds& out);
+/// The longest time to wait for a lock, capped at the longest blocking query. Absent or zero: do not wait.
+/// @param name `queue` of an acquire, `wait` of a claim. Go's Consul client sends `wait` with every request when its
+/// WaitTime is set, so no path of Consul's may give it a meaning on a write.
+refused read_patience(const request_context& c, std::string_view name, std::chrono::nanoseconds& out);
 /// `?deadlock=refuse`.
 refused read_deadlock(const request_context& c, bool& refuse);
 /// `?claim=NAME` or `?lock=KEY`; neither: nullopt, both: refused.

@@ -139,7 +139,7 @@ struct claims_alarm {
 template <>
 inline constexpr auto fields_of<claims_alarm> = std::tuple{field<&claims_alarm::at>{}};
 
-/// `PUT /v1/kv/KEY?acquire=SESSION&wait=`: acquires, or queues for the lock (rules 23 to 29). Answers a bool with a note, as an acquire
+/// `PUT /v1/kv/KEY?acquire=SESSION&queue=`: acquires, or queues for the lock (rules 23 to 29). Answers a bool with a note, as an acquire
 /// without `wait` does, or a claim_answer that says `waiting`.
 struct kv_acquire {
   static constexpr command_tag tag = command_tag::kv_acquire;

@@ -101,7 +101,7 @@ TEST_CASE("the end of the input ends the wait for a lock-delay with the refusal"
     f.behind().hold_writes = true;
     f.behind().check_replies = {refused};
     auto c = f.client();
-    c.send(before + put("/v1/kv/a?acquire=s&wait=590s", "v"));
+    c.send(before + put("/v1/kv/a?acquire=s&queue=590s", "v"));
     REQUIRE(eventually([&] { return f.behind().write_count() == 1; }));
     if (later) {
       f.answer_write(0, written_at(9));

@@ -546,7 +546,7 @@ TEST_CASE("an acquire may wait for the end of a lock-delay", "[gateway]") {
   granted.note.fence = 9;
   f.behind().check_replies = {granted, refused_for_delay(5), refused_for_delay(20)};
   auto c = f.client();
-  const auto r = c.ask(put("/v1/kv/a?acquire=s&wait=10s", "v"));
+  const auto r = c.ask(put("/v1/kv/a?acquire=s&queue=10s", "v"));
   CHECK(r.body == "true");
   CHECK(r.has("X-Belay-Fence: 9"));
   CHECK(f.behind().check_count() == 3); // the delay had begun anew in between
@@ -554,12 +554,12 @@ TEST_CASE("an acquire may wait for the end of a lock-delay", "[gateway]") {
   // Without `wait`, and when somebody holds the lock, the answer comes at once.
   f.behind().check_replies = {refused_for_delay(60'000)};
   CHECK(c.ask(put("/v1/kv/a?acquire=s", "v")).has("X-Belay-Retry-After-Ms: 60000"));
-  CHECK(c.ask(put("/v1/kv/a?acquire=s&wait=10s", "v")).body == "false");
+  CHECK(c.ask(put("/v1/kv/a?acquire=s&queue=10s", "v")).body == "false");
   CHECK(f.behind().check_count() == 5);
 
   // Who has waited long enough learns how much is left.
   f.behind().check_replies = {refused_for_delay(50'000), refused_for_delay(60'000)};
-  const auto late = c.ask(put("/v1/kv/a?acquire=s&wait=30ms", "v"));
+  const auto late = c.ask(put("/v1/kv/a?acquire=s&queue=30ms", "v"));
   CHECK(late.body == "false");
   CHECK(late.has("X-Belay-Reason: lock-delay"));
   CHECK(late.has("X-Belay-Retry-After-Ms: 50000"));
@@ -584,7 +584,7 @@ TEST_CASE("who goes away does not get the lock when the delay is over", "[gatewa
   gateway_fixture f;
   f.behind().check_replies = {refused_for_delay(300)};
   auto c = f.client();
-  c.send(put("/v1/kv/a?acquire=s&wait=10s", "v"));
+  c.send(put("/v1/kv/a?acquire=s&queue=10s", "v"));
   REQUIRE(eventually([&] { return f.behind().check_count() == 1; }));
   f.sync();
   c.close();
@@ -596,7 +596,7 @@ TEST_CASE("at shutdown nobody waits for a lock-delay any more", "[gateway]") {
   gateway_fixture f;
   f.behind().check_replies = {refused_for_delay(60'000)};
   auto c = f.client();
-  c.send(put("/v1/kv/a?acquire=s&wait=5m", "v"));
+  c.send(put("/v1/kv/a?acquire=s&queue=5m", "v"));
   REQUIRE(eventually([&] { return f.behind().check_count() == 1; }));
   f.sync();
   CHECK(f.stop());

@@ -332,7 +332,7 @@ void model_server::key_request(const parsed& p, const request& q, const reply& d
       return;
     }
     auto& queue = key_queues_[key];
-    if (dialect_ == dialect::consul || !p.has("wait")) {
+    if (dialect_ == dialect::consul || !p.has("queue")) {
       bool free = r.session.empty() && queue.empty() && time_.now() >= r.delayed_until;
       if (free) {
         r.session = session;
@@ -352,7 +352,7 @@ void model_server::key_request(const parsed& p, const request& q, const reply& d
     }
     same->value = q.body();
     same->flags = number(p.at("flags"));
-    same->deadline = time_.now() + duration(p.at("wait"));
+    same->deadline = time_.now() + duration(p.at("queue"));
     same->done = done;
     same->ask = next_ask_++;
     time_.at(same->deadline, [this, key, ask = same->ask] {

@@ -169,7 +169,7 @@ TEST_CASE("claims and guards carry the network of their client", "[claims][B14]"
 }
 
 TEST_CASE("an acquire that waits is a command of its own", "[claims]") {
-  const auto w = write_asked("PUT", "/v1/kv/k?acquire=s&wait=1500us&flags=9", "v");
+  const auto w = write_asked("PUT", "/v1/kv/k?acquire=s&queue=1500us&flags=9", "v");
   const auto& a = std::get<state::kv_acquire>(w.command);
   CHECK(w.lock_wait == 1500us);
   CHECK(a.wait_ms == 2);
@@ -179,13 +179,13 @@ TEST_CASE("an acquire that waits is a command of its own", "[claims]") {
   CHECK(*a.op.value == "v");
   CHECK_FALSE(a.refuse_deadlock);
   CHECK_FALSE(a.fence);
-  const auto fenced = written<state::kv_acquire>("PUT", "/v1/kv/k?acquire=s&wait=1s&deadlock=refuse&fence=8&claim=n");
+  const auto fenced = written<state::kv_acquire>("PUT", "/v1/kv/k?acquire=s&queue=1s&deadlock=refuse&fence=8&claim=n");
   CHECK(fenced.refuse_deadlock);
   CHECK(fenced.fence == state::fence_ref{{"n", state::claim_space::claims}, 8});
   // Without patience it is what Consul's clients ask for.
-  CHECK(written<state::kv_write>("PUT", "/v1/kv/k?acquire=s&wait=0s").op.verb == state::kv_verb::lock);
+  CHECK(written<state::kv_write>("PUT", "/v1/kv/k?acquire=s&queue=0s").op.verb == state::kv_verb::lock);
   CHECK(written<state::kv_write>("PUT", "/v1/kv/k?acquire=s").op.verb == state::kv_verb::lock);
-  CHECK(refusal_to("PUT", "/v1/kv/k?cas=3&wait=1s").body == "Invalid wait: not together with \"cas\"");
+  CHECK(refusal_to("PUT", "/v1/kv/k?cas=3&queue=1s").body == "Invalid queue: only together with \"acquire\"");
 }
 
 TEST_CASE("writes of keys may name a fence", "[claims]") {

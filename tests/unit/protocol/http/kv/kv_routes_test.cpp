@@ -44,11 +44,16 @@ TEST_CASE("an acquire may say how long it waits for the end of a lock-delay") {
   const auto wait_of = [](std::string_view target) {
     return std::get<write_request>(ask("PUT", target).action).lock_wait;
   };
-  CHECK(wait_of("/v1/kv/k?acquire=S&wait=1500ms") == std::chrono::milliseconds(1500));
+  CHECK(wait_of("/v1/kv/k?acquire=S&queue=1500ms") == std::chrono::milliseconds(1500));
   CHECK(wait_of("/v1/kv/k?acquire=S").count() == 0);
-  CHECK(wait_of("/v1/kv/k?acquire=S&wait=9h") == usual_settings().max_query_time);
-  CHECK(wait_of("/v1/kv/k?release=S&wait=10s").count() == 0);
-  CHECK(wait_of("/v1/kv/k?wait=10s").count() == 0);
+  CHECK(wait_of("/v1/kv/k?acquire=S&queue=9h") == usual_settings().max_query_time);
+  // Go's client sends `wait` with every request when its WaitTime is set; Consul ignores it on writes.
+  for (const auto* write : {"acquire=S", "release=S", "cas=0", "flags=1"}) {
+    const auto asked = std::string("/v1/kv/k?wait=10s&") + write;
+    CAPTURE(asked);
+    CHECK(wait_of(asked).count() == 0);
+    CHECK(std::holds_alternative<state::kv_write>(std::get<write_request>(ask("PUT", asked).action).command));
+  }
 }
 
 TEST_CASE("PUT becomes set, cas, lock or unlock with value and flags") {

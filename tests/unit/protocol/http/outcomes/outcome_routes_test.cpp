@@ -57,7 +57,7 @@ TEST_CASE("which requests take an idempotency key: table") {
       {"PUT", "/v1/acl/policy", R"({"Name":"p"})", true},
       {"PUT", "/v1/acl/token", "{}", true},
       {"PUT", "/v1/kv/a?acquire=5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01", "", false},
-      {"PUT", "/v1/kv/a?acquire=5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01&wait=3s", "", false},
+      {"PUT", "/v1/kv/a?acquire=5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01&queue=3s", "", false},
       {"PUT", "/v1/claim/c?session=5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01", "", false},
       {"DELETE", "/v1/claim/c?id=i", "", false},
       {"PUT", "/v1/claim/c/limit?n=3", "", false},
