@@ -47,6 +47,42 @@ bool has_folded_line(std::string_view lines) {
   return false;
 }
 
+/// Whether a line of a head ends in LF alone. RFC 9112 section 2.2 lets a server take that for the end of a line; Go does.
+bool has_bare_lf(std::string_view head) {
+  std::size_t line = 0;
+  for (auto end = head.find('\n'); end != std::string_view::npos; end = head.find('\n', line)) {
+    if (end == line || head[end - 1] != '\r')
+      return true;
+    if (end == line + 1)
+      return false; // what follows is the body
+    line = end + 1;
+  }
+  return false;
+}
+
+/// The same head with CR LF at the end of each line, and nothing of the body.
+std::string with_cr_lf(std::string_view head) {
+  std::string out;
+  std::size_t line = 0;
+  for (auto end = head.find('\n'); end != std::string_view::npos; end = head.find('\n', line)) {
+    const bool whole = end > line && head[end - 1] == '\r';
+    const auto text = head.substr(line, end - line - (whole ? 1 : 0));
+    out.append(text).append("\r\n");
+    line = end + 1;
+    if (text.empty())
+      return out;
+  }
+  return out.append(head.substr(line));
+}
+
+/// How many bytes of `head` became the first `n` of with_cr_lf(head).
+std::size_t bytes_before_cr_lf(std::string_view head, std::size_t n) {
+  std::size_t at = 0;
+  for (std::size_t written = 0; written < n; ++at)
+    written += head[at] == '\n' && (at == 0 || head[at - 1] != '\r') ? 2 : 1;
+  return at;
+}
+
 beast::error_code stop() {
   return beast::http::make_error_code(beast::http::error::body_limit);
 }
@@ -149,9 +185,10 @@ http_reader::verdict http_reader::read(std::string_view input, std::size_t& used
   used = 0;
   if (!started_) {
     // Old clients send an empty line behind a body; RFC 9112 section 2.2 asks servers to skip it.
-    while (input.size() >= 2 && input[0] == '\r' && input[1] == '\n') {
-      input.remove_prefix(2);
-      used += 2;
+    while (input.starts_with("\r\n") || input.starts_with('\n')) {
+      const std::size_t n = input.front() == '\r' ? 2 : 1;
+      input.remove_prefix(n);
+      used += n;
     }
     if (input.empty() || input == "\r")
       return verdict::more;
@@ -174,6 +211,16 @@ http_reader::verdict http_reader::read(std::string_view input, std::size_t& used
 }
 
 http_reader::verdict http_reader::read_head(std::string_view input, std::size_t& used) {
+  if (!has_bare_lf(input))
+    return read_lines(input, used);
+  const auto lines = with_cr_lf(input);
+  std::size_t of_lines = 0;
+  const auto v = read_lines(lines, of_lines);
+  used = bytes_before_cr_lf(input, of_lines);
+  return v;
+}
+
+http_reader::verdict http_reader::read_lines(std::string_view input, std::size_t& used) {
   beast::error_code ec;
   used = parser_->put(boost::asio::const_buffer(input.data(), input.size()), ec);
   if (has_folded_line(input.substr(0, used)))

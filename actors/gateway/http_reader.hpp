@@ -73,6 +73,8 @@ private:
   friend class parser;
 
   verdict read_head(std::string_view input, std::size_t& used);
+  /// @param input lines that end in CR LF
+  verdict read_lines(std::string_view input, std::size_t& used);
   verdict read_body(std::string_view input, std::size_t& used);
   void finish_head();
   /// As they came over the wire, but for optional blanks.

@@ -77,11 +77,16 @@ TEST_CASE("http_reader: where a request ends must be the same for everybody") {
       {line + " A: b\r\n" + host + "\r\n", bad},
       {line + host + "A : b\r\n\r\n", bad},
       {line + host + "A: b\rc\r\n\r\n", bad},
-      {line + host + "A: b\nContent-Length: 1\r\n\r\nx", bad},
-      {line + host + "A: b\n\nC: d\r\n\r\n", bad},
+      {line + host + "A: b\nContent-Length: 1\r\n\r\nx", good},
+      {line + host + "A: b\n\nC: d\r\n\r\n", good}, // what follows is another request
+      {line + host + "A: b\n c\n\n", bad},
+      {line + host + "A: b\rc\n\n", bad},
+      {line + host + "Transfer-Encoding: chunked\n\n1;a\nx\n0\n\n", bad},
       {line + host + ": b\r\n\r\n", bad},
       {line + host + std::string("A: b\0c\r\n\r\n", 10), bad},
-      {"PUT /v1/kv/a HTTP/1.1\n" + host + "\r\n", bad},
+      {"PUT /v1/kv/a HTTP/1.1\n" + host + "\r\n", good},
+      {"\n\r\nPUT /v1/kv/a HTTP/1.1\nHost: x\n\n", good},
+      {"PUT /v1/kv/a\n", bad},
       {"PUT  /v1/kv/a HTTP/1.1\r\n" + host + "\r\n", bad},
       {"PUT /v1/kv/a b HTTP/1.1\r\n" + host + "\r\n", bad},
       {"PUT /v1/kv/a\r HTTP/1.1\r\n" + host + "\r\n", bad},
@@ -91,6 +96,17 @@ TEST_CASE("http_reader: where a request ends must be the same for everybody") {
     INFO(belay::golang::quoted(bytes));
     CHECK(verdict_of(bytes) == wanted);
   }
+}
+
+TEST_CASE("http_reader: lines may end in LF alone, and the body begins where the head ends") {
+  for (const auto* head : {"PUT /v1/kv/a HTTP/1.1\nHost: x\nContent-Length: 6\n\n",
+                           "PUT /v1/kv/a HTTP/1.1\r\nHost: x\nContent-Length: 6\r\n\n",
+                           "PUT /v1/kv/a HTTP/1.1\nHost: x\r\nContent-Length: 6\n\r\n"})
+    for (const std::size_t piece : {1, 2, 3, 7, 1000}) {
+      std::string body;
+      CHECK(verdict_of(head + std::string("a\n\nb\r\n"), piece, &body) == verdict::complete);
+      CHECK(body == "a\n\nb\r\n");
+    }
 }
 
 TEST_CASE("http_reader: one host, as Go demands it") {
