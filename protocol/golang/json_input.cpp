@@ -1,6 +1,8 @@
 #include "protocol/golang/json_input.hpp"
 
+#include "protocol/base/hex.hpp"
 #include "protocol/golang/duration.hpp"
+#include "protocol/golang/quoting.hpp"
 #include "protocol/golang/syntax.hpp"
 
 #include <boost/json/array.hpp>
@@ -114,6 +116,48 @@ std::string beyond(std::string_view text, const json_bounds& bounds) {
   return {};
 }
 
+/// The number of the escape `\uXXXX` at the front; nullopt: there is none.
+std::optional<std::uint32_t> escaped_unit(std::string_view text) {
+  constexpr std::size_t length = 6;
+  if (text.size() < length || !text.starts_with("\\u"))
+    return std::nullopt;
+  std::uint32_t unit = 0;
+  for (const char c : text.substr(2, length - 2)) {
+    const int digit = hex_value(c);
+    if (digit < 0)
+      return std::nullopt;
+    unit = unit * 16 + static_cast<std::uint32_t>(digit);
+  }
+  return unit;
+}
+
+/// Go reads half of a surrogate pair as U+FFFD; Boost.JSON 1.81 rejects it. JavaScript and Python write halves when a text
+/// was cut. @returns nullopt: there are none
+std::optional<std::string> with_whole_surrogates(std::string_view text) {
+  constexpr std::size_t length = 6;
+  std::optional<std::string> mended;
+  for (auto at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at)) {
+    const auto unit = escaped_unit(text.substr(at));
+    if (!unit) {
+      at += 2;
+      continue;
+    }
+    const bool leads = *unit >= 0xD800 && *unit < 0xDC00, trails = *unit >= 0xDC00 && *unit < 0xE000;
+    const auto next = leads ? escaped_unit(text.substr(at + length)) : std::nullopt;
+    if (next && *next >= 0xDC00 && *next < 0xE000) {
+      at += 2 * length;
+      continue;
+    }
+    if (leads || trails) {
+      if (!mended)
+        mended.emplace(text);
+      mended->replace(at, length, "\\ufffd");
+    }
+    at += length;
+  }
+  return mended;
+}
+
 } // namespace
 
 std::size_t json_values_at_most(std::string_view text) {
@@ -130,6 +174,9 @@ result<boost::json::value> read_json(std::string_view text, const json_bounds& b
   boost::json::parse_options options;
   options.max_depth = depth_max;
   options.allow_invalid_utf8 = true;
+  const auto mended = with_whole_surrogates(text);
+  if (mended)
+    text = *mended;
   boost::json::stream_parser parser({}, options);
   boost::json::error_code wrong;
   const auto used = parser.write_some(text.data(), text.size(), wrong);
@@ -141,8 +188,7 @@ result<boost::json::value> read_json(std::string_view text, const json_bounds& b
     return failure{"exceeded max depth"};
   if (used >= text.size() || wrong == boost::json::error::incomplete)
     return failure{"unexpected EOF"};
-  const char c = text[used];
-  return failure{"invalid character '" + std::string(1, c) + "' " +
+  return failure{"invalid character " + quoted_byte(text[used]) + " " +
                  (used == 0 ? "looking for beginning of value" : "in JSON at byte " + std::to_string(used + 1))};
 }
 

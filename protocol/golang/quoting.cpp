@@ -43,6 +43,17 @@ std::string quoted(std::string_view text) {
   return out += '"';
 }
 
+std::string quoted_byte(char c) {
+  if (c == '\'')
+    return "'\\''";
+  if (c == '"')
+    return "'\"'";
+  std::string character;
+  append_utf8(character, static_cast<unsigned char>(c));
+  const auto text = quoted(character);
+  return "'" + text.substr(1, text.size() - 2) + "'";
+}
+
 std::size_t utf8_character(std::string_view text, std::uint32_t& code_point) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
   const auto first = byte(0);

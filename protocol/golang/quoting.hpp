@@ -11,6 +11,9 @@ namespace belay::golang {
 /// With quotes around it, as %q prints it.
 std::string quoted(std::string_view text);
 
+/// A byte in single quotes, as encoding/json shows the one that is wrong: each byte as the character of that number.
+std::string quoted_byte(char c);
+
 /// A quotation mark, a backslash, a line feed, a carriage return or a tab, behind a backslash.
 /// @returns false for all other bytes, with `out` unchanged
 bool append_short_escape(std::string& out, char c);

@@ -1,6 +1,7 @@
 #include "actors/node/config/json.hpp"
 
 #include "protocol/base/hex.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -43,6 +44,11 @@ public:
   }
 
   std::size_t end() const { return pos_; }
+  /// Only blanks follow. @returns false: see complaint() and place()
+  bool ends() {
+    skip_blanks();
+    return at_end() || unexpected("after top-level value");
+  }
   const std::string& complaint() const { return complaint_; }
   /// Of the character that the complaint is about.
   text_place place() { return position_.at(pos_); }
@@ -62,31 +68,7 @@ private:
   bool cut_short() { return wrong("unexpected EOF"); }
 
   bool unexpected(std::string_view where) {
-    auto c = static_cast<unsigned char>(text_[pos_]);
-    std::string shown;
-    if (c == '\'')
-      shown = "'\\''";
-    else if (c == '"')
-      shown = "'\"'";
-    else if (c == '\n')
-      shown = "'\\n'";
-    else if (c == '\t')
-      shown = "'\\t'";
-    else if (c == '\\')
-      shown = "'\\\\'";
-    else if (c < 0x20 || c == 0x7f) {
-      shown = "'\\x";
-      append_hex(shown, c, 2);
-      shown += '\'';
-    } else if (c < 0x80)
-      shown = std::string("'") + static_cast<char>(c) + "'";
-    else { // Go looks at bytes, and shows each as the character of that number
-      shown = "'";
-      shown += static_cast<char>(0xC0 | (c >> 6));
-      shown += static_cast<char>(0x80 | (c & 0x3F));
-      shown += "'";
-    }
-    return wrong("invalid character " + shown + " " + std::string(where));
+    return wrong("invalid character " + golang::quoted_byte(text_[pos_]) + " " + std::string(where));
   }
 
   /// Parts between commas, up to `close`; the bracket in front is here.
@@ -246,7 +228,10 @@ config_text_result parse_config_json(std::string_view text) {
   options.max_depth = 513;
   options.allow_invalid_utf8 = true;
   boost::system::error_code ec;
-  auto v = boost::json::parse(text.substr(0, syntax.end()), ec, {}, options);
+  const auto end = syntax.end();
+  if (!syntax.ends())
+    return config_text_error{syntax.complaint(), syntax.place()};
+  auto v = boost::json::parse(text.substr(0, end), ec, {}, options);
   if (ec)
     return config_text_error{"invalid JSON: " + ec.message(), {}};
   if (v.is_null())
