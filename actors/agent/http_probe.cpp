@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <limits>
 #include <optional>
 
 namespace belay::actors {
@@ -36,8 +37,36 @@ using boost::system::error_code;
 constexpr std::chrono::seconds http_timeout{10};
 constexpr int redirects_max = 10;
 constexpr std::size_t http_output_bytes = 4096;
-// Bodies are cut; more is not read into memory than a check could be interested in.
-constexpr std::size_t body_bytes_max = 1 << 20;
+// Of a longer body the rest is not read. Memory is needed for the part that is shown only.
+constexpr std::size_t body_bytes_max = 16u << 20;
+// Go takes 10 MiB. What has come is searched with each piece, so that a bound is also one of time.
+constexpr std::size_t head_bytes_max = 1u << 20;
+constexpr std::size_t reason_bytes_max = 1000;
+constexpr std::size_t piece_bytes = 8192;
+
+/// Behind the first empty line; nullopt: it has not come.
+std::optional<std::size_t> end_of_head(std::string_view bytes) {
+  const auto lf = bytes.find("\n\n"), cr_lf = bytes.find("\n\r\n");
+  if (lf == std::string_view::npos && cr_lf == std::string_view::npos)
+    return std::nullopt;
+  return lf < cr_lf ? lf + 2 : cr_lf + 3;
+}
+
+/// As Beast's parser wants it: CR LF behind each line, and a space behind the code of the status line.
+std::string answer_head(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size() + 2);
+  while (!bytes.empty()) {
+    const auto end = bytes.find('\n');
+    auto line = bytes.substr(0, end);
+    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+    if (line.ends_with('\r'))
+      line.remove_suffix(1);
+    const bool no_reason = out.empty() && std::count(line.begin(), line.end(), ' ') == 1;
+    out.append(line).append(no_reason ? " \r\n" : "\r\n");
+  }
+  return out;
+}
 
 struct url {
   bool tls = false;
@@ -162,8 +191,11 @@ public:
   void start() override {
     timer_.expires_after(timeout_);
     timer_.async_wait([self = shared_from_this()](error_code e) {
-      if (!e)
-        self->fail("context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
+      if (e)
+        return;
+      if (self->parser_ && self->parser_->is_header_done()) // as in Consul, the status has come
+        return self->guarded([&] { self->on_answer(); });
+      self->fail("context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
     });
     guarded([this] { request(); });
   }
@@ -189,6 +221,7 @@ private:
   }
 
   void request() {
+    parser_.reset();
     const auto parsed = parse_url(url_text_);
     if (!parsed)
       return fail("unsupported protocol scheme \"" +
@@ -303,38 +336,111 @@ private:
 
   template <class Stream>
   void read(Stream& stream) {
-    buffer_.clear();
+    begin_answer();
+    received_.clear();
+    read_more(stream);
+  }
+
+  void begin_answer() {
     parser_.emplace();
-    parser_->body_limit(body_bytes_max);
+    parser_->eager(true);
+    parser_->body_limit(boost::none);
+    parser_->header_limit(std::numeric_limits<std::uint32_t>::max()); // counted here, in the bytes that came
     if (method_ == "HEAD")
       parser_->skip(true);
-    beast::http::async_read(stream, buffer_, *parser_, [self = shared_from_this()](error_code e, std::size_t) {
-      if (self->then_)
-        self->guarded([&] { self->on_answer(e); });
+    body_.clear();
+    body_bytes_ = 0;
+  }
+
+  template <class Stream>
+  void read_more(Stream& stream) {
+    stream.async_read_some(asio::buffer(piece_), [self = shared_from_this(), &stream](error_code e, std::size_t n) {
+      if (!self->then_)
+        return;
+      self->guarded([&] {
+        self->received_.append(self->piece_.data(), n);
+        if (self->take(e))
+          self->read_more(stream);
+      });
     });
   }
 
-  void on_answer(error_code e) {
-    // A body that is too long, or ends before its length, still has a status.
-    if (e && !parser_->is_header_done())
-      return fail(e == beast::http::error::end_of_stream ? "EOF" : e.message());
+  /// Reads what has been received. Servers that Go's client understands are understood: lines that end in LF alone, a
+  /// status line without a reason, 1xx answers before the final one, a body that is cut or does not end.
+  /// @param e why nothing more comes, if so
+  /// @returns whether to read on; else the check has its result, or another request has begun
+  bool take(error_code e) {
+    if (!parser_->is_header_done()) {
+      const auto end = end_of_head(received_);
+      if (!end && !e && received_.size() <= head_bytes_max)
+        return true;
+      if (!end) {
+        fail(!e ? "net/http: server response headers exceeded " + std::to_string(head_bytes_max) + " bytes; aborted"
+             : e == asio::error::eof ? "EOF"
+                                     : e.message());
+        return false;
+      }
+      const auto head = answer_head(std::string_view(received_).substr(0, *end));
+      received_.erase(0, *end);
+      error_code wrong;
+      parser_->put(asio::buffer(head), wrong);
+      if (wrong && wrong != beast::http::error::need_more) {
+        fail("net/http: malformed HTTP response: " + wrong.message());
+        return false;
+      }
+      constexpr unsigned switching_protocols = 101;
+      const auto code = parser_->get().result_int();
+      if (code < 200 && code != switching_protocols) {
+        begin_answer();
+        return take(e);
+      }
+    }
+    return take_body(e);
+  }
+
+  bool take_body(error_code e) {
+    error_code wrong;
+    std::size_t used = 0;
+    while (used < received_.size() && !parser_->is_done() && !wrong) {
+      const auto left = std::string_view(received_).substr(used);
+      const auto n = parser_->put(asio::buffer(left.data(), left.size()), wrong);
+      auto& piece = parser_->get().body();
+      body_.append(static_cast<const char*>(piece.data().data()), piece.size());
+      body_bytes_ += piece.size();
+      piece.clear();
+      used += n;
+      if (n == 0)
+        break;
+    }
+    received_.erase(0, used);
+    if (body_.size() > output_limit()) // Consul's ring buffer keeps the end
+      body_.erase(0, body_.size() - output_limit());
+    const bool broken = wrong && wrong != beast::http::error::need_more;
+    if (!e && !broken && !parser_->is_done() && body_bytes_ <= body_bytes_max)
+      return true;
+    on_answer();
+    return false;
+  }
+
+  std::size_t output_limit() const {
+    return check_.output_bytes_max > 0 ? static_cast<std::size_t>(check_.output_bytes_max) : http_output_bytes;
+  }
+
+  /// A body that is too long, or ends before its length, still has a status.
+  void on_answer() {
     const auto& answer = parser_->get();
     const auto code = answer.result_int();
     const auto location = answer[beast::http::field::location];
     const bool redirect = (code >= 301 && code <= 303) || code == 307 || code == 308;
     if (redirect && !location.empty())
       return follow(code, std::string(location));
-    const auto limit =
-        check_.output_bytes_max > 0 ? static_cast<std::size_t>(check_.output_bytes_max) : http_output_bytes;
-    auto body = answer.body();
-    if (body.size() > limit) // Consul's ring buffer keeps the end
-      body.erase(0, body.size() - limit);
     auto reason = std::string(answer.reason());
+    reason.resize(std::min(reason.size(), reason_bytes_max));
     if (reason.empty())
       reason = std::string(beast::http::obsolete_reason(answer.result()));
     const char* status = code >= 200 && code <= 299 ? "passing" : code == 429 ? "warning" : "critical";
     end(status, "HTTP " + first_method_ + " " + shown_url(check_.http) + ": " + std::to_string(code) + " " + reason +
-                    " Output: " + body);
+                    " Output: " + body_);
   }
 
   void follow(unsigned code, const std::string& location) {
@@ -405,8 +511,12 @@ private:
   std::chrono::nanoseconds timeout_;
   int redirects_ = 0;
   beast::http::request<beast::http::string_body> request_;
-  beast::flat_buffer buffer_;
-  std::optional<beast::http::response_parser<beast::http::string_body>> parser_;
+  std::array<char, piece_bytes> piece_;
+  std::string received_; ///< and not parsed
+  /// A body that reserves no memory for a length that the server only claims.
+  std::optional<beast::http::response_parser<beast::http::basic_dynamic_body<beast::flat_buffer>>> parser_;
+  std::string body_; ///< its end
+  std::size_t body_bytes_ = 0;
   probe_runner::finished then_;
 };
 

@@ -45,9 +45,9 @@ public:
   status add_check(check_definition d, origin from);
   /// @returns false: unknown
   bool remove_check(const std::string& id);
-  /// Output cut to the limit of that check: what is kept and shown of it.
+  /// The output of a TTL check, cut to the limit of that check. Probes cut theirs, and keep the end.
   std::string shown_output(const std::string& id, std::string_view output) const;
-  /// A known check's result; the output is what shown_output() made of it. @returns false: unknown
+  /// A known check's result. @returns false: unknown
   bool set_status(const std::string& id, std::string_view status, std::string_view output, local_time now);
 
   void set_node_meta(state::string_map meta);

@@ -70,6 +70,9 @@ result<std::unique_ptr<lmdb_env>> lmdb_env::open(const std::string& path, lmdb_u
   const unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NOLOCK | (use == lmdb_use::build ? MDB_NOSYNC : 0);
   if (int rc = mdb_env_open(raw, path.c_str(), flags, 0600); rc != 0)
     return lmdb_failure("cannot open", path, rc);
+  mdb_filehandle_t data = -1; // the only file that LMDB does not open close-on-exec
+  if (mdb_env_get_fd(raw, &data) == 0)
+    ::fcntl(data, F_SETFD, FD_CLOEXEC);
   return env;
 }
 

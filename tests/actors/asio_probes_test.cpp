@@ -10,6 +10,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -149,6 +152,36 @@ TEST_CASE("an HTTP check follows redirects and shows the end of a long body", "[
   CHECK(v.output == "HTTP GET " + c.http + ": 200 OK Output: 6789");
   server.join();
   CHECK(server.requests.at(1).rfind("GET /there HTTP/1.1\r\n", 0) == 0);
+}
+
+// Beast's parser and its limits are stricter than Go's client: each of these made a service critical, and ended sessions.
+TEST_CASE("an HTTP check understands what Go's client understands", "[probes]") {
+  std::string many_headers, long_header = "X-Long: " + std::string(200'000, 'h') + "\r\n";
+  for (int i = 0; i < 500; ++i)
+    many_headers += "X-" + std::to_string(i) + ": " + std::string(100, 'h') + "\r\n";
+  struct row {
+    std::string bytes, shown;
+  };
+  for (const auto& each : std::vector<row>{
+           {"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", "200 OK Output: ok"},
+           {"HTTP/1.1 200 OK\nContent-Length: 2\n\nok", "200 OK Output: ok"},
+           {"HTTP/1.1 200 OK\r\n" + many_headers + "Content-Length: 2\r\n\r\nok", "200 OK Output: ok"},
+           {"HTTP/1.1 200 OK\r\n" + long_header + "Content-Length: 2\r\n\r\nok", "200 OK Output: ok"},
+           {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 Fine\r\n"
+            "Content-Length: 2\r\n\r\nok",
+            "200 Fine Output: ok"},
+           {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n", "200 OK Output: ok"},
+           {"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nok", "200 OK Output: ok"}, // and ends there
+           {"HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + std::string(1'999'998, 'x') + "ok",
+            "200 OK Output: " + std::string(4094, 'x') + "ok"}}) {
+    text_server server({each.bytes});
+    auto c = check_every_second();
+    c.http = "http://" + server.address();
+    const auto v = run(c);
+    CHECK(v.status == "passing");
+    CHECK(v.output == "HTTP GET " + c.http + ": " + each.shown);
+    server.join();
+  }
 }
 
 bool has_line(const std::string& request, const std::string& line) {
@@ -348,6 +381,16 @@ TEST_CASE("a script's exit code is the status, what it writes is shown", "[probe
   CHECK(v.output == "fork/exec /nonexistent/program: no such file or directory");
   CHECK(run(script({"belay-no-such-program"})).output ==
         "exec: \"belay-no-such-program\": executable file not found in $PATH");
+}
+
+// The server has files open that are not close-on-exec. A check that gives up its rights would hand them to its program.
+TEST_CASE("a script inherits nothing but its input and output", "[probes]") {
+  const int inherited = ::open("/dev/null", O_RDONLY);
+  REQUIRE(inherited > STDERR_FILENO);
+  const auto v = run(script({"/bin/sh", "-c", "echo /proc/$$/fd/*"}));
+  ::close(inherited);
+  CHECK(v.output.find("/fd/" + std::to_string(inherited)) == std::string::npos);
+  CHECK(v.output.find("/fd/2") != std::string::npos);
 }
 
 TEST_CASE("of a talkative script the end is kept", "[probes]") {

@@ -57,6 +57,18 @@ TEST_CASE("output is cut to its limit and says so") {
   CHECK(d.output_of("s") == "abc ... (captured 3 of 4 bytes)");
 }
 
+// `Captured 4096 of 5004 bytes` and the end of the output, which tells what is wrong, come from the probe.
+TEST_CASE("the output of a probe is not cut again") {
+  agent_driver d;
+  d.ask(register_check{tcp_check("t", 10s)});
+  d.agent.tick(d.now);
+  const auto probes = d.agent.tick(d.now += 10s);
+  REQUIRE(probes.size() == 1);
+  const auto output = "Captured 4096 of 5004 bytes\n...\n" + std::string(4093, 'x') + "END";
+  d.agent.finished(probes[0].run, "critical", output, d.now);
+  CHECK(d.output_of("t") == output);
+}
+
 // The schedule kept what it would say at the expiry as it came: 4 MiB for each check, and no budget knew of it.
 TEST_CASE("of output that is too long the cut one is kept for the expiry") {
   agent_driver d;
