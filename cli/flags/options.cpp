@@ -270,9 +270,9 @@ result<std::string> value_given(const std::string& word, std::istream& in) {
     return std::string(std::istreambuf_iterator<char>(in), {});
   if (!word.starts_with('@'))
     return word;
+  errno = 0; // a stream does not say why it could not be opened
   std::ifstream file(word.substr(1), std::ios::binary);
   std::ostringstream out;
-  errno = 0;
   // A folder can be opened, and not read.
   if (!file || (file.peek() != std::ifstream::traits_type::eof() && !(out << file.rdbuf())) || errno == EISDIR) {
     std::string why = errno != 0 ? std::strerror(errno) : "it cannot be read";

@@ -14,7 +14,9 @@
 #include <boost/json/error.hpp>
 #include <boost/json/parse.hpp>
 
+#include <filesystem>
 #include <ostream>
+#include <system_error>
 
 namespace belay::cli {
 
@@ -264,8 +266,11 @@ int kv_import(const options& o, terminal t) {
   if (!text)
     return error(t, "Error! " + text.error());
   auto keys = read_export(*text);
-  if (!keys)
-    return error(t, keys.error());
+  if (!keys) {
+    std::error_code none;
+    const bool forgotten = std::filesystem::exists(o.words()[0], none);
+    return error(t, keys.error() + (forgotten ? " (to read the file of that name, write @" + o.words()[0] + ")" : ""));
+  }
   auto client = o.client(t);
   if (!client)
     return 1;

@@ -3,8 +3,11 @@
 #include "cli/commands/keys/kv_transfer.hpp"
 #include "tests/unit/cli/fake_node.hpp"
 #include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/variables.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <fstream>
 
 using namespace belay::cli;
 
@@ -78,6 +81,18 @@ TEST_CASE("an import that cannot go on names the first key that is not known to 
   CHECK(s.code == 1);
   CHECK(count_of(s.out, "Imported: ") == 64);
   CHECK(s.err == "Error! Failed writing data for key k64: Unexpected response code: 500 (No cluster leader)\n");
+}
+
+// `belay kv import kv.json` without the @: a syntax error alone hides what is missing.
+TEST_CASE("an import says when a file was probably meant, and why a file cannot be read", "[import]") {
+  const working_directory here;
+  std::ofstream("kv.json") << "[]";
+  const auto forgotten = say({"kv", "import", "kv.json"}, "");
+  CHECK(forgotten.code == 1);
+  CHECK(forgotten.err.ends_with(" (to read the file of that name, write @kv.json)\n"));
+  CHECK(say({"kv", "import", "@nofile"}, "").err ==
+        "Error! Failed to read file: open nofile: no such file or directory\n");
+  CHECK(say({"kv", "put", "k", "@."}, "").err == "Error! Failed to read file: open .: is a directory\n");
 }
 
 // Consul's client refuses a key that begins with a slash before it asks. Keys before it are written, no request names it.
