@@ -50,6 +50,8 @@ constexpr route routes[] = {
     {"/v1/catalog/nodes", method_get, "catalog_nodes", access::by_state, catalog_nodes_route},
     {"/v1/catalog/services", method_get, "catalog_services", access::by_state, catalog_services_route},
     {"/v1/catalog/service/", method_get, "catalog_service", access::by_state, catalog_service_route},
+    {"/v1/catalog/connect/", method_get, "catalog_connect", access::by_state, catalog_mesh_route},
+    {"/v1/catalog/gateway-services/", method_get, "catalog_gateway_services", access::by_state, catalog_gateway_route},
     {"/v1/catalog/node/", method_get, "catalog_node", access::by_state, catalog_node_route},
     {"/v1/catalog/node-services/", method_get, "catalog_node_services", access::by_state, catalog_node_services_route},
     {"/v1/health/node/", method_get, "health_node", access::by_state, health_node_route},

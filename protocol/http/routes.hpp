@@ -90,6 +90,8 @@ action catalog_datacenters_route(request_context& c);
 action catalog_nodes_route(request_context& c);
 action catalog_services_route(request_context& c);
 action catalog_service_route(request_context& c);
+action catalog_mesh_route(request_context& c);
+action catalog_gateway_route(request_context& c);
 action catalog_node_route(request_context& c);
 action catalog_node_services_route(request_context& c);
 action health_node_route(request_context& c);

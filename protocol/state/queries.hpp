@@ -58,6 +58,7 @@ struct catalog_service {
   std::string service;
   std::vector<std::string> tags;
   string_map node_meta;
+  bool of_mesh = false; ///< only proxies and gateways of a mesh, of which there is none here
 
   bool operator==(const catalog_service&) const = default;
 };

@@ -264,7 +264,7 @@ answer_data data_for(const tables& t, const catalog_services& q) {
   return found;
 }
 answer_data data_for(const tables& t, const catalog_service& q) {
-  return service_instances{instances(t, q.service, q.tags, q.node_meta)};
+  return q.of_mesh ? service_instances{} : service_instances{instances(t, q.service, q.tags, q.node_meta)};
 }
 answer_data data_for(const tables& t, const catalog_node& q) {
   node_services found;

@@ -152,6 +152,10 @@ TEST_CASE("only a server that is lost can be forced to leave", "[actors][leave]"
   const auto through = others.front(), lost = others.back();
   CHECK(forced_out(c, through, "nope") == "agent: No node found with name 'nope'");
   CHECK(forced_out(c, through, c.member(lost).name).find("is alive") != std::string::npos);
+  for (const auto self : {leader, through}) {
+    CHECK(forced_out(c, self, c.member(self).name) == "");
+    CHECK(c.view(leader).config.contains(c.id_of(self)));
+  }
   REQUIRE(c.until([&] { return is_in_catalog(c, leader, lost); }));
   c.crash(lost, true);
   c.pass(seconds(6));

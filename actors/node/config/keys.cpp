@@ -82,10 +82,11 @@ constexpr config_key keys[] = {
      "a "
      "key of Consul"},
     {"raft_snapshot_threshold", integer, effective,
-     "16384, also if 0. So many new entries of the log make a checkpoint due"},
+     "16384, also if 0 or less. So many new entries of the log make a checkpoint due"},
     {"raft_snapshot_interval", duration, effective, "`30s`, also if 0. How often it is asked whether one is due"},
     {"raft_trailing_logs", integer, effective,
-     "10240, also if 0. So many entries stay in the log behind a checkpoint, for followers that are a little late; one "
+     "10240, also if 0 or less. So many entries stay in the log behind a checkpoint, for followers that are a little "
+     "late; one "
      "that is "
      "further behind gets the whole state. None while a server is the only member of its cluster"},
     {"raft_older_checkpoint_age", duration, effective,
@@ -141,7 +142,8 @@ constexpr config_key keys[] = {
     {"limits.txn_max_req_len", integer, effective,
      "524288. Bytes of the body of a transaction, at most 16 MiB; if `limits.kv_max_value_size` is larger, that "
      "counts"},
-    {"limits.http_max_conns_per_client", integer, effective, "200. Connections from one address; 0: no limit", true},
+    {"limits.http_max_conns_per_client", integer, effective, "200. Connections from one address; 0 or less: no limit",
+     true},
     {"limits.http_max_bytes_in_flight", integer, effective,
      "536870912; at least 67108864, or 0: no limit. Bytes of requests that are not complete or not answered, and of "
      "answers that were not taken, of all clients together. Above it, who holds most is closed, or, if its request "
@@ -165,7 +167,8 @@ constexpr config_key keys[] = {
     {"limits.rpc_rate", integer, none},
     {"limits.rpc_max_burst", integer, none},
     {"limits.rpc_max_conns_per_client", integer, effective,
-     "100. Connections of peers from one address to `ports.server`; 0: no limit for one address. In all there are at "
+     "100. Connections of peers from one address to `ports.server`; 0 or less: no limit for one address. In all there "
+     "are at "
      "most 512",
      true},
     {"limits.rpc_handshake_timeout", duration, effective,

@@ -197,21 +197,23 @@ void decode_allowed_hosts(decoder& d, node_config& c) {
 /// As in Consul, 0 is as if nothing were said.
 void decode_checkpoints(decoder& d, node_config& c) {
   const node_config standard;
-  d.get("raft_snapshot_threshold", c.raft_snapshot_threshold, 0, big);
+  // Consul takes its usual value for a number below one.
+  std::int64_t threshold = 0, trailing = 0;
+  d.get("raft_snapshot_threshold", threshold, -big, big);
   d.get("raft_snapshot_interval", c.raft_snapshot_interval);
-  d.get("raft_trailing_logs", c.raft_trailing_logs, 0, big);
+  d.get("raft_trailing_logs", trailing, -big, big);
   d.get("raft_older_checkpoint_age", c.raft_older_checkpoint_age);
   d.get("raft_older_checkpoint_log_bytes", c.raft_older_checkpoint_log_bytes, 0, big);
   if (c.raft_older_checkpoint_age.count() <= 0)
     c.raft_older_checkpoint_age = standard.raft_older_checkpoint_age;
   if (c.raft_older_checkpoint_log_bytes == 0)
     c.raft_older_checkpoint_log_bytes = standard.raft_older_checkpoint_log_bytes;
-  if (c.raft_snapshot_threshold == 0)
-    c.raft_snapshot_threshold = standard.raft_snapshot_threshold;
+  if (threshold > 0)
+    c.raft_snapshot_threshold = static_cast<std::uint64_t>(threshold);
   if (c.raft_snapshot_interval.count() <= 0)
     c.raft_snapshot_interval = standard.raft_snapshot_interval;
-  if (c.raft_trailing_logs == 0)
-    c.raft_trailing_logs = standard.raft_trailing_logs;
+  if (trailing > 0)
+    c.raft_trailing_logs = static_cast<std::uint64_t>(trailing);
 }
 
 void decode_limits(decoder& d, node_config& c) {
@@ -225,7 +227,8 @@ void decode_limits(decoder& d, node_config& c) {
   decode_checkpoints(d, c);
   d.get("limits.kv_max_value_size", c.kv_max_value_size, 1, state::value_bytes_max);
   d.get("limits.txn_max_req_len", c.txn_max_req_len, 1, state::value_bytes_max);
-  d.get("limits.http_max_conns_per_client", c.http_max_conns_per_client, 0, int_max);
+  d.get("limits.http_max_conns_per_client", c.http_max_conns_per_client, -int_max, int_max);
+  c.http_max_conns_per_client = std::max(c.http_max_conns_per_client, 0); // as Consul: below zero is no limit, too
   d.get("limits.http_max_bytes_in_flight", c.http_max_bytes_in_flight, 0, big);
   if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < c.bytes_in_flight_least)
     d.wrong("limits.http_max_bytes_in_flight",

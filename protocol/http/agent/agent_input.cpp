@@ -98,6 +98,11 @@ bool decode_check_member(golang::json_decoder& d, const std::string& full_name, 
   return true;
 }
 
+/// What clients send in a check of a service, and Consul ignores there whatever its type is.
+bool is_ignored_of_check(std::string_view name) {
+  return name == "serviceid" || name == "service_id" || name == "proxyhttp" || name == "proxygrpc";
+}
+
 void decode_service_check(golang::json_decoder& d, const value& v, std::vector<agent::check_definition>& out) {
   constexpr std::string_view owner = "CheckType";
   if (!d.fits(out.size() + 1, {"ServiceDefinition", "Checks"}, checks_max))
@@ -107,7 +112,7 @@ void decode_service_check(golang::json_decoder& d, const value& v, std::vector<a
            [&](const std::string& name, const value& each) {
              if (name == "checkid" || name == "check_id" || name == "id")
                d.text(each, {owner, "CheckID"}, c.id);
-             else
+             else if (!is_ignored_of_check(name))
                return decode_check_member(d, name, each, owner, c);
              return true;
            });

@@ -152,6 +152,12 @@ void decode_service(golang::json_decoder& d, const value& v, std::string_view ow
            [&](const std::string& name, const value& each) {
              return decode_service_member(name, out, {{d, each, owner}});
            });
+  // Consul's catalog shows 1 and 1 instead of weights that ValidateWeights rejects (NodeService.ToServiceNode). Go's
+  // client sends 0 and 0 with each service.
+  constexpr std::int64_t weight_max = 65535;
+  const auto& w = out.weights;
+  if (w.passing < 1 || w.warning < 0 || w.passing > weight_max || w.warning > weight_max)
+    out.weights = {};
 }
 
 void decode_check(golang::json_decoder& d, const value& v, std::string_view owner, state::check_record& out) {

@@ -78,6 +78,15 @@ void decode_deregistration(golang::json_decoder& d, const value& v, std::string&
   });
 }
 
+action service_read(request_context& c, std::string_view argument_missing, bool of_mesh) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = argument_missing}, r))
+    return std::move(*no);
+  return filtered_read(
+      c, r.sorted(state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta), of_mesh}),
+      r.options);
+}
+
 action node_read(request_context& c, bool as_list) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing node name"}, r))
@@ -126,12 +135,15 @@ action catalog_services_route(request_context& c) {
 }
 
 action catalog_service_route(request_context& c) {
-  discovery_read r;
-  if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
-    return std::move(*no);
-  return filtered_read(
-      c, r.sorted(state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta)}),
-      r.options);
+  return service_read(c, "Missing service name", false);
+}
+
+action catalog_mesh_route(request_context& c) {
+  return service_read(c, "Missing service name", true);
+}
+
+action catalog_gateway_route(request_context& c) {
+  return service_read(c, "Missing gateway name", true);
 }
 
 action catalog_node_route(request_context& c) {

@@ -92,7 +92,9 @@ bool decode_member(golang::json_decoder& d, const std::string& name, const value
     decode_header(d, v, owner, f.header);
     return true;
   }
-  return false;
+  // Consul 1.8.7 decodes a Definition by a function of its own, which ignores members that it does not know. Newer
+  // clients send them with each check, for example TLSServerName.
+  return true;
 }
 
 /// Writes members in the order of the reference: the durations come first.

@@ -165,7 +165,7 @@ const expectation expected[] = {
     {"GET", "/v1/outcome/k", "", "*", 404, ""}, // of his own writes
     {"DELETE", "/v1/outcome/k", "", "*", 200, "\"void\""},
     {"GET", "/v1/kv/app/a?claims", "", "key-read key-write", 404, ""},
-    {"PUT", "/v1/kv/app/a?acquire=" ID "&wait=1s", "1", "key-write", 200, "true"},
+    {"PUT", "/v1/kv/app/a?acquire=" ID "&queue=1s", "1", "key-write", 200, "true"},
     {"PUT", "/v1/kv/app/a?fence=5&claim=c", "1", "key-write", 409, "not valid"},
     {"DELETE", "/v1/kv/app/a?fence=5&claim=c", "", "key-write", 409, "not valid"},
 
@@ -194,6 +194,8 @@ const expectation expected[] = {
     {"GET", "/v1/health/checks/db", "", "catalog-read", 200, "\"of-db\"", 200},
     {"GET", "/v1/health/state/passing", "", "catalog-read", 200, "\"of-db\"", 200},
     {"GET", "/v1/health/service/db", "", "catalog-read", 200, "\"db\"", 200},
+    {"GET", "/v1/catalog/connect/db", "", "*", 200, "[]"},
+    {"GET", "/v1/catalog/gateway-services/db", "", "*", 200, "[]"},
     {"GET", "/v1/health/connect/db", "", "*", 200, "[]"},
     {"GET", "/v1/health/ingress/db", "", "*", 200, "[]"},
 

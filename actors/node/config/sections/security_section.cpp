@@ -2,6 +2,7 @@
 
 #include "actors/tls/context_files.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <initializer_list>
 #include <limits>
@@ -63,7 +64,9 @@ void decode_peer_security(decoder& d, node_config& c) {
     d.wrong(each.key, each.text);
   d.get("disable_keyring_file", c.disable_keyring_file);
   d.get("disable_coordinates", c.disable_coordinates);
-  d.get("limits.rpc_max_conns_per_client", c.rpc_max_conns_per_client, 0, std::numeric_limits<int>::max());
+  d.get("limits.rpc_max_conns_per_client", c.rpc_max_conns_per_client, -std::numeric_limits<int>::max(),
+        std::numeric_limits<int>::max());
+  c.rpc_max_conns_per_client = std::max(c.rpc_max_conns_per_client, 0); // as Consul: below zero is no limit, too
   decode_handshake_timeout(d, "limits.rpc_handshake_timeout", c.rpc_handshake_timeout);
 }
 

@@ -305,6 +305,8 @@ TEST_CASE("files that cannot be read or parsed") {
   const row rows[] = {
       {"{bad", "invalid character 'b' looking for beginning of object key string", "1:2"},
       {"{\"a\" 1}", "invalid character '1' after object key", "1:6"},
+      {"{\"node_name\":\"a\"}\n {\"node_name\":\"b\"}", "invalid character '{' after top-level value", "2:2"},
+      {"{} x", "invalid character 'x' after top-level value", "1:4"},
       {"{\"server\":true \"a\":1}", "invalid character '\"' after object key:value pair", "1:16"},
       {"{\"a\":[1 2]}", "invalid character '2' after array element", "1:9"},
       {"{\"a\":tru}", "invalid character '}' in literal true (expecting 'e')", "1:9"},

@@ -133,6 +133,12 @@ TEST_CASE("agent requests that are refused, in the reference's words") {
   refuses("PUT", "/v1/agent/service/register", "{}", 400, "Missing service name");
   refuses("PUT", "/v1/agent/service/register", R"({"Nme":"web"})", 400,
           "Request decode failed: json: unknown field \"Nme\"");
+  for (const auto* ignored :
+       {"ServiceID", "service_id", "ProxyHTTP", "ProxyGRPC"}) // clients send them, Consul ignores them
+    CHECK(agent_asked<agent::register_service>("PUT", "/v1/agent/service/register",
+                                               std::string(R"({"Name":"a","Check":{"TTL":"30s",")") + ignored +
+                                                   R"(":"a"}})")
+              .definition.checks.size() == 1);
   refuses("PUT", "/v1/agent/service/register", R"({"Name":"web","Service":"web"})", 400,
           "Request decode failed: json: unknown field \"Service\"");
   refuses("PUT", "/v1/agent/service/deregister/", "", 500, "ServiceID missing");

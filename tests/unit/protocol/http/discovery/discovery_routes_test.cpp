@@ -75,7 +75,7 @@ TEST_CASE("registrations that cannot be read") {
        {row{"", 400, "Request decode failed: EOF"}, row{"{\"Node\":", 400, "Request decode failed: unexpected EOF"},
         row{R"({"Bogus":1})", 400, "Request decode failed: json: unknown field \"Bogus\""},
         row{R"({"Service":{"Bogus":1}})", 400, "Request decode failed: json: unknown field \"Bogus\""},
-        row{R"({"Check":{"Definition":{"Bogus":1}}})", 400, "Request decode failed: json: unknown field \"Bogus\""},
+        row{R"({"Check":{"Bogus":1}})", 400, "Request decode failed: json: unknown field \"Bogus\""},
         row{R"({"Namespace":"x"})", 400,
             "Request decode failed: json: unknown field \"Namespace\" - Namespaces are a Consul Enterprise feature"},
         row{R"({"Service":{"Port":"80"}})", 400,
@@ -85,6 +85,27 @@ TEST_CASE("registrations that cannot be read") {
     const auto r = refusal_to("PUT", "/v1/catalog/register", t.body);
     CHECK(r.status == t.status);
     CHECK(r.body == t.text);
+  }
+}
+
+// Go's client sends all members of its own structs: those that its Consul does not know, and zeros for what was not set.
+TEST_CASE("a registration of a newer Go client is taken") {
+  const auto w = written<state::catalog_register>(
+      "PUT", "/v1/catalog/register",
+      R"({"Node":"e","Address":"10.0.0.1","Service":{"Service":"ww","Weights":{"Passing":0,"Warning":0}},)"
+      R"("Checks":[{"CheckID":"c","Name":"c","Status":"passing",)"
+      R"("Definition":{"TLSServerName":"x","UDP":"","Interval":"10s"}}]})");
+  REQUIRE(w.service);
+  CHECK(w.service->weights == state::service_weights{1, 1});
+  REQUIRE(w.checks.size() == 1);
+  CHECK(w.checks.front().definition_json == R"({"Interval":"10s"})");
+  for (const auto& [given, kept] : {std::pair{"5,\"Warning\":0", state::service_weights{5, 0}},
+                                    {"1,\"Warning\":-1", {1, 1}},
+                                    {"65536,\"Warning\":1", {1, 1}}}) {
+    const auto r = written<state::catalog_register>("PUT", "/v1/catalog/register",
+                                                    std::string(R"({"Node":"e","Address":"10.0.0.1","Service":)") +
+                                                        R"({"Service":"w","Weights":{"Passing":)" + given + "}}}");
+    CHECK(r.service->weights == kept);
   }
 }
 
@@ -102,6 +123,8 @@ TEST_CASE("reads of catalog and health carry their selections") {
   const auto listed = read_asked("GET", "/v1/catalog/node-services/x");
   CHECK(std::get<state::catalog_node>(listed.query).node == "x");
   CHECK(std::get<state::catalog_node>(listed.query).as_list);
+  for (const auto* path : {"/v1/catalog/connect/web", "/v1/catalog/gateway-services/web"})
+    CHECK(std::get<state::catalog_service>(read_asked("GET", path).query).of_mesh);
   for (const std::string kind : {"connect", "ingress"}) {
     const auto q = std::get<state::health_service>(read_asked("GET", "/v1/health/" + kind + "/web?passing").query);
     CHECK(q.service == "web");
