@@ -88,7 +88,7 @@ std::vector<dirty_row> claims_rows() {
           {table::claim_resources, resource->key, claim_resource_ptr(resource)},
           {table::claim_ghosts, ghost.key, std::make_shared<const claim_ghost>(ghost)},
           {table::claim_ends, end->key, claim_end_ptr(end)},
-          {table::guards, "g/", std::make_shared<const guard_record>(guard_record{"g/", claim_n, log_index{3}})},
+          {table::guards, "g/", std::make_shared<const guard_record>(guard_record{"g/", claim_n, log_index{3}, {}})},
           {table::ended_sessions, session, ended_session_ptr(gone)},
           {table::sessions, session, session_ptr(living)}};
 }

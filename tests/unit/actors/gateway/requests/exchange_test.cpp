@@ -33,7 +33,7 @@ TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
     exchange::asked what;
     bool may_overlap;
   };
-  const row rows[] = {
+  row rows[] = {
       {"answered at once", std::monostate{}, true},
       {"set", kv(state::kv_verb::set), true},
       {"check and set", kv(state::kv_verb::cas), true},
@@ -47,9 +47,9 @@ TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
       {"status", http::local_request{}, false},
       {"download", http::snapshot_save{}, false},
   };
-  for (const auto& t : rows) {
+  for (auto& t : rows) {
     INFO(t.name);
-    CHECK(exchange_asking(t.what).may_overlap() == t.may_overlap);
+    CHECK(exchange_asking(std::move(t.what)).may_overlap() == t.may_overlap);
   }
   // It may be refused at once, or after a look at what the leader knows, while one behind it is carried out.
   auto judged = exchange_asking(kv(state::kv_verb::set));

@@ -196,7 +196,7 @@ TEST_CASE("graph, guards and ended sessions", "[claims]") {
   CHECK(read_answer(state::claims_graph{}, graph).body ==
         R"({"Edges":[{"Session":"a","ID":"i","Lock":"k","Blocker":"b","BlockerHolds":true},)"
         R"({"Session":"b","ID":"b","Hidden":true,"Blocker":"a","BlockerHolds":false}],"Cut":false})");
-  CHECK(read_answer(state::guards_list{}, state::guard_rows{{{"p/", claim_n, log_index{4}}}}).body ==
+  CHECK(read_answer(state::guards_list{}, state::guard_rows{{{"p/", claim_n, log_index{4}, {}}}}).body ==
         R"([{"Prefix":"p/","Claim":"n","CreateIndex":4}])");
   state::ended_session_rows ended;
   CHECK(read_answer(state::session_ended{"s"}, ended).status == 404);
