@@ -123,7 +123,7 @@ json::object locks(const settings& s) {
   belay::client c(options);
   cost plain, library;
   constexpr int block = 50;
-  auto flags = "&flags=3304740253564472344&wait=9800ms";
+  auto flags = "&flags=3304740253564472344&queue=9800ms&wait=9800ms";
   // The first ones make connections, and the session.
   for (int n = -block; n < s.rounds; n += block) {
     if (n == 0)

@@ -55,7 +55,7 @@ std::vector<std::string> parameters_of(std::string_view method) {
             "changes&index=1000000000" + wait,
             "changes&snapshot"};
   if (method == "PUT")
-    return {"", "acquire=SESSION" + wait, "session=SESSION" + wait};
+    return {"", "acquire=SESSION&queue=" + std::string(long_wait), "session=SESSION" + wait};
   return {""};
 }
 

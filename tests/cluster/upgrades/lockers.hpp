@@ -59,7 +59,7 @@ private:
       return;
     const std::string session(boost::json::parse(made.body).at("ID").as_string());
     while (!stopping_) {
-      const auto acquired = ask(port, "/v1/kv/turns?acquire=" + session + "&wait=2s", std::to_string(i));
+      const auto acquired = ask(port, "/v1/kv/turns?acquire=" + session + "&queue=2s&wait=2s", std::to_string(i));
       if (!acquired.body.starts_with("true")) {
         std::this_thread::sleep_for(milliseconds{5});
         continue;

@@ -315,60 +315,6 @@ std::vector<std::string> errors_of(const std::optional<reply>& r) {
 
 } // namespace
 
-// B20: its 200 or 409 would say of everything whether it is there.
-TEST_CASE("a transaction that writes does not tell whether a row is there", "[B20]") {
-  later_driver d;
-  for (const auto* key : {"r", "there"})
-    d.set(key);
-  d.add_service("n", "there", "there");
-  d.add_check("n", "there", "passing", "there");
-  const auto secret = d.token(R"(key "w" { policy = "write" } key "r" { policy = "read" }
-                                 node "n" { policy = "read" } service "web" { policy = "write" })");
-  const auto node = [](const std::string& name) {
-    node_op o{catalog_verb::get, {}};
-    o.node.node = name;
-    return o;
-  };
-  const auto service = [](const std::string& id, catalog_verb verb = catalog_verb::get) {
-    service_op o{verb, {}};
-    o.service.node = "n";
-    o.service.id = id;
-    o.service.service = verb == catalog_verb::get ? "" : "web";
-    return o;
-  };
-  const auto check = [](const std::string& id, catalog_verb verb = catalog_verb::get) {
-    check_op o{verb, {}};
-    o.check.node = "n";
-    o.check.check_id = id;
-    o.check.name = id;
-    o.check.status = "passing";
-    if (verb != catalog_verb::get) {
-      o.check.service_id = "w1";
-      o.check.service_name = "web";
-    }
-    return o;
-  };
-  const auto told = [&](std::vector<txn_op> ops) {
-    command c = txn{std::move(ops)};
-    c.by = d.by(secret);
-    return errors_of(d.m.refuses(c, d.now));
-  };
-  const auto write = op_on(kv_verb::set, "w");
-  const std::vector<std::string> denied{"1 Permission denied"}, nothing;
-  for (const auto* name : {"there", "absent"}) {
-    CHECK(told({write, op_on(kv_verb::get, name)}) == denied);
-    CHECK(told({write, service(name)}) == denied);
-    CHECK(told({write, check(name)}) == denied);
-  }
-  CHECK(told({write, node("absent")}) == denied);
-  CHECK(told({write, node("n")}) == nothing);
-  CHECK(told({write, op_on(kv_verb::get, "r"), op_on(kv_verb::get, "w")}) == nothing);
-  // What it has written itself it may read.
-  CHECK(told({service("w1", catalog_verb::set), service("w1")}) == nothing);
-  CHECK(told({service("w1", catalog_verb::set), check("c", catalog_verb::set), check("C")}) == nothing);
-  CHECK(told({check("c"), service("w1", catalog_verb::set)}) == std::vector<std::string>{"0 Permission denied"});
-}
-
 TEST_CASE("a listing in a transaction that writes needs list, where the configuration says so", "[B21]") {
   later_driver d;
   const auto told = [&](const std::string& rules, bool lists_need_permission) {
