@@ -352,6 +352,10 @@ private:
     if (!c.voters.empty() && is_there())
       c.voters_old = c.voters;
   }
+  void repair(state::requester& r) {
+    if (r.accessor.empty()) // then there is none
+      r = {};
+  }
   void repair(raft::entry& e) {
     if (e.index.is_zero())
       e.index.value = 1;
