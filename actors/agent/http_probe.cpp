@@ -42,6 +42,7 @@ constexpr std::size_t body_bytes_max = 16u << 20;
 // Go takes 10 MiB. What has come is searched with each piece, so that a bound is also one of time.
 constexpr std::size_t head_bytes_max = 1u << 20;
 constexpr std::size_t reason_bytes_max = 1000;
+constexpr std::size_t field_bytes_max = 65'000;
 constexpr std::size_t piece_bytes = 8192;
 
 /// Behind the first empty line; nullopt: it has not come.
@@ -62,6 +63,8 @@ std::string answer_head(std::string_view bytes) {
     bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
     if (line.ends_with('\r'))
       line.remove_suffix(1);
+    if (!out.empty() && line.size() > field_bytes_max)
+      continue; // Beast has no room for it, and no such field is looked at
     const bool no_reason = out.empty() && std::count(line.begin(), line.end(), ' ') == 1;
     out.append(line).append(no_reason ? " \r\n" : "\r\n");
   }
