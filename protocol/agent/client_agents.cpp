@@ -103,6 +103,7 @@ void client_agents::catalog_replaced(local_time now) {
     k.leaving_until.reset();
     k.looking = false;
     k.of.reset();
+    k.of_awaited_until = {};
     k.pause = after_replacement; // doubled by each look
     k.next_look = now;
   }
@@ -119,14 +120,18 @@ void client_agents::have_to_be_heard(const std::vector<state::node_ptr>& nodes, 
   for (const auto& n : nodes) {
     if (!looks_like_agent(*n) || servers.contains(n->id) || agents_.size() >= limits_.agents_max)
       continue;
-    auto& k = agents_[state::folded(n->node)];
-    if (!k.who.name.empty())
-      continue; // it was quicker
-    k.who = {n->node, n->id, n->address};
-    k.of = owner{n->id, n->address, proof_in(*n)};
-    k.last_heard = MUTANT(unheard_agent_is_dead) ? begun_ - 2 * limits_.silence : begun_;
-    k.next_look = k.last_heard + limits_.silence; // until then it may be heard
+    if (!agents_.contains(state::folded(n->node))) // else it was quicker
+      await(*n, MUTANT(unheard_agent_is_dead) ? begun_ - 2 * limits_.silence : begun_);
   }
+}
+
+/// Its agent has to be heard from then on.
+void client_agents::await(const state::node_record& n, local_time from) {
+  auto& k = agents_[state::folded(n.node)];
+  k.who = {n.node, n.id, n.address};
+  k.of = owner{n.id, n.address, proof_in(n)};
+  k.last_heard = from;
+  k.next_look = from + limits_.silence;
 }
 
 void client_agents::are_servers(const std::set<std::string>& servers) {
@@ -200,16 +205,32 @@ bool client_agents::heard(const identity& who, local_time now, const evidence& b
   auto& k = agents_[state::folded(who.name)];
   const bool proves = !by.proof.empty() && by.proof != k.by.proof;
   const bool news = !k.alive(now, limits_) || k.who != who || proves || k.told_alive != true;
-  k.accepted = k.accepted && k.who == who;
-  k.who = who;
-  if (!by.source.empty() || k.by.source.empty()) // what a server of 0.2.0 passes on says nothing
-    k.by = by;
+  take(k, who, by);
   k.last_heard = now;
   k.heard = true;
   k.leaving = false;
   if (news)
     look_soon(k, now);
   return true;
+}
+
+/// What was accepted of one agent says nothing of another that has its name, or speaks from elsewhere.
+void client_agents::take(known& k, const identity& who, const evidence& by) {
+  const bool says_more = !by.source.empty() || k.by.source.empty(); // what a server of 0.2.0 passes on says nothing
+  k.accepted = k.accepted && k.who == who && (!says_more || k.by == by);
+  k.who = who;
+  if (says_more)
+    k.by = by;
+}
+
+/// A row that is not there yet may be on its way: until then the agent counts whose registration was proposed.
+void client_agents::take_owner(known& k, const state::node_record* row, local_time now) {
+  if (row == nullptr && k.of && now < k.of_awaited_until)
+    return;
+  k.of_awaited_until = {};
+  k.of.reset();
+  if (row != nullptr)
+    k.of = owner{row->id, row->address, proof_in(*row)};
 }
 
 void client_agents::leaves(const identity& who, local_time now, const evidence& by) {
@@ -219,9 +240,7 @@ void client_agents::leaves(const identity& who, local_time now, const evidence& 
   if (it != agents_.end() && (it->second.who.uuid != who.uuid || objection(who, by, it->second, says::leaves)))
     return;
   auto& k = agents_[state::folded(who.name)];
-  if (!k.accepted || k.who != who) // else what it has proved counts
-    k.by = by;
-  k.who = who;
+  take(k, who, by);
   k.leaving = true;
   k.pause = local_time{0};
   k.next_look = now;
@@ -266,14 +285,14 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   k.looking = false;
   const bool alive = k.alive(now, limits_);
   const bool silent = !alive && now - k.last_heard > limits_.silence;
-  k.of.reset();
-  if (row != nullptr)
-    k.of = owner{row->id, row->address, proof_in(*row)};
+  take_owner(k, row, now);
   if (auto why = (k.heard || k.leaving) && !k.accepted
                      ? objection(k.who, k.by, k, k.leaving ? says::leaves : says::is_there)
                      : std::nullopt) {
     refused_at_look(k, std::move(*why));
     agents_.erase(it);
+    if (row != nullptr && looks_like_agent(*row) && !row->id.empty()) // its own agent still may be heard
+      await(*row, now);
     return std::nullopt;
   }
   k.accepted = k.heard || k.leaving;
@@ -348,6 +367,10 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   k.next_look = now + k.pause;
   if (buries)
     return registration_of({row->node, row->id, row->address}, {}, false, true, row, datacenter);
+  if (row == nullptr)
+    k.of_awaited_until = now + limits_.look_again;
+  if (row == nullptr || alive)
+    k.of = owner{k.who.uuid, k.who.address, proof.empty() && row != nullptr ? proof_in(*row) : proof};
   return registration_of(k.who, proof, alive, row_is_right, row, datacenter);
 }
 

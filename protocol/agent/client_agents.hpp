@@ -121,7 +121,9 @@ private:
     identity who;
     evidence by;             ///< of the one that was heard last
     bool accepted = false;   ///< `who` may speak for the node by what the catalog said
-    std::optional<owner> of; ///< nullopt: there was no row when it was looked at, or it was not
+    /// Whose the node is: as its row says, or as it will after what was proposed last. nullopt: it has no row, or was not looked at
+    std::optional<owner> of;
+    local_time of_awaited_until{}; ///< until then `of` counts without a row
     local_time last_heard{}; ///< or when the leadership began
     bool heard = false;      ///< in this leadership
     bool leaving = false;
@@ -140,6 +142,9 @@ private:
     bool alive(local_time now, const client_agent_limits& l) const { return heard && may_live(now, l); }
   };
 
+  static void take(known& k, const identity& who, const evidence& by);
+  static void take_owner(known& k, const state::node_record* row, local_time now);
+  void await(const state::node_record& n, local_time from);
   void look_soon(known& k, local_time now) const;
   enum class says : std::uint8_t { is_there, leaves };
   static std::optional<std::string> objection(const identity& who, const evidence& by, const known& k, says what);

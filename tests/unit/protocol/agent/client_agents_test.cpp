@@ -488,6 +488,60 @@ TEST_CASE("what is said of a node needs the secret of its agent, from any addres
   CHECK_FALSE(after_hearing(with_secret, a, own, true, false).after.node);
 }
 
+// What was proposed is in no row for a while. Whoever speaks in that time with the same name and ID is not taken for the first one.
+TEST_CASE("the first agent keeps its node while its row is on its way", "[client_agents][B3]") {
+  const auto own = from("10.0.0.1", secret_hash), other = from("6.6.6.6", other_hash, true),
+             same_address = from("10.0.0.1", other_hash);
+  for (const auto& by : {other, same_address})
+    for (const bool leaves : {false, true})
+      for (const auto delay : {0s, 1s, 2s, 3s}) {
+        CAPTURE(by.source, leaves, delay.count());
+        rows r;
+        client_agents agents;
+        agents.begin(0s);
+        std::vector<std::pair<local_time, state::command>> under_way;
+        const auto go_on = [&](local_time now) {
+          std::erase_if(under_way, [&](const auto& each) {
+            if (now < each.first)
+              return false;
+            r.apply(each.second);
+            return true;
+          });
+          for (const auto& name : agents.due(now, 10))
+            if (auto c = agents.look(name, r.node ? &*r.node : nullptr, r.liveness ? &*r.liveness : nullptr, now, "dc1"))
+              under_way.emplace_back(now + delay, std::move(*c));
+        };
+        auto now = 1s;
+        for (; now < 20s; now += 1s) {
+          CHECK(agents.heard(a, now, own));
+          go_on(now);
+          if (leaves)
+            agents.leaves(a, now, by);
+          else
+            agents.heard(a, now, by);
+          go_on(now);
+        }
+        REQUIRE(r.node);
+        CHECK(proof_of(r) == secret_hash);
+        CHECK(r.status() == "passing");
+        agents.leaves(a, now, own);
+        for (const auto end = now + 10s; now < end; now += 1s)
+          go_on(now);
+        CHECK_FALSE(r.node);
+      }
+}
+
+TEST_CASE("a node whose agent dies is critical, whoever else speaks for it", "[client_agents][B3]") {
+  rows r = settled(from("10.0.0.1", secret_hash));
+  leader l(r, 100s); // has not found the row
+  for (auto now = 101s; now < 108s; now += 1s) {
+    l.agents.heard(a, now, from("6.6.6.6", other_hash, true));
+    l.go_on(now);
+  }
+  CHECK(r.status() == "critical");
+  CHECK(proof_of(r) == secret_hash);
+}
+
 TEST_CASE("a node without a secret is its address's, until the first secret comes", "[client_agents][B3]") {
   const auto of_0_2_0 = settled(from("10.0.0.1"));
   REQUIRE(proof_of(of_0_2_0).empty());
