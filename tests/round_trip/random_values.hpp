@@ -230,6 +230,11 @@ public:
       without_fences(*t);
     if (auto* t = std::get_if<state::fenced_txn>(&c))
       t->body.ops.push_back(make<state::fence_op>());
+    // apply() sets it, from the command's own `by`.
+    if (auto* s = std::get_if<state::session_create>(&c))
+      s->session.by = {};
+    if (auto* s = std::get_if<state::session_begin>(&c))
+      s->session.by = {};
     if (is_there()) {
       fill(c.by.emplace());
       if (is_there())
