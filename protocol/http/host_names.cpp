@@ -90,7 +90,9 @@ bool may_call_by_host(const raw_request& r, const route_settings& s) {
   if (host.empty())
     return true;
   const auto name = name_in(host);
-  return parse_ip(name) || equal_ignoring_case(name, "localhost") ||
+  // No stranger can have the last two: clients of Consul and proxies before a loopback agent say them by default.
+  const auto is_usual = [&](std::string_view usual) { return equal_ignoring_case(name, usual); };
+  return parse_ip(name) || is_usual("localhost") || is_usual("consul") || is_usual("consul.service.consul") ||
          (!s.node_name.empty() && equal_ignoring_case(name, s.node_name)) || is_allowed_name(name, s);
 }
 

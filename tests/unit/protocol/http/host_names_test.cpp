@@ -21,11 +21,12 @@ bool allowed(std::string_view host, std::vector<std::string> names = {}) {
 TEST_CASE(
     "a server that looks at hosts is called by addresses, as localhost, by its own name, and by those it was told") {
   for (const auto host : {"127.0.0.1", "127.0.0.1:8500", "10.1.2.3:80", "[::1]:8500", "[::1]", "[fe80::1]:1",
-                          "localhost", "localhost:8500", "LocalHost.", "n1", "N1:8500", ""})
+                          "localhost", "localhost:8500", "LocalHost.", "n1", "N1:8500", "consul", "Consul:8500",
+                          "consul.service.consul", "consul.service.consul.", ""})
     CHECK(allowed(host));
   for (const auto host :
        {"evil.example", "evil.example:8500", "localhost.evil.example", "n1.evil.example", "127.0.0.1.evil.example",
-        "xlocalhost", "[evil.example]", "[", ":8500", "1.2.3", "0x7f.0.0.1"})
+        "xlocalhost", "consul.example", "service.consul", "web.service.consul", "[evil.example]", "[", ":8500", "1.2.3", "0x7f.0.0.1"})
     CHECK_FALSE(allowed(host));
   CHECK(allowed("belay.example", {"belay.example"}));
   CHECK(allowed("BELAY.example.:8500", {"other", "belay.Example"}));
