@@ -28,9 +28,17 @@ bool asks_for_something(const json::object& config, std::string_view path) {
   return v != nullptr && *v != json::value("") && *v != json::value(json::array()) && *v != json::value(json::object());
 }
 
+/// The blocks that Consul counts as private (ipaddr/detect.go of 1.8).
 bool is_private(std::uint32_t a) {
-  // RFC 1918, and 100.64/10 as Consul's library counts it (RFC 6598).
-  return (a >> 24) == 10 || (a >> 20) == 0xAC1 || (a >> 16) == 0xC0A8 || (a >> 22) == (0x64400000u >> 22);
+  return (a >> 24) == 10 || (a >> 24) == 127 || (a >> 20) == 0xAC1 || (a >> 16) == 0xC0A8 || (a >> 16) == 0xA9FE ||
+         (a >> 22) == (0x64400000u >> 22) || (a >> 8) == 0xC00000 || (a >> 8) == 0xC00002;
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const auto& text : texts)
+    out += (out.empty() ? "" : ", ") + text;
+  return out;
 }
 
 } // namespace
@@ -62,7 +70,9 @@ bool is_unspecified_address(std::string_view text) {
   return text == "0.0.0.0" || text == "::" || text == "[::]";
 }
 
-result<std::string> choose_own_address(const std::vector<std::string>& addresses) {
+result<own_address> choose_own_address(const std::vector<std::string>& addresses, bool is_single_server) {
+  if (addresses.empty()) // no network: only processes of this machine can be peers
+    return own_address{"127.0.0.1", {}};
   std::vector<std::string> inside;
   for (const auto& text : addresses) {
     in_addr a{};
@@ -71,29 +81,37 @@ result<std::string> choose_own_address(const std::vector<std::string>& addresses
   }
   std::sort(inside.begin(), inside.end());
   inside.erase(std::unique(inside.begin(), inside.end()), inside.end());
+  if (inside.size() == 1)
+    return own_address{inside.front(), {}};
+  const std::string advice = ". Please configure one with 'bind' and/or 'advertise'.";
   if (inside.size() > 1)
-    return failure{"Multiple private IPv4 addresses found. Please configure one with 'bind' and/or 'advertise'."};
-  if (inside.empty())
-    return std::string("127.0.0.1");
-  return inside.front();
+    return failure{"Multiple private IPv4 addresses found" + advice};
+  const auto none = "No private IPv4 address found among " + joined(addresses);
+  if (!is_single_server)
+    return failure{none + advice};
+  return own_address{"127.0.0.1", none + ": this server can be reached by peers at 127.0.0.1 only" + advice};
 }
 
-result<std::string> own_address() {
+std::vector<std::string> addresses_of_machine() {
   std::vector<std::string> found;
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) == 0) {
-    for (auto* i = list; i; i = i->ifa_next) {
-      if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & IFF_LOOPBACK) ||
-          !(i->ifa_flags & IFF_UP))
-        continue;
-      char text[INET_ADDRSTRLEN];
-      auto* in = reinterpret_cast<sockaddr_in*>(i->ifa_addr);
-      if (inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text)))
-        found.push_back(text);
-    }
-    freeifaddrs(list);
+  if (getifaddrs(&list) != 0)
+    return found;
+  for (auto* i = list; i; i = i->ifa_next) {
+    if (!i->ifa_addr || (i->ifa_flags & IFF_LOOPBACK) || !(i->ifa_flags & IFF_UP))
+      continue;
+    char text[INET6_ADDRSTRLEN];
+    const auto family = i->ifa_addr->sa_family;
+    const void* address = nullptr;
+    if (family == AF_INET)
+      address = &reinterpret_cast<sockaddr_in*>(i->ifa_addr)->sin_addr;
+    else if (family == AF_INET6)
+      address = &reinterpret_cast<sockaddr_in6*>(i->ifa_addr)->sin6_addr;
+    if (address != nullptr && inet_ntop(family, address, text, sizeof(text)))
+      found.emplace_back(text);
   }
-  return choose_own_address(found);
+  freeifaddrs(list);
+  return found;
 }
 
 std::string host_name() {

@@ -24,12 +24,20 @@ bool is_ip_address(std::string_view text);
 /// 0.0.0.0 or ::
 bool is_unspecified_address(std::string_view text);
 
-/// An address of this machine that peers can be told if the node binds all of them: the only private IPv4 address.
-/// @returns a failure (in Consul's words) if there are several; 127.0.0.1 if there is none.
-result<std::string> own_address();
+/// The address that peers are told if the node binds all of them.
+struct own_address {
+  std::string address;
+  std::string warning; ///< empty: none
+};
 
-/// What a default route would be chosen from; own_address() decides by this. IPv4 without loopback.
-result<std::string> choose_own_address(const std::vector<std::string>& ipv4_addresses);
+/// The only private IPv4 address of the machine; 127.0.0.1 if it has no address at all.
+/// @param addresses of the machine, IPv4 and IPv6, without those of loopback interfaces
+/// @param is_single_server it has no peers: if there is no private IPv4 address it stays on 127.0.0.1, with a warning
+/// @returns a failure that begins with Consul's words if there is no such address, or more than one
+result<own_address> choose_own_address(const std::vector<std::string>& addresses, bool is_single_server);
+
+/// Of interfaces that are up, without loopback.
+std::vector<std::string> addresses_of_machine();
 
 std::string host_name();
 

@@ -53,7 +53,9 @@ constexpr config_key keys[] = {
      "can be asked for: `{{ GetPrivateIP }}`, `{{ GetInterfaceIP \"eth0\" }}`. Other templates are refused: write the "
      "address"},
     {"advertise_addr", text, effective,
-     "what peers are told: `bind_addr`, or if that is all addresses, the only private IPv4 address of the machine"},
+     "what peers are told: `bind_addr`, or if that is all addresses, the only private IPv4 address of the machine. "
+     "Without one a single server (`-dev`, or `bootstrap` without `retry_join`) stays on 127.0.0.1 with a warning, and "
+     "any other node does not start"},
     {"client_addr", text, effective, "`127.0.0.1`. Addresses for HTTP, separated by blanks; `unix://PATH` is a socket"},
     {"start_join", list, effective, "none. As `retry_join`"},
     {"retry_join", list, effective,
@@ -195,7 +197,7 @@ constexpr config_key keys[] = {
      "everybody. Networks (CIDR) that may send anything but reads"},
     {"http_config.allowed_hosts", list, effective,
      "any if HTTP listens on other than loopback addresses, else none. Names by which clients may call the server, in "
-     "the Host header, besides `localhost`, its node name and IP addresses; `.example.com`: all names below it; `*`: "
+     "the Host header, besides `localhost`, `consul`, `consul.service.consul`, its node name and IP addresses; `.example.com`: all names below it; `*`: "
      "any. Others are answered with 403: it is how web pages of strangers reach a server on the loopback (DNS "
      "rebinding)"},
     {"http_config.use_cache", boolean, effective,

@@ -354,7 +354,7 @@ std::variant<parsed_command_line, config_error> decode(const placed_config& merg
   decode_data_dir(d, c);
   decode_formation(d, c, warnings);
   decode_autopilot(d, c);
-  decode_addresses(d, c);
+  decode_addresses(d, c, warnings);
   decode_security(d, c, warnings);
   decode_acl(d, c.acl);
   decode_limits(d, c);

@@ -79,7 +79,7 @@ std::string shown(const listen_address& l) {
   return l.unix_path.empty() ? join_host_port(l.host, l.port) : l.unix_path;
 }
 
-/// All addresses are those of one family: http_listener.cpp sets IPV6_V6ONLY.
+/// All addresses are those of one family: where both are wanted at one port, http_listener.cpp sets IPV6_V6ONLY.
 bool has_all_of(const std::string& any, const std::string& one) {
   return is_unspecified_address(any) && (any.find(':') == any.npos) == (one.find(':') == one.npos);
 }
@@ -150,7 +150,7 @@ void check_idle_addresses(decoder& d) {
 
 } // namespace
 
-void decode_addresses(decoder& d, node_config& c) {
+void decode_addresses(decoder& d, node_config& c, std::vector<std::string>& warnings) {
   const auto complaints_before = d.complaints();
   c.server_port = static_cast<std::uint16_t>(port(d, "ports.server", 8300, false));
   c.serf_wan_port = static_cast<std::uint16_t>(std::max(0, port(d, "ports.serf_wan", 8302, true)));
@@ -183,8 +183,11 @@ void decode_addresses(decoder& d, node_config& c) {
       d.wrong("advertise_addr", "Advertise address cannot be 0.0.0.0, :: or [::]");
   } else if (!is_unspecified_address(c.bind_addr)) {
     c.advertise_addr = c.bind_addr;
-  } else if (auto own = own_address()) {
-    c.advertise_addr = *own;
+  } else if (auto own =
+                 choose_own_address(addresses_of_machine(), c.dev || (c.bootstrap && c.joins.empty()))) {
+    c.advertise_addr = own->address;
+    if (!own->warning.empty())
+      warnings.push_back(own->warning);
   } else if (!d.complained()) { // it is about this machine, not about what was written
     d.complain(own.error());
   }

@@ -7,7 +7,7 @@
 namespace belay::actors {
 
 /// Addresses that contradict each other are told, too: two listeners at one place.
-/// @pre c.dev and c.server are decoded
-void decode_addresses(config_decoder& d, node_config& c);
+/// @pre the role of the node and whom it joins are decoded
+void decode_addresses(config_decoder& d, node_config& c, std::vector<std::string>& warnings);
 
 } // namespace belay::actors
