@@ -28,7 +28,7 @@ http::server_health raft_peer::health_of(const raft::member& m, const std::vecto
   http::server_health s;
   s.id = m.uuid;
   s.name = m.name;
-  s.address = m.address;
+  s.address = with_brackets(m.address);
   s.leader = m.id == self_.id;
   s.alive = is_alive(m.id, progress) || MUTANT(dead_server_told_healthy);
   s.last_index = core_.last_index();

@@ -20,7 +20,9 @@ namespace {
 /// and be voters more than wanted. nullopt: it is not in it.
 std::optional<raft::configuration> without(const raft::configuration& now, const forward::remove_member& which) {
   const bool by_id = which.by == forward::remove_member::named_by::id;
-  const auto meant = [&](const raft::member& m) { return (by_id ? m.uuid : m.address) == which.name; };
+  const auto meant = [&](const raft::member& m) {
+    return by_id ? m.uuid == which.name : with_brackets(m.address) == with_brackets(which.name);
+  };
   auto found = std::find_if(now.members.begin(), now.members.end(),
                             [&](const raft::member& m) { return meant(m) && now.is_voter(m.id); });
   if (found == now.members.end())
@@ -222,7 +224,7 @@ void raft_peer::follow_additions() {
     const auto& [address, id] = a.what;
     const bool there =
         std::any_of(members.begin(), members.end(), [&id = id, &address = address](const raft::member& m) {
-          return id.empty() ? m.address == address : m.uuid == id;
+          return id.empty() ? with_brackets(m.address) == with_brackets(address) : m.uuid == id;
         });
     if (!leading())
       tell(a.from, wire::call_outcome::unknown, forward::leadership_lost);

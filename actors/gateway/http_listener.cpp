@@ -155,7 +155,15 @@ status set_rights(const std::string& path, const unix_socket_rights& rights) {
   return done{};
 }
 
-result<listening_sockets::one> open_one(const listen_address& where, const unix_socket_rights& rights) {
+/// Whether connections of IPv4 arrive there, too: at ::, as with Go, unless an address of IPv4 is listened at with the same port.
+bool has_both_families(const listen_address& where, const std::vector<listen_address>& all) {
+  return where.host == "::" && std::none_of(all.begin(), all.end(), [&](const listen_address& other) {
+           return other.unix_path.empty() && other.port == where.port && other.host.find(':') == std::string::npos;
+         });
+}
+
+result<listening_sockets::one> open_one(const listen_address& where, const std::vector<listen_address>& all,
+                                        const unix_socket_rights& rights) {
   const bool local = !where.unix_path.empty();
   listening_sockets::one s{-1, local ? "unix://" + where.unix_path : join_host_port(where.host, where.port),
                            where.unix_path, where.https};
@@ -176,7 +184,7 @@ result<listening_sockets::one> open_one(const listen_address& where, const unix_
   } else {
     set_option(s.fd, SOL_SOCKET, SO_REUSEADDR);
     set_option(s.fd, IPPROTO_TCP, TCP_NODELAY); // accepted sockets inherit it
-    if (address.bytes.ss_family == AF_INET6)
+    if (address.bytes.ss_family == AF_INET6 && !has_both_families(where, all))
       set_option(s.fd, IPPROTO_IPV6, IPV6_V6ONLY);
   }
   if (::bind(s.fd, address.any(), address.size) != 0)
@@ -222,7 +230,7 @@ result<listening_sockets> listening_sockets::open(const std::vector<listen_addre
                                                   const unix_socket_rights& rights) {
   listening_sockets all;
   for (const auto& a : addresses) {
-    auto s = open_one(a, rights);
+    auto s = open_one(a, addresses, rights);
     if (!s)
       return failure{s.error()};
     all.list_.push_back(std::move(*s));

@@ -69,8 +69,9 @@ state::node_record node_of(const cluster_member& m, const std::string& datacente
   n.node = m.name;
   n.address = m.address;
   n.datacenter = datacenter;
-  n.tagged_addresses =
-      state::string_map{{"lan", m.address}, {"lan_ipv4", m.address}, {"wan", m.address}, {"wan_ipv4", m.address}};
+  const std::string family = m.address.find(':') == std::string::npos ? "_ipv4" : "_ipv6";
+  n.tagged_addresses = state::string_map{
+      {"lan", m.address}, {"lan" + family, m.address}, {"wan", m.address}, {"wan" + family, m.address}};
   n.meta = state::string_map{{"consul-network-segment", ""}};
   return n;
 }

@@ -46,6 +46,11 @@ std::string join_host_port(std::string_view host, std::uint16_t port) {
   return join_host_port(host, std::to_string(port));
 }
 
+std::string with_brackets(std::string_view address) {
+  const auto parts = split_host_port(address);
+  return parts.port ? join_host_port(parts.host, *parts.port) : std::string(address);
+}
+
 std::string_view without_brackets(std::string_view host) {
   const bool has_them = host.size() > 2 && host.front() == '[' && host.back() == ']';
   return has_them ? host.substr(1, host.size() - 2) : host;

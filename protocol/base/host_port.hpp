@@ -44,6 +44,9 @@ host_port split_optional_port(std::string_view address);
 std::string join_host_port(std::string_view host, std::string_view port);
 std::string join_host_port(std::string_view host, std::uint16_t port);
 
+/// An address with a port as Go's clients read it: brackets around IPv6, however it was written. Without a port it is left as it is.
+std::string with_brackets(std::string_view address);
+
 /// `[::1]` is `::1`; all else is left as it is.
 std::string_view without_brackets(std::string_view host);
 

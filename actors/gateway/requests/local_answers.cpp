@@ -172,7 +172,7 @@ std::string configuration_text(const raft::configuration& c) {
     if (out.size() > 1)
       out += ' ';
     out += std::string("{Suffrage:") + (c.is_voter(m.id) ? "Voter" : "Nonvoter") + " ID:" + m.uuid +
-           " Address:" + m.address + "}";
+           " Address:" + with_brackets(m.address) + "}";
   }
   return out += ']';
 }
@@ -294,7 +294,7 @@ std::string raft_configuration_json(const cluster_view& view) {
     first = false;
     golang::append_json_member(out, "ID", m.uuid);
     golang::append_json_member(out, "Node", m.name);
-    golang::append_json_member(out, "Address", m.address);
+    golang::append_json_member(out, "Address", with_brackets(m.address));
     golang::append_json_name(out, "Leader");
     golang::append_bool(out, m.id == view.soft.leader);
     golang::append_json_member(out, "ProtocolVersion", "3");
@@ -315,7 +315,7 @@ std::string json_of(const http::local_request& request, const status_result& now
   case http::local_kind::status_peers: {
     std::vector<std::string> addresses;
     for (const auto& m : now.view.config.members)
-      addresses.push_back(m.address);
+      addresses.push_back(with_brackets(m.address));
     golang::append_json_strings(out, addresses);
     return out;
   }
@@ -356,7 +356,7 @@ std::string json_of(const http::local_request& request, const status_result& now
 
 std::string leader_address(const cluster_view& view) {
   const auto* leader = view.config.find(view.soft.leader);
-  return view.soft.leader.is_zero() || leader == nullptr ? std::string() : leader->address;
+  return view.soft.leader.is_zero() || leader == nullptr ? std::string() : with_brackets(leader->address);
 }
 
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,

@@ -8,11 +8,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 
 using namespace belay;
 using namespace belay::actors;
@@ -352,6 +355,29 @@ TEST_CASE("unix sockets: rights are set before anybody can connect, and wrong on
     CHECK(refused.error() == "listen unix://" + path + ": Failed setting up socket: " + complaint);
     CHECK(::access(path.c_str(), F_OK) != 0);
   }
+}
+
+// Nobody serves these sockets: the kernel is asked what would arrive there.
+TEST_CASE("a socket at :: has both families, unless IPv4 has a socket of its own", "[gateway][F11]") {
+  const auto only_v6 = [](const std::vector<listen_address>& addresses) -> std::optional<bool> {
+    const auto sockets = listening_sockets::open(addresses);
+    if (!sockets.ok())
+      return std::nullopt; // a machine without IPv6
+    for (const auto& s : sockets->list())
+      if (s.name.starts_with('[')) {
+        int value = -1;
+        socklen_t size = sizeof value;
+        REQUIRE(::getsockopt(s.fd, IPPROTO_IPV6, IPV6_V6ONLY, &value, &size) == 0);
+        return value == 1;
+      }
+    return std::nullopt;
+  };
+  if (!only_v6({{"::1", 0, ""}}))
+    return;
+  CHECK(only_v6({{"::", 0, ""}}) == false);
+  CHECK(only_v6({{"::1", 0, ""}}) == true);
+  CHECK(only_v6({{"127.0.0.1", 0, ""}, {"::", 0, ""}}) == true);
+  CHECK(only_v6({{"", 0, ""}}) == std::nullopt);
 }
 
 // By TLS's own word for it, or by the connection's alone: clients do either.

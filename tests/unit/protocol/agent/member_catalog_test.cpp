@@ -53,6 +53,14 @@ TEST_CASE("a member that is not in the catalog is registered with service and ch
   CHECK(r.checks.at(0).output == "Agent alive and reachable");
 }
 
+TEST_CASE("a member has tagged addresses of the family of its address", "[member_catalog][F11]") {
+  using addresses = state::string_map;
+  CHECK(node_of(member_of("id", "a", "10.0.0.1:8300", true), "dc1").tagged_addresses ==
+        addresses{{"lan", "10.0.0.1"}, {"lan_ipv4", "10.0.0.1"}, {"wan", "10.0.0.1"}, {"wan_ipv4", "10.0.0.1"}});
+  CHECK(node_of(member_of("id", "a", "fd00::1:8300", true), "dc1").tagged_addresses ==
+        addresses{{"lan", "fd00::1"}, {"lan_ipv6", "fd00::1"}, {"wan", "fd00::1"}, {"wan_ipv6", "fd00::1"}});
+}
+
 TEST_CASE("what the catalog says already is not written again", "[member_catalog]") {
   // A leader that wrote it all again would wake every watcher of the health of anything with each election.
   const auto alive = GENERATE(true, false);

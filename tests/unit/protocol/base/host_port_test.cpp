@@ -48,6 +48,9 @@ TEST_CASE("host_port: addresses are put together") {
   CHECK(join_host_port("::1", std::uint16_t{8300}) == "[::1]:8300");
   CHECK(join_host_port("::", "http") == "[::]:http");
   CHECK(join_host_port("", "3") == ":3");
+  for (const auto* same : {"node:8300", "[::1]:8300", "node", "", "[::1"})
+    CHECK(with_brackets(same) == same);
+  CHECK(with_brackets("::1:8300") == "[::1]:8300");
   CHECK(without_brackets("[::1]") == "::1");
   CHECK(without_brackets("::1") == "::1");
   CHECK(without_brackets("[]") == "[]");

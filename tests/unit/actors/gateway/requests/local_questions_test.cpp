@@ -70,6 +70,28 @@ TEST_CASE("local_questions: who leads is answered at once, as soon as it is know
 }
 
 // The configuration is the leader's. Without one the question is held like a write, and put again now and then.
+// Go's SplitHostPort fails with "too many colons in address" otherwise. Configurations of clusters keep the address without brackets.
+TEST_CASE("local_questions: addresses of IPv6 are shown with brackets", "[F11]") {
+  questions_fixture f;
+  auto v = view_of_one(true);
+  v.config.members[0].address = "fd00::1:8300";
+  f.questions.view_changed(v);
+  CHECK(f.begin({.kind = local_kind::status_leader}).answer->body == "\"[fd00::1]:8300\"");
+  CHECK(f.begin({.kind = local_kind::status_peers}).answer->body == "[\"[fd00::1]:8300\"]");
+  auto& held = f.begin({.kind = local_kind::raft_configuration, .stale = true});
+  status_result s;
+  s.id = f.out.take<status_request>().id;
+  s.view = v;
+  f.questions.status_told(s);
+  REQUIRE(held.answer);
+  CHECK(held.answer->body.find("\"Address\":\"[fd00::1]:8300\"") != std::string::npos);
+  auto& self = f.begin({.kind = local_kind::agent_self});
+  s.id = f.out.take<status_request>().id;
+  f.questions.status_told(s);
+  REQUIRE(self.answer);
+  CHECK(self.answer->body.find("\"leader_addr\":\"[fd00::1]:8300\"") != std::string::npos);
+}
+
 TEST_CASE("local_questions: the Raft configuration waits for a leader, a stale one does not") {
   questions_fixture f;
   auto& held = f.begin({.kind = local_kind::raft_configuration});
