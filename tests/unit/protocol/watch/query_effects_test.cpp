@@ -23,6 +23,10 @@ namespace {
 template <class T>
 bool alike(const T& a, const T& b);
 
+/// Each answer to a token that may not see all of it is a copy.
+bool alike(const ended_session_ptr& a, const ended_session_ptr& b) {
+  return a == b || (a && b && same_in_all(*a, *b));
+}
 template <class... T>
 bool alike(const std::variant<T...>& a, const std::variant<T...>& b) {
   return a.index() == b.index() &&
