@@ -1,4 +1,5 @@
 #include "cli/output/escaped_output.hpp"
+#include "cli/process/init_process.hpp"
 #include "cli/program.hpp"
 
 #include <unistd.h>
@@ -7,6 +8,9 @@
 #include <iostream>
 
 int main(int argc, char** argv) {
+  if (belay::cli::is_first_process())
+    if (const auto code = belay::cli::continue_in_child())
+      return *code;
   std::ios::sync_with_stdio(false);
   const bool screen = ::isatty(STDOUT_FILENO) == 1;
   belay::cli::escaped_output shown(*std::cout.rdbuf()), complaints(*std::cerr.rdbuf());
