@@ -283,12 +283,13 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     return out;
   }
   std::string cleaned;
-  const bool unclean = !golang::is_clean_path(path);
+  const auto* at = find_route(path);
+  const bool unclean = !golang::is_clean_path(path) && !(at != nullptr && takes_any_id(*at, path));
   if (unclean) {
     cleaned = golang::clean_path(path);
     path = cleaned;
+    at = find_route(path);
   }
-  const auto* at = find_route(path);
   if (!at && is_prefix_without_slash(path)) {
     out.action = redirect(r.method, std::string(path) + '/', raw_query);
     return out;

@@ -200,6 +200,11 @@ const route* find_route(std::string_view path) {
   return found;
 }
 
+bool takes_any_id(const route& r, std::string_view path) {
+  const bool of_agent = r.pattern.starts_with("/v1/agent/service/") || r.pattern.starts_with("/v1/agent/check/");
+  return of_agent && r.methods == method_put && r.pattern.ends_with('/') && path.size() > r.pattern.size();
+}
+
 bool is_prefix_without_slash(std::string_view path) {
   for (const auto& r : routes)
     if (r.pattern.size() == path.size() + 1 && r.pattern.back() == '/' && r.pattern.substr(0, path.size()) == path)

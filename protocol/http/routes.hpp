@@ -60,6 +60,9 @@ enum class caching : std::uint8_t { none, simple, refreshed };
 caching caching_of(const route& r);
 /// The route with the longest pattern that covers the path; null: unknown path.
 const route* find_route(std::string_view path);
+/// The rest of the path is an ID that an agent may hold, and is not cleaned: `/svc`, `a//b`. Consul redirects such a request to the
+/// cleaned path, so that the service or check can never be removed (docs/contract/09, section 3).
+bool takes_any_id(const route& r, std::string_view path);
 /// `path`, for which there is no route, lacks the trailing slash of a pattern.
 bool is_prefix_without_slash(std::string_view path);
 

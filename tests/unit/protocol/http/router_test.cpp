@@ -108,6 +108,33 @@ TEST_CASE("paths that are not clean are redirected, whatever the method") {
   CHECK(r.content_type == "text/html; charset=utf-8");
 }
 
+// Services and checks register in a body, with any ID. A path that is redirected to another ID would leave them for ever.
+TEST_CASE("what a body registered under any ID is removed by its path") {
+  const auto id_of = [](const char* target) {
+    const auto p = ask("PUT", target, {});
+    const auto& asked = std::get<agent_request>(p.action).what;
+    if (const auto* s = std::get_if<agent::deregister_service>(&asked))
+      return s->id;
+    return std::get<agent::deregister_check>(asked).id;
+  };
+  for (const std::string of : {"service", "check"})
+    for (const auto& [id, spelled] : {std::pair{"/svc", "%2Fsvc"},
+                                      {"/svc", "/svc"},
+                                      {"a//b", "a//b"},
+                                      {"a//b", "a%2F%2Fb"},
+                                      {"../x", "../x"},
+                                      {".", "."},
+                                      {"//", "%2F/"},
+                                      {"a/", "a/"},
+                                      {"a b", "a%20b"}})
+      CHECK(id_of(("/v1/agent/" + of + "/deregister/" + spelled).c_str()) == id);
+  CHECK(refusal_to("PUT", "/v1/agent//service/deregister/a").status == 301);
+  CHECK(refusal_to("PUT", "/v1/agent/service//deregister/a").status == 301);
+  for (const auto& r : all_routes())
+    if (takes_any_id(r, std::string(r.pattern) + "/x"))
+      CHECK(r.needs(method_bit("PUT")) == access::by_agent);
+}
+
 TEST_CASE("cleaning a path, and knowing that it is clean, agree") {
   for (const std::string path :
        {"/",   "/a",   "/a/",  "/a/b",     "//",       "/a//b", "/a/./b",       "/a/.", "/a/..", "/..",   "/a/../",
