@@ -1,7 +1,10 @@
 #include "protocol/http/request_context.hpp"
 
+#include "protocol/base/hex.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/golang/json_output.hpp"
+
+#include <algorithm>
 
 namespace belay::http {
 
@@ -40,10 +43,39 @@ response with_unknown_meta(response r) {
   return r;
 }
 
+namespace {
+
+/// As Go's %#U.
+std::string code_point(unsigned char c) {
+  std::string out = "U+00";
+  for (const int digit : {c >> 4, c & 15})
+    out += "0123456789ABCDEF"[digit];
+  if (c >= 0x20 && c < 0x7f)
+    out += std::string(" '") + static_cast<char>(c) + '\'';
+  return out;
+}
+
+/// What the index of IDs in Consul's tables says of a text that can be none (parseString of UUIDFieldIndex in hashicorp/go-memdb).
+/// @returns empty: it can be one
+std::string wrong_uuid(std::string_view id) {
+  if (id.size() != uuid_characters)
+    return "UUID must be 36 characters";
+  const auto hyphens = std::count(id.begin(), id.end(), '-');
+  if (hyphens > 4)
+    return "UUID should have maximum of 4 \"-\"; got " + std::to_string(hyphens);
+  if (hyphens % 2 != 0)
+    return "Input (without hyphens) must be even length";
+  for (const char c : id)
+    if (c != '-' && hex_value(c) < 0)
+      return "Invalid UUID: encoding/hex: invalid byte: " + code_point(static_cast<unsigned char>(c));
+  return {};
+}
+
+} // namespace
+
 refused refuse_session_id(std::string_view id) {
-  if (id.size() == uuid_characters)
-    return std::nullopt;
-  return error_response(500, "failed session lookup: index error: UUID must be 36 characters");
+  const auto wrong = wrong_uuid(id);
+  return wrong.empty() ? refused() : error_response(500, "failed session lookup: index error: " + wrong);
 }
 
 response json_response(std::string compact, const render_options& options) {

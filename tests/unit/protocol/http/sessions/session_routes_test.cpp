@@ -150,3 +150,24 @@ TEST_CASE("a session is named in the path") {
   CHECK(bad.body == uuid_error);
   CHECK(header(bad, "X-Consul-Index") == "1");
 }
+
+// An answer "true" to such a destroy says that a session is gone which never was one.
+TEST_CASE("texts of 36 characters that can be no ID are refused as Consul's tables refuse them") {
+  const std::string begins = "failed session lookup: index error: ";
+  for (const auto& [id, complaint] : {
+           std::pair{"zzzzzzzz-1111-2222-3333-444444444444", "Invalid UUID: encoding/hex: invalid byte: U+007A 'z'"},
+           {"00000000-1111-2222-3333-44444444444_", "Invalid UUID: encoding/hex: invalid byte: U+005F '_'"},
+           {"000000001-111-2222-3333-4444-4444444", "UUID should have maximum of 4 \"-\"; got 5"},
+           {"000000001111122222333334444-44444444", "Input (without hyphens) must be even length"},
+       })
+    for (const auto* way : {"destroy", "renew", "info"}) {
+      const auto r =
+          refusal_to(std::string_view(way) == "info" ? "GET" : "PUT", "/v1/session/" + std::string(way) + "/" + id);
+      CHECK(r.status == 500);
+      CHECK(r.body == begins + complaint);
+    }
+  CHECK(refusal_to("PUT", "/v1/session/destroy/%80" + std::string(35, '0')).body ==
+        begins + "Invalid UUID: encoding/hex: invalid byte: U+0080");
+  const auto odd = ask("PUT", "/v1/session/destroy/" + std::string(36, 'a'));
+  CHECK(std::holds_alternative<write_request>(odd.action));
+}
