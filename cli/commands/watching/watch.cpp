@@ -204,6 +204,21 @@ result<watch_query> query_of(const options& o, const std::string& kind) {
   return q;
 }
 
+/// The flags that say what to watch, for this type. A flag of another type is refused: what it asks for would not be watched.
+std::string flags_of_other_types(const options& o, std::string_view kind) {
+  static constexpr std::pair<std::string_view, std::string_view> types_of_flags[] = {
+      {"key", "key"},         {"name", "event"},     {"passingonly", "service"}, {"prefix", "keyprefix"},
+      {"service", "service"}, {"service", "checks"}, {"state", "checks"},        {"tag", "service"},
+  };
+  std::string others;
+  for (const auto flag : {"key", "name", "passingonly", "prefix", "service", "state", "tag"})
+    if (o.given(flag) && std::none_of(std::begin(types_of_flags), std::end(types_of_flags), [&](const auto& each) {
+          return each == std::pair(std::string_view(flag), kind);
+        }))
+      others += (others.empty() ? "" : " ") + std::string(flag);
+  return others;
+}
+
 int watch(const options& o, terminal t) {
   if (o.on("changes"))
     return follow_changes(o, t);
@@ -216,6 +231,8 @@ int watch(const options& o, terminal t) {
   auto what = query_of(o, kind);
   if (!what)
     return error(t, what.error());
+  if (const auto others = flags_of_other_types(o, kind); !others.empty()) // Consul's text
+    return error(t, "Invalid parameters: [" + others + "]");
   const auto client = o.client(t);
   if (!client)
     return 1;
