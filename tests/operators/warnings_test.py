@@ -108,7 +108,7 @@ exec {' '.join(namespace)} sh -c '{mounted} && exec "$0" "$@"' {binary} "$@"
     filler.unlink()
     eventually("it is ready again", lambda: ready(full)[0] == 200)
     put(leader, "stored", b"1")
-    check(lines(c, at, "a majority stores writes again"), "and it says that writes are stored again")
+    eventually("and it says that writes are stored again", lambda: lines(c, at, "a majority stores writes again"))
     check(lines(c, 2, "disk has room again"), "the full one says that there is room")
     check("disk_full = false" in c.belay("info", c.at(2)), "belay info, too")
     c.servers[other] = None

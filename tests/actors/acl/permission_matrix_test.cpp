@@ -6,6 +6,7 @@
 #include "tests/actors/acl/judged_gateway.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -336,7 +337,7 @@ TEST_CASE("every route with every permission: what is answered, and which rows a
   std::vector<std::string> tokens{"", "wrong", root};
   for (const auto& [name, rules] : tokens_of_the_matrix())
     tokens.push_back(name);
-  auto c = f.client();
+  std::optional<raw_client> c;
   for (const auto& e : expected)
     for (const auto& token : tokens) {
       INFO(e.method << ' ' << e.target << ' ' << e.body << " by '" << token << "'");
@@ -347,7 +348,11 @@ TEST_CASE("every route with every permission: what is answered, and which rows a
         std::lock_guard lock(b.mutex);
         t = tables_of_the_matrix(); // what was written before is not there
       }
-      const auto a = c.ask(request(e.method, e.target, token, e.body));
+      if (!c)
+        c.emplace(f.client());
+      const auto a = c->ask(request(e.method, e.target, token, e.body));
+      if (a.has("Connection: close")) // an upload that was refused before its body was read
+        c.reset();
       INFO(a.status << ' ' << a.body);
       REQUIRE(a.status != 0);
       const bool seen = a.body.find(e.row) != std::string::npos;
