@@ -184,6 +184,8 @@ constexpr example examples[] = {
     {"", SERVICE "GET /v1/health/service/db"},
     {"", SERVICE "GET /v1/health/connect/db"},
     {"", SERVICE "GET /v1/health/ingress/db"},
+    {"", SERVICE "GET /v1/catalog/connect/db"},
+    {"", SERVICE "GET /v1/catalog/gateway-services/db"},
     {"", "any GET /v1/coordinate/datacenters"},
     {"", "any GET /v1/coordinate/nodes"},
     {"", "any GET /v1/coordinate/node/tour"},

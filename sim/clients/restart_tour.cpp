@@ -207,8 +207,12 @@ broken restart_tour::run(const steps& by) {
   if (first != 0)
     return std::nullopt;
   const auto names = names_of_commands();
+  const auto cannot_commit = [this](std::string_view name) {
+    // Servers of the simulator have a master token, so that every bootstrap is refused before the log.
+    return name == "acl_bootstrap" || (is_of_acls(name) && swarm_.acls == acl_mode::off);
+  };
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (!committed_.contains(i) && !(is_of_acls(names[i]) && swarm_.acls == acl_mode::off))
+    if (!committed_.contains(i) && !cannot_commit(names[i]))
       return "no example leads to the command " + std::string(names[i]);
   PROBE("restarts: after every kind of operation");
   return std::nullopt;
