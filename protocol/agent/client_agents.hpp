@@ -119,13 +119,13 @@ private:
   };
   struct known {
     identity who;
-    evidence by;             ///< of the one that was heard last
-    bool accepted = false;   ///< `who` may speak for the node by what the catalog said
+    evidence by;           ///< of the one that was heard last
+    bool accepted = false; ///< `who` may speak for the node by what the catalog said
     /// Whose the node is: as its row says, or as it will after what was proposed last. nullopt: it has no row, or was not looked at
     std::optional<owner> of;
     local_time of_awaited_until{}; ///< until then `of` counts without a row
-    local_time last_heard{}; ///< or when the leadership began
-    bool heard = false;      ///< in this leadership
+    local_time last_heard{};       ///< or when the leadership began
+    bool heard = false;            ///< in this leadership
     bool leaving = false;
     bool looking = false;
     local_time next_look{}, pause{};

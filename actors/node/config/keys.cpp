@@ -197,7 +197,8 @@ constexpr config_key keys[] = {
      "everybody. Networks (CIDR) that may send anything but reads"},
     {"http_config.allowed_hosts", list, effective,
      "any if HTTP listens on other than loopback addresses, else none. Names by which clients may call the server, in "
-     "the Host header, besides `localhost`, `consul`, `consul.service.consul`, its node name and IP addresses; `.example.com`: all names below it; `*`: "
+     "the Host header, besides `localhost`, `consul`, `consul.service.consul`, its node name and IP addresses; "
+     "`.example.com`: all names below it; `*`: "
      "any. Others are answered with 403: it is how web pages of strangers reach a server on the loopback (DNS "
      "rebinding)"},
     {"http_config.use_cache", boolean, effective,

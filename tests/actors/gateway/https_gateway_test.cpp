@@ -358,7 +358,7 @@ TEST_CASE("unix sockets: rights are set before anybody can connect, and wrong on
 }
 
 // Nobody serves these sockets: the kernel is asked what would arrive there.
-TEST_CASE("a socket at :: has both families, unless IPv4 has a socket of its own", "[gateway][F11]") {
+TEST_CASE("a socket at :: has both families, unless IPv4 has a socket of its own", "[gateway]") {
   const auto only_v6 = [](const std::vector<listen_address>& addresses) -> std::optional<bool> {
     const auto sockets = listening_sockets::open(addresses);
     if (!sockets.ok())

@@ -183,8 +183,7 @@ void decode_addresses(decoder& d, node_config& c, std::vector<std::string>& warn
       d.wrong("advertise_addr", "Advertise address cannot be 0.0.0.0, :: or [::]");
   } else if (!is_unspecified_address(c.bind_addr)) {
     c.advertise_addr = c.bind_addr;
-  } else if (auto own =
-                 choose_own_address(addresses_of_machine(), c.dev || (c.bootstrap && c.joins.empty()))) {
+  } else if (auto own = choose_own_address(addresses_of_machine(), c.dev || (c.bootstrap && c.joins.empty()))) {
     c.advertise_addr = own->address;
     if (!own->warning.empty())
       warnings.push_back(own->warning);

@@ -508,7 +508,8 @@ TEST_CASE("the first agent keeps its node while its row is on its way", "[client
             return true;
           });
           for (const auto& name : agents.due(now, 10))
-            if (auto c = agents.look(name, r.node ? &*r.node : nullptr, r.liveness ? &*r.liveness : nullptr, now, "dc1"))
+            if (auto c =
+                    agents.look(name, r.node ? &*r.node : nullptr, r.liveness ? &*r.liveness : nullptr, now, "dc1"))
               under_way.emplace_back(now + delay, std::move(*c));
         };
         auto now = 1s;

@@ -53,7 +53,7 @@ TEST_CASE("a member that is not in the catalog is registered with service and ch
   CHECK(r.checks.at(0).output == "Agent alive and reachable");
 }
 
-TEST_CASE("a member has tagged addresses of the family of its address", "[member_catalog][F11]") {
+TEST_CASE("a member has tagged addresses of the family of its address", "[member_catalog]") {
   using addresses = state::string_map;
   CHECK(node_of(member_of("id", "a", "10.0.0.1:8300", true), "dc1").tagged_addresses ==
         addresses{{"lan", "10.0.0.1"}, {"lan_ipv4", "10.0.0.1"}, {"wan", "10.0.0.1"}, {"wan_ipv4", "10.0.0.1"}});

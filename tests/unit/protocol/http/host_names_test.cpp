@@ -24,9 +24,9 @@ TEST_CASE(
                           "localhost", "localhost:8500", "LocalHost.", "n1", "N1:8500", "consul", "Consul:8500",
                           "consul.service.consul", "consul.service.consul.", ""})
     CHECK(allowed(host));
-  for (const auto host :
-       {"evil.example", "evil.example:8500", "localhost.evil.example", "n1.evil.example", "127.0.0.1.evil.example",
-        "xlocalhost", "consul.example", "service.consul", "web.service.consul", "[evil.example]", "[", ":8500", "1.2.3", "0x7f.0.0.1"})
+  for (const auto host : {"evil.example", "evil.example:8500", "localhost.evil.example", "n1.evil.example",
+                          "127.0.0.1.evil.example", "xlocalhost", "consul.example", "service.consul",
+                          "web.service.consul", "[evil.example]", "[", ":8500", "1.2.3", "0x7f.0.0.1"})
     CHECK_FALSE(allowed(host));
   CHECK(allowed("belay.example", {"belay.example"}));
   CHECK(allowed("BELAY.example.:8500", {"other", "belay.Example"}));

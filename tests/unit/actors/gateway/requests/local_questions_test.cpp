@@ -71,7 +71,7 @@ TEST_CASE("local_questions: who leads is answered at once, as soon as it is know
 
 // The configuration is the leader's. Without one the question is held like a write, and put again now and then.
 // Go's SplitHostPort fails with "too many colons in address" otherwise. Configurations of clusters keep the address without brackets.
-TEST_CASE("local_questions: addresses of IPv6 are shown with brackets", "[F11]") {
+TEST_CASE("local_questions: addresses of IPv6 are shown with brackets") {
   questions_fixture f;
   auto v = view_of_one(true);
   v.config.members[0].address = "fd00::1:8300";
