@@ -1,11 +1,13 @@
 #include "protocol/golang/json_input.hpp"
 
 #include "protocol/base/hex.hpp"
+#include "protocol/golang/base64.hpp"
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/quoting.hpp"
 #include "protocol/golang/syntax.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/stream_parser.hpp>
 #include <boost/json/string.hpp>
@@ -49,12 +51,36 @@ std::string kind_name(const boost::json::value& v) {
   }
 }
 
-/// Numbers beyond this were never meant as nanoseconds or ports; casting them would be undefined.
-std::optional<std::int64_t> whole(double d) {
+/// Of a number that 64 bits with a sign cannot hold. Go's conversion gives the smallest number there is; this one can be negated.
+constexpr std::int64_t beyond_64_bits = -std::numeric_limits<std::int64_t>::max();
+
+/// @pre finite
+std::int64_t whole(double d) {
   constexpr double bound = 9223372036854774784.0; // largest double below 2^63
-  if (!(d >= -bound && d <= bound))
-    return std::nullopt;
-  return static_cast<std::int64_t>(d);
+  return d >= -bound && d <= bound ? static_cast<std::int64_t>(d) : beyond_64_bits;
+}
+
+/// The number at the front of the text, as it is written; empty: there is none.
+std::string_view number_at(std::string_view text) {
+  return text.substr(0, std::min(text.find_first_not_of("+-.0123456789Ee"), text.size()));
+}
+
+/// The first number outside of texts that is `wanted`.
+std::string_view number_as_written(std::string_view text, double wanted) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i)
+        if (text[i] == '\\')
+          ++i;
+    } else if (const auto number = number_at(text.substr(i)); !number.empty()) {
+      boost::json::error_code wrong;
+      const auto v = boost::json::parse(number, wrong);
+      if (!wrong && v.is_double() && v.get_double() == wanted)
+        return number;
+      i += number.size() - 1;
+    }
+  }
+  return {};
 }
 
 struct json_count {
@@ -211,10 +237,18 @@ void json_decoder::wrong_type(const boost::json::value& v, std::string_view what
 void json_decoder::wrong_field(const boost::json::value& v, json_field at, std::string_view type) {
   auto shown = kind_name(v);
   // Go shows a number if the type is a number, too, but cannot hold this one.
-  if (v.is_number() && (type == "int" || type == "uint64"))
-    shown += " " + boost::json::serialize(v);
+  if (v.is_number() && (type == "int" || type == "uint64" || type == "uint8" || type == "float64"))
+    shown += " " + shown_number(v);
   fail("json: cannot unmarshal " + shown + " into Go struct field " + std::string(at.owner) + "." +
        std::string(at.name) + " of type " + std::string(type));
+}
+
+std::string json_decoder::shown_number(const boost::json::value& v) const {
+  // Integers are written in one way only.
+  if (const auto* d = v.if_double())
+    if (const auto number = number_as_written(written_, *d); !number.empty())
+      return std::string(number);
+  return boost::json::serialize(v);
 }
 
 void json_decoder::text(const boost::json::value& v, json_field at, std::string& out) {
@@ -245,6 +279,34 @@ void json_decoder::unsigned_integer(const boost::json::value& v, json_field at, 
     out = static_cast<std::uint64_t>(*i);
   else if (!v.is_null())
     wrong_field(v, at, "uint64");
+}
+
+void json_decoder::octet(const boost::json::value& v, json_field at, std::uint8_t& out) {
+  if (const auto* i = v.if_int64(); i && *i >= 0 && *i <= std::numeric_limits<std::uint8_t>::max())
+    out = static_cast<std::uint8_t>(*i);
+  else if (!v.is_null())
+    wrong_field(v, at, "uint8");
+}
+
+void json_decoder::bytes(const boost::json::value& v, json_field at, std::string& out) {
+  out.clear();
+  if (v.is_null())
+    return;
+  if (const auto* list = v.if_array()) {
+    for (const auto& each : *list) {
+      std::uint8_t byte = 0;
+      octet(each, at, byte);
+      out.push_back(static_cast<char>(byte));
+    }
+    return;
+  }
+  const auto* s = v.if_string();
+  if (!s)
+    return wrong_field(v, at, "[]uint8");
+  if (auto decoded = decode_base64(view(*s)))
+    out = std::move(*decoded);
+  else
+    fail(decoded.error());
 }
 
 void json_decoder::index(const boost::json::value& v, json_field at, log_index& out) {
@@ -313,23 +375,36 @@ void json_decoder::map(const boost::json::value& v, json_field at,
     text(m.value(), at, (*out)[std::string(m.key().data(), m.key().size())]);
 }
 
+void json_decoder::number_of_ns(const boost::json::value& v, json_field at, std::int64_t& out) {
+  if (const auto* i = v.if_int64())
+    out = *i;
+  else if (v.is_uint64())
+    out = beyond_64_bits;
+  else if (const auto* d = v.if_double()) {
+    if (std::isfinite(*d))
+      out = whole(*d);
+    else
+      wrong_field(v, at, "float64");
+  }
+}
+
 void json_decoder::duration_ns(const boost::json::value& v, json_field at, std::int64_t& out) {
   if (const auto* s = v.if_string()) {
-    if (s->empty())
-      return;
     if (const auto d = parse_duration(view(*s)))
       out = d->count();
     else
       fail(duration_complaint(view(*s)));
-  } else if (const auto* i = v.if_int64()) {
-    out = *i;
-  } else if (const auto* d = v.if_double()) {
-    if (const auto ns = whole(*d))
-      out = *ns;
-    else
-      wrong_field(v, at, "time.Duration");
-  } else if (!v.is_null())
+  } else if (v.is_number())
+    number_of_ns(v, at, out);
+  else if (!v.is_null() && keeps_ == keeps::all_errors)
     wrong_field(v, at, "time.Duration");
+}
+
+void json_decoder::readable_duration_ns(const boost::json::value& v, json_field at, std::int64_t& out) {
+  if (v.is_string() || v.is_number())
+    duration_ns(v, at, out);
+  else
+    fail(invalid_syntax("ParseFloat", boost::json::serialize(v)).text);
 }
 
 } // namespace belay::golang

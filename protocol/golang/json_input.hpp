@@ -49,6 +49,8 @@ public:
   enum class keeps : bool { first_error, all_errors };
   /// @param errors all of them only for a text that its author is told about, not for a stranger's
   explicit json_decoder(keeps errors = keeps::first_error) : keeps_(errors) {}
+  /// @param written what the values were read from: errors show a number as it is written there, as Go does
+  explicit json_decoder(std::string_view written) : written_(written) {}
 
   /// The first one; empty: there is none.
   const std::string& error() const { return errors_.empty() ? none_ : errors_.front(); }
@@ -65,14 +67,21 @@ public:
   void boolean(const boost::json::value& v, json_field at, bool& out);
   void integer(const boost::json::value& v, json_field at, std::int64_t& out);
   void unsigned_integer(const boost::json::value& v, json_field at, std::uint64_t& out);
+  /// A number below 256.
+  void octet(const boost::json::value& v, json_field at, std::uint8_t& out);
   void index(const boost::json::value& v, json_field at, log_index& out);
   /// A float64, which is always finite.
   void real(const boost::json::value& v, json_field at, double& out);
   void reals(const boost::json::value& v, json_field at, std::vector<double>& out);
   void texts(const boost::json::value& v, json_field at, std::optional<std::vector<std::string>>& out);
   void map(const boost::json::value& v, json_field at, std::optional<std::map<std::string, std::string>>& out);
-  /// A Go duration as text, or a number of nanoseconds.
+  /// Bytes: base64 as a text, or a list of numbers below 256. null: none.
+  void bytes(const boost::json::value& v, json_field at, std::string& out);
+  /// A Go duration as text, or a number of nanoseconds. A decoder that keeps the first error ignores values of other types, as the
+  /// decoders of Consul's registrations do.
   void duration_ns(const boost::json::value& v, json_field at, std::int64_t& out);
+  /// The same, but any other type is an error, and so is null (ReadableDuration of Consul's api package).
+  void readable_duration_ns(const boost::json::value& v, json_field at, std::int64_t& out);
 
   /// Calls `member(lower-case name, value)` for each member; it returns false for a name it does not know, which is an
   /// error unless `unknown_names_pass`. null: no members.
@@ -97,8 +106,11 @@ public:
 private:
   void wrong_field(const boost::json::value& v, json_field at, std::string_view type);
   void unknown(std::string_view name);
+  void number_of_ns(const boost::json::value& v, json_field at, std::int64_t& out);
+  std::string shown_number(const boost::json::value& v) const;
 
-  keeps keeps_;
+  keeps keeps_ = keeps::first_error;
+  std::string_view written_;
   std::string none_;
   std::vector<std::string> errors_;
 };

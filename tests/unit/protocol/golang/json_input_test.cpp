@@ -41,3 +41,84 @@ TEST_CASE("the character that is wrong is shown as Go shows it") {
   CHECK(complaint_about(std::string("\"a\0b\"", 5)) == "invalid character '\\x00' in JSON at byte 3");
   CHECK(complaint_about("'") == "invalid character '\\'' looking for beginning of value");
 }
+
+// A client's author looks for what the error shows: `1.5E0` is nowhere in the program that sent 1.5.
+TEST_CASE("a number that a member cannot hold is shown as it is written") {
+  const auto complaint = [](std::string_view json) {
+    const auto read = read_json(json, client_json);
+    REQUIRE(read);
+    json_decoder d(json);
+    std::int64_t out = 0;
+    d.object(*read, "T", [&](const std::string& name, const auto& v) {
+      if (name == "a")
+        d.integer(v, {"T", "A"}, out);
+      return true;
+    });
+    return d.error();
+  };
+  const std::string begins = "json: cannot unmarshal number ", ends = " into Go struct field T.A of type int";
+  for (const std::string number : {"1.5", "8e1", "8E1", "1.0", "1.50", "-2.5e+3", "123456789012345678901"})
+    CHECK(complaint("{\"A\": " + number + "}") == begins + number + ends);
+  // What stands in texts is no number, and neither is another one of another value.
+  CHECK(complaint(R"({"x":"\\\"8e1","y":79.5,"A":8e1})") == begins + "8e1" + ends);
+  CHECK(complaint(R"({"A":18446744073709551615})") == begins + "18446744073709551615" + ends);
+  CHECK(complaint(R"({"A":"x"})") == "json: cannot unmarshal string into Go struct field T.A of type int");
+}
+
+TEST_CASE("bytes are base64, or a list of numbers") {
+  const auto bytes_of = [](std::string_view json) {
+    const auto read = read_json(json, client_json);
+    REQUIRE(read);
+    json_decoder d(json);
+    std::string out = "before";
+    d.bytes(*read, {"T", "Value"}, out);
+    return d.ok() ? out : d.error();
+  };
+  CHECK(bytes_of("[104,105,0,255]") == std::string("hi\0\xFF", 4));
+  CHECK(bytes_of("[null,1]") == std::string("\0\x01", 2));
+  CHECK(bytes_of("[]").empty());
+  CHECK(bytes_of("null").empty());
+  CHECK(bytes_of("\"aGk=\"") == "hi");
+  CHECK(bytes_of("[256]") == "json: cannot unmarshal number 256 into Go struct field T.Value of type uint8");
+  CHECK(bytes_of("[-1]") == "json: cannot unmarshal number -1 into Go struct field T.Value of type uint8");
+  CHECK(bytes_of("[\"a\"]") == "json: cannot unmarshal string into Go struct field T.Value of type uint8");
+  CHECK(bytes_of("{}") == "json: cannot unmarshal object into Go struct field T.Value of type []uint8");
+}
+
+// Of durations Consul's decoders look at texts and numbers only; PHP writes an empty array for what is not set.
+TEST_CASE("durations in all forms") {
+  struct row {
+    const char* json;
+    std::int64_t ns;
+    const char *wrong, *wrong_if_readable;
+  };
+  constexpr const char* no_float = "strconv.ParseFloat: parsing ";
+  for (const auto& t :
+       {row{"\"1m30s\"", 90'000'000'000, "", ""}, row{"\"0\"", 0, "", ""}, row{"10", 10, "", ""},
+        row{"1.5e3", 1500, "", ""}, row{"-7", -7, "", ""},
+        row{"\"\"", 1, "time: invalid duration \"\"", "time: invalid duration \"\""},
+        row{"\"10\"", 1, "time: missing unit in duration \"10\"", "time: missing unit in duration \"10\""},
+        row{"12345678901234567890", -9'223'372'036'854'775'807, "", ""},
+        row{"1e30", -9'223'372'036'854'775'807, "", ""},
+        row{"1e400", 1, "json: cannot unmarshal number 1e400 into Go struct field T.D of type float64",
+            "json: cannot unmarshal number 1e400 into Go struct field T.D of type float64"},
+        row{"true", 1, "", no_float}, row{"[]", 1, "", no_float}, row{"{}", 1, "", no_float},
+        row{"null", 1, "", no_float}}) {
+    INFO(t.json);
+    const auto read = read_json(t.json, client_json);
+    REQUIRE(read);
+    json_decoder d{std::string_view(t.json)}, readable{std::string_view(t.json)};
+    std::int64_t ns = 1, ns_if_readable = 1;
+    d.duration_ns(*read, {"T", "D"}, ns);
+    readable.readable_duration_ns(*read, {"T", "D"}, ns_if_readable);
+    CHECK(ns == t.ns);
+    CHECK(ns_if_readable == t.ns);
+    CHECK(d.error() == t.wrong);
+    CHECK(readable.error().substr(0, std::string_view(t.wrong_if_readable).size()) == t.wrong_if_readable);
+    CHECK(readable.ok() == (*t.wrong_if_readable == 0));
+  }
+  json_decoder of_file(json_decoder::keeps::all_errors); // its author is told
+  std::int64_t ns = 1;
+  of_file.duration_ns(true, {"T", "D"}, ns);
+  CHECK(of_file.error() == "json: cannot unmarshal bool into Go struct field T.D of type time.Duration");
+}
