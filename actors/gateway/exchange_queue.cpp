@@ -18,7 +18,7 @@ http::response refusal(http_reader::verdict why, const http_reader& reader, cons
   case http_reader::verdict::header_too_large:
     return http::closing_error(431, "431 Request Header Fields Too Large");
   case http_reader::verdict::body_too_large:
-    return http::body_too_large(reader.request().target, reader.declared_length(), routes);
+    return http::refuse_large_body(reader.request(), reader.declared_length(), routes);
   case http_reader::verdict::no_host:
     return http::closing_error(400, "400 Bad Request: missing required Host header");
   case http_reader::verdict::many_hosts:

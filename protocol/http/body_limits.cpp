@@ -77,4 +77,17 @@ response body_too_large(std::string_view target, std::uint64_t length, const rou
   return r;
 }
 
+response refuse_large_body(const raw_request& head, std::uint64_t length, const route_settings& s) {
+  auto r = head;
+  r.body = {};
+  r.unread_body_bytes = length;
+  auto parsed = parse(r, s, [] { return std::string(); });
+  auto* refusal = std::get_if<response>(&parsed.action);
+  // What does not look at its body would be carried out without it.
+  if (refusal == nullptr || refusal->status < 300)
+    return body_too_large(r.target, length, s);
+  refusal->close = true;
+  return std::move(*refusal);
+}
+
 } // namespace belay::http

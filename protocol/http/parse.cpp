@@ -157,6 +157,8 @@ action handle(request_context& c, const route& at) {
     return with_allow(error_response(405, "method " + std::string(method) + " not allowed"), at);
   if (!of_agent && !may_write_from(c))
     return error_response(403, "Access is restricted");
+  if (c.request.unread_body_bytes && parses_body(c.request.target) && at.body != body_rule::transaction)
+    return body_too_large(c.request.target, *c.request.unread_body_bytes, c.settings);
   c.argument = c.path.substr(at.pattern.size());
   return at.handle(c);
 }

@@ -46,6 +46,8 @@ struct raw_request {
   std::int64_t now_ns = 0;         ///< when it came: of the wall clock, since 1970
   /// The client agent that passes it on. Its own `http_config` was applied before, and that of this server applies, too. Null: none
   const client_agent* passed_on_by = nullptr;
+  /// The body is larger than it may be and was not read: its bytes, 0 if they are not known. Absent: `body` is the body.
+  std::optional<std::uint64_t> unread_body_bytes = {};
 };
 
 enum class consistency : std::uint8_t { normal, consistent, stale };
@@ -235,5 +237,8 @@ body_limit body_limit_of(std::string_view method, std::string_view target, const
 bool parses_body(std::string_view target);
 /// The 413 of docs/contract/03, section 3, and docs/contract/05 for a body of that length; 0: unknown, because it came in chunks.
 response body_too_large(std::string_view target, std::uint64_t length, const route_settings& s);
+/// The answer to a request with a body that is too large to be read, of `length` bytes (0: unknown). Errors that Consul finds before it looks at
+/// the body go first (docs/contract/01, section 4). The connection is closed after it.
+response refuse_large_body(const raw_request& head, std::uint64_t length, const route_settings& s);
 
 } // namespace belay::http

@@ -82,7 +82,7 @@ result<Record> read_record(std::string_view body, std::string_view type, Record 
   const auto json = golang::read_json(body);
   if (!json)
     return json.why();
-  golang::json_decoder d;
+  golang::json_decoder d(body);
   d.object(*json, "value of type structs." + std::string(type), [&](const std::string& name, const value& v) {
     std::string ignored;
     if (name != "hash")
@@ -166,7 +166,7 @@ result<std::vector<authorization_input>> read_authorizations(std::string_view bo
   const auto json = golang::read_json(body);
   if (!json)
     return json.why();
-  golang::json_decoder d;
+  golang::json_decoder d(body);
   std::vector<authorization_input> out;
   const auto read = [&](const value& v, authorization_input& to) {
     d.object(v, "value of type structs." + std::string(type), [&](const std::string& name, const value& each) {

@@ -132,7 +132,7 @@ refused refuse_foreign_members(const token_input& in, const std::string& auth_me
 refused complete_new(request_context& c, const token_input& in, state::acl_token_set& set) {
   auto& t = set.token;
   if (!t.secret.empty() && !could_be_token(t.secret))
-    return error_response(400, "Bad request: " + std::string(invalid_token));
+    return failed("Invalid Token: SecretID is not a valid UUID");
   if (t.accessor.empty())
     t.accessor = c.uuid();
   if (t.secret.empty())
@@ -237,6 +237,11 @@ action acl_role_name_route(request_context& c) {
 
 /// `?authmethod`: no token here comes from one.
 action acl_tokens_route(request_context& c) {
+  int asked = 0;
+  for (const auto* name : {"policy", "role", "authmethod"})
+    asked += c.query.get(name).empty() ? 0 : 1;
+  if (asked > 1)
+    return failed("can only filter by one of policy, role, or methodName at a time");
   return read(c, state::acl_token_list{std::string(c.query.get("policy")), std::string(c.query.get("role"))});
 }
 

@@ -63,12 +63,12 @@ action acl_authorize_route(request_context& c) {
     return not_acceptable("Failed to decode request body: " + questions.error());
   if (questions->size() > questions_max)
     return not_acceptable("Refusing to process more than " + std::to_string(questions_max) + " authorizations at once");
+  if (questions->empty())
+    return json_response("[]", c.options);
   query_options o; // they are not read, as in Consul, but for what is usual
   o.wait = std::min(c.settings.default_query_time, c.settings.max_query_time);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  if (questions->empty())
-    return json_response("[]", c.options);
   state::permissions_read read;
   for (const auto& each : *questions) {
     auto needed = permission_of(each);
@@ -92,7 +92,7 @@ action acl_rules_route(request_context& c) {
 action agent_token_route(request_context& c) {
   agent_token_change change;
   const auto body = golang::read_json(c.request.body);
-  golang::json_decoder d;
+  golang::json_decoder d(c.request.body);
   if (!body)
     d.fail(body.error());
   else

@@ -98,7 +98,7 @@ bool decode_check_member(golang::json_decoder& d, const std::string& full_name, 
   return true;
 }
 
-/// What clients send in a check of a service, and Consul ignores there whatever its type is.
+/// Texts that clients send in a check of a service, and that Consul ignores there.
 bool is_ignored_of_check(std::string_view name) {
   return name == "serviceid" || name == "service_id" || name == "proxyhttp" || name == "proxygrpc";
 }
@@ -110,9 +110,12 @@ void decode_service_check(golang::json_decoder& d, const value& v, std::vector<a
   agent::check_definition c;
   d.object(v, "struct field ServiceDefinition.Check of type structs.CheckType",
            [&](const std::string& name, const value& each) {
+             std::string ignored;
              if (name == "checkid" || name == "check_id" || name == "id")
                d.text(each, {owner, "CheckID"}, c.id);
-             else if (!is_ignored_of_check(name))
+             else if (is_ignored_of_check(name))
+               d.text(each, {owner, name}, ignored);
+             else
                return decode_check_member(d, name, each, owner, c);
              return true;
            });

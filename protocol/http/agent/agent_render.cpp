@@ -129,10 +129,13 @@ struct writer {
     const auto& asked = std::get<agent::service_health>(request.what);
     std::string out;
     if (asked.by_id) {
-      if (found.list.empty())
-        return health_response(404, "ServiceId " + asked.name + " not found",
-                               "{\"AggregatedStatus\":\"critical\",\"Service\":null,\"Checks\":null}", request.text,
-                               options);
+      if (found.list.empty()) {
+        const auto reason = "ServiceId " + asked.name + " not found";
+        golang::append_json_string(out, reason); // JSON, though text is asked for: as Consul
+        if (!request.text)
+          out = "{\"AggregatedStatus\":\"critical\",\"Service\":null,\"Checks\":null}";
+        return health_response(404, reason, std::move(out), false, options);
+      }
       const auto& only = found.list.front();
       append_health(out, only);
       return health_response(code_of(only.status), only.status, std::move(out), request.text, options);

@@ -29,6 +29,8 @@ refused read_enable(const request_context& c, bool& enable) {
 }
 
 action update(request_context& c, std::string_view status) {
+  if (auto no = refuse_namespace(c))
+    return std::move(*no);
   return agent_request{
       agent::update_check{std::string(c.argument), std::string(status), std::string(c.query.get("note"))}};
 }
@@ -36,12 +38,16 @@ action update(request_context& c, std::string_view status) {
 action health(request_context& c, bool by_id) {
   if (c.argument.empty())
     return error_response(500, by_id ? "Bad request: Missing serviceID" : "Bad request: Missing service Name");
+  if (auto no = refuse_namespace(c))
+    return std::move(*no);
   const auto format = c.query.get("format");
   const bool text = c.accept.substr(0, 10) == "text/plain" || format == "text";
   return agent_request{agent::service_health{std::string(c.argument), by_id}, text};
 }
 
 action filtered(request_context& c, agent::request r) {
+  if (auto no = refuse_namespace(c))
+    return std::move(*no);
   if (auto no = read_filter(c, r))
     return std::move(*no);
   return agent_request{std::move(r)};
@@ -83,6 +89,10 @@ action agent_service_route(request_context& c) {
   agent::read_service r{std::string(c.argument), std::string(c.query.get("hash")), {}};
   if (auto no = read_wait(c, r.wait))
     return std::move(*no);
+  if (const auto index = c.query.get("index"); !index.empty() && !golang::parse_uint(index)) // it says nothing else
+    return error_response(400, "Invalid index");
+  if (auto no = refuse_namespace(c))
+    return std::move(*no);
   return agent_request{std::move(r)};
 }
 
@@ -110,6 +120,8 @@ action agent_service_register_route(request_context& c) {
 }
 
 action agent_service_deregister_route(request_context& c) {
+  if (auto no = refuse_namespace(c))
+    return std::move(*no);
   if (c.argument.empty())
     return error_response(500, "ServiceID missing");
   return agent_request{agent::deregister_service{std::string(c.argument)}};
@@ -121,6 +133,8 @@ action agent_service_maintenance_route(request_context& c) {
   agent::service_maintenance r{std::string(c.argument), false, std::string(c.query.get("reason")),
                                std::string(brought_token(c))};
   if (auto no = read_enable(c, r.enable))
+    return std::move(*no);
+  if (auto no = refuse_namespace(c))
     return std::move(*no);
   return agent_request{std::move(r)};
 }
@@ -152,6 +166,8 @@ action agent_check_register_route(request_context& c) {
 }
 
 action agent_check_deregister_route(request_context& c) {
+  if (auto no = refuse_namespace(c))
+    return std::move(*no);
   if (c.argument.empty())
     return error_response(500, "CheckID missing");
   return agent_request{agent::deregister_check{std::string(c.argument)}};
@@ -172,7 +188,7 @@ action agent_check_fail_route(request_context& c) {
 action agent_check_update_route(request_context& c) {
   agent::update_check r{std::string(c.argument), {}, {}};
   constexpr std::string_view owner = "checkUpdate";
-  if (auto no = decode_body(c, [&](auto& d, const auto& v) {
+  if (auto no = decode_only_body(c, [&](auto& d, const auto& v) {
         d.object(v, "value of type agent.checkUpdate", [&](const std::string& name, const auto& each) {
           if (name == "status")
             d.text(each, {owner, "Status"}, r.status);
@@ -186,6 +202,8 @@ action agent_check_update_route(request_context& c) {
     return std::move(*no);
   if (!agent::is_status(r.status))
     return error_response(400, "Invalid check status: '" + r.status + "'");
+  if (auto no = refuse_namespace(c))
+    return std::move(*no);
   return agent_request{std::move(r)};
 }
 

@@ -1,5 +1,6 @@
 // /v1/event/ (docs/contract/13).
 
+#include "protocol/agent/user_events.hpp"
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/routes.hpp"
 
@@ -8,15 +9,17 @@ namespace belay::http {
 action event_fire_route(request_context& c) {
   if (c.argument.empty())
     return error_response(400, "Missing name");
-  if (auto no = refuse_datacenter(c))
-    return std::move(*no);
   agent::user_event e;
-  e.id = c.uuid();
-  e.name = c.argument;
-  e.payload = c.request.body;
   e.node_filter = c.query.get("node");
   e.service_filter = c.query.get("service");
   e.tag_filter = c.query.get("tag");
+  if (auto why = agent::complaint_of(e)) // of the filters: the datacenter comes after them
+    return error_response(500, *why);
+  if (auto no = refuse_datacenter(c))
+    return std::move(*no);
+  e.id = c.uuid();
+  e.name = c.argument;
+  e.payload = c.request.body;
   return agent_request{agent::fire_event{std::move(e)}};
 }
 

@@ -112,11 +112,12 @@ bool decode_service_member(const std::string& name, state::service_record& out, 
 
 struct check_input : member_input {
   state::check_record& check;
+  bool of_transaction = false;
 
   template <class Field, class T>
   bool operator()(Field f, T& out) const {
     if constexpr (Field::is(state::as::json)) {
-      auto definition = decode_check_definition(d, value, owner);
+      auto definition = decode_check_definition(d, value, owner, of_transaction);
       out = std::move(definition.json);
       if (check.type.empty())
         check.type = std::move(definition.type);
@@ -125,6 +126,13 @@ struct check_input : member_input {
       return member_input::operator()(f, out);
   }
 };
+
+/// Of a member that is known, but says nothing here.
+bool ignore_text(golang::json_decoder& d, const value& v, std::string_view owner, std::string_view name) {
+  std::string ignored;
+  d.text(v, {owner, name}, ignored);
+  return true;
+}
 
 } // namespace
 
@@ -147,9 +155,12 @@ bool decode_service_member(golang::json_decoder& d, const std::string& name, con
   return decode_service_member(name, out, {{d, each, owner}, false});
 }
 
-void decode_service(golang::json_decoder& d, const value& v, std::string_view owner, state::service_record& out) {
+void decode_service(golang::json_decoder& d, const value& v, std::string_view owner, state::service_record& out,
+                    catalog_source source) {
   d.object(v, "struct field " + std::string(owner) + " of type structs.NodeService",
            [&](const std::string& name, const value& each) {
+             if (source == catalog_source::transaction && (name == "namespace" || name == "contenthash"))
+               return ignore_text(d, each, owner, name == "namespace" ? "Namespace" : "ContentHash");
              return decode_service_member(name, out, {{d, each, owner}});
            });
   // Consul's catalog shows 1 and 1 instead of weights that ValidateWeights rejects (NodeService.ToServiceNode). Go's
@@ -160,10 +171,14 @@ void decode_service(golang::json_decoder& d, const value& v, std::string_view ow
     out.weights = {};
 }
 
-void decode_check(golang::json_decoder& d, const value& v, std::string_view owner, state::check_record& out) {
+void decode_check(golang::json_decoder& d, const value& v, std::string_view owner, state::check_record& out,
+                  catalog_source source) {
+  const bool of_transaction = source == catalog_source::transaction;
   d.object(v, "struct field " + std::string(owner) + " of type structs.HealthCheck",
            [&](const std::string& name, const value& each) {
-             return decode_member(name, out, check_input{{d, each, owner}, out});
+             if (of_transaction && name == "namespace")
+               return ignore_text(d, each, owner, "Namespace");
+             return decode_member(name, out, check_input{{d, each, owner}, out, of_transaction});
            });
 }
 

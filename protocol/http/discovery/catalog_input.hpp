@@ -6,32 +6,41 @@
 
 namespace belay::http {
 
+/// Transactions are decoded as Consul's api package does, registrations as its servers do: their members differ.
+enum class catalog_source : bool { registration, transaction };
+
 /// `owner` names the object in error texts.
 void decode_node(golang::json_decoder& d, const boost::json::value& v, std::string_view owner, state::node_record& out);
 void decode_service(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
-                    state::service_record& out);
+                    state::service_record& out, catalog_source source = catalog_source::registration);
 /// One member by its lower-case name. @returns false: a service has no such member
 bool decode_service_member(golang::json_decoder& d, const std::string& name, const boost::json::value& each,
                            std::string_view owner, state::service_record& out);
 void decode_check(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
-                  state::check_record& out);
+                  state::check_record& out, catalog_source source = catalog_source::registration);
 
 /// 400 for a body that is no such object (docs/contract/01, section 9).
 response decode_failure(std::string why);
 
 /// Reads the body's JSON and hands it to `decode(json_decoder&, const boost::json::value&)`.
 template <class Decode>
-refused decode_body(const request_context& c, Decode decode) {
-  if (auto r = refuse_namespace(c))
-    return r;
+refused decode_only_body(const request_context& c, Decode decode) {
   auto json = golang::read_json(c.request.body);
   if (!json)
     return decode_failure(json.error());
-  golang::json_decoder d;
+  golang::json_decoder d(c.request.body);
   decode(d, *json);
   if (!d.ok())
     return decode_failure(d.error());
   return std::nullopt;
+}
+
+/// The same, but a namespace is refused first.
+template <class Decode>
+refused decode_body(const request_context& c, Decode decode) {
+  if (auto r = refuse_namespace(c))
+    return r;
+  return decode_only_body(c, std::move(decode));
 }
 
 } // namespace belay::http

@@ -63,7 +63,7 @@ void decode_registration(golang::json_decoder& d, const value& v, state::catalog
 
 void decode_deregistration(golang::json_decoder& d, const value& v, std::string& datacenter,
                            state::catalog_deregister& out) {
-  constexpr std::string_view owner = "DeregisterRequest";
+  constexpr std::string_view owner; // Consul decodes it into a structure without a name
   std::string ignored;
   d.object(v, "value of type structs.DeregisterRequest", [&](const std::string& name, const value& each) {
     if (name == "datacenter")
@@ -117,6 +117,8 @@ action catalog_deregister_route(request_context& c) {
     return std::move(*r);
   if (!datacenter.empty() && datacenter != c.settings.datacenter)
     return no_path_to_datacenter();
+  if (command.node.empty())
+    return error_response(500, "Must provide node");
   return write_request{std::move(command)};
 }
 
@@ -142,8 +144,14 @@ action catalog_mesh_route(request_context& c) {
   return service_read(c, "Missing service name", true);
 }
 
+/// There are no gateways: the list is empty. `?filter` is ignored, as in Consul.
 action catalog_gateway_route(request_context& c) {
-  return service_read(c, "Missing gateway name", true);
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = "Missing gateway name"}, r))
+    return std::move(*no);
+  return make_read(
+      r.sorted(state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta), true}),
+      r.options);
 }
 
 action catalog_node_route(request_context& c) {

@@ -36,7 +36,7 @@ void decode_header(golang::json_decoder& d, const value& v, std::string_view own
 }
 
 bool decode_member(golang::json_decoder& d, const std::string& name, const value& v, std::string_view owner,
-                   fields& f) {
+                   bool of_transaction, fields& f) {
   const auto text = [&](std::string_view shown, std::string& out) {
     d.text(v, {owner, shown}, out);
     return true;
@@ -46,7 +46,16 @@ bool decode_member(golang::json_decoder& d, const std::string& name, const value
     return true;
   };
   const auto duration = [&](std::string_view shown, std::int64_t& out) {
-    d.duration_ns(v, {owner, shown}, out);
+    if (of_transaction)
+      d.readable_duration_ns(v, {owner, shown}, out);
+    else
+      d.duration_ns(v, {owner, shown}, out);
+    return true;
+  };
+  // The Go client library repeats each duration under a second name. Only transactions look at it.
+  const auto repeated = [&](std::string_view shown, std::int64_t& out) {
+    if (of_transaction)
+      d.duration_ns(v, {owner, shown}, out);
     return true;
   };
   if (name == "http")
@@ -57,6 +66,26 @@ bool decode_member(golang::json_decoder& d, const std::string& name, const value
     return text("Definition.Body", f.body);
   if (name == "tcp")
     return text("Definition.TCP", f.tcp);
+  if (name == "tlsskipverify")
+    return flag("Definition.TLSSkipVerify", f.tls_skip_verify);
+  if (name == "interval")
+    return duration("Definition.Interval", f.interval_ns);
+  if (name == "timeout")
+    return duration("Definition.Timeout", f.timeout_ns);
+  if (name == "deregistercriticalserviceafter")
+    return duration("Definition.DeregisterCriticalServiceAfter", f.deregister_after_ns);
+  if (name == "intervalduration")
+    return repeated("Definition.IntervalDuration", f.interval_ns);
+  if (name == "timeoutduration")
+    return repeated("Definition.TimeoutDuration", f.timeout_ns);
+  if (name == "deregistercriticalserviceafterduration")
+    return repeated("Definition.DeregisterCriticalServiceAfterDuration", f.deregister_after_ns);
+  if (name == "header") {
+    decode_header(d, v, owner, f.header);
+    return true;
+  }
+  if (of_transaction)
+    return true; // ignored, and so are members of later versions
   if (name == "dockercontainerid")
     return text("Definition.DockerContainerID", f.docker_container_id);
   if (name == "shell")
@@ -67,17 +96,8 @@ bool decode_member(golang::json_decoder& d, const std::string& name, const value
     return text("Definition.AliasNode", f.alias_node);
   if (name == "aliasservice")
     return text("Definition.AliasService", f.alias_service);
-  if (name == "tlsskipverify")
-    return flag("Definition.TLSSkipVerify", f.tls_skip_verify);
   if (name == "grpcusetls")
     return flag("Definition.GRPCUseTLS", f.grpc_use_tls);
-  // The Go client library repeats each duration under a second name, as a text.
-  if (name == "interval" || name == "intervalduration")
-    return duration("Definition.Interval", f.interval_ns);
-  if (name == "timeout" || name == "timeoutduration")
-    return duration("Definition.Timeout", f.timeout_ns);
-  if (name == "deregistercriticalserviceafter" || name == "deregistercriticalserviceafterduration")
-    return duration("Definition.DeregisterCriticalServiceAfter", f.deregister_after_ns);
   if (name == "ttl")
     return duration("Definition.TTL", f.ttl_ns);
   if (name == "outputmaxsize") {
@@ -86,10 +106,6 @@ bool decode_member(golang::json_decoder& d, const std::string& name, const value
   }
   if (name == "scriptargs") {
     d.texts(v, {owner, "Definition.ScriptArgs"}, f.script_args);
-    return true;
-  }
-  if (name == "header") {
-    decode_header(d, v, owner, f.header);
     return true;
   }
   // Consul 1.8.7 decodes a Definition by a function of its own, which ignores members that it does not know. Newer
@@ -188,10 +204,13 @@ std::string_view type_of(const fields& f) {
 
 } // namespace
 
-check_definition decode_check_definition(golang::json_decoder& d, const value& v, std::string_view owner) {
+check_definition decode_check_definition(golang::json_decoder& d, const value& v, std::string_view owner,
+                                         bool of_transaction) {
   fields f;
   d.object(v, "struct field " + std::string(owner) + ".Definition of type structs.HealthCheckDefinition",
-           [&](const std::string& name, const value& each) { return decode_member(d, name, each, owner, f); });
+           [&](const std::string& name, const value& each) {
+             return decode_member(d, name, each, owner, of_transaction, f);
+           });
   return {shown(f), std::string(type_of(f))};
 }
 

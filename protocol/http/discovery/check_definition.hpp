@@ -10,6 +10,9 @@ struct check_definition {
   std::string type;        ///< http, tcp, ...; empty: it runs nothing
 };
 
-check_definition decode_check_definition(golang::json_decoder& d, const boost::json::value& v, std::string_view owner);
+/// Members of later versions are ignored.
+/// @param of_transaction by the members that Consul's api package knows, which are fewer
+check_definition decode_check_definition(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
+                                         bool of_transaction);
 
 } // namespace belay::http

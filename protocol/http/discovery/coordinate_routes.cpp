@@ -117,7 +117,7 @@ action coordinate_update_route(request_context& c) {
   auto json = golang::read_json(c.request.body);
   if (!json)
     return decode_failure(json.error());
-  golang::json_decoder d;
+  golang::json_decoder d(c.request.body);
   coordinate_input in;
   decode_update(d, *json, in);
   if (!d.ok())

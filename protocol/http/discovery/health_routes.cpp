@@ -14,14 +14,14 @@ action instances_read(request_context& c, bool of_mesh) {
   if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
     return std::move(*no);
   state::health_service q{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta), false, of_mesh};
-  if (c.query.has("passing")) {
-    const auto text = c.query.get("passing");
-    const auto value = text.empty() ? std::optional<bool>(true) : golang::parse_bool(text);
-    if (!value)
-      return with_unknown_meta(error_response(400, "Invalid value for ?passing"));
-    q.passing_only = *value;
-  }
-  return filtered_read(c, r.sorted(std::move(q)), r.options);
+  const auto passing = c.query.get("passing");
+  const auto only = passing.empty() ? std::optional<bool>(c.query.has("passing")) : golang::parse_bool(passing);
+  q.passing_only = only.value_or(false);
+  auto read = filtered_read(c, r.sorted(std::move(q)), r.options);
+  // A wrong filter goes first: Consul drops what does not pass from the answer of its servers.
+  if (!only && !std::holds_alternative<response>(read))
+    return with_unknown_meta(error_response(400, "Invalid value for ?passing"));
+  return read;
 }
 
 } // namespace

@@ -39,6 +39,8 @@ refused read_number(const request_context& c, std::string_view name, std::uint64
 }
 
 action get_key(request_context& c, const query_options& o) {
+  if (c.argument.empty() && !c.query.has("recurse") && !c.query.has("keys") && !c.query.has("history"))
+    return missing_key_name(); // before the namespace, as in Consul
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   if (c.query.has("at") || c.query.has("history"))
@@ -143,8 +145,8 @@ action put_key(request_context& c) {
     return std::move(*r);
   if (auto r = read_sum(c, op))
     return std::move(*r);
-  if (c.request.body.size() > c.settings.kv_max_value_size)
-    return body_too_large(c.request.target, c.request.body.size(), c.settings);
+  if (c.request.unread_body_bytes || c.request.body.size() > c.settings.kv_max_value_size)
+    return body_too_large(c.request.target, c.request.unread_body_bytes.value_or(c.request.body.size()), c.settings);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
   if (c.query.has("cas") && !(cas == 0 && MUTANT(cas_of_zero_ignored))) {

@@ -88,7 +88,7 @@ operation decode_service_op(golang::json_decoder& d, const value& v) {
     else if (name == "node")
       d.text(each, {"ServiceTxnOp.Service", "Node"}, op.service.node);
     else if (name == "service")
-      decode_service(d, each, "AgentService.Service.Service", op.service);
+      decode_service(d, each, "AgentService.Service.Service", op.service, catalog_source::transaction);
     else
       return false;
     return true;
@@ -103,7 +103,7 @@ operation decode_check_op(golang::json_decoder& d, const value& v) {
     if (name == "verb")
       d.text(each, {"CheckTxnOp.Check", "Verb"}, verb);
     else if (name == "check")
-      decode_check(d, each, "HealthCheck.Check.Check", op.check);
+      decode_check(d, each, "HealthCheck.Check.Check", op.check, catalog_source::transaction);
     else
       return false;
     return true;
@@ -140,7 +140,7 @@ refused decode_operations(const request_context& c, std::vector<operation>& out)
   auto json = golang::read_json(c.request.body);
   if (!json)
     return parse_failure(json.error());
-  golang::json_decoder d;
+  golang::json_decoder d(c.request.body);
   const auto* list = json->if_array();
   if (!list && !json->is_null())
     d.wrong_type(*json, "value of type api.TxnOps");
@@ -195,8 +195,9 @@ response refuse_unknown_verbs(const std::vector<operation>& ops, bool writes, co
 } // namespace
 
 action txn_route(request_context& c) {
-  if (c.request.body.size() > body_limit_of(c.request.method, c.request.target, c.settings).bytes_max)
-    return body_too_large(c.request.target, c.request.body.size(), c.settings);
+  if (c.request.unread_body_bytes ||
+      c.request.body.size() > body_limit_of(c.request.method, c.request.target, c.settings).bytes_max)
+    return body_too_large(c.request.target, c.request.unread_body_bytes.value_or(c.request.body.size()), c.settings);
   std::vector<operation> ops;
   if (auto r = decode_operations(c, ops))
     return std::move(*r);

@@ -21,7 +21,7 @@ response unusable(const std::string& why) {
 /// What the body says.
 struct keyring_input {
   std::string key, token;
-  std::uint64_t relay_factor = 0;
+  std::uint8_t relay_factor = 0;
   bool local_only = false;
 };
 
@@ -31,14 +31,14 @@ result<keyring_input> read_body(std::string_view body) {
   if (!parsed)
     return parsed.why();
   constexpr std::string_view owner = "keyringArgs";
-  golang::json_decoder d;
+  golang::json_decoder d(body);
   d.object(*parsed, "value of type agent.keyringArgs", [&](const std::string& name, const boost::json::value& v) {
     if (name == "key")
       d.text(v, {owner, "Key"}, in.key);
     else if (name == "token") // that of the request itself counts
       d.text(v, {owner, "Token"}, in.token);
     else if (name == "relayfactor")
-      d.unsigned_integer(v, {owner, "RelayFactor"}, in.relay_factor);
+      d.octet(v, {owner, "RelayFactor"}, in.relay_factor);
     else if (name == "localonly")
       d.boolean(v, {owner, "LocalOnly"}, in.local_only);
     else

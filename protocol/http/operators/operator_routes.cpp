@@ -23,21 +23,37 @@ struct texts_of<state::autopilot_settings> {
   static constexpr std::string_view what = "autopilot config";
 };
 
+/// Consul keeps durations in a type of its own: a text or a number, and nothing else. null: as it was.
+struct settings_input : member_input {
+  template <class Field, class T>
+  bool operator()(Field f, T& out) const {
+    if constexpr (Field::is(state::as::duration)) {
+      if (!value.is_null())
+        d.readable_duration_ns(value, {owner, Field::name}, out);
+      return true;
+    } else
+      return member_input::operator()(f, out);
+  }
+};
+
 /// Members that are not there become zero: a PUT replaces the whole record.
 template <class Settings>
 refused read_settings(std::string_view body, Settings& out) {
   using texts = texts_of<Settings>;
   state::for_each_field<Settings>([&]<class Field>(Field) { out.*Field::member = typename Field::type{}; });
-  golang::json_decoder d;
+  golang::json_decoder d(body);
   const auto parsed = golang::read_json(body);
   if (!parsed)
     d.fail(parsed.error());
   else
     d.object(*parsed, "value of type api." + std::string(texts::type),
              [&](const std::string& name, const boost::json::value& v) {
-               if (name == "createindex" || name == "modifyindex")
-                 return true; // clients send back what they got
-               return decode_member(name, out, member_input{d, v, texts::type});
+               log_index ignored;
+               if (name == "createindex" || name == "modifyindex") { // clients send back what they got
+                 d.index(v, {texts::type, name == "createindex" ? "CreateIndex" : "ModifyIndex"}, ignored);
+                 return true;
+               }
+               return decode_member(name, out, settings_input{{d, v, texts::type}});
              });
   if (!d.ok())
     return bad_request("Error parsing " + std::string(texts::what) + ": " + d.error());
@@ -48,8 +64,6 @@ refused read_settings(std::string_view body, Settings& out) {
 template <class Settings>
 action settings_route(request_context& c) {
   if (c.request.method == "PUT") {
-    if (auto r = refuse_datacenter(c))
-      return std::move(*r);
     state::settings_set<Settings> set;
     if (auto r = read_settings(c.request.body, set.wanted))
       return std::move(*r);
@@ -59,6 +73,8 @@ action settings_route(request_context& c) {
         return bad_request("Error parsing cas value: " + cas.error());
       set.check = log_index{*cas};
     }
+    if (auto r = refuse_datacenter(c))
+      return std::move(*r);
     return write_request{std::move(set)};
   }
   query_options o;
@@ -86,15 +102,18 @@ action add_peer(request_context& c) {
 } // namespace
 
 action raft_peer_route(request_context& c) {
-  if (auto r = refuse_datacenter(c))
-    return std::move(*r);
-  if (c.request.method == "PUT")
+  if (c.request.method == "PUT") {
+    if (auto r = refuse_datacenter(c))
+      return std::move(*r);
     return add_peer(c);
+  }
   const bool id = c.query.has("id"), address = c.query.has("address");
   if (!id && !address)
     return bad_request("Must specify either ?id with the server's ID or ?address with IP:port of peer to remove");
   if (id && address)
     return bad_request("Must specify only one of ?id or ?address");
+  if (auto no = refuse_datacenter(c))
+    return std::move(*no);
   local_request r;
   r.kind = local_kind::remove_peer;
   if (id)

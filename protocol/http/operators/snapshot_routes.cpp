@@ -1,20 +1,19 @@
 // /v1/snapshot (docs/contract/11).
 
-#include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/http/routes.hpp"
 
 namespace belay::http {
 
 action snapshot_route(request_context& c) {
-  query_options o;
-  if (auto r = read_consistency(c, o))
-    return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  if (c.request.method == "PUT")
-    return snapshot_restore{};
-  return snapshot_save{o.mode == consistency::stale};
+  const bool stale = c.query.has("stale"); // the other modes say nothing here
+  if (c.request.method != "PUT")
+    return snapshot_save{stale};
+  if (stale)
+    return error_response(500, "stale not allowed for restore");
+  return snapshot_restore{};
 }
 
 response render_snapshot_head(log_index index, const read_meta& meta) {

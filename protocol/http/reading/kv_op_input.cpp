@@ -1,31 +1,6 @@
 #include "protocol/http/reading/kv_op_input.hpp"
 
-#include "protocol/golang/base64.hpp"
-
-#include <boost/json/string.hpp>
-
 namespace belay::http {
-
-namespace {
-
-void decode_bytes(golang::json_decoder& d, const boost::json::value& v, std::string_view owner, payload& out) {
-  if (v.is_null()) {
-    out = make_payload({});
-    return;
-  }
-  const auto* s = v.if_string();
-  if (!s) {
-    d.wrong_type(v, "struct field " + std::string(owner) + ".Value of type []uint8");
-    return;
-  }
-  auto bytes = golang::decode_base64({s->data(), s->size()});
-  if (bytes)
-    out = make_payload(*bytes);
-  else
-    d.fail(bytes.error());
-}
-
-} // namespace
 
 kv_op_input decode_kv_op(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
                          std::string_view what) {
@@ -40,9 +15,11 @@ kv_op_input decode_kv_op(golang::json_decoder& d, const boost::json::value& v, s
   d.object(v, what, [&](const std::string& name, const boost::json::value& each) {
     if (name == "verb")
       d.text(each, {owner, "Verb"}, in.verb);
-    else if (name == "value")
-      decode_bytes(d, each, owner, in.op.value);
-    else if (name == "namespace")
+    else if (name == "value") {
+      std::string bytes;
+      d.bytes(each, {owner, "Value"}, bytes);
+      in.op.value = make_payload(bytes);
+    } else if (name == "namespace")
       d.text(each, {owner, "Namespace"}, ignored);
     else if (name == "fence")
       d.unsigned_integer(each, {owner, "Fence"}, in.fence.fence);

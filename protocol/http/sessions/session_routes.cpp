@@ -90,8 +90,11 @@ void decode_service_checks(golang::json_decoder& d, const value& v, std::optiona
     d.object(
         each, "struct field .ServiceChecks of type structs.ServiceCheck",
         [&](const std::string& name, const value& v2) {
+          std::string ignored;
           if (name == "id")
             d.text(v2, {"", "ServiceChecks.ID"}, id);
+          else if (name == "namespace")
+            d.text(v2, {"", "ServiceChecks.Namespace"}, ignored);
           return true;
         },
         true);
@@ -103,9 +106,14 @@ struct session_input : member_input {
 
   template <class Field, class T>
   bool operator()(Field f, T& out) const {
-    if constexpr (Field::name == "ID" || std::is_same_v<T, log_index>)
-      return false; // not the client's to choose
-    else if constexpr (Field::name == "LockDelay")
+    // Not the client's to choose.
+    if constexpr (Field::name == "ID") {
+      std::string ignored;
+      d.text(value, {owner, Field::name}, ignored);
+    } else if constexpr (std::is_same_v<T, log_index>) {
+      log_index ignored;
+      d.index(value, {owner, Field::name}, ignored);
+    } else if constexpr (Field::name == "LockDelay")
       decode_lock_delay(d, value, out);
     else if constexpr (Field::is(state::as::id_objects))
       decode_service_checks(d, value, out);
@@ -222,9 +230,9 @@ refused refuse_target(const request_context& c) {
 }
 
 refused read_options(const request_context& c, query_options& o) {
-  if (auto r = refuse_namespace(c))
+  if (auto r = read_query_options(c, o))
     return r;
-  return read_query_options(c, o);
+  return refuse_namespace(c);
 }
 
 /// About the session in the path.
@@ -250,7 +258,7 @@ action session_create_route(request_context& c) {
   session_body body;
   body.session.node = node_of_agent(c);
   if (!c.request.body.empty()) {
-    golang::json_decoder d;
+    golang::json_decoder d(c.request.body);
     auto json = golang::read_json(c.request.body);
     if (json)
       decode_body(d, *json, body);
@@ -281,6 +289,9 @@ action session_destroy_route(request_context& c) {
 }
 
 action session_renew_route(request_context& c) {
+  query_options ignored; // but they are read, as in Consul
+  if (auto r = read_options(c, ignored))
+    return std::move(*r);
   if (auto r = refuse_target(c))
     return std::move(*r);
   return session_renew{std::string(c.argument)};
@@ -292,7 +303,7 @@ action session_renew_list_route(request_context& c) {
     return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  golang::json_decoder d;
+  golang::json_decoder d(c.request.body);
   std::optional<std::vector<std::string>> ids;
   auto json = golang::read_json(c.request.body);
   if (json)

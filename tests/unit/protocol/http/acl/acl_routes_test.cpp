@@ -156,9 +156,11 @@ TEST_CASE("roles are made, changed, read and removed like policies") {
 
 TEST_CASE("tokens are read one by one, as one's own, and in lists") {
   CHECK(acl_asked<state::acl_token_read>("/v1/acl/token/" + some_id).accessor == some_id);
-  const auto list = acl_asked<state::acl_token_list>("/v1/acl/tokens?policy=a&role=b&authmethod=c");
-  CHECK(list.policy == "a");
-  CHECK(list.role == "b");
+  CHECK(acl_asked<state::acl_token_list>("/v1/acl/tokens?policy=a&role=").policy == "a");
+  CHECK(acl_asked<state::acl_token_list>("/v1/acl/tokens?role=b").role == "b");
+  for (const auto* two : {"policy=a&role=b", "role=b&authmethod=c"})
+    CHECK(told("GET", std::string("/v1/acl/tokens?") + two) ==
+          "500 can only filter by one of policy, role, or methodName at a time");
   acl_asked<state::acl_token_self>("/v1/acl/token/self?token=x");
   CHECK(told("GET", "/v1/acl/token/") == "400 Bad request: Missing token ID");
 }
@@ -204,7 +206,8 @@ TEST_CASE("a token is made with what the client chose, and fresh ids for the res
 
 TEST_CASE("tokens that are refused before anybody is asked") {
   for (const auto& secret : {std::string("a\\r\\nX: b"), std::string("a b"), std::string(256, 'x')})
-    CHECK(told("PUT", "/v1/acl/token", "{\"SecretID\":\"" + secret + "\"}") == "400 Bad request: Invalid Token");
+    CHECK(told("PUT", "/v1/acl/token", "{\"SecretID\":\"" + secret + "\"}") ==
+          "500 Invalid Token: SecretID is not a valid UUID");
   CHECK(told("PUT", "/v1/acl/token", "{") == "400 Bad request: Token decoding failed: unexpected EOF");
   CHECK(
       told("PUT", "/v1/acl/token", "{\"Policies\":{}}").starts_with("400 Bad request: Token decoding failed: json: "));
@@ -224,7 +227,7 @@ TEST_CASE("a token lives between a minute and a day, from now on") {
     std::int64_t minutes;
   };
   for (const auto& t : {row{"{'ExpirationTTL':'1m'}", 1}, row{"{'ExpirationTTL':'24h'}", 1440},
-                        row{"{'ExpirationTTL':120000000000}", 2}, row{"{'ExpirationTTL':''}", 0},
+                        row{"{'ExpirationTTL':120000000000}", 2}, row{"{'ExpirationTTL':[]}", 0},
                         row{"{'ExpirationTime':'2020-09-13T12:28:40.062313813Z'}", 2},
                         row{"{'ExpirationTime':'2020-09-13T14:28:40.062313813+02:00'}", 2},
                         row{"{'ExpirationTime':'0001-01-01T00:00:00Z'}", 0}, row{"{'ExpirationTime':null}", 0}}) {
@@ -248,6 +251,7 @@ TEST_CASE("a token lives between a minute and a day, from now on") {
             .starts_with("500 ExpirationTime cannot be more than 24h0m0s in the future (was "));
   CHECK(refused_for("{'ExpirationTime':'tomorrow'}")
             .starts_with("400 Bad request: Token decoding failed: parsing time \"tomorrow\""));
+  CHECK(refused_for("{'ExpirationTTL':''}").starts_with("400 Bad request: Token decoding failed: time: "));
   CHECK(refused_for("{'ExpirationTTL':'soon'}").starts_with("400 Bad request: Token decoding failed: time: "));
 }
 

@@ -158,6 +158,37 @@ TEST_CASE("agent requests that are refused, in the reference's words") {
   refuses("GET", "/v1/event/list?index=x", "", 400, "Invalid index");
 }
 
+TEST_CASE("there are no namespaces at an agent, and other mistakes go before them where they do in Consul") {
+  constexpr auto no_namespaces =
+      "Bad request: Invalid query parameter: \"ns\" - Namespaces are a Consul Enterprise feature";
+  for (const auto* path : {"/v1/agent/services", "/v1/agent/checks", "/v1/agent/service/w",
+                           "/v1/agent/health/service/id/w", "/v1/agent/health/service/name/w"})
+    refuses("GET", std::string(path) + "?ns=x", "", 400, no_namespaces);
+  for (const auto* path : {"/v1/agent/service/deregister/w", "/v1/agent/check/deregister/c", "/v1/agent/check/pass/c",
+                           "/v1/agent/check/warn/c", "/v1/agent/check/fail/c"})
+    refuses("PUT", std::string(path) + "?ns=x", "", 400, no_namespaces);
+  refuses("PUT", "/v1/agent/service/maintenance/w?ns=x&enable=true", "", 400, no_namespaces);
+  refuses("PUT", "/v1/agent/service/maintenance/w?ns=x&enable=maybe", "", 400, "Invalid value for enable: \"maybe\"");
+  refuses("PUT", "/v1/agent/check/update/c?ns=x", R"({"Status":"passing"})", 400, no_namespaces);
+  refuses("PUT", "/v1/agent/check/update/c?ns=x", "{", 400, "Request decode failed: unexpected EOF");
+  refuses("PUT", "/v1/agent/check/update/c?ns=x", R"({"Status":"x"})", 400, "Invalid check status: 'x'");
+  refuses("GET", "/v1/agent/service/w?index=abc", "", 400, "Invalid index");
+  refuses("PUT", "/v1/event/fire/e?dc=nowhere&node=(", "", 500,
+          "Invalid node filter: error parsing regexp: missing closing ): `(`");
+}
+
+TEST_CASE("members of checks that must have the right type, though they say nothing") {
+  for (const auto* member : {"ServiceID", "service_id", "ProxyHTTP", "ProxyGRPC"})
+    CHECK(refusal_to("PUT", "/v1/agent/service/register",
+                     std::string(R"({"Name":"a","Check":{"TTL":"30s",")") + member + R"(":{}}})")
+              .status == 400);
+  // Durations that are neither text nor number count as none.
+  CHECK(agent_asked<agent::register_check>("PUT", "/v1/agent/check/register",
+                                           R"({"Name":"c","TTL":"30s","Interval":[],"Timeout":{}})")
+            .definition.ttl_ns == 30'000'000'000);
+  CHECK(refusal_to("PUT", "/v1/agent/check/register", R"({"Name":"c","TTL":"30s","Interval":""})").status == 400);
+}
+
 TEST_CASE("how long a reader of services and events waits") {
   CHECK(agent_asked<agent::list_events>("GET", "/v1/event/list").wait == 10min);
   CHECK(agent_asked<agent::list_events>("GET", "/v1/event/list?wait=3s&index=18446744073709551615").wait == 3s);

@@ -45,6 +45,8 @@ TEST_CASE("definitions are normalised") {
             R"({"Interval":"10s","DeregisterCriticalServiceAfter":"1m0s","HTTP":"h"})", "http"},
         row{R"({"tcp":"t","tlsskipverify":true})", R"({"TLSSkipVerify":true,"TCP":"t"})", "tcp"},
         row{R"({"TTL":"15s"})", R"({"TTL":15000000000})", "ttl"},
+        row{R"({"TCP":"t","Interval":[],"Timeout":true})", R"({"TCP":"t"})", "tcp"}, // durations are texts or numbers
+        row{R"({"TCP":"t","Interval":"10s","IntervalDuration":"x"})", R"({"Interval":"10s","TCP":"t"})", "tcp"},
         row{R"({"ScriptArgs":["a","b"],"OutputMaxSize":4096})", R"({"OutputMaxSize":4096,"ScriptArgs":["a","b"]})",
             "script"},
         row{R"({"GRPC":"g","GRPCUseTLS":true})", R"({"GRPC":"g","GRPCUseTLS":true})", "grpc"}}) {
@@ -63,6 +65,9 @@ TEST_CASE("deregistration") {
   CHECK(c.check_id == "c");
   CHECK(refusal_to("PUT", "/v1/catalog/deregister", R"({"Node":"x","Datacenter":"other"})").body ==
         "No path to datacenter");
+  CHECK(refusal_to("PUT", "/v1/catalog/deregister", R"({"ServiceID":"s"})").body == "Must provide node");
+  CHECK(refusal_to("PUT", "/v1/catalog/deregister", R"({"Node":1})").body ==
+        "Request decode failed: json: cannot unmarshal number into Go struct field .Node of type string");
 }
 
 TEST_CASE("registrations that cannot be read") {
@@ -107,6 +112,18 @@ TEST_CASE("a registration of a newer Go client is taken") {
                                                         R"({"Service":"w","Weights":{"Passing":)" + given + "}}}");
     CHECK(r.service->weights == kept);
   }
+}
+
+TEST_CASE("a wrong filter goes before a wrong passing, and gateways have no filter") {
+  for (const auto* path : {"/v1/health/service/web", "/v1/health/connect/web", "/v1/health/ingress/web"}) {
+    CHECK(refusal_to("GET", std::string(path) + "?passing=maybe").status == 400);
+    CHECK(refusal_to("GET", std::string(path) + "?passing=maybe&filter=((").status == 500);
+    CHECK(std::get<state::health_service>(read_asked("GET", std::string(path) + "?passing").query).passing_only);
+    CHECK_FALSE(
+        std::get<state::health_service>(read_asked("GET", std::string(path) + "?passing=0").query).passing_only);
+  }
+  CHECK(std::holds_alternative<read_request>(ask("GET", "/v1/catalog/gateway-services/g?filter=((").action));
+  CHECK(refusal_to("GET", "/v1/catalog/connect/g?filter=((").status == 500);
 }
 
 TEST_CASE("reads of catalog and health carry their selections") {

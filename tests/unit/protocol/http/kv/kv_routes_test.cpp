@@ -92,9 +92,9 @@ TEST_CASE("mistakes in requests for keys") {
     const char* text;
   };
   for (const auto& t :
-       {row{"GET", "/v1/kv/", 400, "Missing key name"}, row{"GET", "/v1/kv/?raw", 400, "Missing key name"},
-        row{"PUT", "/v1/kv/", 400, "Missing key name"}, row{"PUT", "/v1/kv/?cas=x", 400, "Missing key name"},
-        row{"DELETE", "/v1/kv/", 400, "Missing key name"},
+       {row{"GET", "/v1/kv/", 400, "Missing key name"}, row{"GET", "/v1/kv/?ns=x", 400, "Missing key name"},
+        row{"GET", "/v1/kv/?raw", 400, "Missing key name"}, row{"PUT", "/v1/kv/", 400, "Missing key name"},
+        row{"PUT", "/v1/kv/?cas=x", 400, "Missing key name"}, row{"DELETE", "/v1/kv/", 400, "Missing key name"},
         row{"PUT", "/v1/kv/a?cas=0&acquire=x", 400, "Conflicting flags: acquire=x&cas=0"},
         row{"PUT", "/v1/kv/a?release=x&acquire=x", 400, "Conflicting flags: acquire=x&release=x"},
         row{"PUT", "/v1/kv/a?release=x%20%2F&cas=1&z&b=%C3%A9", 400,
@@ -117,6 +117,32 @@ TEST_CASE("mistakes in requests for keys") {
     CHECK(r.content_type == "text/plain; charset=utf-8");
     CHECK(header(r, "X-Consul-Index") == "(none)");
   }
+}
+
+// A body that is too large is not read: the answer is made from the head. What Consul finds before it looks at the length goes first.
+TEST_CASE("a body that is too large is refused behind what is wrong with the head") {
+  const auto answer = [](std::string_view method, std::string_view target, std::uint64_t bytes = 600'000) {
+    const auto r = refuse_large_body({method, target, {}, {}, "127.0.0.1", request_time_ns}, bytes, usual_settings());
+    CHECK(r.close);
+    return r;
+  };
+  CHECK(answer("PUT", "/v1/kv/a").body.starts_with("Request body(600000 bytes) too large, max size: 524288 bytes."));
+  CHECK(answer("PUT", "/v1/kv/a", 0).body.starts_with("Request body too large"));
+  CHECK(answer("PUT", "/v1/kv/a?dc=nowhere").status == 413);
+  CHECK(answer("PUT", "/v1/kv/a?acquire=x").status == 413);
+  CHECK(answer("PUT", "/v1/kv/a?index=abc").body == "Invalid index");
+  CHECK(answer("PUT", "/v1/kv/a?cas=abc").status == 500);
+  CHECK(answer("PUT", "/v1/kv/a?cas=1&acquire=x").body.starts_with("Conflicting flags"));
+  CHECK(answer("PUT", "/v1/kv/").body == "Missing key name");
+  CHECK(answer("PATCH", "/v1/kv/a").status == 405);
+  CHECK(answer("GET", "/v1/kv/a").status == 413);
+  CHECK(answer("PATCH", "/v1/txn").status == 405);
+  CHECK(answer("PUT", "/v1/txn?bad=%zz").status == 500);
+  CHECK(answer("PUT", "/v1/txn?dc=nowhere").status == 413);
+  CHECK(answer("GET", "/v1/session/create").status == 405);
+  CHECK(answer("PUT", "/v1/session/create").status == 413);
+  CHECK(answer("PUT", "/v1/event/fire/e").status == 413);
+  CHECK(answer("PUT", "/v1/nothing").status == 404);
 }
 
 TEST_CASE("values up to the limit are taken, one byte more is not; the limit is known before the body is") {

@@ -96,6 +96,29 @@ TEST_CASE("a transaction that only reads is a read in the mode asked for and nev
     CHECK(std::get<state::txn_read>(read_asked("PUT", "/v1/txn?ns=x", empty).query).ops.ops.empty());
 }
 
+// Clients that have no base64 send the value as a list of bytes, as Go's decoder allows.
+TEST_CASE("the value of an operation may be a list of bytes") {
+  const auto body = R"([{"KV":{"Verb":"set","Key":"a","Value":[104,105,0]}}])";
+  const auto txn = written<state::txn>("PUT", "/v1/txn", body);
+  CHECK(std::string_view(*std::get<state::kv_op>(txn.ops.at(0)).value) == std::string_view("hi\0", 3));
+}
+
+// Consul decodes transactions into the structures of its client, which know other members than its registrations.
+TEST_CASE("members that only transactions know, and that only registrations know") {
+  const auto service = R"({"Service":"s","ContentHash":"x","Namespace":"x"})";
+  const auto definition = R"({"TTL":"no duration","GRPC":7,"ScriptArgs":"x","IntervalDuration":"3s","TCP":"t"})";
+  const auto checked =
+      std::string(R"({"Node":"n","CheckID":"c","Name":"c","Namespace":"x","Definition":)") + definition + "}";
+  const auto txn = written<state::txn>("PUT", "/v1/txn",
+                                       std::string(R"([{"Service":{"Verb":"set","Node":"n","Service":)") + service +
+                                           R"(}},{"Check":{"Verb":"set","Check":)" + checked + "}}]");
+  REQUIRE(txn.ops.size() == 2);
+  CHECK(std::get<state::check_op>(txn.ops[1]).check.definition_json == R"({"Interval":"3s","TCP":"t"})");
+  for (const auto& of_transaction : {std::string(R"("Service":)") + service, std::string(R"("Check":)") + checked})
+    CHECK(refusal_to("PUT", "/v1/catalog/register", R"({"Node":"n","Address":"a",)" + of_transaction + "}").status ==
+          400);
+}
+
 TEST_CASE("bodies that are no transactions") {
   struct row {
     const char *body, *text;
@@ -112,6 +135,10 @@ TEST_CASE("bodies that are no transactions") {
                             "json: cannot unmarshal number into Go struct field KVTxnOp.KV.Value of type []uint8"},
                         row{R"([{"KV":{"Flags":-1}}])",
                             "json: cannot unmarshal number -1 into Go struct field KVTxnOp.KV.Flags of type uint64"},
+                        row{R"([{"KV":{"Flags":8e1}}])",
+                            "json: cannot unmarshal number 8e1 into Go struct field KVTxnOp.KV.Flags of type uint64"},
+                        row{R"([{"KV":{"Value":[97,256]}}])",
+                            "json: cannot unmarshal number 256 into Go struct field KVTxnOp.KV.Value of type uint8"},
                         row{R"([{"KV":{"Flags":"x"}}])",
                             "json: cannot unmarshal string into Go struct field KVTxnOp.KV.Flags of type uint64"}}) {
     const auto r = refusal_to("PUT", "/v1/txn", t.body);

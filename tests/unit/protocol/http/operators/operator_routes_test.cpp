@@ -86,6 +86,27 @@ TEST_CASE("autopilot: what is wrong is told in Consul's words") {
         R"(Bad request: Error parsing autopilot config: time: invalid duration "abc")");
   CHECK(refused("?cas=abc", "{}") ==
         R"(Bad request: Error parsing cas value: strconv.ParseUint: parsing "abc": invalid syntax)");
+  CHECK(refused("", R"({"LastContactThreshold":true})") ==
+        R"(Bad request: Error parsing autopilot config: strconv.ParseFloat: parsing "true": invalid syntax)");
+  CHECK(refused("", R"({"ModifyIndex":"x"})").find("of type uint64") != std::string::npos);
+  CHECK(refused("", R"({"MaxTrailingLogs":2.50})").find("number 2.50 into") != std::string::npos);
+  CHECK(refused("", R"({"LastContactThreshold":""})").find(R"(invalid duration "")") != std::string::npos);
+  // What is wrong with the request goes before the datacenter.
+  CHECK(refused("?dc=nowhere", "{").find("Error parsing autopilot config") != std::string::npos);
+  CHECK(refused("?dc=nowhere&cas=abc", "{}").find("Error parsing cas value") != std::string::npos);
+  CHECK(refusal_to("PUT", std::string(configuration) + "?dc=nowhere", "{}").body == "No path to datacenter");
+  CHECK(refusal_to("DELETE", "/v1/operator/raft/peer?dc=nowhere&id=a&address=b").status == 400);
+  CHECK(refusal_to("DELETE", "/v1/operator/raft/peer?dc=nowhere&id=a").body == "No path to datacenter");
+}
+
+TEST_CASE("of the modes of reads a snapshot knows stale only") {
+  for (const auto* ignored : {"?consistent", "?cached&consistent", "?max_stale=abc"})
+    CHECK(std::get<snapshot_save>(ask("GET", std::string("/v1/snapshot") + ignored).action).stale == false);
+  CHECK(std::get<snapshot_save>(ask("GET", "/v1/snapshot?stale&consistent").action).stale);
+  const auto r = refusal_to("PUT", "/v1/snapshot?stale");
+  CHECK(r.status == 500);
+  CHECK(r.body == "stale not allowed for restore");
+  CHECK(refusal_to("PUT", "/v1/snapshot?stale&dc=nowhere").body == "No path to datacenter");
 }
 
 TEST_CASE("autopilot's settings are shown without meta headers") {

@@ -151,6 +151,27 @@ TEST_CASE("a session is named in the path") {
   CHECK(header(bad, "X-Consul-Index") == "1");
 }
 
+// Go's client sends its QueryOptions with a renewal; Consul reads them.
+TEST_CASE("a renewal reads the parameters of a read, and they go before the namespace") {
+  const std::string renew = "/v1/session/renew/5F1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01";
+  for (const auto& [query, text] :
+       {std::pair{"?index=abc", "Invalid index"},
+        {"?wait=abc", "Invalid wait time"},
+        {"?stale&consistent", "Cannot specify ?stale with ?consistent, conflicting semantics."}}) {
+    CHECK(refusal_to("PUT", renew + query).status == 400);
+    CHECK(refusal_to("PUT", renew + query + "&ns=x").body == text);
+    CHECK(refusal_to("GET", std::string("/v1/session/list") + query + "&ns=x").body == text);
+  }
+  CHECK(std::holds_alternative<session_renew>(ask("PUT", renew + "?wait=5s&index=7&stale").action));
+}
+
+TEST_CASE("members of a session that are not the client's must have the right type") {
+  for (const auto* member :
+       {"\"CreateIndex\":\"x\"", "\"ModifyIndex\":-1", "\"ID\":1", "\"ServiceChecks\":[{\"Namespace\":1}]"})
+    CHECK(refusal_to("PUT", "/v1/session/create", std::string("{") + member + "}").status == 400);
+  CHECK(created(R"({"CreateIndex":7,"ModifyIndex":8,"ID":"x","ServiceChecks":[]})").id == fresh_uuid);
+}
+
 // An answer "true" to such a destroy says that a session is gone which never was one.
 TEST_CASE("texts of 36 characters that can be no ID are refused as Consul's tables refuse them") {
   const std::string begins = "failed session lookup: index error: ";
