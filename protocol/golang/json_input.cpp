@@ -142,6 +142,34 @@ std::string beyond(std::string_view text, const json_bounds& bounds) {
   return {};
 }
 
+/// Go reads each byte of a text that is no UTF-8 as U+FFFD; Boost.JSON keeps it. A row with such a name could not be named by what is
+/// shown of it. @returns nullopt: there are none
+std::optional<std::string> with_whole_characters(std::string_view text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(text.begin(), text.end(), is_ascii))
+    return std::nullopt;
+  std::string mended;
+  bool inside = false, any = false; // of a text
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    std::size_t length = 1;
+    if (inside && !is_ascii(c)) {
+      std::uint32_t code_point = 0;
+      length = utf8_character(text.substr(i), code_point);
+    } else if (inside && c == '\\' && i + 1 < text.size() && is_ascii(text[i + 1]))
+      length = 2;
+    else if (c == '"')
+      inside = !inside;
+    if (length == 0) {
+      append_utf8(mended, 0xFFFD);
+      any = true;
+    } else
+      mended.append(text.substr(i, length));
+    i += std::max<std::size_t>(length, 1);
+  }
+  return any ? std::optional(std::move(mended)) : std::nullopt;
+}
+
 /// The number of the escape `\uXXXX` at the front; nullopt: there is none.
 std::optional<std::uint32_t> escaped_unit(std::string_view text) {
   constexpr std::size_t length = 6;
@@ -200,6 +228,9 @@ result<boost::json::value> read_json(std::string_view text, const json_bounds& b
   boost::json::parse_options options;
   options.max_depth = depth_max;
   options.allow_invalid_utf8 = true;
+  const auto whole = with_whole_characters(text);
+  if (whole)
+    text = *whole;
   const auto mended = with_whole_surrogates(text);
   if (mended)
     text = *mended;

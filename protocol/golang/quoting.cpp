@@ -29,7 +29,10 @@ std::string quoted(std::string_view text) {
       text.remove_prefix(1);
       continue;
     }
-    if (code_point < 0x20 || code_point == 0x7F) {
+    constexpr std::string_view escaped = "\a\b\f\v", letters = "abfv"; // that JSON has not, or not all of them
+    if (const auto known = escaped.find(c); known != std::string_view::npos)
+      (out += '\\') += letters[known];
+    else if (code_point < 0x20 || code_point == 0x7F) {
       out += "\\x";
       append_hex(out, code_point, 2);
     } else if (code_point >= 0x80 && code_point <= 0xA0) {

@@ -35,10 +35,22 @@ TEST_CASE("half of a surrogate pair is read as U+FFFD") {
   CHECK(complaint_about(R"("\ud8)") == "unexpected EOF");
 }
 
+// A check with such an ID was shown under another one, and could not be deregistered.
+TEST_CASE("each byte that is no UTF-8 is read as U+FFFD") {
+  CHECK(text_of("\"a\xFF\xFE\"") == "a\xEF\xBF\xBD\xEF\xBF\xBD");
+  CHECK(text_of("\"\xC3\"") == "\xEF\xBF\xBD");
+  CHECK(text_of("\"\xED\xA0\x80\"") == "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"); // half of a pair in UTF-8
+  CHECK(text_of("\"\\\"\xFF\\\\\"") == "\"\xEF\xBF\xBD\\");
+  CHECK(text_of("\"\xC3\xA9\xF0\x9F\x98\x80\"") == "\xC3\xA9\xF0\x9F\x98\x80");
+  CHECK(text_of("\"\\ud83d\xFF\"") == "\xEF\xBF\xBD\xEF\xBF\xBD");
+  CHECK(complaint_about("\xFF") == "invalid character '\xC3\xBF' looking for beginning of value");
+}
+
 TEST_CASE("the character that is wrong is shown as Go shows it") {
   CHECK(complaint_about("{\t:1}") == "invalid character ':' in JSON at byte 3");
   CHECK(complaint_about("\"a\tb\"") == "invalid character '\\t' in JSON at byte 3");
   CHECK(complaint_about(std::string("\"a\0b\"", 5)) == "invalid character '\\x00' in JSON at byte 3");
+  CHECK(complaint_about("\f") == "invalid character '\\f' looking for beginning of value");
   CHECK(complaint_about("'") == "invalid character '\\'' looking for beginning of value");
 }
 
