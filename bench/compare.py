@@ -104,15 +104,15 @@ def measure(options, name, servers, rows, results):
             for way, extra in ways(row, name, clients):
                 if servers[0].protocol == "etcd" and row.workload in ("get", "list"):
                     servers[0].settle()
-                window = counting.Window(servers, options.strace) if row.counted else None
+                window = counting.Window(servers, options.strace and row.counted)
                 result = run_row(options, servers, row, clients, extra, window)
                 results.append({**result, "row": row.id, "clients": clients, "server": name + way, "store": name, "nodes": len(servers)})
 
 
 def table(rows, results):
     """Medians, as {(row, clients): {server: median of}}, printed as Markdown."""
-    print("| row | clients | server | ops/s | p50 ms | p99 ms | server CPU us/op |")
-    print("|---|--:|---|--:|--:|--:|--:|")
+    print("| row | clients | server | ops/s | p50 ms | p99 ms | p99.9 ms | max ms | server CPU us/op | disk bytes/op |")
+    print("|---|--:|---|--:|--:|--:|--:|--:|--:|--:|")
     medians = {}
     for row in rows:
         for clients in sorted({r["clients"] for r in results if r["row"] == row.id}):
@@ -128,7 +128,8 @@ def table(rows, results):
                 wrong = sum(r["wrong"] for r in runs)
                 note = f" **{wrong} wrong**" if wrong else ""
                 shown = "-" if row.workload == "watch" else figure(speed)
-                print(f"| {row.id} | {clients:,} | {server}{note} | {shown} | {figure(p50 / 1000)} | {figure(p99 / 1000)} | {figure(cpu)} |")
+                late = " | ".join(figure(median(runs, f"lat_us.{field}") / 1000) for field in ("p999", "max"))
+                print(f"| {row.id} | {clients:,} | {server}{note} | {shown} | {figure(p50 / 1000)} | {figure(p99 / 1000)} | {late} | {figure(cpu)} | {figure(median(runs, 'disk_bytes_op'))} |")
     return medians
 
 

@@ -1,4 +1,4 @@
-"""What the servers of a measurement did in the window of a run: entries committed, syncs of the disk."""
+"""What the servers of a measurement did in the window of a run: entries committed, syncs of the disk, bytes written to it."""
 
 import os
 import re
@@ -11,7 +11,8 @@ from servers import leader_of
 
 
 class Window:
-    """Entries and syncs between begin() and end(). Syncs are what a server's own metrics say, or with `strace` its system calls: those of
+    """Entries, syncs and bytes between begin() and end(). Bytes are what the disk of the data wrote, whoever asked for it: the
+    count of a process (`write_bytes`, proc(5)) has a whole folio of the page cache for each page. Syncs are what a server's own metrics say, or with `strace` its system calls: those of
     every program, also for its checkpoints, but each call of the server is much slower meanwhile, so that times are wrong."""
 
     def __init__(self, servers, strace=False):
@@ -23,16 +24,26 @@ class Window:
         self.before = self.read()
 
     def end(self):
-        """{"commits": of the leader, "syncs": the mean of the servers}; None for what is not known."""
+        """{"commits": of the leader, "syncs": the mean of the servers, "disk_bytes": of all}; None for what is not known."""
         after = self.read()
-        commits, syncs = (None if None in (b, a) else a - b for b, a in zip(self.before, after))
+        commits, syncs, disk_bytes = (None if None in (b, a) else a - b for b, a in zip(self.before, after))
         if self.traces:
             syncs = sum(trace.stop() for trace in self.traces)
-        return {"commits": commits, "syncs": None if syncs is None else syncs / len(self.servers)}
+        return {"commits": commits, "syncs": None if syncs is None else syncs / len(self.servers), "disk_bytes": disk_bytes}
 
     def read(self):
         syncs = [] if self.strace else [s.syncs() for s in self.servers]
-        return self.leader.committed(), sum(syncs) if syncs and None not in syncs else None
+        return self.leader.committed(), sum(syncs) if syncs and None not in syncs else None, written_to_disk_of(self.leader.data)
+
+
+def written_to_disk_of(folder):
+    """Bytes that the block device of that folder has written since it is there; None: it has none, or none that is counted."""
+    device = os.stat(folder).st_dev
+    with open("/proc/diskstats") as counters:
+        for fields in map(str.split, counters):
+            if (int(fields[0]), int(fields[1])) == (os.major(device), os.minor(device)):
+                return int(fields[9]) * 512  # sectors: proc_diskstats(5), whatever the disk has
+    return None
 
 
 class Trace:

@@ -59,8 +59,8 @@ fsm_settings machine_settings_of(const node_config& config) {
   constexpr std::chrono::seconds mended_wait{4};     // the same; and a second where client agents have changed names
 
   fsm_settings m;
-  m.checkpoint_entries = config.raft_snapshot_threshold;
-  m.checkpoint_interval = std::chrono::duration_cast<std::chrono::seconds>(config.raft_snapshot_interval);
+  m.checkpoints.entries = config.raft_snapshot_threshold;
+  m.checkpoints.interval = config.raft_snapshot_interval;
   m.acl_enabled = config.acl.enabled;
   m.master_token = config.acl.master;
   m.uuid = random_uuid;

@@ -144,7 +144,7 @@ void fsm::apply(const committed_entries& c) {
     applied_.term = e.term;
     applied_.time = e.time;
     applied_at_ = arrived;
-    bytes_since_checkpoint_ += e.data->size();
+    checkpoints_.applied(e.data->size());
     if (c.origins.empty() || c.origins[i].id.is_zero())
       continue;
     const auto& from = c.origins[i];
@@ -157,6 +157,7 @@ void fsm::apply(const committed_entries& c) {
           from.node, wire::forward_reply{from.id, wire::call_outcome::done, e.index, wire::encode_reply(reply)});
   }
   writes.reset();
+  checkpoints_.took(now() - arrived);
   say_applied();
   answer_applied(std::move(own), std::move(forwarded));
   if (!changed.empty())
@@ -706,7 +707,7 @@ void fsm::replace(const machine_replaced& r) {
     applied_ = r.meta;
     applied_at_ = now();
     checkpointed_ = r.meta.index;
-    bytes_since_checkpoint_ = 0;
+    (void)checkpoints_.forget();
     say_applied();
     state::effects changed{state::everything_changed{indexes_may_fall, machine_->restored_at()}};
     machine_->for_each_session([&](const state::session_ptr& s) {
@@ -732,9 +733,7 @@ void fsm::maintain() {
   metrics_.outcomes(outcomes.count, outcomes.bytes);
   const auto now = this->now();
   if (!checkpoint_running_ && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
-      (applied_.index.value - checkpointed_.value >= settings_.checkpoint_entries ||
-       bytes_since_checkpoint_ >= settings_.checkpoint_bytes ||
-       now - last_checkpoint_ >= settings_.checkpoint_interval))
+      (checkpoints_.due(now.time_since_epoch()) || checkpoint_failed_))
     start_checkpoint();
   if (view_.serving)
     reap_tombstones();
@@ -761,6 +760,7 @@ void fsm::tell_autopilot() {
 void fsm::checkpoint_failed(const checkpoint_written& c) {
   // The changed rows were handed over and are not there.
   full_checkpoint_due_ = !MUTANT(changed_rows_forgotten);
+  checkpoint_failed_ = true;
   next_checkpoint_ = now() + checkpoint_retry_;
   if (c.unproven) { // the checkpointer has said so; what a program or a disk got wrong once it may get wrong again
     checkpoint_retry_ = std::min(2 * checkpoint_retry_, checkpoint_retry_max);
@@ -775,13 +775,13 @@ void fsm::checkpoint_failed(const checkpoint_written& c) {
 
 void fsm::start_checkpoint() {
   checkpoint_running_ = true;
-  last_checkpoint_ = now();
+  checkpoint_failed_ = false;
   write_checkpoint w;
   w.meta = applied_;
   w.meta.index = MUTANT(checkpoint_index_ahead) ? applied_.index.next() : applied_.index;
   w.meta.time.value -= MUTANT(checkpoint_of_earlier_time) ? std::min<std::uint64_t>(w.meta.time.value, 1000) : 0;
   w.digest = machine_->digest();
-  w.log_bytes = std::exchange(bytes_since_checkpoint_, 0);
+  w.log_bytes = checkpoints_.begin(now().time_since_epoch());
   w.full = full_checkpoint_due_ || machine_->replaced();
   const shared_tables::writing writes(settings_.shared.get());
   w.rows = machine_->take_dirty();

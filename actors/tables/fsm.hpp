@@ -6,6 +6,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/tables/acquires_underway.hpp"
+#include "actors/tables/checkpoint_schedule.hpp"
 #include "actors/tables/shared_tables.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
@@ -22,10 +23,7 @@
 namespace belay::actors {
 
 struct fsm_settings {
-  std::uint64_t checkpoint_entries = 16384; ///< a checkpoint after so many applied entries (raft_snapshot_threshold)
-  std::size_t checkpoint_bytes = 32u << 20; ///< or so many bytes of commands
-  std::chrono::seconds checkpoint_interval{
-      30}; ///< or so long after the last one, if anything was applied (raft_snapshot_interval)
+  checkpoint_limits checkpoints;
   std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< docs/contract/02, section 3
   /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
@@ -227,8 +225,8 @@ private:
   log_index checkpointed_;
   std::optional<log_index> autopilot_told_; ///< of the settings that raft_peer knows
   term_id autopilot_written_in_;            ///< those of the configuration
-  std::size_t bytes_since_checkpoint_ = 0;
-  monotonic_time last_checkpoint_{};
+  checkpoint_schedule checkpoints_{settings_.checkpoints};
+  bool checkpoint_failed_ = false;   ///< the last one: it is written again when the pause is over
   monotonic_time next_checkpoint_{}; ///< not before; set when one failed
   /// After one that failed the next one copies every row, on the thread that answers clients, so that it waits.
   static constexpr std::chrono::seconds checkpoint_retry_min{10}, checkpoint_retry_max{600};

@@ -143,7 +143,7 @@ void nemesis::on_restore(std::size_t node) {
   if (draw(2) == 0)
     return cut_off(other, true, true);
   // The checkpoint brings what was restored and nothing newer.
-  const auto quiet = swarm_.machine.checkpoint_interval + seconds(1);
+  const auto quiet = swarm_.machine.checkpoints.interval + seconds(1);
   if (quiet < seconds(10)) {
     keep_clients_quiet(time_.now() + quiet + seconds(3));
     cut_off(other, true, true, quiet);

@@ -76,8 +76,10 @@ void draw_limits(options& o, swarm& s) {
   l.catch_up_bytes_max = o.one_of({256u << 20, 20'000u});
   s.peer.trailing_entries = o.one_of({std::uint64_t{10240}, std::uint64_t{20}, std::uint64_t{0}});
   s.peer.hold = o.one_of({milliseconds(7000), milliseconds(1500)});
-  s.machine.checkpoint_entries = o.one_of({std::uint64_t{16384}, std::uint64_t{100}, std::uint64_t{10}});
-  s.machine.checkpoint_interval = o.one_of({seconds(30), seconds(3)});
+  s.machine.checkpoints.entries = o.one_of({std::uint64_t{0}, std::uint64_t{100}, std::uint64_t{10}});
+  s.machine.checkpoints.interval = o.one_of({seconds(30), seconds(3)});
+  s.machine.checkpoints.log_bytes = 256u << 10; // as small as the states here
+  s.machine.checkpoints.log_bytes_per_interval = 16u << 10;
   s.machine.tombstone_ttl = o.one_of({milliseconds(900'000), milliseconds(6'000), milliseconds(1'000)});
   s.machine.tombstone_bin = milliseconds(2'000);
   s.segment_bytes = o.one_of({std::size_t{65536}, std::size_t{8192}});
@@ -182,8 +184,9 @@ void make_restarts(tape& choices, swarm& s) {
   s.snapshots = true;
   s.acls = modes[choices.choose({stream_kind::swarm, 1190}, std::size(modes))];
   s.log_alone = choices.chance({stream_kind::swarm, 1191}, 250'000);
-  s.machine.checkpoint_entries = s.log_alone ? UINT64_MAX : 1;
-  s.machine.checkpoint_interval = s.log_alone ? std::chrono::hours(24) : seconds(3);
+  s.machine.checkpoints.entries = s.log_alone ? UINT64_MAX : 1;
+  s.machine.checkpoints.log_bytes = SIZE_MAX;
+  s.machine.checkpoints.interval = s.log_alone ? std::chrono::hours(24) : seconds(3);
   s.machine.tombstone_ttl = milliseconds(1'000);
   s.machine.tombstone_bin = milliseconds(500);
   s.peer.trailing_entries = trailing[choices.choose({stream_kind::swarm, 1192}, std::size(trailing))];

@@ -18,7 +18,7 @@ namespace {
 /// Checkpoints and snapshots come soon, and in many pieces.
 cluster_options small_steps() {
   cluster_options o;
-  o.machine.checkpoint_entries = 40;
+  o.machine.checkpoints.entries = 40;
   o.peer.trailing_entries = 10;
   o.peer.limits.snapshot_chunk_bytes = 2048;
   return o;

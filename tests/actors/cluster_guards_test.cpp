@@ -202,7 +202,7 @@ std::string snapshot_with_a_wrong_digest(const raft::snapshot_meta& meta) {
 
 TEST_CASE("a snapshot with a wrong digest costs a follower nothing", "[actors][guards][disks]") {
   cluster_options o;
-  o.machine.checkpoint_entries = 5;
+  o.machine.checkpoints.entries = 5;
   cluster_fixture c(o);
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front();

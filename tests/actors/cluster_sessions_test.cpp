@@ -113,7 +113,8 @@ TEST_CASE("sessions found on the disk have timers", "[actors][sessions][C3]") {
   // All nodes were stopped and started again. A session without a client must end although nobody created it in this
   // life.
   cluster_options o;
-  o.machine.checkpoint_interval = seconds(2);
+  o.machine.checkpoints.entries = 16384;
+  o.machine.checkpoints.interval = seconds(2);
   cluster_fixture c(o);
   const auto id = c.session(c.leader(), ttl);
   c.pass(seconds(5));

@@ -84,8 +84,11 @@ constexpr config_key keys[] = {
      "a "
      "key of Consul"},
     {"raft_snapshot_threshold", integer, effective,
-     "16384, also if 0 or less. So many new entries of the log make a checkpoint due"},
-    {"raft_snapshot_interval", duration, effective, "`30s`, also if 0. How often it is asked whether one is due"},
+     "none, also if 0 or less: a checkpoint is due after 32 MiB of log in memory, or when a restart would take a "
+     "second longer "
+     "without it, or after each interval with 8 MiB of log. A number: after so many entries of the log, and after each "
+     "interval in which there was one"},
+    {"raft_snapshot_interval", duration, effective, "`30s`, also if 0. See `raft_snapshot_threshold`"},
     {"raft_trailing_logs", integer, effective,
      "10240, also if 0 or less. So many entries stay in the log behind a checkpoint, for followers that are a little "
      "late; one "

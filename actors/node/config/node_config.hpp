@@ -87,8 +87,8 @@ struct node_config {
   // Consensus
   int raft_multiplier = 5; ///< performance.raft_multiplier, 1..10: docs/configuration.md says what it scales
   duration rpc_hold_timeout = std::chrono::seconds{7};        ///< performance.rpc_hold_timeout: wait for a leader
-  std::uint64_t raft_snapshot_threshold = 16384;              ///< entries between two checkpoints
-  duration raft_snapshot_interval = std::chrono::seconds{30}; ///< time between two looks at the threshold
+  std::uint64_t raft_snapshot_threshold = 0;                  ///< entries between two checkpoints; 0: by what one saves
+  duration raft_snapshot_interval = std::chrono::seconds{30}; ///< a checkpoint that is due after an interval comes then
   duration raft_older_checkpoint_age = std::chrono::hours{1}; ///< storage::generation_limits
   std::uint64_t raft_older_checkpoint_log_bytes = 1ULL << 30; ///< likewise
   std::uint64_t raft_trailing_logs = 10240;                   ///< entries kept behind a checkpoint for slow followers

@@ -398,7 +398,7 @@ TEST_CASE("a restore is judged by tables that have all that was decided before i
 // before: it must not keep ACLs from everybody else after a change of leaders.
 TEST_CASE("a server that learnt of ACLs by a snapshot leads as one that saw the entries", "[actors][acl][levels]") {
   auto o = cluster_with_acls();
-  o.machine.checkpoint_entries = 40;
+  o.machine.checkpoints.entries = 40;
   o.peer.trailing_entries = 10;
   cluster_fixture c(std::move(o));
   const auto first = ready(c);

@@ -17,7 +17,7 @@ namespace {
 cluster_options one_server(storage::generation_limits older) {
   cluster_options o;
   o.nodes = 1;
-  o.machine.checkpoint_entries = 20;
+  o.machine.checkpoints.entries = 20;
   o.older_checkpoint = older;
   return o;
 }

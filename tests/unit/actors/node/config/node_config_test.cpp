@@ -69,7 +69,7 @@ TEST_CASE("defaults are Consul's") {
   CHECK(c.rpc_hold_timeout == 7s);
   CHECK(c.kv_max_value_size == 524288);
   CHECK(c.http_max_conns_per_client == 200);
-  CHECK(c.raft_snapshot_threshold == 16384);
+  CHECK(c.raft_snapshot_threshold == 0);
   CHECK(c.raft_trailing_logs == 10240);
   CHECK_FALSE(c.bootstrap);
   CHECK(c.log.lowest == belay::log::level::info);
@@ -876,7 +876,7 @@ TEST_CASE("0 is the default of what makes checkpoints, as in Consul") {
   const auto c = accepted(file_with(in, R"("raft_snapshot_threshold":0,"raft_snapshot_interval":"0s",
     "raft_trailing_logs":0)"))
                      .config;
-  CHECK(c.raft_snapshot_threshold == 16384);
+  CHECK(c.raft_snapshot_threshold == 0);
   CHECK(c.raft_snapshot_interval == 30s);
   CHECK(c.raft_trailing_logs == 10240);
 }
