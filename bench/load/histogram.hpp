@@ -31,9 +31,10 @@ public:
   }
   std::string json() const {
     char b[240];
-    snprintf(b, sizeof b,
-             "{\"n\":%llu,\"mean\":%.1f,\"p50\":%.1f,\"p95\":%.1f,\"p99\":%.1f,\"p999\":%.1f,\"min\":%.1f,\"max\":%.1f}",
-             (unsigned long long)n_, mean_us(), q_us(.5), q_us(.95), q_us(.99), q_us(.999), min_us(), max_us());
+    snprintf(
+        b, sizeof b,
+        "{\"n\":%llu,\"mean\":%.1f,\"p50\":%.1f,\"p95\":%.1f,\"p99\":%.1f,\"p999\":%.1f,\"min\":%.1f,\"max\":%.1f}",
+        (unsigned long long)n_, mean_us(), q_us(.5), q_us(.95), q_us(.99), q_us(.999), min_us(), max_us());
     return b;
   }
 

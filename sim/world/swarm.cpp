@@ -76,7 +76,7 @@ void draw_limits(options& o, swarm& s) {
   l.catch_up_bytes_max = o.one_of({256u << 20, 20'000u});
   s.peer.trailing_entries = o.one_of({std::uint64_t{10240}, std::uint64_t{20}, std::uint64_t{0}});
   s.peer.hold = o.one_of({milliseconds(7000), milliseconds(1500)});
-  s.machine.checkpoints.entries = o.one_of({std::uint64_t{0}, std::uint64_t{100}, std::uint64_t{10}});
+  s.machine.checkpoints.entries = o.one_of({std::uint64_t{16384}, std::uint64_t{100}, std::uint64_t{10}});
   s.machine.checkpoints.interval = o.one_of({seconds(30), seconds(3)});
   s.machine.checkpoints.log_bytes = 256u << 10; // as small as the states here
   s.machine.checkpoints.log_bytes_per_interval = 16u << 10;
@@ -259,6 +259,8 @@ swarm draw_swarm(tape& choices, const profile& p) {
         std::chrono::nanoseconds(stable_for[choices.choose({stream_kind::swarm, 1113}, std::size(stable_for))]).count();
   }
   constexpr std::chrono::nanoseconds gaps[] = {milliseconds(0), raft::limits{}.append_gap, milliseconds(30)};
+  if (s.machine.checkpoints.entries == 16384)
+    s.machine.checkpoints.entries = 0; // by what one saves, as without `raft_snapshot_threshold`
   s.peer.limits.append_gap = gaps[choices.choose_rarely({stream_kind::swarm, 1160}, std::size(gaps), 500'000)];
   draw_older_checkpoint(choices, p, s);
   draw_machine(choices, s);

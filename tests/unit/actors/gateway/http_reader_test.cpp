@@ -86,7 +86,7 @@ TEST_CASE("http_reader: where a request ends must be the same for everybody") {
       {line + host + std::string("A: b\0c\r\n\r\n", 10), bad},
       {"PUT /v1/kv/a HTTP/1.1\n" + host + "\r\n", good},
       {"\n\r\nPUT /v1/kv/a HTTP/1.1\nHost: x\n\n", good},
-      {"PUT /v1/kv/a\n", bad},
+      {"PUT /v1/kv/a\n\n", bad},
       {"PUT  /v1/kv/a HTTP/1.1\r\n" + host + "\r\n", bad},
       {"PUT /v1/kv/a b HTTP/1.1\r\n" + host + "\r\n", bad},
       {"PUT /v1/kv/a\r HTTP/1.1\r\n" + host + "\r\n", bad},
