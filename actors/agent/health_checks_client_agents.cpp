@@ -36,7 +36,7 @@ void health_checks::on_client_agent(const client_agent_heard& h) {
     if (conflicts_told_.may_tell(a.name + " " + a.uuid, now_of(*this, *wires_)))
       log::warn("health_checks", "a client agent is refused",
                 {{"node", a.name}, {"id", a.uuid}, {"address", a.address}, {"reason", *why}});
-    client_agents_.heard(who, now(), by); // not this time
+    client_agents_.forget_refusal(who);
     return answer_client_agent(h.from, state::refusal{std::move(*why)});
   }
   if (a.proof.empty() && !a.source.empty() &&

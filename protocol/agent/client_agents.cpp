@@ -192,6 +192,10 @@ const std::string* client_agents::refused(const identity& who) const {
   return it == refused_.end() ? nullptr : &it->second;
 }
 
+void client_agents::forget_refusal(const identity& who) {
+  refused_.erase({state::folded(who.name), who.uuid});
+}
+
 bool client_agents::shown_alive(const identity& who) const {
   const auto it = agents_.find(state::folded(who.name));
   return it != agents_.end() && it->second.who == who && it->second.told_alive == true;
@@ -199,7 +203,7 @@ bool client_agents::shown_alive(const identity& who) const {
 
 bool client_agents::heard(const identity& who, local_time now, const evidence& by) {
   if (refusal_of(who, now, by)) {
-    refused_.erase({state::folded(who.name), who.uuid}); // the next time the rows are looked at anew
+    forget_refusal(who);
     return false;
   }
   auto& k = agents_[state::folded(who.name)];

@@ -96,6 +96,8 @@ public:
   bool heard(const identity& who, local_time now, const evidence& by = {});
   /// Why its rows were not for it when they were looked at last; null: they were, or nobody has looked. Until it is heard again.
   const std::string* refused(const identity& who) const;
+  /// It was answered: the next time that it is heard its rows are read again.
+  void forget_refusal(const identity& who);
   /// The catalog was seen to say that it is alive.
   bool shown_alive(const identity& who) const;
   /// Its node is to go, if it is its own: look() decides.
