@@ -125,11 +125,19 @@ void client_agents::have_to_be_heard(const std::vector<state::node_ptr>& nodes, 
   }
 }
 
+client_agents::owner client_agents::owner_of(const state::node_record& n) {
+  return {n.id, n.address, proof_in(n)};
+}
+
+client_agents::refusal_key client_agents::key_of(const identity& who) {
+  return {state::folded(who.name), who.uuid};
+}
+
 /// Its agent has to be heard from then on.
 void client_agents::await(const state::node_record& n, local_time from) {
   auto& k = agents_[state::folded(n.node)];
   k.who = {n.node, n.id, n.address};
-  k.of = owner{n.id, n.address, proof_in(n)};
+  k.of = owner_of(n);
   k.last_heard = from;
   k.next_look = from + limits_.silence;
 }
@@ -166,14 +174,14 @@ std::optional<std::string> client_agents::objection(const identity& who, const e
 void client_agents::refused_at_look(const known& k, std::string why) {
   if (refused_.size() >= refusals_max)
     refused_.clear();
-  refused_[{state::folded(k.who.name), k.who.uuid}] = std::move(why);
+  refused_[key_of(k.who)] = std::move(why);
 }
 
 std::optional<std::string> client_agents::refusal_of(const identity& who, local_time now, const evidence& by) const {
   const auto it = agents_.find(state::folded(who.name));
   if (it == agents_.end()) {
-    if (const auto before = refused_.find({state::folded(who.name), who.uuid}); before != refused_.end())
-      return before->second;
+    if (const auto* before = refused(who))
+      return *before;
     return agents_.size() < limits_.agents_max ? std::nullopt : std::optional<std::string>("too many client agents");
   }
   const bool as_accepted = it->second.accepted && it->second.who == who && it->second.by == by;
@@ -188,12 +196,12 @@ std::optional<std::string> client_agents::refusal_of(const identity& who, local_
 }
 
 const std::string* client_agents::refused(const identity& who) const {
-  const auto it = refused_.find({state::folded(who.name), who.uuid});
+  const auto it = refused_.find(key_of(who));
   return it == refused_.end() ? nullptr : &it->second;
 }
 
 void client_agents::forget_refusal(const identity& who) {
-  refused_.erase({state::folded(who.name), who.uuid});
+  refused_.erase(key_of(who));
 }
 
 bool client_agents::shown_alive(const identity& who) const {
@@ -234,7 +242,7 @@ void client_agents::take_owner(known& k, const state::node_record* row, local_ti
   k.of_awaited_until = {};
   k.of.reset();
   if (row != nullptr)
-    k.of = owner{row->id, row->address, proof_in(*row)};
+    k.of = owner_of(*row);
 }
 
 void client_agents::leaves(const identity& who, local_time now, const evidence& by) {

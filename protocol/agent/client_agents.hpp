@@ -144,6 +144,9 @@ private:
     bool alive(local_time now, const client_agent_limits& l) const { return heard && may_live(now, l); }
   };
 
+  using refusal_key = std::pair<std::string, std::string>; ///< folded name, and ID
+  static refusal_key key_of(const identity& who);
+  static owner owner_of(const state::node_record& n);
   static void take(known& k, const identity& who, const evidence& by);
   static void take_owner(known& k, const state::node_record* row, local_time now);
   void await(const state::node_record& n, local_time from);
@@ -157,7 +160,7 @@ private:
   local_time begun_{};
   std::map<std::string, known> agents_; ///< by folded name
   /// Of those that the rows were not for, by name and ID: told when they are heard next.
-  std::map<std::pair<std::string, std::string>, std::string> refused_;
+  std::map<refusal_key, std::string> refused_;
 };
 
 } // namespace belay::agent
