@@ -1,0 +1,6 @@
+class APIError(Exception):
+    pass
+
+
+class NotFound(APIError):
+    pass
