@@ -218,6 +218,8 @@ private:
 } // namespace
 
 config_text_result parse_config_json(std::string_view text) {
+  if (text.empty())
+    return config_text{}; // not so a text of blanks
   if (text.find_first_not_of(" \t\r\n") == text.npos)
     return config_text_error{"EOF", text_position(text).at(text.size())};
   go_syntax syntax(text);

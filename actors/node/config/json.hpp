@@ -8,7 +8,7 @@
 namespace belay::actors {
 
 /// @returns what it says; or Go's complaint, e.g. `invalid character 'b' looking for beginning of object key string`.
-/// What follows the first value is not looked at, as Consul does not.
+/// An empty text says nothing, as in Consul; one of blanks is an error, and so is anything but blanks after the value.
 config_text_result parse_config_json(std::string_view text);
 
 /// The value at a path such as `ports.http`; nullptr if there is none.

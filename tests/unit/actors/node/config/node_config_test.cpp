@@ -311,7 +311,7 @@ TEST_CASE("files that cannot be read or parsed") {
       {"{\"a\":[1 2]}", "invalid character '2' after array element", "1:9"},
       {"{\"a\":tru}", "invalid character '}' in literal true (expecting 'e')", "1:9"},
       {"{\"a\":", "unexpected EOF", "1:6"},
-      {"", "EOF", "1:1"},
+      {" ", "EOF", "1:2"},
       {"nope", "invalid character 'o' in literal null (expecting 'u')", "1:2"},
       {"[]", "json: cannot unmarshal array into Go value of type map[string]interface {}", "1:1"},
       {"{\"a\":\"\n\"}", "invalid character '\\n' in string literal", "1:7"},
@@ -326,8 +326,10 @@ TEST_CASE("files that cannot be read or parsed") {
     CHECK(refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file=" + path}).text ==
           "failed to parse " + path + ": " + r.complaint + " (" + path + ":" + r.place + ")");
   }
+  for (const auto& [name, text] :
+       {std::pair("c.hcl", "server = true"), std::pair("empty.json", ""), std::pair("empty.hcl", "")})
+    CHECK(refused({"-config-file", f.write(name, text)}).text == "data_dir cannot be empty");
   auto hcl = f.write("c.hcl", "server = true");
-  CHECK(refused({"-config-file", hcl}).text == "data_dir cannot be empty");
   hcl = f.write("c.hcl", "server = true\nbogus = 1");
   CHECK(refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file", hcl}).text ==
         "failed to parse " + hcl + ": 1 error occurred:\n\t* invalid config key bogus (" + hcl + ":2:1)\n\n");
