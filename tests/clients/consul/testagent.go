@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/agent/config"
+	"github.com/hashicorp/consul/agent/consul/autopilot"
 	"github.com/hashicorp/consul/agent/structs"
 	"github.com/hashicorp/consul/api"
 	"github.com/hashicorp/consul/sdk/freeport"
@@ -110,7 +111,9 @@ func (a *TestAgent) waitUntilUp() error {
 			return fmt.Errorf("ended: %v", a.process.ProcessState)
 		default:
 		}
-		var self struct{ Config struct{ NodeName, NodeID string } }
+		var self struct {
+			Config struct{ NodeName, NodeID string }
+		}
 		leader, err := a.Client().Status().Leader()
 		if err != nil || leader == "" {
 			continue
@@ -197,14 +200,22 @@ func rows(reply interface{}) interface{} {
 
 // calls has the HTTP request of each call that the tests make.
 var calls = map[string]struct{ verb, path string }{
-	"Catalog.ListNodes":                 {"GET", "/v1/catalog/nodes"},
-	"Catalog.Register":                  {"PUT", "/v1/catalog/register"},
-	"Coordinate.Update":                 {"PUT", "/v1/coordinate/update"},
-	"Health.NodeChecks":                 {"GET", "/v1/health/node/"},
-	"Operator.AutopilotGetConfiguration": {"GET", "/v1/operator/autopilot/configuration"},
+	"Catalog.ListNodes": {"GET", "/v1/catalog/nodes"},
+	"Catalog.Register":  {"PUT", "/v1/catalog/register"},
+	"Coordinate.Update": {"PUT", "/v1/coordinate/update"},
+	"Health.NodeChecks": {"GET", "/v1/health/node/"},
 }
 
 func (a *TestAgent) RPC(method string, args, reply interface{}) error {
+	if config, ok := reply.(*autopilot.Config); ok { // its durations are numbers there, and text over HTTP
+		found, err := a.Client().Operator().AutopilotGetConfiguration(nil)
+		if err == nil {
+			*config = autopilot.Config{CleanupDeadServers: found.CleanupDeadServers, LastContactThreshold: found.LastContactThreshold.Duration(),
+				MaxTrailingLogs: found.MaxTrailingLogs, MinQuorum: found.MinQuorum, ServerStabilizationTime: found.ServerStabilizationTime.Duration(),
+				CreateIndex: found.CreateIndex, ModifyIndex: found.ModifyIndex}
+		}
+		return err
+	}
 	call, known := calls[method]
 	if !known {
 		return fmt.Errorf("%s: not to be had over HTTP", method)

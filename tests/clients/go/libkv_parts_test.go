@@ -9,7 +9,6 @@ import (
 
 // libkv's own TestConsulStore stops at its watch, which expects to be told of writes that change nothing. These are its other parts.
 
-
 func clean(t *testing.T) store.Store {
 	kv := makeConsulClient(t)
 	testutils.RunCleanup(t, kv)
