@@ -102,6 +102,7 @@ struct read_result {
   std::uint64_t session_ttl_ms = 0; ///< left to the one session that was read; zero: no TTL, or not known here
   /// If not null, this is the answer: many rows, of which others that waited for the same get the same.
   std::shared_ptr<const state::query_result> shared = {};
+  bool waited = false; ///< for a change, or until its time was over
 
   /// Null: it failed.
   const state::query_result* found() const { return shared ? shared.get() : std::get_if<state::query_result>(&answer); }

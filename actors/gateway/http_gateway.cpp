@@ -13,6 +13,7 @@
 #include "protocol/forward/renewals.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/http/acl/acl_render.hpp"
+#include "protocol/http/reading/cached_read.hpp"
 #include "protocol/http/request_context.hpp"
 #include "protocol/wire/command_codec.hpp"
 
@@ -83,6 +84,8 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
     };
   if (!settings_.wall_clock)
     settings_.wall_clock = [] { return std::chrono::system_clock::now(); };
+  if (!settings_.cached)
+    settings_.cached = std::make_shared<cache_history>();
   if (settings_.audit)
     audit_ = std::make_unique<audit_trail>(
         settings_.number, *settings_.audit, static_cast<outbox&>(*this), pending_, settings_.uuid,
@@ -356,6 +359,10 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
     e.answer = http::render_translation(r);
   } else {
     questions_.begin(e, r, now());
+    if (e.cached != nullptr && e.answer)
+      http::add_cache_mark(
+          *e.answer,
+          settings_.cached->answered(e.by ? std::string_view(e.by->secret) : std::string_view(), *e.cached, {}, now()));
   }
 }
 
@@ -629,14 +636,28 @@ void http_gateway::answered(read_result& r) {
       questions_.rows_read(*e, r);
     else if (e->in_queue)
       claim_waits_.answered(*e, r, now());
-    else if (large_answers_.take(*e, r, answer_due(), now()))
-      render_soon();
     else {
-      e->answer = answer_to(*e, r);
-      admission_.answered(*e, now());
+      mark_cached(*e, r);
+      if (large_answers_.take(*e, r, answer_due(), now())) {
+        render_soon();
+      } else {
+        e->answer = answer_to(*e, r);
+        admission_.answered(*e, now());
+      }
     }
   }
   pending_.progress();
+}
+
+/// A server's tables are its cache: what is read from them is as old as what the leader said last.
+void http_gateway::mark_cached(exchange& e, const read_result& r) {
+  const auto* found = r.found();
+  if (e.cached == nullptr || found == nullptr || std::holds_alternative<state::refusal>(found->data))
+    return;
+  const std::chrono::milliseconds silent(r.known_leader ? 0 : r.last_contact_ms);
+  e.options.cache = settings_.cached->answered(
+      e.by ? std::string_view(e.by->secret) : std::string_view(), *e.cached,
+      {.waited = r.waited, .silent_for = std::chrono::duration_cast<std::chrono::seconds>(silent)}, now());
 }
 
 /// Behind whatever else waits on this thread. A message to itself would come before what the sockets bring.

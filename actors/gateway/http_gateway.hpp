@@ -6,6 +6,7 @@
 
 #include "actors/audit/audit_trail.hpp"
 #include "actors/gateway/arrival_probe.hpp"
+#include "actors/gateway/cache_history.hpp"
 #include "actors/gateway/client_connections.hpp"
 #include "actors/gateway/requests/access_questions.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
@@ -62,6 +63,8 @@ struct gateway_settings {
   std::size_t connections_max = 0; ///< 0: what the limit of open files leaves after a reserve for log and peers
   /// What the last two say, for all gateways of this node together. Null: this is the only one
   std::shared_ptr<client_admission> admission;
+  /// What was read with `?cached`, of all gateways of this server together. Null: this is the only one
+  std::shared_ptr<cache_history> cached;
   /// Connections that this gateway accepts, to be spread over others. Null: it serves them all
   client_connections::hand_over share_connections;
   /// If the tables are on another thread: what is read there and then, without an id; nullopt: the state machine's actor has to be asked. On this
@@ -199,6 +202,7 @@ private:
   void answered(write_results& w);
   void answered(const renew_result& r);
   void answered(read_result& r);
+  void mark_cached(exchange& e, const read_result& r);
   void answered(const status_result& s);
   void answered(archive_packed& p);
   void answered(const archive_unpacked& u);

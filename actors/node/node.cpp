@@ -194,6 +194,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
         on_multiplexer, wires, std::move(links), peer_listener, who.id, metrics_));
   };
   const auto admission = std::make_shared<client_admission>(connections_allowed(), http_connections);
+  const auto cached = std::make_shared<cache_history>();
   std::uint16_t number = 0;
   plan.spawn_gateway = [&, tables = plan.machine.shared](const wiring_ptr& wires) {
     auto g = gateway_settings_of(config, who);
@@ -202,6 +203,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
     g.bytes_in_flight_max /= fronts_.size();
     g.shedding.load_min = std::max<std::size_t>(1, g.shedding.load_min / fronts_.size());
     g.admission = admission;
+    g.cached = cached;
     g.https = https;
     g.numbers = numbers_;
     g.tokens = tokens;

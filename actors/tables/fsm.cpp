@@ -630,6 +630,7 @@ void fsm::reply_to(const read_query& q, std::shared_ptr<const state::query_resul
 void fsm::reply_to(const read_query& q, read_result r) {
   if (gateway_of(q.id) >= wires_->gateways.size())
     return;
+  r.waited = parked_.contains(q.id);
   if (q.request.mode == http::consistency::stale && !view_.serving) {
     r.last_contact_ms = ms_since_leader();
     r.known_leader = !view_.soft.leader.is_zero();

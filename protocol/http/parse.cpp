@@ -331,6 +331,10 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     out.target_for_servers = target_without_token(c);
     out.secret_for_servers = token_of(c);
     out.cached = cached_read_of(c, *at, out.action);
+  } else if (!s.client_agent && r.passed_on_by == nullptr && !std::holds_alternative<response>(out.action)) {
+    out.cached = cached_read_of(c, *at, out.action);
+    if (out.cached)
+      read_as_cached(*out.cached, out.action);
   }
   if (s.acl_enabled) {
     out.by = authority_of(c);

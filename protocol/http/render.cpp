@@ -7,6 +7,7 @@
 #include "protocol/http/kv/change_render.hpp"
 #include "protocol/http/list_rows.hpp"
 #include "protocol/http/outcomes/outcome_render.hpp"
+#include "protocol/http/reading/cached_read.hpp"
 #include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
@@ -64,7 +65,8 @@ void add_meta(response& r, const read_request& request, const state::query_resul
   r.headers.emplace_back("X-Consul-Knownleader", meta.known_leader ? "true" : "false");
   r.headers.emplace_back("X-Consul-Lastcontact", std::to_string(meta.last_contact_ms));
   if (tells_consistency(request.query))
-    r.headers.emplace_back("X-Consul-Effective-Consistency", request.mode == consistency::stale        ? "stale"
+    r.headers.emplace_back("X-Consul-Effective-Consistency", request.mode == consistency::stale && !request.cached
+                                                                 ? "stale"
                                                              : request.mode == consistency::consistent ? "consistent"
                                                                                                        : "leader");
 }
@@ -93,8 +95,10 @@ void add_cursor(response& r, const state::query_result& result) {
 }
 
 void add_read_headers(response& r, const read_request& request, const state::query_result& result,
-                      const read_meta& meta) {
+                      const read_meta& meta, const render_options& options) {
   add_meta(r, request, result, meta);
+  if (options.cache)
+    add_cache_mark(r, *options.cache);
   add_cursor(r, result);
   add_fence(r, request.query, result);
   add_remaining_times(r, meta);
@@ -252,7 +256,7 @@ response render_read(const read_request& request, const state::query_result& res
   if (reads_settings(request.query) || std::holds_alternative<state::permissions_read>(request.query) ||
       (r.status == 404 && (asks_coordinates(request.query) || MUTANT(index_of_nothing_untold))))
     return r; // docs/contract/12: operator endpoints send no meta headers, nor does /v1/internal/acl; docs/contract/17
-  add_read_headers(r, request, result, meta);
+  add_read_headers(r, request, result, meta, options);
   return r;
 }
 
@@ -262,7 +266,7 @@ response render_read_head(const read_request& request, const state::query_result
   const bool raw = options.raw && found != nullptr && asks_one_key(request.query);
   auto r = raw ? raw_value(*found->entries.front()) : json_response({}, {});
   r.body_shared = nullptr;
-  add_read_headers(r, request, result, meta);
+  add_read_headers(r, request, result, meta, options);
   return r;
 }
 

@@ -52,6 +52,12 @@ struct raw_request {
 
 enum class consistency : std::uint8_t { normal, consistent, stale };
 
+/// What an answer to a read with `?cached` says of the cache: `X-Cache` and, of a hit, `Age` (docs/contract/06, section 2).
+struct cache_mark {
+  bool hit = false;
+  std::chrono::seconds age{0};
+};
+
 /// How the answer is to be written; kept until it is rendered.
 struct render_options {
   bool pretty = false;
@@ -60,6 +66,7 @@ struct render_options {
   bool keys_only = false;                                ///< of changes, no values
   bool rules_of_token = false;                           ///< of a token only its rules, in the present syntax
   std::shared_ptr<const filter::row_filter> filter = {}; ///< null: all rows
+  std::optional<cache_mark> cache = {};                  ///< nullopt: nothing is said of it
 };
 
 /// A read of the replicated state, perhaps blocking.
@@ -68,6 +75,7 @@ struct read_request {
   consistency mode = consistency::normal;
   std::uint64_t min_index = 0;      ///< 0: answer at once
   std::chrono::nanoseconds wait{0}; ///< already defaulted and capped, without jitter
+  bool cached = false;              ///< `?cached` is why it is stale: as in Consul, the answer does not say so
 };
 
 /// Changes of keys as they come, as server-sent events.
@@ -164,7 +172,8 @@ struct agent_request {
   bool text = false; ///< health of a service: the status word alone
 };
 
-/// A read with `?cached` that a client agent may answer from what servers said before (docs/contract/06, section 2).
+/// A read with `?cached` (docs/contract/06, section 2). A client agent may answer it from what servers said before; a server answers it from its
+/// tables, and says whether it did before.
 struct cached_read {
   std::string target;    ///< what servers are asked: without what is said of waiting, of caching and of the token
   bool refreshed = true; ///< a blocking query tells of each change; false: it is as old as the last answer
@@ -187,7 +196,7 @@ struct parsed_request {
   bool for_servers = false;               ///< a client agent was asked what it has to ask servers
   std::string target_for_servers{};       ///< path and query of what is for servers, encoded anew, without the token
   std::string secret_for_servers{};       ///< the token that goes with it, as it came; empty: it is anonymous
-  std::optional<cached_read> cached = {}; ///< of what is for servers
+  std::optional<cached_read> cached = {}; ///< nullopt: it has no `?cached`, or that means nothing there
   std::size_t memory = 0;                 ///< about what the action takes beside the text of the request: bytes
   access needs = access::nobody;          ///< of him, where ACLs are on and the action is no response
 };
@@ -204,7 +213,7 @@ struct route_settings {
   std::chrono::nanoseconds discovery_max_stale{0}; ///< > 0: catalog and health reads in default mode become stale ones
   bool consistent_by_default = false;              ///< all other reads in default mode become consistent ones
   bool client_agent = false;                       ///< this node is one
-  bool use_cache = true;                           ///< it may keep answers for `?cached`
+  bool use_cache = true;                           ///< `?cached` means something (http_config.use_cache)
   bool pretty_always = false;                      ///< -dev
   bool unprintable_filter = true;
   std::vector<std::string> block_endpoints;
@@ -215,6 +224,7 @@ struct route_settings {
   const console_files* console = nullptr; ///< null: none is served. Lives as long as the process
   std::string console_path = "/ui/";      ///< `ui_content_path`; begins and ends with a slash
   bool prometheus = true;
+  bool has_wan_pool = true;          ///< `ports.serf_wan` is not -1; there is none in fact, answers are as Consul's
   bool coordinates_disabled = false; ///< `disable_coordinates`
   bool acl_enabled = false;
   bool acl_allowed_by_default = true; ///< `acl.default_policy`

@@ -184,7 +184,8 @@ bool answered_by_client_agent(const route& r) {
 }
 
 caching caching_of(const route& r) {
-  constexpr std::string_view refreshed[] = {"catalog_services", "catalog_service", "health_service"};
+  constexpr std::string_view refreshed[] = {"catalog_services", "catalog_service", "catalog_connect",
+                                            "health_service",   "health_connect",  "health_ingress"};
   if (std::find(std::begin(refreshed), std::end(refreshed), r.name) != std::end(refreshed))
     return caching::refreshed;
   return r.name == "catalog_datacenters" ? caching::simple : caching::none;

@@ -55,7 +55,7 @@ std::vector<std::string_view> method_names_of(const route& r);
 unsigned method_bit(std::string_view name);
 /// Answered by a client agent itself; everything else it passes on to servers.
 bool answered_by_client_agent(const route& r);
-/// How `?cached` is answered there (docs/contract/06, section 2).
+/// How `?cached` is answered (docs/contract/06, section 2).
 enum class caching : std::uint8_t { none, simple, refreshed };
 caching caching_of(const route& r);
 /// The route with the longest pattern that covers the path; null: unknown path.

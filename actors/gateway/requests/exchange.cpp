@@ -13,6 +13,8 @@ void exchange::understood(http::parsed_request&& parsed, std::string_view body) 
   if (!std::holds_alternative<http::response>(parsed.action))
     by = std::move(parsed.by);
   needs = parsed.needs;
+  if (parsed.cached && !parsed.for_servers)
+    cached = std::make_unique<const http::cached_read>(std::move(*parsed.cached));
   std::visit(overloaded{
                  [this](http::response& known) { answer = std::move(known); },
                  [this](http::write_request& write) {

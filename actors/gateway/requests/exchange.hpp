@@ -70,7 +70,8 @@ struct exchange {
   http::access needs = http::access::nobody;
   access_progress access;
   http::render_options options;
-  std::string_view route;           ///< static text
+  std::unique_ptr<const http::cached_read> cached{}; ///< of a server: what it reads with `?cached`; null: not so
+  std::string_view route;                            ///< static text
   std::string shown;                ///< method and target for the log, without tokens; only while requests are logged
   std::string shown_if_found;       ///< the same with what may be shown if the answer is 200; empty: there is no more
   std::size_t request_bytes = 0;    ///< of its target and body, which it holds until it is answered

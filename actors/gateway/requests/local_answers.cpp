@@ -58,8 +58,9 @@ std::map<std::string, std::string> tags_of(const raft::member& m, bool replica, 
       {"vsn", "2"},
       {"vsn_max", "3"},
       {"vsn_min", "2"},
-      {"wan_join_port", std::to_string(facts.serf_wan_port)},
   };
+  if (facts.serf_wan_port != 0)
+    tags["wan_join_port"] = std::to_string(facts.serf_wan_port);
   // Of the others it is not known with what they were started, but that all voters were started alike.
   if (replica)
     tags["nonvoter"] = tags["read_replica"] = "1";

@@ -127,7 +127,8 @@ constexpr config_key keys[] = {
     {"ports.server", integer, effective, "8300. For peers"},
     {"ports.serf_lan", integer, silent, "there is no gossip; nothing listens there"},
     {"ports.serf_wan", integer, effective,
-     "8302. Only shown, as `wan_join_port` of the members; nothing listens there"},
+     "8302. Only shown, as `wan_join_port` of the members; nothing listens there. -1: members and answers about the "
+     "keyring name no WAN pool"},
     {"ports.https", integer, effective,
      "-1. For HTTPS, with `cert_file` and `key_file`; 0 or less: none. [security.md](security.md)"},
     {"ports.dns", integer, none},
@@ -205,7 +206,9 @@ constexpr config_key keys[] = {
      "any. Others are answered with 403: it is how web pages of strangers reach a server on the loopback (DNS "
      "rebinding)"},
     {"http_config.use_cache", boolean, effective,
-     "true. A client agent keeps answers for those who ask with `?cached`; servers answer from their tables"},
+     "true. `?cached` means something: a client agent keeps answers, and a server says in `X-Cache` whether it "
+     "answered "
+     "the same before"},
     {"http_config.fronts", integer, effective,
      "half as many as there are cores, from 1 to 4. 1 to 16. Threads of a server that serve clients; each has its "
      "share of the connections. A client agent has one"},

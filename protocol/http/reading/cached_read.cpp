@@ -10,6 +10,14 @@ namespace {
 
 /// Requests that differ in nothing else have the same answer. The token stands beside it.
 constexpr auto not_of_the_answer = std::to_array<std::string_view>({"cached", "index", "wait", "token"});
+/// Requests that differ in nothing else read the same rows, which is what Consul keeps.
+constexpr auto not_of_the_rows = std::to_array<std::string_view>(
+    {"cached", "index", "wait", "token", "leader", "max_stale", "near", "passing", "pretty", "stale"});
+
+std::string query_of(const request_context& c) {
+  return c.settings.client_agent ? c.query.encoded_without(not_of_the_answer)
+                                 : c.query.encoded_without(not_of_the_rows);
+}
 
 } // namespace
 
@@ -22,7 +30,7 @@ std::optional<cached_read> cached_read_of(const request_context& c, const route&
     return std::nullopt;
   cached_read out;
   out.target = golang::escape_path(c.path);
-  if (const auto query = c.query.encoded_without(not_of_the_answer); !query.empty())
+  if (const auto query = query_of(c); !query.empty())
     out.target.append("?").append(query);
   out.refreshed = how == caching::refreshed;
   if (const auto* read = std::get_if<read_request>(&wanted)) {
@@ -33,6 +41,20 @@ std::optional<cached_read> cached_read_of(const request_context& c, const route&
   out.must_revalidate = control->must_revalidate;
   out.stale_if_error = control->stale_if_error;
   return out;
+}
+
+void read_as_cached(const cached_read& c, action& wanted) {
+  auto* read = std::get_if<read_request>(&wanted);
+  if (read == nullptr || !c.refreshed || read->mode != consistency::normal)
+    return;
+  read->mode = consistency::stale;
+  read->cached = true;
+}
+
+void add_cache_mark(response& r, const cache_mark& mark) {
+  r.headers.emplace_back("X-Cache", mark.hit ? "HIT" : "MISS");
+  if (mark.hit)
+    r.headers.emplace_back("Age", std::to_string(mark.age.count()));
 }
 
 } // namespace belay::http

@@ -1,5 +1,5 @@
 #pragma once
-// Reads with `?cached` of a client agent (docs/contract/06, section 2).
+// Reads with `?cached` (docs/contract/06, section 2).
 
 #include "protocol/http/request_context.hpp"
 #include "protocol/http/routes.hpp"
@@ -11,5 +11,9 @@ namespace belay::http {
 /// @param wanted what its handler has decided
 /// @returns nullopt: it does not want an earlier answer, or nobody keeps one there
 std::optional<cached_read> cached_read_of(const request_context& c, const route& r, const action& wanted);
+/// Of a server: answered by its tables as they are, also without a leader, unless the request names a mode.
+void read_as_cached(const cached_read& c, action& wanted);
+/// `X-Cache` and `Age`.
+void add_cache_mark(response& r, const cache_mark& mark);
 
 } // namespace belay::http

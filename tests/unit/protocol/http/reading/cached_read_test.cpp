@@ -1,4 +1,4 @@
-// Which requests of a client agent's clients may be answered from its cache, and by what their answers are known.
+// Which requests with `?cached` mean something, by what their answers are known, and how a server reads them.
 
 #include "tests/unit/protocol/http/asked.hpp"
 
@@ -23,10 +23,13 @@ std::optional<cached_read> cached(std::string_view target, std::string_view cont
 
 } // namespace
 
-TEST_CASE("cached: only where Consul keeps answers, only with ?cached, only on client agents") {
+TEST_CASE("cached: only where Consul keeps answers, and only with ?cached") {
   CHECK(cached("/v1/health/service/web?cached"));
   CHECK(cached("/v1/catalog/service/web?cached"));
   CHECK(cached("/v1/catalog/services?cached"));
+  CHECK(cached("/v1/catalog/connect/web?cached"));
+  CHECK(cached("/v1/health/connect/web?cached"));
+  CHECK(cached("/v1/health/ingress/web?cached"));
   CHECK(cached("/v1/catalog/datacenters?cached"));
   for (const auto* target :
        {"/v1/health/service/web", "/v1/catalog/nodes?cached", "/v1/kv/a?cached", "/v1/health/node/n?cached",
@@ -36,10 +39,47 @@ TEST_CASE("cached: only where Consul keeps answers, only with ?cached, only on c
     CHECK_FALSE(cached(target));
   }
   CHECK_FALSE(cached("/v1/health/service/web?cached", "max-age=x"));
-  CHECK_FALSE(ask("GET", "/v1/health/service/web?cached").cached); // a server
-  auto s = agents_settings();
-  s.use_cache = false;
-  CHECK_FALSE(ask("GET", "/v1/health/service/web?cached", {}, {}, s).cached);
+  for (auto s : {agents_settings(), usual_settings()}) {
+    s.use_cache = false;
+    const auto p = ask("GET", "/v1/health/service/web?cached", {}, {}, s);
+    CHECK_FALSE(p.cached);
+    CHECK(std::get<read_request>(p.action).mode == consistency::normal);
+  }
+}
+
+// Its tables are the cache. TestAPI_CatalogServiceCached of Consul asks a server.
+TEST_CASE("cached: a server answers from its tables, also without a leader, and shows that as Consul does") {
+  const auto p = ask("GET", "/v1/health/service/web?tag=b&cached&index=7&passing&near=_agent&pretty&token=secret");
+  REQUIRE(p.cached);
+  CHECK(p.cached->target == "/v1/health/service/web?tag=b"); // what Consul keeps does not depend on the rest
+  CHECK_FALSE(p.for_servers);
+  const auto& read = std::get<read_request>(p.action);
+  CHECK(read.mode == consistency::stale);
+  CHECK(read.cached);
+  state::query_result none;
+  none.data = state::service_instances{};
+  render_options o;
+  o.cache = cache_mark{true, seconds(3)};
+  auto answer = render_read(read, none, {}, o);
+  CHECK(header(answer, "X-Cache") == "HIT");
+  CHECK(header(answer, "Age") == "3");
+  CHECK(header(answer, "X-Consul-Effective-Consistency") == "leader");
+  answer = render_read_head(read, none, {}, {.cache = cache_mark{}});
+  CHECK(header(answer, "X-Cache") == "MISS");
+  CHECK(header(answer, "Age") == "(none)");
+
+  // A mode that the client names stays, and is shown.
+  const auto stale = read_asked("GET", "/v1/catalog/service/web?cached&stale");
+  CHECK(stale.mode == consistency::stale);
+  CHECK_FALSE(stale.cached);
+  CHECK(header(render_read(stale, none, {}, {}), "X-Consul-Effective-Consistency") == "stale");
+  CHECK(header(render_read(stale, none, {}, {}), "X-Cache") == "(none)");
+  // Elsewhere it is the default mode.
+  CHECK(read_asked("GET", "/v1/catalog/nodes?cached").mode == consistency::normal);
+  // The agent that passes a request on has a cache of its own.
+  const client_agent agent{"a", fresh_uuid, "10.0.0.9", false};
+  const raw_request r{"GET", "/v1/health/service/web?cached", {}, {}, "10.0.0.9", request_time_ns, &agent};
+  CHECK_FALSE(parse(r, usual_settings(), [] { return fresh_uuid; }).cached);
 }
 
 TEST_CASE("cached: what decides about the answer is part of its name, and nothing else") {

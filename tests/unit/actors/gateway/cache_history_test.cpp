@@ -1,0 +1,88 @@
+// What a server says of its cache: the first answer is a miss, the next one a hit, as Consul's agents say it (docs/contract/06, section 2).
+
+#include "actors/gateway/cache_history.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+http::cached_read read_of(std::string target, bool refreshed = true) {
+  http::cached_read r;
+  r.target = std::move(target);
+  r.refreshed = refreshed;
+  return r;
+}
+
+struct history {
+  cache_history kept;
+  monotonic_time now{1000s};
+
+  /// `MISS`, or the age of a hit in seconds.
+  std::string says(const http::cached_read& r, std::string_view secret = "", cache_history::circumstances c = {}) {
+    const auto mark = kept.answered(secret, r, c, now);
+    return mark.hit ? std::to_string(mark.age.count()) : "MISS";
+  }
+};
+
+} // namespace
+
+TEST_CASE("cache history: one token's answers are no hits of another one") {
+  history h;
+  const auto web = read_of("/v1/health/service/web");
+  CHECK(h.says(web) == "MISS");
+  h.now += 7s;
+  CHECK(h.says(web) == "0"); // what is kept up to date has no age
+  CHECK(h.says(web, "a") == "MISS");
+  CHECK(h.says(web, "a") == "0");
+  CHECK(h.says(read_of("/v1/health/service/db")) == "MISS");
+}
+
+TEST_CASE("cache history: a read that waited is a miss, and the age says for how long there is no leader") {
+  history h;
+  const auto web = read_of("/v1/catalog/service/web");
+  h.says(web);
+  CHECK(h.says(web, "", {.waited = true}) == "MISS");
+  CHECK(h.says(web, "", {.silent_for = 12s}) == "12");
+  CHECK(h.says(web) == "0");
+}
+
+TEST_CASE("cache history: Cache-Control decides where nothing tells of changes, and nowhere else") {
+  history h;
+  auto list = read_of("/v1/catalog/datacenters", false);
+  CHECK(h.says(list) == "MISS");
+  h.now += 5s;
+  CHECK(h.says(list) == "5");
+  list.max_age = 5s;
+  CHECK(h.says(list) == "5");
+  list.max_age = 4s;
+  CHECK(h.says(list) == "MISS");
+  CHECK(h.says(list) == "0"); // anew since then
+  list.max_age.reset();
+  list.must_revalidate = true;
+  CHECK(h.says(list) == "MISS");
+  auto web = read_of("/v1/catalog/service/web");
+  web.must_revalidate = true;
+  web.max_age = 0s;
+  h.says(web);
+  h.now += 5s;
+  CHECK(h.says(web) == "0");
+}
+
+TEST_CASE("cache history: what nobody reads is forgotten, and so is what is too much") {
+  history h{cache_history({.entries_max = 3, .unused = 60s})};
+  for (const auto* name : {"a", "b", "c"})
+    CHECK(h.says(read_of(name)) == "MISS");
+  CHECK(h.says(read_of("a")) == "0");
+  CHECK(h.says(read_of("d")) == "MISS");
+  CHECK(h.says(read_of("e")) == "MISS"); // four are there for a moment: now b goes, which was not read for the longest
+  CHECK(h.kept.size() <= 4);
+  CHECK(h.says(read_of("a")) == "0");
+  CHECK(h.says(read_of("b")) == "MISS");
+  h.now += 61s;
+  CHECK(h.says(read_of("a")) == "MISS");
+  CHECK(h.kept.size() == 1);
+}
