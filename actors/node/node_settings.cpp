@@ -139,6 +139,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   r.allow_write_http_from = config.allow_write_http_from;
   r.allowed_hosts = config.allowed_hosts;
   r.use_cache = config.use_cache;
+  r.has_wan_pool = config.serf_wan_port != 0;
   if (config.ui)
     r.console = &console::embedded();
   r.console_path = config.ui_content_path;

@@ -13,7 +13,8 @@ namespace belay::archive {
 namespace {
 
 constexpr std::size_t tar_block = 512;
-constexpr int gzip_window = 15 + 16; // zlib: +16 asks for the gzip wrapper
+constexpr int gzip_window = 15 + 16;  // zlib: +16 asks for the gzip wrapper
+constexpr std::size_t gzip_head = 10; // RFC 1952 2.3: bytes before what is optional
 constexpr std::size_t zlib_piece = 64u << 10;
 constexpr std::string_view meta_name = "meta.json", state_name = "state.bin", sums_name = "SHA256SUMS";
 constexpr std::size_t sums_bytes_max = 4096;
@@ -201,7 +202,19 @@ struct archive_reader::decompressor {
   z_stream z{};
   bool ok = false;
   bool any = false;   ///< input was seen
+  std::string head;   ///< as much of the first gzip_head bytes as is there
   bool ended = false; ///< the gzip stream is complete
+  /// @returns false: it is none
+  bool take_head() {
+    Bytef none;
+    z.next_in = reinterpret_cast<Bytef*>(head.data());
+    z.avail_in = static_cast<uInt>(head.size());
+    z.next_out = &none;
+    z.avail_out = 0; // it unpacks to nothing
+    const int rc = inflate(&z, Z_NO_FLUSH);
+    return (rc == Z_OK || rc == Z_BUF_ERROR) && z.avail_in == 0;
+  }
+
   decompressor() { ok = inflateInit2(&z, gzip_window) == Z_OK; }
   ~decompressor() {
     if (ok)
@@ -226,6 +239,17 @@ std::optional<std::string> archive_reader::take(std::string_view& bytes, std::st
       return std::string(unpack_failed) + "gzip: invalid header"; // something behind the end
     }
     g.any = g.any || !bytes.empty();
+    // Go reads so much before it looks at it: what is shorter is cut, whatever it begins with.
+    if (g.head.size() < gzip_head) {
+      const auto n = std::min(gzip_head - g.head.size(), bytes.size());
+      g.head += bytes.substr(0, n);
+      bytes.remove_prefix(n);
+      if (g.head.size() < gzip_head)
+        return std::nullopt;
+      if (!g.take_head())
+        return std::string(unpack_failed) + "gzip: invalid header";
+      continue;
+    }
     g.z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
     g.z.avail_in = static_cast<uInt>(std::min<std::size_t>(bytes.size(), 1u << 20));
     const auto given = g.z.avail_in;

@@ -17,6 +17,8 @@ void append_service(std::string& out, const state::service_record& s, absent_tag
 /// As the agent shows its own (docs/contract/09). `hash` empty: left out.
 void append_agent_service(std::string& out, const state::service_record& s, std::string_view hash);
 void append_check(std::string& out, const state::check_record& c, absent_tags tags);
+/// As the agent shows it with the health of a service: without a type, and with a definition of which nothing is known.
+void append_agent_health_check(std::string& out, const state::check_record& c);
 /// One row of /v1/catalog/service: the node's members with the service's behind them.
 void append_service_node(std::string& out, const state::node_record& n, const state::service_record& s);
 /// `meta` not null: the shape of a transaction that only read.

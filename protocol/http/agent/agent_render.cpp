@@ -56,7 +56,7 @@ void append_health(std::string& out, const agent::health_of_service& h) {
   out += ",\"Service\":";
   append_agent_service(out, *h.service, {});
   out += ",\"Checks\":";
-  append_list(out, h.checks, [&](const state::check_ptr& c) { append_check_row(out, *c); });
+  append_list(out, h.checks, [&](const state::check_ptr& c) { append_agent_health_check(out, *c); });
   out += '}';
 }
 

@@ -67,7 +67,7 @@ action agent_members_route(request_context& c) {
   if (!segment.empty() && segment != "_all")
     return wan ? error_response(400, "Cannot provide a segment with wan=true")
                : error_response(500, "Network segments are not supported in this version of Consul");
-  return local_request{.kind = local_kind::agent_members, .wan = wan};
+  return local_request{.kind = local_kind::agent_members, .wan = wan && c.settings.has_wan_pool};
 }
 
 action agent_metrics_route(request_context& c) {

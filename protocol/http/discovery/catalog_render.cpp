@@ -92,7 +92,29 @@ struct service_of_node_view : service_view {
   }
 };
 
+// ---- a check with the health of a service of the agent
+
+constexpr std::string_view definition_of_nothing =
+    R"({"Interval":"0s","Timeout":"0s","DeregisterCriticalServiceAfter":"0s","HTTP":"","Header":null,"Method":"",)"
+    R"("Body":"","TLSSkipVerify":false,"TCP":""})";
+
+struct agent_health_check_view : record_view {
+  template <class Field, class T>
+  void append(std::string& out, Field f, const T& v) const {
+    if constexpr (Field::name == "Type")
+      out += "\"\"";
+    else if constexpr (Field::name == "Definition")
+      out += definition_of_nothing;
+    else
+      record_view::append(out, f, v);
+  }
+};
+
 } // namespace
+
+void append_agent_health_check(std::string& out, const check_record& c) {
+  append_object<check_record, check_order>(out, c, agent_health_check_view{});
+}
 
 void append_node(std::string& out, const node_record& n) {
   append_object(out, n);

@@ -109,11 +109,12 @@ action keyring_route(request_context& c) {
   r.local_only = in.local_only;
   if (auto no = read_local_only(c, listing, r.local_only))
     return std::move(*no);
+  r.local_only = r.local_only || !c.settings.has_wan_pool;
   if (listing)
     return r;
   const auto secret = golang::decode_base64(in.key);
   if (!secret)
-    return error_response(500, keyring_errors({}, secret.error(), c.settings.datacenter, false));
+    return error_response(500, keyring_errors({}, secret.error(), c.settings.datacenter, r.local_only));
   if (const auto n = secret->size(); n == 16 || n == 24 || n == 32)
     r.keys.key = golang::base64(*secret);
   return r;

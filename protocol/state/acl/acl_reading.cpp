@@ -26,6 +26,17 @@ acl_rows all(const acl_table& t, const journaled_map<Row>& rows, Wanted wanted) 
   return found;
 }
 
+/// In the order of their secrets, as Consul lists them. It tells nothing of a secret to a client that may not read it: such a client sees no
+/// other secret to compare with.
+template <class Wanted>
+acl_rows tokens(const acl_table& t, Wanted wanted) {
+  auto found = all(t, t.tokens(), wanted);
+  const auto secret = [](const acl_row& r) -> const std::string& { return std::get<acl_token_ptr>(r.row)->secret; };
+  std::sort(found.list.begin(), found.list.end(),
+            [&](const acl_row& a, const acl_row& b) { return secret(a) < secret(b); });
+  return found;
+}
+
 /// `wanted` empty: any.
 bool is_linked(const std::vector<std::string>& ids, const std::string& wanted) {
   return wanted.empty() || std::find(ids.begin(), ids.end(), folded(wanted)) != ids.end();
@@ -72,12 +83,11 @@ acl_rows access_rows(const acl_table& t, const acl_role_list& q) {
   return all(t, t.roles(), [&](const acl_role& each) { return is_linked(each.policies, q.policy); });
 }
 acl_rows access_rows(const acl_table& t, const acl_token_list& q) {
-  return all(t, t.tokens(), [&](const acl_token& each) {
-    return is_linked(each.policies, q.policy) && is_linked(each.roles, q.role);
-  });
+  return tokens(
+      t, [&](const acl_token& each) { return is_linked(each.policies, q.policy) && is_linked(each.roles, q.role); });
 }
 acl_rows access_rows(const acl_table& t, const acl_legacy_list&) {
-  return all(t, t.tokens(), has_legacy_type);
+  return tokens(t, has_legacy_type);
 }
 acl_rows access_rows(const acl_table&, const acl_token_self&) {
   return {{}, true};

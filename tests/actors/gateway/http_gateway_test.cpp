@@ -1156,6 +1156,7 @@ TEST_CASE("questions about the cluster are answered from what raft_peer knows", 
   const auto members = c.ask(get("/v1/agent/members")).body;
   CHECK(members.rfind("[{\"Name\":\"n1\",\"Addr\":\"127.0.0.1\",\"Port\":8300,\"Tags\":{\"acls\":\"0\"", 0) == 0);
   CHECK(members.find("\"Status\":1,\"ProtocolMin\":1") != std::string::npos);
+  CHECK(members.find("\"wan_join_port\":\"8302\"") != std::string::npos);
   const auto self = c.ask(get("/v1/agent/self")).body;
   for (const char* part :
        {"{\"Config\":{\"Datacenter\":\"dc1\",\"NodeName\":\"n1\"", "\"DebugConfig\":{\"ServerMode\":true}",
@@ -1165,6 +1166,17 @@ TEST_CASE("questions about the cluster are answered from what raft_peer knows", 
     INFO(part);
     CHECK(self.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("without a WAN pool members name no port of it", "[gateway]") {
+  gateway_settings s;
+  s.facts.node_name = "n1";
+  s.facts.address = "127.0.0.1";
+  s.facts.serf_wan_port = 0;
+  gateway_fixture f(s);
+  f.behind().status = cluster_of_one(true);
+  auto c = f.client();
+  CHECK(c.ask(get("/v1/agent/members")).body.find("wan_join_port") == std::string::npos);
 }
 
 TEST_CASE("without a leader the Raft configuration is held, then refused", "[gateway]") {

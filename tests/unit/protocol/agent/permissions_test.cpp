@@ -112,8 +112,8 @@ TEST_CASE("what is replaced has to be writable, too") {
 
 TEST_CASE("what cannot be found is said where ACLs are in force, whoever asks") {
   furnished d;
-  CHECK(d.refusal(deregister_service{"x"}, "") == "500 Unknown service \"x\"");
-  CHECK(d.refusal(service_maintenance{"x", true, ""}, "") == "500 Unknown service \"x\"");
+  CHECK(d.refusal(deregister_service{"x"}, "") == "500 Unknown service {\"x\" {}}");
+  CHECK(d.refusal(service_maintenance{"x", true, ""}, "") == "500 Unknown service {\"x\" {}}");
   CHECK(d.refusal(deregister_check{"x"}, "") == "500 Unknown check \"x\"");
   CHECK(d.refusal(update_check{"x", "passing", ""}, "") == "500 Unknown check \"x\"");
   CHECK(d.refusal(read_service{"x", "", 0s}, "") == "404 unknown service ID: x");

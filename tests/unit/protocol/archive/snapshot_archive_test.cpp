@@ -167,6 +167,11 @@ TEST_CASE("what is no archive is refused with Consul's texts") {
   const auto whole = packed(random_bytes(5000, 1), 1000);
   CHECK(unpack("", 10).error == "failed to decompress snapshot: EOF");
   CHECK(unpack("this is no snapshot", 100).error == "failed to decompress snapshot: gzip: invalid header");
+  // Go reads ten bytes before it looks at them.
+  CHECK(unpack("garbage", 100).error == "failed to decompress snapshot: unexpected EOF");
+  CHECK(unpack("garbage", 1).error == "failed to decompress snapshot: unexpected EOF");
+  CHECK(unpack("nine byte", 4).error == "failed to decompress snapshot: unexpected EOF");
+  CHECK(unpack("ten bytes.", 4).error == "failed to decompress snapshot: gzip: invalid header");
   CHECK(unpack(whole.substr(0, 5), 100).error == "failed to decompress snapshot: unexpected EOF");
   CHECK(unpack(whole.substr(0, whole.size() - 20), 100).error ==
         "failed to read snapshot file: failed to read snapshot hashes: unexpected EOF");

@@ -321,6 +321,9 @@ TEST_CASE("what the node answers by itself") {
   CHECK(local("/v1/agent/self").kind == local_kind::agent_self);
   CHECK(local("/v1/agent/members?segment=_all").kind == local_kind::agent_members);
   CHECK(local("/v1/agent/members?wan=1&segment=_all").wan);
+  auto without_wan = usual_settings(); // `ports.serf_wan` -1
+  without_wan.has_wan_pool = false;
+  CHECK_FALSE(std::get<local_request>(ask("GET", "/v1/agent/members?wan=1", {}, {}, without_wan).action).wan);
   CHECK(local("/v1/catalog/datacenters?index=x").kind == local_kind::catalog_datacenters);
   CHECK(local("/v1/operator/raft/configuration?stale").stale);
   CHECK_FALSE(local("/v1/operator/raft/configuration").stale);

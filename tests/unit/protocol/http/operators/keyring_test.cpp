@@ -143,3 +143,15 @@ TEST_CASE("keyring: who did not do it is named, in both pools", "[keyring]") {
                           "dc1")
             .starts_with("3 errors occurred:\n\t* dc1 (LAN) error: 1/3 nodes reported failure\n"));
 }
+
+// `ports.serf_wan` -1: Consul names the pool of the datacenter alone, in the list and in errors, for each of the four methods.
+TEST_CASE("keyring: without a WAN pool nothing is said of one", "[keyring]") {
+  auto s = usual_settings();
+  s.has_wan_pool = false;
+  for (const auto* method : {"GET", "POST", "PUT", "DELETE"}) {
+    const auto p = ask(method, keyring_path, R"({"Key":")" + one + "\"}", {}, s);
+    CHECK(std::get<local_request>(p.action).local_only);
+  }
+  CHECK(refusal_to("PUT", keyring_path, R"({"Key":"!"})", {}, s).body ==
+        "1 error occurred:\n\t* dc1 (LAN) error: illegal base64 data at input byte 0\n\n");
+}

@@ -1,5 +1,7 @@
 #include "tests/unit/protocol/state/acl/acl_driver.hpp"
 
+#include <algorithm>
+
 using namespace belay;
 using namespace belay::state;
 
@@ -87,7 +89,7 @@ TEST_CASE("the list of before Consul 1.4 has the tokens of the configuration and
   CHECK(listed().empty()); // the anonymous token is none of them
   d.apply(acl_bootstrap{uuid(5), uuid(6), 7, {}});
   d.apply(acl_initialize{"the master's", uuid(4), 8});
-  CHECK(listed() == std::vector<std::string>{uuid(4), uuid(5)});
+  CHECK(listed() == std::vector<std::string>{uuid(5), uuid(4)}); // in the order of their secrets
   acl_token_set made;
   made.token.accessor = uuid(7);
   made.token.secret = uuid(8);
@@ -310,6 +312,23 @@ TEST_CASE("a clone may do what the other one may, and ends with it") {
   CHECK(d.refused(d.apply(acl_token_clone{uuid(999), uuid(74), uuid(75), "d", 9})) == "ACL not found");
   CHECK(d.refused(d.apply(acl_token_clone{made.accessor, uuid(70), uuid(75), "d", 9})) ==
         "Invalid Token: AccessorID is already in use");
+}
+
+// As Consul lists them; accessors are in another order here.
+TEST_CASE("tokens are listed in the order of their secrets") {
+  acl_driver d;
+  for (const auto n : {105, 101, 103}) {
+    auto c = d.new_token({});
+    c.token.accessor = uuid(static_cast<std::uint64_t>(300 - n));
+    c.token.secret = uuid(static_cast<std::uint64_t>(n));
+    token_in(d.apply(c));
+  }
+  std::vector<std::string> secrets;
+  const auto listed = d.m.evaluate(acl_token_list{});
+  for (const auto& row : std::get<acl_rows>(listed.data).list)
+    secrets.push_back(std::get<acl_token_ptr>(row.row)->secret);
+  CHECK(secrets.size() >= 3);
+  CHECK(std::is_sorted(secrets.begin(), secrets.end()));
 }
 
 TEST_CASE("deleted policies and roles are no longer shown in what was linked to them") {
