@@ -48,9 +48,13 @@ bool sleep_or_signal(std::chrono::nanoseconds time) {
 /// What is gathered goes to files of a folder at once: a busy server's log of some minutes is larger than memory should be.
 class gathering {
 public:
+  using clock = std::chrono::steady_clock;
+
+  /// @param end until then it gathers, and no request lasts longer
   gathering(const api_client& client, std::string folder, std::vector<std::string> wanted,
-            std::chrono::nanoseconds interval, terminal t)
-      : client_(client), folder_(std::move(folder)), wanted_(std::move(wanted)), interval_(interval), terminal_(t) {}
+            std::chrono::nanoseconds interval, clock::time_point end, terminal t)
+      : client_(client), folder_(std::move(folder)), wanted_(std::move(wanted)), interval_(interval), end_(end),
+        terminal_(t) {}
 
   bool wants(std::string_view target) const {
     return std::find(wanted_.begin(), wanted_.end(), target) != wanted_.end();
@@ -65,15 +69,18 @@ public:
 
   /// The JSON of one path under a name; what cannot be had is told and left out.
   void fetch(const std::string& name, const std::string& path) {
-    const auto answer = client_.get_json(path, {});
+    const auto answer = client_.get_json(path, {}, until(end_));
     if (answer)
       add(name, pretty(*answer));
     else
       terminal_.err << "[WARN] Unable to capture " << name << ": " << answer.error() << "\n";
   }
 
+  bool over() const { return clock::now() >= end_; }
+
   /// Metrics, and the log while the interval lasts. @returns true: it was interrupted, or cannot be written
   bool one_interval() {
+    const auto next = std::min(clock::now() + interval_, end_);
     const auto part = std::to_string(std::time(nullptr));
     if (::mkdir((folder_ + "/" + part).c_str(), 0700) != 0) {
       complaint_ = "mkdir " + folder_ + "/" + part + ": " + reason(errno);
@@ -82,8 +89,7 @@ public:
     if (wants("metrics"))
       fetch(part + "/metrics.json", "/v1/agent/metrics");
     if (!wants("logs"))
-      return sleep_or_signal(interval_) || !complaint_.empty();
-    const auto begun = std::chrono::steady_clock::now();
+      return sleep_or_signal(until(next)) || !complaint_.empty();
     private_file log(folder_ + "/" + part + "/consul.log");
     api_answer answer;
     const auto interrupted =
@@ -91,15 +97,19 @@ public:
                                   .path = "/v1/agent/monitor",
                                   .query = api_query().add("loglevel", "debug"),
                                   .sink = [&](std::string_view piece) { return log.append(piece); },
-                                  .limit = std::chrono::duration_cast<std::chrono::milliseconds>(interval_)},
+                                  .limit = until(next)},
                                  answer);
     note(log);
     if (interrupted && !*interrupted && !answer.found())
       terminal_.err << "[WARN] Unable to capture the log: " << answer.complaint() << "\n";
     if ((interrupted && *interrupted) || !complaint_.empty())
       return true;
-    const auto rest = interval_ - (std::chrono::steady_clock::now() - begun); // the server ended it, or has none
-    return rest > 0s && sleep_or_signal(rest);
+    return clock::now() < next && sleep_or_signal(until(next)); // the server ended it, or has none
+  }
+
+  /// At least a millisecond: a limit of zero is none.
+  static std::chrono::milliseconds until(clock::time_point then) {
+    return std::max(std::chrono::ceil<std::chrono::milliseconds>(then - clock::now()), 1ms);
   }
 
 private:
@@ -112,6 +122,7 @@ private:
   std::string folder_, complaint_;
   std::vector<std::string> wanted_;
   std::chrono::nanoseconds interval_;
+  clock::time_point end_;
   terminal terminal_;
 };
 
@@ -147,7 +158,8 @@ int debug(const options& o, terminal t) {
   const auto client = o.client(t);
   if (!client)
     return 1;
-  const auto self = client->get_json("/v1/agent/self", {});
+  const auto end = gathering::clock::now() + duration;
+  const auto self = client->get_json("/v1/agent/self", {}, gathering::until(end));
   if (!self)
     return invalid("error querying target agent: " + self.error() + ". verify connectivity and agent address");
   const auto* config = member(*self, "Config");
@@ -165,7 +177,7 @@ int debug(const options& o, terminal t) {
         << joined(wanted, ", ") << "'\n"
         << std::flush;
 
-  gathering all(*client, path, wanted, interval, t);
+  gathering all(*client, path, wanted, interval, end, t);
   if (all.wants("agent"))
     all.add("agent.json", pretty(*self));
   if (all.wants("host"))
@@ -173,8 +185,8 @@ int debug(const options& o, terminal t) {
   if (all.wants("cluster"))
     all.fetch("cluster.json", "/v1/agent/members");
   if (all.wants("metrics") || all.wants("logs")) {
-    const auto count = duration / interval;
-    for (std::int64_t i = 0; i < count; ++i) {
+    const auto count = (duration + interval - 1ns) / interval; // the last one may be shorter
+    for (std::int64_t i = 0; i < count && !all.over(); ++i) {
       t.out << "==> Capture " << i + 1 << " of " << count << "\n" << std::flush;
       const bool ended = all.one_interval();
       if (ended && all.complaint().empty())
@@ -219,7 +231,8 @@ std::vector<command> debug_commands() {
        .formats = false,
        .flags = {{"archive", toggle, "", "write one .tar.gz (the default); -archive=false writes a folder"},
                  {"capture", list, "<what>", "metrics, logs, host, agent or cluster (default: all of them)"},
-                 {"duration", duration, "<duration>", "how long to look, at least 10s (default 2m)"},
+                 {"duration", duration, "<duration>",
+                  "how long to look, at least 10s (default 2m); whatever a request takes counts"},
                  {"interval", duration, "<duration>", "how often metrics are read, at least 5s (default 30s)"},
                  {"output", text, "<path>", "the archive without .tar.gz (default belay-debug-TIME)"}},
        .examples = {{"debug -duration=1m -interval=10s", "Everything, for one minute"},

@@ -49,8 +49,11 @@ result<api_answer> api_client::ask(std::string_view method, const std::string& p
   return ask({.method = std::string(method), .path = path, .query = query, .body = body});
 }
 
-result<boost::json::value> api_client::get_json(const std::string& path, const api_query& query) const {
-  auto answer = ask("GET", path, query);
+result<boost::json::value> api_client::get_json(const std::string& path, const api_query& query,
+                                                std::chrono::milliseconds limit) const {
+  api_request get{.method = "GET", .path = path, .query = query};
+  get.limit = limit;
+  auto answer = ask(std::move(get));
   if (!answer)
     return answer.why();
   if (!answer->found())

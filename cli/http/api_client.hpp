@@ -22,8 +22,9 @@ public:
   result<api_answer> ask(std::string_view method, const std::string& path, const api_query& query,
                          const std::string& body = {}) const;
   result<api_answer> ask(api_request request) const;
-  /// The body of a 200 as JSON; everything else is a failure.
-  result<boost::json::value> get_json(const std::string& path, const api_query& query) const;
+  /// The body of a 200 as JSON; everything else is a failure. @param limit until the answer is there; zero: none
+  result<boost::json::value> get_json(const std::string& path, const api_query& query,
+                                      std::chrono::milliseconds limit = {}) const;
 
   /// Such a request, without end; SIGINT and SIGTERM end it.
   /// @returns true: it was ended so

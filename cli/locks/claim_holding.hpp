@@ -8,8 +8,7 @@
 
 namespace belay::cli {
 
-/// @param patience to wait for it; zero: for ever
 std::unique_ptr<holding> make_claim_holding(const boost::asio::any_io_executor& executor, const api_target& target,
-                                            const api_query& scope, hold_wish wish, std::chrono::milliseconds patience);
+                                            const api_query& scope, hold_wish wish, const acquire_deadline& deadline);
 
 } // namespace belay::cli

@@ -15,10 +15,10 @@
 namespace belay::cli {
 
 struct holding_settings {
-  std::string prefix;                    ///< of the keys, without slashes at its ends
-  std::size_t limit = 1;                 ///< holders at once
-  std::chrono::milliseconds patience{0}; ///< to wait for it; zero: for ever
-  std::size_t retries = 3;               ///< errors in a row that are taken while it is held
+  std::string prefix;             ///< of the keys, without slashes at its ends
+  std::size_t limit = 1;          ///< holders at once
+  acquire_deadline deadline = {}; ///< to wait for it
+  std::size_t retries = 3;        ///< errors in a row that are taken while it is held
 };
 
 class holding {
@@ -66,7 +66,9 @@ struct key_row {
 /// The keys of both kinds of holdings, read and written one after the other, until stop().
 class lock_keys {
 public:
-  lock_keys(boost::asio::any_io_executor executor, const api_target& target, api_query scope);
+  /// @param deadline no request takes longer, until had() is called
+  lock_keys(boost::asio::any_io_executor executor, const api_target& target, api_query scope,
+            const acquire_deadline& deadline);
 
   struct reading {
     std::vector<key_row> rows;
@@ -89,11 +91,16 @@ public:
   /// Goes on after stop(), to release what is held. @pre nothing is under way
   void restart();
   const api_query& scope() const { return scope_; }
+  /// In force now; none once had() was called.
+  const acquire_deadline& deadline() const { return deadline_; }
+  /// What was asked for is held: the deadline does not count any more.
+  void had() { deadline_ = {}; }
 
 private:
   boost::asio::any_io_executor executor_;
   api_target target_;
   api_query scope_;
+  acquire_deadline deadline_;
   std::unique_ptr<api_connection> connection_;
   bell bell_;
   bool stopped_ = false;
@@ -104,17 +111,24 @@ class key_holding : public holding {
 public:
   key_holding(const boost::asio::any_io_executor& executor, const api_target& target, api_query scope,
               holding_settings settings)
-      : lease_(executor, target, scope), keys_(executor, target, std::move(scope)), settings_(std::move(settings)) {}
+      : lease_(executor, target, scope), keys_(executor, target, std::move(scope), settings.deadline),
+        settings_(std::move(settings)) {}
 
-  boost::asio::awaitable<status> begin(std::string name) override { return lease_.begin(std::move(name)); }
+  boost::asio::awaitable<status> begin(std::string name) override {
+    return lease_.begin(std::move(name), keys_.deadline());
+  }
   boost::asio::awaitable<void> keep() override { return lease_.keep(); }
   boost::asio::awaitable<void> end() override;
   std::string session() const override { return lease_.id(); }
   lock_clock::time_point valid_until() const override { return lease_.valid_until(); }
   bool over() const override { return lease_.over(); }
   void stop() override { keys_.stop(); }
+  boost::asio::awaitable<result<bool>> acquire() final;
 
 protected:
+  /// acquire(), as it is done.
+  virtual boost::asio::awaitable<result<bool>> take() = 0;
+
   session_lease lease_;
   lock_keys keys_;
   holding_settings settings_;

@@ -27,13 +27,12 @@ public:
   std::string key() const override { return key_; }
   std::string fence() const override { return fence_; }
 
-  asio::awaitable<result<bool>> acquire() override {
-    const auto begun = lock_clock::now();
+  asio::awaitable<result<bool>> take() override {
+    const auto& deadline = settings_.deadline;
     std::uint64_t index = 0;
     for (bool first = true; !keys_.stopped(); first = false) {
-      const auto left =
-          milliseconds(settings_.patience) - std::chrono::duration_cast<milliseconds>(lock_clock::now() - begun);
-      const bool patient = settings_.patience == 0ms;
+      const bool patient = deadline.never();
+      const auto left = patient ? 0ms : deadline.left();
       if (!first && !patient && left <= 0ms)
         co_return false;
       if (lease_.gone())

@@ -17,8 +17,9 @@ constexpr auto answer_limit = 10s; // beyond the time that a query waits
 
 } // namespace
 
-lock_keys::lock_keys(asio::any_io_executor executor, const api_target& target, api_query scope)
-    : executor_(executor), target_(target), scope_(std::move(scope)),
+lock_keys::lock_keys(asio::any_io_executor executor, const api_target& target, api_query scope,
+                     const acquire_deadline& deadline)
+    : executor_(executor), target_(target), scope_(std::move(scope)), deadline_(deadline),
       connection_(std::make_unique<api_connection>(executor, target)), bell_(executor) {}
 
 void lock_keys::stop() {
@@ -44,7 +45,7 @@ asio::awaitable<lock_keys::reading> lock_keys::read(std::string key, bool below,
     query.add("wait", std::to_string(wait.count()) + "ms");
   }
   api_request get{.method = "GET", .path = "/v1/kv/" + golang::escape_path(key), .query = query};
-  get.limit = answer_limit + (index != 0 ? wait + wait / 16 : 0ms); // servers add up to a sixteenth
+  get.limit = deadline_.limit(answer_limit + (index != 0 ? wait + wait / 16 : 0ms)); // servers add up to a sixteenth
   const auto answer = co_await connection_->ask(std::move(get));
   reading out;
   out.retryable = !answer || answer->status >= 500 || answer->status == 429;
@@ -79,7 +80,7 @@ asio::awaitable<result<bool>> lock_keys::write(std::string method, std::string k
   api_request change{
       .method = std::move(method), .path = "/v1/kv/" + golang::escape_path(key), .query = std::move(how)};
   change.body = std::move(body);
-  change.limit = limit;
+  change.limit = deadline_.limit(limit);
   const auto answer = co_await connection_->ask(std::move(change));
   if (answer && whole != nullptr)
     *whole = *answer;
@@ -90,7 +91,14 @@ asio::awaitable<result<bool>> lock_keys::write(std::string method, std::string k
 
 asio::awaitable<void> key_holding::end() {
   lease_.stop();
-  co_await lease_.end();
+  co_await lease_.end(keys_.deadline());
+}
+
+asio::awaitable<result<bool>> key_holding::acquire() {
+  auto got = co_await take();
+  if (got && *got)
+    keys_.had();
+  co_return got;
 }
 
 } // namespace belay::cli

@@ -29,8 +29,8 @@ public:
 
   std::string key() const override { return below_ + ".lock"; }
 
-  asio::awaitable<result<bool>> acquire() override {
-    const auto begun = lock_clock::now();
+  asio::awaitable<result<bool>> take() override {
+    const auto& deadline = settings_.deadline;
     auto query = with_flags();
     query.add("acquire", lease_.id());
     const auto made = co_await keys_.write("PUT", below_ + lease_.id(), query, "");
@@ -39,8 +39,8 @@ public:
                                 : failure{"failed to make contender entry: " + (made ? "it is held" : made.error())};
     std::uint64_t index = 0;
     for (bool first = true; !keys_.stopped(); first = false) {
-      const bool patient = settings_.patience == 0ms;
-      const auto left = settings_.patience - std::chrono::duration_cast<milliseconds>(lock_clock::now() - begun);
+      const bool patient = deadline.never();
+      const auto left = patient ? 0ms : deadline.left();
       if (!first && !patient && left <= 0ms)
         co_return false;
       if (lease_.gone())

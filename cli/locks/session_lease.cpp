@@ -31,14 +31,14 @@ session_lease::session_lease(asio::any_io_executor executor, const api_target& t
     : executor_(executor), target_(target), scope_(std::move(scope)), times_(times), connection_(executor, target),
       stopped_bell_(executor) {}
 
-asio::awaitable<status> session_lease::begin(std::string name) {
+asio::awaitable<status> session_lease::begin(std::string name, const acquire_deadline& deadline) {
   // No checks: those of the server that is asked say nothing about us (docs/guides/locks.md).
   const boost::json::object wanted{
       {"Name", name}, {"TTL", std::to_string(times_.ttl.count()) + "s"}, {"NodeChecks", boost::json::array()}};
   const auto sent = lock_clock::now();
   api_request create{.method = "PUT", .path = "/v1/session/create", .query = scope_};
   create.body = compact(wanted);
-  create.limit = 2 * request_limit;
+  create.limit = deadline.limit(2 * request_limit);
   const auto answer = co_await connection_.ask(std::move(create));
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     co_return failure{complaint};
@@ -74,12 +74,12 @@ void session_lease::stop() {
   stopped_bell_.ring();
 }
 
-asio::awaitable<void> session_lease::end() {
+asio::awaitable<void> session_lease::end(const acquire_deadline& deadline) {
   if (id_.empty())
     co_return;
   api_connection last(executor_, target_);
   api_request destroy{.method = "PUT", .path = "/v1/session/destroy/" + id_, .query = scope_};
-  destroy.limit = request_limit;
+  destroy.limit = deadline.limit(request_limit);
   destroy.last = true;
   (void)co_await last.ask(std::move(destroy)); // if this is lost, too, its TTL ends it
 }

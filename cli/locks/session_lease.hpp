@@ -1,8 +1,8 @@
 #pragma once
 // A session that is renewed, and until when its holder may rely on it.
 
-#include "actors/node/boot_clock.hpp"
 #include "cli/http/api_connection.hpp"
+#include "cli/locks/acquire_deadline.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -15,8 +15,6 @@
 #endif
 
 namespace belay::cli {
-
-using lock_clock = actors::boot_clock;
 
 /// Who waits is woken by ring(), or when the time is over.
 class bell {
@@ -42,12 +40,12 @@ public:
                 lease_times times = {});
 
   /// Makes the session. @param name for people who look
-  boost::asio::awaitable<status> begin(std::string name);
+  boost::asio::awaitable<status> begin(std::string name, const acquire_deadline& deadline = {});
   /// Renews it until it has ended, or stop() was called.
   boost::asio::awaitable<void> keep();
   void stop();
   /// Ends it, so that nobody has to wait for its TTL. Release its locks before: else nobody gets them for the lock delay.
-  boost::asio::awaitable<void> end();
+  boost::asio::awaitable<void> end(const acquire_deadline& deadline = {});
 
   const std::string& id() const { return id_; }
   /// One TTL after the last successful renewal was sent: until then no server ends the session.

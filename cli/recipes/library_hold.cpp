@@ -20,9 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto open_within = 10s;
 constexpr auto release_within = 5s;
-constexpr auto close_within = 4s;
 constexpr auto look_within = 75s; // a query waits for 60 s, and servers add up to a sixteenth
 constexpr auto look_again = 1s;
 
@@ -151,11 +149,11 @@ library_hold::library_hold(const asio::any_io_executor& executor, const api_targ
 
 library_hold::~library_hold() = default;
 
-asio::awaitable<library_end> library_hold::open(std::string name) {
+asio::awaitable<library_end> library_hold::open(std::string name, std::chrono::milliseconds within) {
   auto& p = *parts_;
   p.held_by = std::make_unique<belay::session>(p.sockets, options_of(std::move(name)));
   p.end = {};
-  auto opening = p.open(p.within(open_within));
+  auto opening = p.open(p.within(within));
   co_await p.running.run(std::move(opening));
   co_return p.end;
 }
@@ -187,12 +185,12 @@ asio::awaitable<library_end> library_hold::release() {
   co_return p.end;
 }
 
-asio::awaitable<void> library_hold::close() {
+asio::awaitable<void> library_hold::close(std::chrono::milliseconds within) {
   auto& p = *parts_;
   p.held.reset();
   if (!p.held_by)
     co_return;
-  auto closing = p.close(p.within(close_within));
+  auto closing = p.close(p.within(within));
   co_await p.running.run(std::move(closing));
 }
 

@@ -36,16 +36,16 @@ public:
   library_hold(const library_hold&) = delete;
   library_hold& operator=(const library_hold&) = delete;
 
-  /// Makes the session, which is renewed from then on. @param name for people who look
-  boost::asio::awaitable<library_end> open(std::string name);
+  /// Makes the session within that time; it is renewed from then on. @param name for people who look
+  boost::asio::awaitable<library_end> open(std::string name, std::chrono::milliseconds within);
   /// @param patience how long to wait; zero: for ever
   boost::asio::awaitable<library_end> acquire(hold_wish wish, std::chrono::milliseconds patience);
   /// Returns when the session is lost, or stop() was called.
   boost::asio::awaitable<void> lost();
   /// Gives back what is held. Also after stop().
   boost::asio::awaitable<library_end> release();
-  /// Ends the session. Nothing may be called afterwards.
-  boost::asio::awaitable<void> close();
+  /// Ends the session, or leaves it to its TTL when the time is over. Nothing may be called afterwards.
+  boost::asio::awaitable<void> close(std::chrono::milliseconds within);
   /// Ends acquire() and lost().
   void stop();
 

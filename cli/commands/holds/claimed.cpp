@@ -25,15 +25,15 @@ int run_claimed(const options& o, terminal t, hold_wish wish, const std::string&
   const auto patience = o.duration("timeout", 0s);
   if (patience < 0s)
     return error(t, "Timeout must be positive");
+  const acquire_deadline deadline(std::chrono::ceil<std::chrono::milliseconds>(patience));
   const auto client = o.client(t);
   if (!client)
     return 1;
-  if (const auto complaint = complaint_about(client->ask("GET", "/v1/status/leader", {})); !complaint.empty())
+  if (const auto complaint = complaint_about(client->ask(is_there(deadline))); !complaint.empty())
     return error(t, "Error querying agent: " + complaint);
   auto order = order_of(o, what);
   asio::io_context loop;
-  auto held = make_claim_holding(loop.get_executor(), client->target(), o.write_query(), std::move(wish),
-                                 std::chrono::ceil<std::chrono::milliseconds>(patience));
+  auto held = make_claim_holding(loop.get_executor(), client->target(), o.write_query(), std::move(wish), deadline);
   return run_while_held(loop, std::move(held), std::move(order), t);
 }
 
@@ -69,13 +69,14 @@ int elect_command(const options& o, terminal t) {
 /// Of both commands, and some of `belay lock`.
 std::vector<flag> flags_with(std::vector<flag> own) {
   using enum flag_kind;
-  own.insert(own.end(), {{"child-exit-code", toggle, "",
-                          "exit with 2 if the command failed, or was killed because what it ran under was lost"},
-                         {"name", text, "<name>", "name of the session (default: made from the command)"},
-                         {"pass-stdin", toggle, "", "the command reads the standard input; else it reads nothing"},
-                         {"shell", toggle, "", "run the command by $SHELL, or /bin/sh; -shell=false runs it as it is"},
-                         {"timeout", duration, "<duration>", "give up after so long (default: never)"},
-                         {"verbose", toggle, "", "tell what is done"}});
+  own.insert(own.end(),
+             {{"child-exit-code", toggle, "",
+               "exit with 2 if the command failed, or was killed because what it ran under was lost"},
+              {"name", text, "<name>", "name of the session (default: made from the command)"},
+              {"pass-stdin", toggle, "", "the command reads the standard input; else it reads nothing"},
+              {"shell", toggle, "", "run the command by $SHELL, or /bin/sh; -shell=false runs it as it is"},
+              {"timeout", duration, "<duration>", "give up after so long, whatever takes the time (default: never)"},
+              {"verbose", toggle, "", "tell what is done"}});
   return own;
 }
 

@@ -270,6 +270,12 @@ int run_while_held(asio::io_context& loop, std::unique_ptr<holding> held, run_or
   return holding_run(loop, std::move(held), std::move(order), t).run();
 }
 
+api_request is_there(const acquire_deadline& deadline) {
+  api_request r{.method = "GET", .path = "/v1/status/leader", .query = {}};
+  r.limit = deadline.limit({});
+  return r;
+}
+
 run_order order_of(const options& o, const std::string& what) {
   run_order order;
   order.words.assign(o.words().begin() + 1, o.words().end());

@@ -21,6 +21,9 @@ struct run_order {
   bool shell = true, pass_stdin = false, verbose = false, child_exit_code = false;
 };
 
+/// Whether the node can be asked at all.
+api_request is_there(const acquire_deadline& deadline);
+
 /// What the options and words of such a command say; the first word is the name of what is held. @param what "Consul lock"
 run_order order_of(const options& o, const std::string& what);
 

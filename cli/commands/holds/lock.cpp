@@ -69,10 +69,11 @@ int lock(const options& o, terminal t) {
     return error(t, "Timeout must be positive");
   if (retries < 0)
     return error(t, "Number for 'monitor-retry' must be >= 0");
+  const acquire_deadline deadline(std::chrono::ceil<std::chrono::milliseconds>(patience));
   const auto client = o.client(t);
   if (!client)
     return 1;
-  if (const auto complaint = complaint_about(client->ask("GET", "/v1/status/leader", {})); !complaint.empty())
+  if (const auto complaint = complaint_about(client->ask(is_there(deadline))); !complaint.empty())
     return error(t, "Error querying Consul agent: " + complaint);
 
   holding_settings settings;
@@ -81,14 +82,13 @@ int lock(const options& o, terminal t) {
     settings.prefix.pop_back();
   settings.limit = static_cast<std::size_t>(limit);
   settings.retries = static_cast<std::size_t>(retries);
-  settings.patience = std::chrono::ceil<std::chrono::milliseconds>(patience);
+  settings.deadline = deadline;
   auto order = order_of(o, "Consul lock");
   if (order.verbose)
     t.out << what_is_set_up(o, settings) << "\n" << std::flush;
   asio::io_context loop;
   if (auto wish = claim_wished(o, settings)) {
-    auto held =
-        make_claim_holding(loop.get_executor(), client->target(), o.write_query(), std::move(*wish), settings.patience);
+    auto held = make_claim_holding(loop.get_executor(), client->target(), o.write_query(), std::move(*wish), deadline);
     return run_while_held(loop, std::move(held), std::move(order), t);
   }
   auto held = make_holding(loop.get_executor(), client->target(), o.write_query(), std::move(settings));
@@ -137,7 +137,8 @@ std::vector<command> lock_commands() {
              "take so many of -n, as a claim: as `belay semaphore` does, beside which those without it are not seen"},
             {"shared", toggle, "", "as a reader: together with others that say so; not with one that says -exclusive"},
             {"shell", toggle, "", "run the command by $SHELL, or /bin/sh; -shell=false runs it as it is"},
-            {"timeout", duration, "<duration>", "give up if the lock is not had after so long (default: never)"},
+            {"timeout", duration, "<duration>",
+             "give up if the lock is not had after so long, whatever takes the time (default: never)"},
             {"try", duration, "<duration>", "the same, by its old name"},
             {"verbose", toggle, "", "tell what is done"}},
        .examples = {{"lock jobs/report ./make-report", "One machine at a time makes the report"},

@@ -96,6 +96,37 @@ TEST_CASE("lock: who waits gives up in time, or gets it when it is free", "[lock
   CHECK(std::filesystem::exists("ran"));
 }
 
+// Each request had a limit of its own, and the first one had none: `-timeout=6s` against a server that hangs took 25 s, or for ever.
+TEST_CASE("lock: the timeout is one time for everything, also where the server does not answer", "[lock]") {
+  const working_directory here;
+  constexpr std::chrono::milliseconds timeout(1500);
+  const auto gives_up = [&](std::size_t answered, arguments words) {
+    small_node node;
+    node.hang_after(answered);
+    words.insert(words.begin() + 1, {"-http-addr=" + node.address(), "-timeout=1500ms"});
+    const auto begun = std::chrono::steady_clock::now();
+    const auto s = say(words);
+    // After it come a second for the release and one for the session. Alone the read of the key had 10 s.
+    CHECK(std::chrono::steady_clock::now() - begun < 5 * timeout);
+    CHECK(std::chrono::steady_clock::now() - begun >= timeout);
+    CHECK(s.code == 1);
+    return s.err;
+  };
+  CHECK(gives_up(0, {"lock", "a", "touch ran"}).starts_with("Error querying Consul agent: GET http://"));
+  CHECK(gives_up(1, {"lock", "a", "touch ran"}).starts_with("Lock acquisition failed: failed to create session: "));
+  CHECK(gives_up(2, {"lock", "a", "touch ran"}).starts_with("Lock acquisition failed: failed to read lock: "));
+  CHECK(gives_up(2, {"lock", "-n=2", "a", "touch ran"})
+            .starts_with("Lock acquisition failed: failed to make contender entry: "));
+  CHECK(gives_up(0, {"semaphore", "-limit=2", "a", "touch ran"}).starts_with("Error querying agent: GET http://"));
+  CHECK(gives_up(1, {"semaphore", "-limit=2", "a", "touch ran"})
+            .starts_with("Lock acquisition failed: failed to create session: "));
+  CHECK(gives_up(1, {"elect", "a", "touch ran"}).starts_with("Lock acquisition failed: failed to create session: "));
+  CHECK_FALSE(std::filesystem::exists("ran"));
+  small_node node; // a lock that is free is had, however little time there is
+  CHECK(say(lock_words(node, {"-timeout=1ms", "a", "touch ran"})).code == 0);
+  CHECK(std::filesystem::exists("ran"));
+}
+
 TEST_CASE("lock: a key that is something else is left alone", "[lock]") {
   const working_directory here;
   small_node node;

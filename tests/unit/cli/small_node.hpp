@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <list>
 #include <map>
 #include <mutex>
@@ -72,6 +73,12 @@ public:
     changed_.notify_all();
   }
 
+  /// After so many more requests it takes what is sent, and answers nothing.
+  void hang_after(std::size_t requests) {
+    const std::lock_guard lock(mutex_);
+    answers_left_ = requests;
+  }
+
 private:
   struct answer {
     unsigned status = 200;
@@ -116,6 +123,11 @@ private:
     query.parse(mark < target.size() ? std::string_view(target).substr(mark + 1) : std::string_view());
     std::unique_lock lock(mutex_);
     const auto behind = [&](std::string_view prefix) { return path.substr(prefix.size()); };
+    if (answers_left_ == 0) {
+      changed_.wait(lock, [this] { return ended_.load(); });
+      return {500, "too late"};
+    }
+    --answers_left_;
     if (path.starts_with("/v1/session/renew/"))
       return sessions_.contains(behind("/v1/session/renew/")) ? answer{200, "[]"} : answer{404, "no such session"};
     if (failing_)
@@ -188,6 +200,7 @@ private:
   std::set<std::string> sessions_;
   std::uint64_t index_ = 10, made_ = 0;
   std::atomic<bool> ended_{false}, failing_{false};
+  std::size_t answers_left_ = SIZE_MAX;
   std::list<std::thread> connections_;
   std::thread thread_;
 };
