@@ -4,6 +4,7 @@
 
 #include <openssl/pem.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -13,12 +14,16 @@ namespace belay::tls {
 
 namespace {
 
+/// As Go words it.
+std::string reason(int why) {
+  std::string text = std::strerror(why);
+  text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 failure cannot_read(std::string_view key, const std::string& path) {
   const int why = errno;
-  return {std::string(key) + ": open " + path + ": " +
-          (why == ENOENT   ? "no such file or directory"
-           : why == EACCES ? "permission denied"
-                           : std::strerror(why))};
+  return {std::string(key) + ": " + (why == EISDIR ? "read " : "open ") + path + ": " + reason(why)};
 }
 
 /// All certificates of a file, in their order; at least one.
@@ -34,6 +39,11 @@ result<std::vector<certificate_ptr>> certificates_of(std::string_view key, const
   std::vector<certificate_ptr> found;
   while (X509* one = PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr))
     found.emplace_back(one);
+  if (found.empty() && errno == EISDIR) { // a folder can be opened, and not read
+    auto f = cannot_read(key, path);
+    ERR_clear_error();
+    return f;
+  }
   const auto last = ERR_peek_last_error();
   const bool at_end = ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
   const auto complaint = openssl_complaint();
@@ -66,7 +76,7 @@ status trust_folder(X509_STORE* store, const std::string& path) {
     ++files;
   }
   if (ec)
-    return failure{"ca_path: open " + path + ": " + ec.message()};
+    return failure{"ca_path: open " + path + ": " + reason(ec.value())};
   if (files == 0)
     return failure{"ca_path: " + path + " holds no files"};
   return done{};

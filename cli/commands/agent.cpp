@@ -9,9 +9,11 @@
 #include "cli/help/nearest.hpp"
 #include "cli/help/usage.hpp"
 #include "cli/output/json_text.hpp"
+#include "cli/output/private_file.hpp"
 
 #include <boost/json/value_from.hpp>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -47,19 +49,22 @@ std::string banner(const actors::node_config& c) {
 class pid_file {
 public:
   explicit pid_file(std::string path) : path_(std::move(path)) {
-    if (!path_.empty())
-      ok_ = static_cast<bool>(std::ofstream(path_) << ::getpid() << std::flush);
+    if (path_.empty())
+      return;
+    errno = 0; // a stream does not say why
+    if (!(std::ofstream(path_) << ::getpid() << std::flush))
+      complaint_ = "Could not open pid file: open " + path_ + ": " + reason(errno != 0 ? errno : EIO);
   }
   ~pid_file() {
     std::error_code ignored;
-    if (ok_ && !path_.empty())
+    if (complaint_.empty() && !path_.empty())
       std::filesystem::remove(path_, ignored);
   }
-  bool ok() const { return ok_; }
+  /// Why it cannot be written; empty: it is, or none is wanted.
+  const std::string& complaint() const { return complaint_; }
 
 private:
-  std::string path_;
-  bool ok_ = true;
+  std::string path_, complaint_;
 };
 
 /// `flag provided but not defined: -x`, and what else may have been meant.
@@ -108,8 +113,8 @@ int agent(const arguments& args, terminal t) {
     config.node_id = who->uuid;
   }
   pid_file pid(config.pid_file);
-  if (!pid.ok())
-    return complain({"cannot write the pid file " + config.pid_file}, t);
+  if (!pid.complaint().empty())
+    return complain({pid.complaint()}, t);
 
   t.out << banner(config) << std::flush;
   for (const auto& line : begun.warnings)

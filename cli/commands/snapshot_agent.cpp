@@ -3,6 +3,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"
 #include "cli/locks/holding.hpp"
+#include "cli/output/private_file.hpp"
 #include "cli/process/run_until_told.hpp"
 #include "cli/snapshots/snapshot_file.hpp"
 #include "protocol/golang/url.hpp"
@@ -12,6 +13,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <ostream>
@@ -179,7 +181,8 @@ int run_snapshot_agent(const options& o, terminal t) {
   s.lock_prefix = golang::clean_path("/" + o.value("lock-key", "belay-snapshot")).substr(1);
   std::error_code ec;
   if (!std::filesystem::is_directory(s.folder, ec))
-    return error(t, "Not a folder: " + s.folder.string());
+    return error(t, "Error opening the folder of snapshots: open " + s.folder.string() + ": " +
+                        reason(ec ? ec.value() : ENOTDIR));
   const auto client = o.client(t);
   if (!client)
     return 1;

@@ -1,5 +1,6 @@
 #include "cli/flags/options.hpp"
 
+#include "actors/node/config/file_text.hpp"
 #include "cli/help/nearest.hpp"
 #include "cli/help/usage.hpp"
 #include "cli/http/api_tls.hpp"
@@ -8,27 +9,35 @@
 #include "protocol/golang/syntax.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <istream>
 #include <iterator>
+#include <limits>
 #include <ostream>
-#include <sstream>
 
 namespace belay::cli {
 
 namespace {
 
-std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t'))
-    line.pop_back();
+constexpr std::size_t token_file_bytes_max = 64 << 10; // a token has at most 255
+
+/// The first line that is not blank; empty: there is none.
+/// @returns the system's reason if the file cannot be read
+result<std::string> token_in(const std::string& path) {
+  auto text = actors::read_file_text(path, token_file_bytes_max);
+  if (!text)
+    return failure{"Error loading token file: " + text.error()};
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto from = std::min(text->find_first_not_of(blanks), text->size());
+  auto line = text->substr(from, text->find('\n', from) - from);
+  line.resize(line.find_last_not_of(blanks) + 1);
   return line;
+}
+
+std::nullopt_t not_connected(const std::string& why, terminal t) {
+  t.err << "Error connecting to the agent: " << why << "\n";
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> read_integer(std::string_view text) {
@@ -200,37 +209,42 @@ std::optional<api_client> options::client(terminal t) const {
     address = environment("HTTP_ADDR");
   if (address.empty())
     address = "127.0.0.1:8500";
-  return client_at(address, own_token(), environment("HTTP_AUTH"), t);
+  auto token = own_token();
+  if (!token)
+    return not_connected(token.error(), t);
+  return client_at(address, std::move(*token), environment("HTTP_AUTH"), t);
 }
 
 std::optional<std::pair<api_client, api_client>> options::clients(const std::string& original, const std::string& copy,
                                                                   terminal t) const {
-  auto first = client_at(original, own_token(), environment("HTTP_AUTH"), t);
+  auto own = own_token();
+  if (!own)
+    return not_connected(own.error(), t);
+  auto first = client_at(original, std::move(*own), environment("HTTP_AUTH"), t);
   if (!first)
     return std::nullopt;
-  auto token = value("copy-token");
-  if (token.empty() && given("copy-token-file"))
-    token = first_line(value("copy-token-file"));
-  auto second = client_at(copy, token, {}, t);
+  result<std::string> token = value("copy-token");
+  if (token->empty() && given("copy-token-file"))
+    token = token_in(value("copy-token-file"));
+  if (!token)
+    return not_connected(token.error(), t);
+  auto second = client_at(copy, std::move(*token), {}, t);
   if (!second)
     return std::nullopt;
   return std::pair(std::move(*first), std::move(*second));
 }
 
-std::string options::own_token() const {
-  auto token = value("token");
+result<std::string> options::own_token() const {
+  result<std::string> token = value("token");
   for (const auto& path : {value("token-file"), given("token") ? std::string() : environment("HTTP_TOKEN_FILE")})
-    if (token.empty() && !path.empty())
-      token = first_line(path);
-  return token.empty() ? environment("HTTP_TOKEN") : token;
+    if (token && token->empty() && !path.empty())
+      token = token_in(path);
+  return token && token->empty() ? environment("HTTP_TOKEN") : token;
 }
 
 std::optional<api_client> options::client_at(const std::string& address, std::string token, std::string basic_auth,
                                              terminal t) const {
-  const auto complain = [&](const std::string& why) {
-    t.err << "Error connecting to the agent: " << why << "\n";
-    return std::nullopt;
-  };
+  const auto complain = [&](const std::string& why) { return not_connected(why, t); };
   // As Consul's client: what is no boolean counts as not set.
   auto where = parse_api_address(address, golang::parse_bool(environment("HTTP_SSL")).value_or(false));
   if (!where)
@@ -270,16 +284,10 @@ result<std::string> value_given(const std::string& word, std::istream& in) {
     return std::string(std::istreambuf_iterator<char>(in), {});
   if (!word.starts_with('@'))
     return word;
-  errno = 0; // a stream does not say why it could not be opened
-  std::ifstream file(word.substr(1), std::ios::binary);
-  std::ostringstream out;
-  // A folder can be opened, and not read.
-  if (!file || (file.peek() != std::ifstream::traits_type::eof() && !(out << file.rdbuf())) || errno == EISDIR) {
-    std::string why = errno != 0 ? std::strerror(errno) : "it cannot be read";
-    why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
-    return failure{"Failed to read file: open " + word.substr(1) + ": " + why};
-  }
-  return out.str();
+  auto text = actors::read_file_text(word.substr(1), std::numeric_limits<std::size_t>::max());
+  if (!text)
+    return failure{"Failed to read file: " + text.error()};
+  return text;
 }
 
 std::string without_leading_slash(const std::string& key) {

@@ -57,7 +57,7 @@ public:
 private:
   std::optional<api_client> client_at(const std::string& address, std::string token, std::string basic_auth,
                                       terminal t) const;
-  std::string own_token() const;
+  result<std::string> own_token() const;
 
   const command* command_;
   std::map<std::string, std::vector<std::string>> values_;

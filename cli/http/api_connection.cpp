@@ -1,5 +1,6 @@
 #include "cli/http/api_connection.hpp"
 
+#include "cli/output/private_file.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/base/host_port.hpp"
@@ -140,8 +141,10 @@ asio::awaitable<result<api_answer>> api_connection::send_and_receive(const api_r
     std::error_code ec;
     length = std::filesystem::file_size(request.body_file, ec);
     file.open(request.body_file, std::ios::binary);
-    if (ec || !file)
-      co_return failure{"open " + request.body_file + ": " + (ec ? ec.message() : std::strerror(errno))};
+    if (ec || !file) {
+      const int why = ec ? ec.value() : errno;
+      co_return failure{(why == EISDIR ? "read " : "open ") + request.body_file + ": " + reason(why)};
+    }
   }
   if (request.method != "GET" || length != 0)
     head += "Content-Length: " + std::to_string(length) + "\r\n";

@@ -218,7 +218,10 @@ std::size_t json_values_at_most(std::string_view text) {
   return count_values(text, [](const json_count&) { return true; }).values;
 }
 
-result<boost::json::value> read_json(std::string_view text, const json_bounds& bounds) {
+namespace {
+
+/// @param whole_text nothing but blanks may follow
+result<boost::json::value> read_value(std::string_view text, const json_bounds& bounds, bool whole_text) {
   while (!text.empty() && is_space(text.front()))
     text.remove_prefix(1);
   if (text.empty())
@@ -239,14 +242,32 @@ result<boost::json::value> read_json(std::string_view text, const json_bounds& b
   const auto used = parser.write_some(text.data(), text.size(), wrong);
   if (!wrong && !parser.done())
     parser.finish(wrong); // a number at the very end, or a text that stops too early
-  if (!wrong)
+  if (!wrong) {
+    const auto rest = text.substr(used);
+    const auto junk = std::find_if_not(rest.begin(), rest.end(), is_space);
+    if (whole_text && junk != rest.end())
+      return failure{"invalid character " + quoted_byte(*junk) + " after top-level value"};
     return parser.release();
+  }
   if (wrong == boost::json::error::too_deep)
     return failure{"exceeded max depth"};
   if (used >= text.size() || wrong == boost::json::error::incomplete)
     return failure{"unexpected EOF"};
   return failure{"invalid character " + quoted_byte(text[used]) + " " +
                  (used == 0 ? "looking for beginning of value" : "in JSON at byte " + std::to_string(used + 1))};
+}
+
+} // namespace
+
+result<boost::json::value> read_json(std::string_view text, const json_bounds& bounds) {
+  return read_value(text, bounds, false);
+}
+
+result<boost::json::value> read_json_file(std::string_view text, const json_bounds& bounds) {
+  auto v = read_value(text, bounds, true);
+  if (!v && v.error().ends_with("EOF"))
+    return failure{"unexpected end of JSON input"};
+  return v;
 }
 
 void json_decoder::unknown(std::string_view name) {

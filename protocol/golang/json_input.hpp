@@ -34,6 +34,8 @@ inline constexpr json_bounds server_json{std::numeric_limits<std::size_t>::max()
 /// The first JSON value of the text; what follows is ignored. An empty text fails with `EOF`. A text beyond the bounds fails with one that
 /// names them, before it is parsed.
 result<boost::json::value> read_json(std::string_view text, const json_bounds& bounds = client_json);
+/// The same of a text that has nothing else behind it but blanks, as a file; else `invalid character 'x' after top-level value`.
+result<boost::json::value> read_json_file(std::string_view text, const json_bounds& bounds = server_json);
 /// Not less than the number of values in the text; only a scan.
 std::size_t json_values_at_most(std::string_view text);
 

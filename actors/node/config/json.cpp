@@ -65,7 +65,7 @@ private:
     complaint_ = std::move(text);
     return false;
   }
-  bool cut_short() { return wrong("unexpected EOF"); }
+  bool cut_short() { return wrong("unexpected end of JSON input"); }
 
   bool unexpected(std::string_view where) {
     return wrong("invalid character " + golang::quoted_byte(text_[pos_]) + " " + std::string(where));
@@ -218,10 +218,8 @@ private:
 } // namespace
 
 config_text_result parse_config_json(std::string_view text) {
-  if (text.empty())
-    return config_text{}; // not so a text of blanks
-  if (text.find_first_not_of(" \t\r\n") == text.npos)
-    return config_text_error{"EOF", text_position(text).at(text.size())};
+  if (text.empty()) // as Consul: a file that has only been made sets nothing
+    return config_text{};
   go_syntax syntax(text);
   config_text read;
   if (!syntax.value(&read.places))

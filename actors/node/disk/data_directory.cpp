@@ -97,8 +97,11 @@ result<identity> read_identity(const std::string& path, storage::file_system& fi
   const auto text = read_whole(files, file);
   if (!text)
     return text.why();
-  if (!*text)
-    return failure{path + " is no data directory: it has no identity file"};
+  if (!*text) {
+    const auto names = files.list(path);
+    return failure{names ? path + " is no data directory: it has no identity file"
+                         : "cannot read the data directory " + path + ": " + names.error()};
+  }
   return parse(file, **text);
 }
 

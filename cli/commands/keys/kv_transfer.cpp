@@ -8,11 +8,9 @@
 #include "cli/output/json_text.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/golang/base64.hpp"
+#include "protocol/golang/json_input.hpp"
 #include "protocol/golang/json_output.hpp"
 #include "protocol/golang/url.hpp"
-
-#include <boost/json/error.hpp>
-#include <boost/json/parse.hpp>
 
 #include <filesystem>
 #include <ostream>
@@ -49,12 +47,11 @@ std::string write_export(const std::vector<exported_key>& keys) {
 }
 
 result<std::vector<exported_key>> read_export(std::string_view text) {
+  const auto read = golang::read_json_file(text);
+  if (!read)
+    return failure{"Cannot unmarshal data: " + read.error()};
+  const auto& v = *read;
   boost::system::error_code ec;
-  auto v = json::parse(text, ec);
-  if (ec == json::error::incomplete)
-    return failure{"Cannot unmarshal data: unexpected end of JSON input"};
-  if (ec)
-    return failure{"Cannot unmarshal data: " + ec.message()};
   if (v.is_null())
     return std::vector<exported_key>{};
   if (!v.is_array())

@@ -89,10 +89,17 @@ TEST_CASE("an import says when a file was probably meant, and why a file cannot 
   std::ofstream("kv.json") << "[]";
   const auto forgotten = say({"kv", "import", "kv.json"}, "");
   CHECK(forgotten.code == 1);
-  CHECK(forgotten.err.ends_with(" (to read the file of that name, write @kv.json)\n"));
+  CHECK(forgotten.err ==
+        "Cannot unmarshal data: invalid character 'k' looking for beginning of value (to read the file of that "
+        "name, write @kv.json)\n");
+  const auto said_of = [](const std::string& text) { return say({"kv", "import", "-"}, text).err; };
+  CHECK(said_of("[{\"key\": nix}]") == "Cannot unmarshal data: invalid character 'n' in JSON at byte 10\n");
+  CHECK(said_of("[] x") == "Cannot unmarshal data: invalid character 'x' after top-level value\n");
+  for (const auto* cut : {"", "[", "[{\"key\":\"a"})
+    CHECK(said_of(cut) == "Cannot unmarshal data: unexpected end of JSON input\n");
   CHECK(say({"kv", "import", "@nofile"}, "").err ==
         "Error! Failed to read file: open nofile: no such file or directory\n");
-  CHECK(say({"kv", "put", "k", "@."}, "").err == "Error! Failed to read file: open .: is a directory\n");
+  CHECK(say({"kv", "put", "k", "@."}, "").err == "Error! Failed to read file: read .: is a directory\n");
 }
 
 // Consul's client refuses a key that begins with a slash before it asks. Keys before it are written, no request names it.
@@ -159,4 +166,18 @@ TEST_CASE("kv export: keys that no list can name are left out, and said", "[kv]"
   const auto none = say({"kv", "export", "-http-addr=" + gone.address(), "a/"});
   CHECK(none.code == 1);
   CHECK(none.out == "[]\n");
+}
+
+// What JavaScript and Python write of a text that was cut within a character, and of bytes that are no UTF-8: Consul's client reads both as U+FFFD.
+TEST_CASE("an import reads half of a surrogate pair, and bytes that are no UTF-8, as U+FFFD", "[import]") {
+  fake_node node({fine});
+  const auto s =
+      say({"kv", "import", "-http-addr=" + node.address(), "-"},
+          "[{\"key\":\"a\\ud83d\",\"flags\":0,\"value\":\"MQ==\"},{\"key\":\"b\xff\",\"flags\":0,\"value\":\"MQ==\"}]");
+  CHECK(s.err == "");
+  CHECK(s.code == 0);
+  const auto asked = node.asked();
+  REQUIRE(asked.size() == 1);
+  CHECK(asked[0].find("\"a\xEF\xBF\xBD\"") != std::string::npos);
+  CHECK(asked[0].find("\"b\xEF\xBF\xBD\"") != std::string::npos);
 }

@@ -253,7 +253,8 @@ TEST_CASE("snapshot agent: saves once, and keeps the last ones", "[commands]") {
   CHECK_FALSE(std::filesystem::exists("keep/belay-1000000000001.snap"));
   CHECK(std::filesystem::exists("keep/belay-1000000000002.snap"));
   CHECK(std::filesystem::exists("keep/other.snap"));
-  CHECK(say({"snapshot", "agent", "-local-path=nowhere"}).err == "Not a folder: nowhere\n");
+  CHECK(say({"snapshot", "agent", "-local-path=nowhere"}).err ==
+        "Error opening the folder of snapshots: open nowhere: no such file or directory\n");
 }
 
 namespace {
@@ -293,6 +294,46 @@ TEST_CASE("archives of debug are read by tar", "[commands]") {
   CHECK(pack_folder("d", "e.tar.gz", 0).error().starts_with("the name is too long for an archive: d/xxx"));
   CHECK_FALSE(std::filesystem::exists("e.tar.gz"));
   CHECK(pack_folder("d", "nowhere/e.tar.gz", 0).error().ends_with("no such file or directory"));
+}
+
+// A server that takes connections and answers nothing: each request waited for ever.
+TEST_CASE("debug ends when its duration is over, whatever the server does", "[commands]") {
+  const working_directory here;
+  fake_node node({{200, R"({"Config":{"Version":"1.8.7"}})"}});
+  const auto begun = std::chrono::steady_clock::now();
+  const auto s = say({"debug", "-capture=host", "-capture=metrics", "-capture=logs", "-duration=10s", "-interval=5s",
+                      "-output=d", "-http-addr=" + node.address()});
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(3 * 10));
+  CHECK(s.code == 0);
+  CHECK(s.err.starts_with("[WARN] Unable to capture host.json: GET http://"));
+  CHECK(s.out.ends_with("    Saved debug archive: d.tar.gz\n"));
+}
+
+// As Consul: a token that cannot be read must not become no token.
+TEST_CASE("a token file that cannot be read ends the command with the reason", "[commands]") {
+  const working_directory here;
+  std::filesystem::create_directory("d");
+  std::ofstream("token") << "\n  secret \r\nmore\n";
+  std::ofstream("empty") << "\n";
+  const auto with = [](const std::string& file) {
+    return say({"kv", "get", "-http-addr=127.0.0.1:1", "-token-file=" + file, "k"}).err;
+  };
+  CHECK(with("nofile") ==
+        "Error connecting to the agent: Error loading token file: open nofile: no such file or directory\n");
+  CHECK(with("d") == "Error connecting to the agent: Error loading token file: read d: is a directory\n");
+  for (const auto& [file, sent] : {std::pair<std::string, std::string>{"token", "secret"}, {"empty", ""}}) {
+    fake_node node({{404, ""}});
+    CHECK(say({"kv", "get", "-http-addr=" + node.address(), "-token-file=" + file, "k"}).err ==
+          "Error! No key exists at: k\n");
+    node.asked();
+    CHECK(node.token == sent);
+  }
+}
+
+TEST_CASE("a process ID file that cannot be written is named with the reason", "[commands]") {
+  const working_directory here;
+  CHECK(say({"agent", "-dev", "-pid-file=nowhere/pid"})
+            .err.ends_with("Could not open pid file: open nowhere/pid: no such file or directory\n"));
 }
 
 // As Consul: the folder in which files are gathered must be new; an archive of the name is replaced when the new one is whole.

@@ -310,8 +310,8 @@ TEST_CASE("files that cannot be read or parsed") {
       {"{\"server\":true \"a\":1}", "invalid character '\"' after object key:value pair", "1:16"},
       {"{\"a\":[1 2]}", "invalid character '2' after array element", "1:9"},
       {"{\"a\":tru}", "invalid character '}' in literal true (expecting 'e')", "1:9"},
-      {"{\"a\":", "unexpected EOF", "1:6"},
-      {" ", "EOF", "1:2"},
+      {"{\"a\":", "unexpected end of JSON input", "1:6"},
+      {" \n ", "unexpected end of JSON input", "2:2"},
       {"nope", "invalid character 'o' in literal null (expecting 'u')", "1:2"},
       {"[]", "json: cannot unmarshal array into Go value of type map[string]interface {}", "1:1"},
       {"{\"a\":\"\n\"}", "invalid character '\\n' in string literal", "1:7"},
@@ -326,8 +326,9 @@ TEST_CASE("files that cannot be read or parsed") {
     CHECK(refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file=" + path}).text ==
           "failed to parse " + path + ": " + r.complaint + " (" + path + ":" + r.place + ")");
   }
-  for (const auto& [name, text] :
-       {std::pair("c.hcl", "server = true"), std::pair("empty.json", ""), std::pair("empty.hcl", "")})
+  // As Consul 1.8.7: an empty file sets nothing, and one of blanks is none.
+  for (const auto& [name, text] : {std::pair("c.hcl", "server = true"), std::pair("empty.json", ""),
+                                   std::pair("null.json", "null"), std::pair("empty.hcl", "")})
     CHECK(refused({"-config-file", f.write(name, text)}).text == "data_dir cannot be empty");
   auto hcl = f.write("c.hcl", "server = true");
   hcl = f.write("c.hcl", "server = true\nbogus = 1");
@@ -786,8 +787,14 @@ TEST_CASE("files of certificates are opened, and what is wrong with them has its
        "/nonexistent/c",
        "/nonexistent/k",
        {"ca_file: open /nonexistent/ca: no such file or directory (" + in / "c.hcl:1:1)",
-        "ca_path: open /nonexistent/cas: No such file or directory (" + in / "c.hcl:2:1)",
+        "ca_path: open /nonexistent/cas: no such file or directory (" + in / "c.hcl:2:1)",
         "cert_file: open /nonexistent/c: no such file or directory (" + in / "c.hcl:3:1)"}},
+      {there("cas"),
+       there("cas"),
+       there("cas"),
+       there("k.pem"),
+       {"ca_file: read " + there("cas") + ": is a directory (" + in / "c.hcl:1:1)",
+        "cert_file: read " + there("cas") + ": is a directory (" + in / "c.hcl:3:1)"}},
       {stranger,
        there("cas"),
        there("c.pem"),
