@@ -22,99 +22,88 @@ using enum config_effect;
 // docs/configuration.md: of an effective key its default and what it does, of another one why it does nothing.
 constexpr config_key keys[] = {
     {"server", boolean, effective,
-     "false: a client agent, with services and checks of its own, which passes all else on to the servers of "
+     "false: a client agent, which runs its own services and checks, and forwards everything else to the servers of "
      "`retry_join`"},
     {"bootstrap", boolean, effective,
-     "false. The only server of a new cluster elects itself; the same as `bootstrap_expect` 1"},
+     "false. The only server of a new cluster elects itself; same as `bootstrap_expect` 1"},
     {"bootstrap_expect", integer, effective,
-     "0. So many servers must know of each other before the first election; the same number on all of them. Without "
-     "meaning once the cluster is there"},
+     "0. Number of servers that must discover each other before the first election. Must be equal on all servers. "
+     "Ignored once the cluster exists"},
     {"admit_unverified_servers", boolean, effective,
-     "false. Take in every server that dials this cluster with its datacenter, without an operator: whoever reaches "
-     "the "
-     "port for peers can then become a voter. Without it only a server that takes the place of a lost one with its "
-     "name "
-     "and address is taken in, and whom `belay operator raft add-peer` names. Servers that have proved who they are, "
-     "by "
-     "certificates or `encrypt`, are always taken in. Not a key of Consul"},
+     "false. Accept every server that connects with the right datacenter, without an operator: any process that "
+     "reaches the peer port can then become a voter. Otherwise two kinds of servers are accepted: one that replaces "
+     "a lost member with its name and address, and those added by `belay operator raft add-peer`. Servers that have "
+     "authenticated, by certificates or `encrypt`, are always accepted. Not a key of Consul"},
     {"data_dir", text, effective,
-     "where everything is kept; required unless -dev, which keeps it in memory (`/dev/shm`) until it ends. Made if it "
-     "is not there"},
-    {"node_name", text, effective, "the host name. Unique in the cluster"},
-    {"node_id", text, effective, "a UUID; random, and kept in `data_dir`"},
+     "Folder of all data; required unless -dev, which keeps the data in memory (`/dev/shm`) until the server stops. "
+     "Created if missing"},
+    {"node_name", text, effective, "the host name. Must be unique in the cluster"},
+    {"node_id", text, effective, "a random UUID, stored in `data_dir`"},
     {"node_meta", text_map, effective,
-     "none. Shown with the node in the catalog. At most 64; keys of letters, digits, - and _, at most 128 of them, and "
-     "not "
-     "beginning with `consul-`; values of at most 512 bytes",
+     "none. Shown with the node in the catalog. At most 64 pairs. Keys: at most 128 letters, digits, - and _, not "
+     "beginning with `consul-`. Values: at most 512 bytes",
      true},
-    {"datacenter", text, effective, "`dc1`. Letters, digits, - and _; the same on all servers"},
+    {"datacenter", text, effective, "`dc1`. Letters, digits, - and _; must be equal on all servers"},
     {"bind_addr", text, effective,
-     "`0.0.0.0`; `127.0.0.1` with -dev. The address for peers. Here and wherever an address stands, the machine's own "
-     "can be asked for: `{{ GetPrivateIP }}`, `{{ GetInterfaceIP \"eth0\" }}`. Other templates are refused: write the "
-     "address"},
+     "`0.0.0.0`; `127.0.0.1` with -dev. The address for peers. Here and in every other address, a template stands "
+     "for the machine's own: `{{ GetPrivateIP }}`, `{{ GetInterfaceIP \"eth0\" }}`. Other templates are rejected: "
+     "write the address"},
     {"advertise_addr", text, effective,
-     "what peers are told: `bind_addr`, or if that is all addresses, the only private IPv4 address of the machine. "
-     "Without one a single server (`-dev`, or `bootstrap` without `retry_join`) stays on 127.0.0.1 with a warning, and "
-     "any other node does not start"},
+     "The address that peers get: `bind_addr` or, if that covers all addresses, the only private IPv4 address of the "
+     "machine. Without one, a single server (`-dev`, or `bootstrap` without `retry_join`) stays on 127.0.0.1 with a "
+     "warning, and any other node does not start"},
     {"client_addr", text, effective, "`127.0.0.1`. Addresses for HTTP, separated by blanks; `unix://PATH` is a socket"},
     {"start_join", list, effective, "none. As `retry_join`"},
     {"retry_join", list, effective,
-     "none. Peers, as host or host:port of their `ports.server`; the server itself may be among them. `provider=` of a "
-     "cloud is refused: a server would wait for peers for ever; write the addresses or host names of the servers"},
+     "none. Peers, as host or host:port of their `ports.server`; may include the server itself. `provider=` of a "
+     "cloud is rejected, because the server would wait for peers for ever; write the addresses or host names of the "
+     "servers"},
     {"retry_interval", duration, none,
-     "nothing waits for it: a peer that cannot be reached is tried again after 20 ms, then ever later, at most every "
-     "half second"},
-    {"retry_max", integer, none, "peers are tried without end, as with 0 or less"},
+     "unused: a server retries an unreachable peer after 20 ms, then at longer intervals, up to half a second"},
+    {"retry_max", integer, none, "peers are retried without end, as with 0 or less"},
     {"log_level", text, effective, "`INFO`; `DEBUG` with -dev. `TRACE`, `DEBUG`, `INFO`, `WARN` or `ERR`", true},
     {"log_json", boolean, effective, "false. Each line of the log is a JSON object", true},
-    {"log_file", text, effective, "none. The log goes to this file, too", true},
+    {"log_file", text, effective, "none. The log is also written to this file", true},
     {"pid_file", text, effective, "none. Holds the process id while the server runs"},
-    {"session_ttl_min", duration, effective, "`10s`. The smallest TTL a session may ask for"},
+    {"session_ttl_min", duration, effective, "`10s`. The smallest TTL that a session may request"},
     {"default_query_time", duration, effective, "`300s`. How long a blocking query without `?wait` waits"},
-    {"max_query_time", duration, effective, "`600s`. How long any blocking query waits"},
+    {"max_query_time", duration, effective, "`600s`. Upper limit of the wait of a blocking query"},
     {"discovery_max_stale", duration, effective,
-     "`0s`: off. Catalog and health reads without a consistency of their own are answered as `?stale`, if this server "
-     "has heard its leader within that time"},
+     "`0s`: off. Catalog and health reads that name no consistency mode are answered as `?stale`, if this server has "
+     "heard its leader within that time"},
     {"default_consistency", text, effective,
-     "`default`. The mode of reads that name none (`?stale`, `?consistent`, `?leader`): `default` is answered by a "
-     "leader "
-     "that trusts its clock to know how long nobody else can lead; `consistent` asks a majority first, as "
-     "`?consistent` "
-     "does, and trusts no clock: for machines whose hypervisor pauses them. `discovery_max_stale` goes before it. Not "
-     "a "
-     "key of Consul"},
+     "`default`. The mode of reads that name none (`?stale`, `?consistent`, `?leader`). `default`: the leader "
+     "answers while its clock shows that no other server can lead. `consistent`: a majority confirms first, as with "
+     "`?consistent`, and no clock is trusted; for machines whose hypervisor pauses them. `discovery_max_stale` takes "
+     "precedence. Not a key of Consul"},
     {"raft_snapshot_threshold", integer, effective,
      "none, also if 0 or less: a checkpoint is due after 32 MiB of log in memory, or when a restart would take a "
-     "second longer "
-     "without it, or after each interval with 8 MiB of log. A number: after so many entries of the log, and after each "
-     "interval in which there was one"},
+     "second longer without it, or after each interval with 8 MiB of log. A number: a checkpoint is due after this "
+     "many log entries, and after each interval with at least one entry"},
     {"raft_snapshot_interval", duration, effective, "`30s`, also if 0. See `raft_snapshot_threshold`"},
     {"raft_trailing_logs", integer, effective,
-     "10240, also if 0 or less. So many entries stay in the log behind a checkpoint, for followers that are a little "
-     "late; one "
-     "that is "
-     "further behind gets the whole state. None while a server is the only member of its cluster"},
+     "10240, also if 0 or less. Number of entries that stay in the log after a checkpoint, for followers that are a "
+     "little behind; a follower that is further behind gets the whole state. None while a server is the only member "
+     "of its cluster"},
     {"raft_older_checkpoint_age", duration, effective,
      "`1h`, also if 0. A server keeps a copy of an earlier checkpoint, and the log after it, in case the newest one "
-     "turns "
-     "out to be damaged. The copy is replaced once it is that old"},
+     "is damaged. It replaces the copy when the copy reaches this age"},
     {"raft_older_checkpoint_log_bytes", integer, effective,
-     "1073741824 (1 GiB), also if 0. The copy is also replaced once that many bytes of log follow it; the disk needs "
-     "room for them and for one more copy of the state. Where copies would add more than a tenth to the bytes written, "
-     "they "
-     "are made less often"},
+     "1073741824 (1 GiB), also if 0. The copy is also replaced when this many bytes of log follow it; the disk needs "
+     "space for them and for one more copy of the state. If copies would add more than a tenth to the bytes written, "
+     "they are made less often"},
     {"leave_on_terminate", boolean, effective,
-     "false; true with `server = false`. SIGTERM makes this server leave its cluster before it ends, as `PUT "
-     "/v1/agent/leave` does; it ends in any "
-     "case, with 0 if it has left and with 1 if not. [operations.md](operations.md#a-server-leaves)"},
+     "false; true with `server = false`. SIGTERM makes this server leave its cluster before it stops, as `PUT "
+     "/v1/agent/leave` does. It stops in any case, with 0 if it has left and with 1 if not. "
+     "[operations.md](operations.md#a-server-leaves)"},
     {"skip_leave_on_interrupt", boolean, effective,
      "true; false with `server = false`. If false, SIGINT makes this node leave, too"},
     {"disable_http_unprintable_char_filter", boolean, effective,
-     "false. Accept paths with unprintable characters, which are refused with 400 otherwise"},
+     "false. Accept paths with unprintable characters; otherwise they are rejected with 400"},
     {"enable_script_checks", boolean, effective,
-     "false. Checks that arrive over HTTP may run programs, too: whoever reaches the port can run anything"},
-    {"ui", boolean, effective, "false; true with `-dev`. Serve the [console](console.md), and lead from `/` there"},
-    {"ui_content_path", text, effective, "`/ui/`. Where the console is: letters, digits, `-`, `_` and `/`"},
+     "false. Checks registered over HTTP may run programs, too: any client that reaches the port can run anything"},
+    {"ui", boolean, effective, "false; true with `-dev`. Serve the [console](console.md), and redirect `/` to it"},
+    {"ui_content_path", text, effective, "`/ui/`. Path of the console: letters, digits, `-`, `_` and `/`"},
 
     {"addresses", section, effective},
     {"addresses.http", text, effective, "`client_addr`. Addresses for HTTP instead of it"},
@@ -127,8 +116,8 @@ constexpr config_key keys[] = {
     {"ports.server", integer, effective, "8300. For peers"},
     {"ports.serf_lan", integer, silent, "there is no gossip; nothing listens there"},
     {"ports.serf_wan", integer, effective,
-     "8302. Only shown, as `wan_join_port` of the members; nothing listens there. -1: members and answers about the "
-     "keyring name no WAN pool"},
+     "8302. Only shown, as `wan_join_port` of the members; nothing listens there. -1: members and keyring responses "
+     "name no WAN pool"},
     {"ports.https", integer, effective,
      "-1. For HTTPS, with `cert_file` and `key_file`; 0 or less: none. [security.md](security.md)"},
     {"ports.dns", integer, none},
@@ -142,84 +131,75 @@ constexpr config_key keys[] = {
 
     {"limits", section, effective},
     {"limits.kv_max_value_size", integer, effective,
-     "524288. Bytes of a value. More than 16 MiB are refused, which Consul takes: a value is one entry of the log, and "
-     "a "
-     "larger one would hold up heartbeats on its way to followers, so that they would look for another leader"},
+     "524288. Maximum bytes of a value. Above 16 MiB the key is rejected, although Consul accepts it: a value is one "
+     "entry of the log, and a larger one would delay heartbeats to followers until they start an election"},
     {"limits.txn_max_req_len", integer, effective,
-     "524288. Bytes of the body of a transaction, at most 16 MiB; if `limits.kv_max_value_size` is larger, that "
-     "counts"},
-    {"limits.http_max_conns_per_client", integer, effective, "200. Connections from one address; 0 or less: no limit",
-     true},
+     "524288. Maximum bytes of the body of a transaction, up to 16 MiB; if `limits.kv_max_value_size` is larger, "
+     "that limit applies"},
+    {"limits.http_max_conns_per_client", integer, effective,
+     "200. Maximum connections from one address; 0 or less: no limit", true},
     {"limits.http_max_bytes_in_flight", integer, effective,
-     "536870912; at least 67108864, or 0: no limit. Bytes of requests that are not complete or not answered, and of "
-     "answers that were not taken, of all clients together. Above it, who holds most is closed, or, if its request "
-     "was not complete, answered with 503. No answer can be larger"},
+     "536870912; at least 67108864, or 0: no limit. Bytes, for all clients together, of incomplete or unanswered "
+     "requests and of responses that clients have not read. Above the limit, the connection with the most bytes is "
+     "closed or, if its request was not complete, answered with 503. No response can be larger"},
     {"limits.kv_changes_bytes", integer, effective,
-     "67108864; at least 65536. Bytes of changes of keys that are kept for clients that follow them and come back; "
-     "rows "
-     "before and after count for each change. Not a key of Consul"},
+     "67108864; at least 65536. Bytes of key changes that are kept for clients that follow them and reconnect; each "
+     "change counts its rows before and after. Not a key of Consul"},
     {"limits.overload_delay", duration, effective,
-     "`500ms`; `0s`: off. When, for half a second, even the luckiest write or read waits longer than this, more comes "
-     "than the "
-     "server can answer: writes are refused then, as many as it takes to wait no longer, and reads when there are too "
-     "many even "
-     "without writes. Never refused are renewals and ends of sessions, releases of locks, deregistrations, signs of "
-     "life of checks "
-     "and what operators ask. Refused is with status 500, on which Consul's clients try again. Not a key of Consul"},
+     "`500ms`; `0s`: off. Load-shedding target. If the minimum queueing delay of writes or reads stays above this "
+     "for half a second, the server is overloaded: it rejects writes until the delay falls, and reads only if "
+     "rejecting all writes is not enough. It never rejects renewals and ends of sessions, releases of locks, "
+     "deregistrations, TTL updates of checks and requests of operators. A rejected request gets status 500, on which "
+     "Consul's clients retry. Not a key of Consul"},
     {"limits.overload_requests", integer, effective,
-     "1024; at least 1. With at most so many requests unanswered nothing is refused, however long it takes; each 64 "
-     "KiB of a "
-     "request count as another one. Not a key of Consul"},
+     "1024; at least 1. With at most this many pending requests nothing is rejected, however long it takes; each 64 "
+     "KiB of a request count as another one. Not a key of Consul"},
     {"limits.rpc_rate", integer, none},
     {"limits.rpc_max_burst", integer, none},
     {"limits.rpc_max_conns_per_client", integer, effective,
-     "100. Connections of peers from one address to `ports.server`; 0 or less: no limit for one address. In all there "
-     "are at "
-     "most 512",
+     "100. Maximum connections of peers from one address to `ports.server`; 0 or less: no limit for one address. The "
+     "limit for all addresses is 512",
      true},
     {"limits.rpc_handshake_timeout", duration, effective,
-     "`5s`. Within so long a connection to `ports.server` must have said who it is; `0s`: within a day"},
+     "`5s`. Time within which a connection to `ports.server` must have introduced itself; `0s`: a day"},
     {"limits.https_handshake_timeout", duration, effective,
-     "`5s`. Within so long a connection to `ports.https` must have come to the end of its handshake; `0s`: within a "
-     "day"},
+     "`5s`. Time within which a connection to `ports.https` must have finished its handshake; `0s`: a day"},
 
     {"performance", section, effective},
     {"performance.raft_multiplier", integer, effective,
-     "5; 1 with -dev. 1 to 10. Scales how long a follower waits without a sign of life before it campaigns. In ticks "
-     "of 25 ms it draws a time from 7 + 3n to twice that, less one: at 1 from 250 to 475 ms, at 5 from 550 to 1,075 "
-     "ms, at 10 from 925 to 1,825 ms. The leader's lease, by which it answers default reads alone, is a little shorter "
-     "than the shortest of these times. Consul's times are 1 s and 0.5 s times n"},
+     "5; 1 with -dev. 1 to 10. Scales how long a follower waits without hearing the leader before it campaigns. In "
+     "ticks of 25 ms it draws a time from 7 + 3n to twice that, less one: at 1 from 250 to 475 ms, at 5 from 550 to "
+     "1,075 ms, at 10 from 925 to 1,825 ms. The leader's lease, with which it answers default reads alone, is a "
+     "little shorter than the shortest of these times. Consul's times are 1 s and 0.5 s times n"},
     {"performance.rpc_hold_timeout", duration, effective,
      "`7s`. How long a request waits for a leader when there is none"},
     {"performance.leave_drain_time", duration, none,
-     "requests in flight have 5 s when a server stops, whether it leaves or not"},
+     "pending requests have 5 s when a server stops, whether it leaves or not"},
 
     {"http_config", section, effective},
-    {"http_config.response_headers", text_map, effective, "none. Headers of every answer"},
-    {"http_config.block_endpoints", list, effective, "none. Path prefixes that are answered with 403"},
+    {"http_config.response_headers", text_map, effective, "none. Headers added to every response"},
+    {"http_config.block_endpoints", list, effective, "none. Path prefixes that are rejected with 403"},
     {"http_config.allow_write_http_from", list, effective,
-     "everybody. Networks (CIDR) that may send anything but reads"},
+     "all. Networks (CIDR) that may send requests other than reads"},
     {"http_config.allowed_hosts", list, effective,
-     "any if HTTP listens on other than loopback addresses, else none. Names by which clients may call the server, in "
-     "the Host header, besides `localhost`, `consul`, `consul.service.consul`, its node name and IP addresses; "
-     "`.example.com`: all names below it; `*`: "
-     "any. Others are answered with 403: it is how web pages of strangers reach a server on the loopback (DNS "
-     "rebinding)"},
+     "any if HTTP listens on other than loopback addresses, else none. Names in the Host header that are accepted in "
+     "addition to `localhost`, `consul`, `consul.service.consul`, the node name and IP addresses; `.example.com`: "
+     "all names under it; `*`: any. Others are rejected with 403, because foreign web pages use them to reach a "
+     "server on the loopback (DNS rebinding)"},
     {"http_config.use_cache", boolean, effective,
-     "true. `?cached` means something: a client agent keeps answers, and a server says in `X-Cache` whether it "
-     "answered "
-     "the same before"},
+     "true. `?cached` has an effect: a client agent caches responses, and a server says in `X-Cache` whether it gave "
+     "the same response before"},
     {"http_config.fronts", integer, effective,
-     "half as many as there are cores, from 1 to 4. 1 to 16. Threads of a server that serve clients; each has its "
-     "share of the connections. A client agent has one"},
+     "half the number of cores, from 1 to 4. 1 to 16. Threads of a server that serve clients; each has its share of "
+     "the connections. A client agent has one"},
 
     {"telemetry", section, effective},
     {"telemetry.prometheus_retention_time", duration, effective,
-     "`0s`. Above 0: `/v1/agent/metrics?format=prometheus` is answered. How long does not matter: counters count from "
+     "`0s`. Above 0: `/v1/agent/metrics?format=prometheus` works. The length does not matter: counters count from "
      "the start of the process"},
     {"telemetry.disable_hostname", boolean, as_if_true, "as true: names of metrics never contain the host name"},
     {"telemetry.metrics_prefix", text, effective,
-     "`consul`. Stands before the name of each metric: [metrics.md](metrics.md)"},
+     "`consul`. Prefix of the name of each metric: [metrics.md](metrics.md)"},
     {"telemetry.circonus_api_app", text, none},
     {"telemetry.circonus_api_token", text, none},
     {"telemetry.circonus_api_url", text, none},
@@ -236,7 +216,7 @@ constexpr config_key keys[] = {
     {"telemetry.disable_compat_1.9", boolean, none},
     {"telemetry.dogstatsd_addr", text, none},
     {"telemetry.dogstatsd_tags", list, none},
-    {"telemetry.filter_default", boolean, silent, "all metrics are there"},
+    {"telemetry.filter_default", boolean, silent, "all metrics are present"},
     {"telemetry.prefix_filter", list, none},
     {"telemetry.statsd_address", text, none},
     {"telemetry.statsite_address", text, none},
@@ -245,87 +225,91 @@ constexpr config_key keys[] = {
     {"acl", section, effective},
     {"acl.enabled", boolean, effective, "false. Requests need tokens: [security.md](security.md)"},
     {"acl.default_policy", text, effective,
-     "`allow`. What a token may do where no rule of it says anything: `allow` or `deny`"},
+     "`allow`. Permission of a token where none of its rules applies: `allow` or `deny`"},
     {"acl.down_policy", text, none,
-     "`allow`, `deny`, `extend-cache` or `async-cache`: policies are in the tables of every server, and cannot be out "
-     "of reach"},
-    {"acl.enable_key_list_policy", boolean, effective, "false. Listings of keys need the permission `list`"},
+     "`allow`, `deny`, `extend-cache` or `async-cache`: every server has the policies in its tables, so they are "
+     "always available"},
+    {"acl.enable_key_list_policy", boolean, effective, "false. Listing keys requires the permission `list`"},
     {"acl.enable_token_persistence", boolean, effective,
-     "false. Tokens set by `PUT /v1/agent/token` are kept in `acl-tokens.json` of `data_dir`, and go before those of "
-     "the configuration"},
-    {"acl.disabled_ttl", text, none, "nothing is remembered: changes count at once"},
+     "false. Tokens set by `PUT /v1/agent/token` are stored in `acl-tokens.json` in `data_dir`, and take precedence "
+     "over those of the configuration"},
+    {"acl.disabled_ttl", text, none, "no cache: changes take effect at once"},
     {"acl.enable_token_replication", boolean, none},
     {"acl.msp_disable_bootstrap", boolean, none},
-    {"acl.policy_ttl", duration, none, "nothing is remembered: changes count at once"},
-    {"acl.role_ttl", duration, none, "nothing is remembered: changes count at once"},
-    {"acl.token_ttl", duration, none, "nothing is remembered: changes count at once"},
+    {"acl.policy_ttl", duration, none, "no cache: changes take effect at once"},
+    {"acl.role_ttl", duration, none, "no cache: changes take effect at once"},
+    {"acl.token_ttl", duration, none, "no cache: changes take effect at once"},
     {"acl.tokens", section, effective},
-    {"acl.tokens.master", text, effective, "none. The leader makes it a token that may do everything"},
+    {"acl.tokens.master", text, effective, "none. The leader creates it as a token with all permissions"},
     {"acl.tokens.initial_management", text, effective, "as `acl.tokens.master`"},
-    {"acl.tokens.default", text, effective, "none. Of requests that bring no token", true},
+    {"acl.tokens.default", text, effective, "none. Used for requests without a token", true},
     {"acl.tokens.agent", text, effective,
-     "none. Shown nowhere, and nothing needs it: what servers write of themselves is not judged", true},
+     "none. Never shown, and not needed: the servers' own writes need no permission", true},
     {"acl.tokens.agent_master", text, effective,
-     "none. Opens the routes of this agent, also without a leader: `agent` write, and `node` read of all nodes", true},
+     "none. Permits the routes of this agent, also without a leader: `agent` write, and `node` read of all nodes",
+     true},
     {"acl.tokens.agent_recovery", text, effective, "as `acl.tokens.agent_master`", true},
     {"acl.tokens.replication", text, none, "there is one datacenter"},
     {"acl.tokens.managed_service_provider", opaque, none},
-    {"acl_datacenter", text, effective, "none. If it is set, ACLs are enabled unless `acl.enabled` says otherwise"},
-    {"acl_agent_master_token", text, effective, "as `acl.tokens.agent_master`, which goes before it", true},
-    {"acl_agent_token", text, effective, "as `acl.tokens.agent`, which goes before it", true},
-    {"acl_default_policy", text, effective, "as `acl.default_policy`, which goes before it"},
+    {"acl_datacenter", text, effective, "none. If set, ACLs are enabled unless `acl.enabled` says otherwise"},
+    {"acl_agent_master_token", text, effective, "as `acl.tokens.agent_master`, which takes precedence", true},
+    {"acl_agent_token", text, effective, "as `acl.tokens.agent`, which takes precedence", true},
+    {"acl_default_policy", text, effective, "as `acl.default_policy`, which takes precedence"},
     {"acl_down_policy", text, none, "as `acl.down_policy`"},
-    {"acl_enable_key_list_policy", boolean, effective, "as `acl.enable_key_list_policy`, which goes before it"},
+    {"acl_enable_key_list_policy", boolean, effective, "as `acl.enable_key_list_policy`, which takes precedence"},
     {"acl_enforce_version_8", boolean, silent},
-    {"acl_master_token", text, effective, "as `acl.tokens.master`, which goes before it"},
+    {"acl_master_token", text, effective, "as `acl.tokens.master`, which takes precedence"},
     {"acl_replication_token", text, none, "as `acl.tokens.replication`"},
-    {"acl_token", text, effective, "as `acl.tokens.default`, which goes before it", true},
+    {"acl_token", text, effective, "as `acl.tokens.default`, which takes precedence", true},
     {"acl_ttl", duration, none, "as `acl.token_ttl`"},
     {"enable_acl_replication", boolean, none},
     {"encrypt", text, effective,
-     "none. A secret of all servers, 16, 24 or 32 bytes in base64 (`belay keygen`): peers prove that they have it, and "
-     "traffic "
-     "between them is encrypted. Every holder of it is a server: [security.md](security.md)",
+     "none. A secret shared by all servers, 16, 24 or 32 bytes in base64 (`belay keygen`): peers prove that they "
+     "have it, and traffic between them is encrypted. Every process that has it counts as a server: "
+     "[security.md](security.md)",
      true},
     {"encrypt_verify_incoming", boolean, effective,
-     "true. False: peers without the key are accepted, too; for the way from open to `encrypt`", true},
-    {"encrypt_verify_outgoing", boolean, effective, "true. False: peers are dialled without the key; for the same way",
-     true},
+     "true. False: accept peers without the key, too; for the change from an open port to `encrypt`", true},
+    {"encrypt_verify_outgoing", boolean, effective,
+     "true. False: connect to peers without the key; for the same change", true},
     {"verify_incoming", boolean, effective,
-     "false. Peers and clients of HTTPS must show a certificate that `ca_file` signed; `encrypt` alone does not do any "
-     "more",
+     "false. Peers and HTTPS clients must show a certificate that `ca_file` signed; `encrypt` alone is no longer "
+     "enough",
      true},
-    {"verify_incoming_https", boolean, effective, "false. The same for clients of HTTPS alone", true},
-    {"verify_incoming_rpc", boolean, effective, "false. The same for peers alone", true},
+    {"verify_incoming_https", boolean, effective, "false. The same, for HTTPS clients only", true},
+    {"verify_incoming_rpc", boolean, effective, "false. The same, for peers only", true},
     {"verify_outgoing", boolean, effective,
-     "false. Peers are dialled with our certificate, and must show one that `ca_file` signed", true},
+     "false. The server presents its certificate when it connects to peers, and requires one that `ca_file` signed",
+     true},
     {"verify_server_hostname", boolean, effective,
-     "false. As `verify_outgoing`, and their certificates must name `server.DATACENTER.DOMAIN`", true},
+     "false. As `verify_outgoing`; peer certificates must also name `server.DATACENTER.DOMAIN`", true},
     {"cert_file", text, effective,
-     "none. This server's certificate for peers and HTTPS in PEM, the certificates between it and the CA behind it "
+     "none. This server's certificate for peers and HTTPS in PEM, followed by the certificates between it and the CA "
      "(`belay tls cert create -server`)",
      true},
     {"key_file", text, effective, "none. Its private key in PEM, without a pass phrase", true},
     {"ca_file", text, effective,
-     "none. Certificates in PEM that sign those of peers and clients (`belay tls ca create`)", true},
-    {"ca_path", text, effective, "none. A folder of such files, beside or instead of `ca_file`", true},
+     "none. PEM certificates of the authorities that sign those of peers and clients (`belay tls ca create`)", true},
+    {"ca_path", text, effective, "none. A folder of such files, in addition to `ca_file` or instead of it", true},
     {"server_name", text, none},
     {"tls_cipher_suites", text, effective,
-     "those with ECDHE and AES-GCM or ChaCha20. Suites of TLS 1.2 for HTTPS, with Consul's names, separated by commas: "
-     "the ten with ECDHE and AES that Consul 1.8.7 knows; "
-     "those of TLS 1.3 are always the same three, and peers speak TLS 1.3 only",
+     "those with ECDHE and AES-GCM or ChaCha20. Suites of TLS 1.2 for HTTPS, with Consul's names, separated by "
+     "commas: the ten with ECDHE and AES that Consul 1.8.7 supports. Those of TLS 1.3 are always the same three, and "
+     "peers use only TLS 1.3",
      true},
     {"tls_min_version", text, effective,
-     "`tls12`. Of HTTPS: `tls10`, `tls11` or `tls12`; less than TLS 1.2 is never spoken, and TLS 1.3 always", true},
+     "`tls12`. For HTTPS: `tls10`, `tls11` or `tls12`; versions below TLS 1.2 are never used, and TLS 1.3 is always "
+     "available",
+     true},
     {"tls_prefer_server_cipher_suites", boolean, effective,
-     "false. Of HTTPS with TLS 1.2: the order of `tls_cipher_suites` counts, and not the client's", true},
+     "false. For HTTPS with TLS 1.2: the order of `tls_cipher_suites` decides, not the client's", true},
     {"auto_encrypt", section, effective},
-    {"auto_encrypt.tls", boolean, refused, "refused if true: servers sign no certificates for client agents"},
-    {"auto_encrypt.allow_tls", boolean, refused, "refused if true: servers sign no certificates for client agents"},
+    {"auto_encrypt.tls", boolean, refused, "refused if true: servers do not sign certificates for client agents"},
+    {"auto_encrypt.allow_tls", boolean, refused, "refused if true: servers do not sign certificates for client agents"},
     {"auto_encrypt.dns_san", list, none},
     {"auto_encrypt.ip_san", list, none},
     {"auto_config", section, effective},
-    {"auto_config.enabled", boolean, refused, "refused if true: servers configure no client agents"},
+    {"auto_config.enabled", boolean, refused, "refused if true: servers do not configure client agents"},
     {"auto_config.authorization", opaque, none},
     {"auto_config.dns_sans", list, none},
     {"auto_config.intro_token", text, none},
@@ -335,16 +319,16 @@ constexpr config_key keys[] = {
 
     {"autopilot", section, effective},
     {"autopilot.cleanup_dead_servers", boolean, effective,
-     "true. This and the four below are written by the leader of a cluster in which nobody has set any by "
-     "`/v1/operator/autopilot/configuration`, which counts from then on ([operations.md](operations.md#autopilot)). "
-     "Servers "
-     "that are gone are removed"},
+     "true. The leader writes this and the four below in a cluster where none was set with "
+     "`/v1/operator/autopilot/configuration`; settings made there take precedence "
+     "([operations.md](operations.md#autopilot)). Dead servers are removed"},
     {"autopilot.last_contact_threshold", duration, effective,
-     "`200ms`. A server that the leader has not heard for longer is not healthy"},
-    {"autopilot.max_trailing_logs", integer, effective, "250. A server that is behind by more entries is not healthy"},
-    {"autopilot.min_quorum", integer, effective, "0. So many voters stay, whoever is removed or becomes a replica"},
+     "`200ms`. A server that the leader has not heard for longer is unhealthy"},
+    {"autopilot.max_trailing_logs", integer, effective, "250. A server that is behind by more entries is unhealthy"},
+    {"autopilot.min_quorum", integer, effective,
+     "0. Minimum number of voters that stay, whichever servers are removed or become replicas"},
     {"autopilot.server_stabilization_time", duration, effective,
-     "`10s`. A server that joins is healthy for so long before it votes"},
+     "`10s`. How long a new server must be healthy before it votes"},
     {"autopilot.disable_upgrade_migration", boolean, silent},
     {"autopilot.redundancy_zone_tag", text, none},
     {"autopilot.upgrade_version_tag", text, none},
@@ -359,36 +343,34 @@ constexpr config_key keys[] = {
     {"alt_domain", text, none},
     {"audit", section, effective},
     {"audit.enabled", boolean, effective,
-     "false. A line of JSON about each request: who, what, and what came of it "
+     "false. Write a line of JSON for each request: the token, the request and its outcome "
      "([operations.md](operations.md#the-audit-log))"},
     {"audit.sink", section, effective},
     {"audit.sink.*", section, effective},
     {"audit.sink.*.type", text, effective,
-     "`file`, the only one. There must be one sink, by any name, if `audit.enabled`"},
+     "`file`, the only one. Exactly one sink, with any name, is required if `audit.enabled`"},
     {"audit.sink.*.format", text, effective, "`json`, the only one"},
-    {"audit.sink.*.path", text, effective, "none; required. The file"},
-    {"audit.sink.*.mode", text, effective, "`0600`. The permissions of the files, octal"},
+    {"audit.sink.*.path", text, effective, "none; required. Path of the file"},
+    {"audit.sink.*.mode", text, effective, "`0600`. Permissions of the files, octal"},
     {"audit.sink.*.delivery_guarantee", text, effective,
-     "`best-effort`: while the file cannot be written, lines are left out and counted. `enforced`: requests are "
-     "refused; not of Consul, which has best effort only"},
-    {"audit.sink.*.rotate_bytes", integer, effective, "0: files of any length"},
-    {"audit.sink.*.rotate_duration", duration, effective, "`0s`: a file is written to for ever"},
-    {"audit.sink.*.rotate_max_files", integer, effective, "0: all. So many older files are kept"},
+     "`best-effort`: while the file cannot be written, lines are dropped and counted. `enforced`: requests are "
+     "rejected; Consul has only best effort"},
+    {"audit.sink.*.rotate_bytes", integer, effective, "0: unlimited. Size at which a new file starts"},
+    {"audit.sink.*.rotate_duration", duration, effective, "`0s`: unlimited. Age at which a new file starts"},
+    {"audit.sink.*.rotate_max_files", integer, effective, "0: all. Number of older files that are kept"},
     {"cache", section, effective},
     {"cache.entry_fetch_max_burst", integer, none},
     {"cache.entry_fetch_rate", integer, none},
     {"check", definitions, effective,
-     "none. One check, or a list: as Consul defines them. Docker checks (`docker_container_id`) are refused: write a "
-     "script "
-     "check that calls `docker exec`",
+     "none. One check, or a list, as Consul defines them. Docker checks (`docker_container_id`) are rejected: write "
+     "a script check that calls `docker exec`",
      true},
     {"checks", definitions, effective, "none. As `check`", true},
     {"check_deregister_interval_min", text, none},
     {"check_http_allow", list, effective,
-     "everywhere. Networks (CIDR) to which HTTP checks may connect; redirects and addresses of names are judged each "
-     "time. An empty list "
-     "allows none"},
-    {"check_output_max_size", integer, effective, "4096. Bytes of a check's output that are kept"},
+     "everywhere. Networks (CIDR) to which HTTP checks may connect; redirects and resolved addresses are checked "
+     "each time. An empty list allows none"},
+    {"check_output_max_size", integer, effective, "4096. Maximum bytes of a check's output that are kept"},
     {"check_reap_interval", text, none},
     {"check_update_interval", duration, effective,
      "`5m`. How long a change of a check's output alone may wait before it is written to the catalog; changes of "
@@ -413,13 +395,12 @@ constexpr config_key keys[] = {
     {"consul.server.health_interval", text, none},
     {"disable_anonymous_signature", boolean, silent},
     {"disable_coordinates", boolean, effective,
-     "false. True: this server measures no round trips to others, tells and hears no coordinates, sorts nothing by "
-     "`?near`, and answers "
-     "`/v1/coordinate` with 401"},
+     "false. True: this server measures no round trips, exchanges no coordinates, does not sort by `?near`, and "
+     "answers `/v1/coordinate` with 401"},
     {"disable_host_node_id", boolean, silent, "node IDs are always random"},
     {"disable_keyring_file", boolean, effective,
-     "false. Keys are kept in `data_dir`/serf/local.keyring, which counts before `encrypt`; true: only `encrypt` "
-     "counts",
+     "false. Keys are stored in `data_dir`/serf/local.keyring, which takes precedence over `encrypt`; true: only "
+     "`encrypt` is used",
      true},
     {"disable_remote_exec", boolean, silent},
     {"disable_update_check", boolean, silent},
@@ -444,12 +425,11 @@ constexpr config_key keys[] = {
     {"dns_config.soa.retry", integer, none},
     {"dns_config.udp_answer_limit", integer, none},
     {"dns_config.use_cache", boolean, none},
-    {"domain", text, effective, "`consul`. The end of the name that certificates of servers have; there is no DNS",
-     true},
+    {"domain", text, effective, "`consul`. Domain part of server certificate names; there is no DNS", true},
     {"enable_agent_tls_for_checks", boolean, none},
     {"enable_central_service_config", boolean, silent},
     {"enable_debug", boolean, none},
-    {"enable_local_script_checks", boolean, effective, "false. Checks of configuration files may run programs"},
+    {"enable_local_script_checks", boolean, effective, "false. Checks in configuration files may run programs"},
     {"enable_syslog", boolean, none},
     {"gossip_lan", section, effective},
     {"gossip_lan.gossip_interval", duration, none},
@@ -471,7 +451,7 @@ constexpr config_key keys[] = {
     {"log_rotate_max_files", integer, none},
     {"non_voting_server", boolean, effective, "false. The older name of `read_replica`"},
     {"read_replica", boolean, effective,
-     "false. A server without a vote: it gets the log, answers reads by itself and forwards writes "
+     "false. A server without a vote: it receives the log, answers reads itself and forwards writes "
      "([operations.md](operations.md#read-replicas))"},
     {"primary_datacenter", text, none},
     {"primary_gateways", list, none},
@@ -482,8 +462,8 @@ constexpr config_key keys[] = {
     {"reconnect_timeout_wan", duration, none},
     {"recursors", list, none},
     {"rejoin_after_leave", boolean, effective,
-     "false. A server that has left its cluster looks for the members it knows when it starts again; without it, and "
-     "without `retry_join`, it waits for `PUT /v1/agent/join`. One that was only stopped always comes back"},
+     "false. At its next start, a server that has left its cluster contacts the members it knows. Without this key "
+     "and `retry_join` it waits for `PUT /v1/agent/join`. A server that was only stopped always comes back"},
     {"retry_interval_wan", duration, none},
     {"retry_join_wan", list, none},
     {"retry_max_wan", integer, none},
@@ -496,9 +476,9 @@ constexpr config_key keys[] = {
     {"serf_lan_allowed_cidrs", list, none},
     {"serf_wan", text, none},
     {"serf_wan_allowed_cidrs", list, none},
-    {"service", definitions, effective, "none. One service, or a list: as Consul defines them", true},
+    {"service", definitions, effective, "none. One service, or a list, as Consul defines them", true},
     {"services", definitions, effective, "none. As `service`", true},
-    {"snapshot_agent", opaque, none, "`belay snapshot agent` is a program of its own: [cli.md](cli.md)"},
+    {"snapshot_agent", opaque, none, "`belay snapshot agent` is a separate program: [cli.md](cli.md)"},
     {"start_join_wan", list, none},
     {"sync_coordinate_interval_min", text, none},
     {"sync_coordinate_rate_target", integer, none},
@@ -506,9 +486,9 @@ constexpr config_key keys[] = {
     {"translate_wan_addrs", boolean, none},
     {"ui_dir", text, none},
     {"unix_sockets", section, effective},
-    {"unix_sockets.user", text, effective, "who runs the server. Owner of Unix sockets for clients, by name or id"},
-    {"unix_sockets.group", text, effective, "likewise. Their group"},
-    {"unix_sockets.mode", text, effective, "what the umask leaves. Who may connect: octal, as `0770`"},
+    {"unix_sockets.user", text, effective, "the server's user. Owner of Unix sockets for clients, by name or id"},
+    {"unix_sockets.group", text, effective, "the server's group. Group of these sockets, by name or id"},
+    {"unix_sockets.mode", text, effective, "by the umask. Permissions of these sockets: octal, such as `0770`"},
     {"version", text, none},
     {"version_prerelease", text, none},
     {"watches", opaque, none},

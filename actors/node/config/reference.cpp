@@ -9,18 +9,18 @@ namespace {
 
 constexpr std::string_view head = R"(# Configuration
 
-Made from the tables in `actors/node/config/keys.cpp` and `flags.cpp`; change those, then
-`BELAY_REWRITE=1 build/dev/test_node 'docs/configuration.md*'`. How to run a cluster: [operations.md](operations.md).
+This page is generated from the tables in `actors/node/config/keys.cpp` and `flags.cpp`. To change it, edit those, then run
+`BELAY_REWRITE=1 build/dev/test_node 'docs/configuration.md*'`. [operations.md](operations.md) explains how to run a cluster.
 
-A configuration is JSON or [HCL](hcl.md) with the keys of Consul 1.8, in files (`-config-file`, `-config-dir`) and flags. Later files
-override earlier ones and flags override files; lists are appended; sections are merged key by key. Durations are texts such as `10s`,
-`500ms` or `1h30m`.
+A configuration is JSON or [HCL](hcl.md) with the keys of Consul 1.8, in files (`-config-file`, `-config-dir`) and flags.
+Later files override earlier ones, and flags override files; lists are appended; sections are merged key by key.
+Durations are texts such as `10s`, `500ms` or `1h30m`.
 
 ## What is wrong is told at once
 
-A server with a mistake in its configuration does not start: unknown keys, values of wrong types or out of range, keys that contradict each
-other. All mistakes are told, in Consul's words, each with `(FILE:LINE:COLUMN)` behind it, or the flag that says it; of keys that contradict
-each other the place is that of one of them:
+A server does not start if its configuration has an error: an unknown key, a value of the wrong type or out of range, or keys that
+contradict each other. It reports all errors at once, in Consul's words. Each error ends with `(FILE:LINE:COLUMN)` or with the flag.
+For contradicting keys the position is that of one of them:
 
 ```
 ==> 2 errors occurred:
@@ -28,16 +28,18 @@ each other the place is that of one of them:
 	* session_ttl_min: invalid duration: "abc": time: invalid duration "abc" (belay.hcl:3:1)
 ```
 
-One mistake alone, and several unknown keys of one file, are told as Consul tells them: `failed to parse F: 1 error occurred:` and a line
-for each. If a source or a value cannot be read, what other keys lack is not told: it may be there. Certificates and their keys are
-opened and looked at, too. `belay validate FILE...` says the same without a start (of what is not in files, such as flags, it knows
-nothing; it should run as the server's user, so that it can read what the server can), and ends with 0 or 1.
+A single error, and several unknown keys in one file, have Consul's format: `failed to parse F: 1 error occurred:` and a line for each.
+If a source or a value cannot be read, the server does not report keys that others require: they may be in it. It also opens and checks
+certificates and their keys.
+
+`belay validate FILE...` reports the same errors without starting a server, and exits with 0 or 1. It does not see flags, only files.
+Run it as the server's user, so that it can read what the server can.
 
 ## Reload
 
-`SIGHUP` and `PUT /v1/agent/reload` read the same files again. Keys marked *reloaded* below take effect at once, all of them or, if anything
-is wrong, none: then the log has an ERROR, and the request is answered with status 500 and the mistakes. Other keys that changed are
-named in the log, and take effect at the next start. [operations.md](operations.md#reload) says more.
+`SIGHUP` and `PUT /v1/agent/reload` read the same files again. Keys marked *reloaded* below take effect at once: all of them or, after
+any error, none. In that case the log has an ERROR, and the request returns status 500 and the errors. The log names other keys that
+changed; they take effect at the next start. [operations.md](operations.md#reload) has the details.
 
 ## Keys that do something
 
@@ -50,7 +52,7 @@ The last column begins with the default.
 constexpr std::string_view refused_head = R"(
 ## Keys that keep a server from starting
 
-They ask for what is not there, and whose lack would not be noticed before it matters: the server does not run as if it were there.
+These keys request features that do not exist. Without an error, you would notice only when you need the feature.
 
 | key | flag | type | |
 |---|---|---|---|
@@ -59,8 +61,8 @@ They ask for what is not there, and whose lack would not be noticed before it ma
 constexpr std::string_view idle_head = R"(
 ## Keys without effect
 
-Accepted, so that a configuration made for Consul can stay as it is. The log names those that ask for something at start, in one
-line (`settings without effect in this build`).
+These keys are accepted, so that a configuration made for Consul can stay as it is. At start, the log lists those that request
+something in one line (`settings without effect in this build`).
 
 | key | flag | type | |
 |---|---|---|---|
@@ -69,7 +71,7 @@ line (`settings without effect in this build`).
 constexpr std::string_view silent_head = R"(
 ## Keys that need no effect
 
-Accepted and not mentioned: without them things are as they ask, or close enough.
+These keys are accepted silently: Belay already behaves as they request, or closely enough.
 
 | key | flag | type | |
 |---|---|---|---|
