@@ -85,6 +85,12 @@ struct of_command {
   targets operator()(const state::guard_remove& g) const { return {{"remove", "guard", g.prefix}}; }
   targets operator()(const state::outcome_seal& s) const { return {{"seal", "outcome", s.key}}; }
   targets operator()(const state::claims_alarm&) const { return {{"look-at", "claims"}}; }
+  targets operator()(const state::waits_withdraw& w) const {
+    targets out;
+    for (const auto& wait : w.waits)
+      out.push_back({"withdraw", "wait", wait.key, wait.session});
+    return out;
+  }
   targets operator()(const state::session_destroy& d) const { return ends_of(d.ids, "destroy"); }
   targets operator()(const state::session_expire& d) const { return ends_of(d.ids, "expire"); }
   targets operator()(const state::catalog_register& r) const {

@@ -61,11 +61,15 @@ namespace belay {
   M(delete_behavior_releases)                                                                                          \
   M(delete_wakes_nobody)                                                                                               \
   M(deleted_token_lives_on)                                                                                            \
+  M(disconnect_withdraws_at_once)                                                                                      \
+  M(disconnect_withdraws_claims)                                                                                       \
+  M(disconnected_wait_stays)                                                                                           \
   M(doomed_renewal_waits_for_ever)                                                                                     \
   M(doomed_session_renewed)                                                                                            \
   M(due_without_bound)                                                                                                 \
   M(election_timeouts_alike)                                                                                           \
   M(empty_log_taken_as_fitting)                                                                                        \
+  M(end_of_agent_disconnects)                                                                                          \
   M(ended_id_taken_again)                                                                                              \
   M(ended_session_forgotten)                                                                                           \
   M(ended_sessions_without_bound)                                                                                      \
@@ -178,6 +182,7 @@ namespace belay {
   M(renewal_list_renews_first)                                                                                         \
   M(renewals_need_the_lease)                                                                                           \
   M(renewed_agent_unheard)                                                                                             \
+  M(renewed_wait_withdrawn)                                                                                            \
   M(renewed_without_lease)                                                                                             \
   M(replica_campaigns)                                                                                                 \
   M(replica_counts_for_quorum)                                                                                         \

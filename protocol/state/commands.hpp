@@ -220,7 +220,7 @@ using plain_command = compiled_once<with_settings<
                  acl_policy_set, acl_policy_delete, acl_role_set, acl_role_delete, acl_token_set, acl_token_clone,
                  acl_token_delete, claim_ask, claim_release, claim_hand_over, claim_mode_set, claim_limit_set,
                  claim_limit_unset, guard_set, guard_remove, claims_alarm, kv_acquire, fenced_write, fenced_txn,
-                 session_begin, outcome_seal, session_expire>,
+                 session_begin, outcome_seal, session_expire, waits_withdraw>,
     settings_set>>;
 
 /// What is to be written, and in whose name. Whether he may is decided when it is applied, so that no change of his

@@ -44,6 +44,10 @@ inline constexpr feature_level named_history_level = 8;
 /// until all members have it.
 inline constexpr feature_level client_address_level = 8;
 
+/// Waits for the locks of keys are withdrawn after their clients have disconnected (docs/claims.md, rule 24). While a server is below
+/// this level, such a wait stays in its queue until its deadline, as in 0.2.0.
+inline constexpr feature_level disconnect_level = 8;
+
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell
 /// its operator what to install.
 struct level_version {
@@ -83,7 +87,7 @@ inline constexpr auto newer_kinds = std::to_array<kind_level>({
     {command_tag::fenced_txn, claims_level},          {command_tag::session_begin, claims_level},
     {command_tag::once, exactly_once_level},          {command_tag::counting, exactly_once_level},
     {command_tag::outcome_seal, exactly_once_level},  {command_tag::session_expire, expiry_level},
-    {command_tag::addressed, client_address_level},
+    {command_tag::addressed, client_address_level},   {command_tag::waits_withdraw, disconnect_level},
 });
 
 /// The level that rows of a table need, which a restore brings into the log. Those that are not listed need none.

@@ -125,6 +125,7 @@ enum class command_tag : std::uint8_t {
   outcome_seal = 38,
   session_expire = 39,
   addressed = 40, ///< no command of its own: the address of the client, then the command that it sent
+  waits_withdraw = 41,
 };
 
 } // namespace belay::state

@@ -197,6 +197,7 @@ private:
   told run(draft& d, const state::claim_limit_set& c);
   told run(draft& d, const state::claim_limit_unset& c);
   told run(draft& d, const state::kv_acquire& c);
+  told run(draft& d, const state::waits_withdraw& c);
   told run(draft& d, const state::fenced_write& c);
   told run(draft& d, const state::guard_set& c);
   told run(draft& d, const state::guard_remove& c);

@@ -151,6 +151,12 @@ std::string words(const state::command& c) {
           [](const state::claim_limit_unset& l) { return "limit of " + l.name + " is pinned no more"; },
           [](const state::guard_set& g) { return "guard " + g.prefix + " by " + words_of(g.by); },
           [](const state::guard_remove& g) { return "no guard of " + g.prefix; },
+          [](const state::waits_withdraw& w) {
+            std::string text = "withdraw of clients that disconnected";
+            for (const auto& wait : w.waits)
+              text += " [" + wait.session + " for " + wait.key + " as of " + to_string(wait.asked_at) + "]";
+            return text;
+          },
           [](const state::claims_alarm& a) { return "look at what is due at " + to_string(a.at); },
           [](const auto&) { return std::string("another command"); },
       },

@@ -98,6 +98,7 @@ std::vector<state::command> commands() {
           state::kv_write{operation(kv_verb::remove_cas, "k/1")},
           state::session_destroy{{session_id, ""}, "ttl"},
           state::session_expire{{session_id, ""}, log_index{7}},
+          state::waits_withdraw{{{"k", session_id, log_index{7}}}},
           state::kv_write{operation(kv_verb::remove_tree, "")},
           state::catalog_deregister{"Node", "W1", ""},
           state::catalog_deregister{"node", "", ""},

@@ -61,6 +61,25 @@ struct both {
     (*this)(state::restore_commit{id, 1});
   }
 
+  /// Of some that wait for locks of keys, and of one that does not any more, or does again.
+  void withdraw(seeded_random& random) {
+    state::waits_withdraw c;
+    const auto found = machine.evaluate(state::claims_list{}, now);
+    for (const auto& row : std::get<state::claim_rows>(found.data).list)
+      if (row.claim->state == state::claim_state::waiting && random.below(2) == 0)
+        c.waits.push_back({row.claim->of.name, row.claim->session, row.claim->modify_index});
+    if (!c.waits.empty()) {
+      if (random.below(2) == 0)
+        late.push_back(c.waits.back());
+      else
+        c.waits.push_back(c.waits.back());
+    }
+    for (const auto& w : late)
+      c.waits.push_back(w);
+    (*this)(c);
+  }
+  std::vector<state::wait_ref> late;
+
   /// Few enough ends that some asks are refused for them.
   void limit_ends() {
     constexpr std::uint64_t bytes = 20'000, share = 5;
@@ -336,6 +355,7 @@ private:
 std::string first_difference(std::uint64_t seed, int entries) {
   both b;
   random_asks asks(seed);
+  seeded_random withdrawals(seed + 3'000'000);
   if (seed % 3 == 0)
     b.limit_ends();
   if (seed % 3 == 1)
@@ -356,6 +376,8 @@ std::string first_difference(std::uint64_t seed, int entries) {
       b.save();
     if (asks.below(50) == 0) // some archives more than once, and older ones after newer ones
       b.restore(asks.below(2 * both::archives_max));
+    if (withdrawals.below(15) == 0)
+      b.withdraw(withdrawals);
     b(seed % 4 == 0 ? asks.next() : in_names ? asks.next_in_a_name() : asks.next_of_client());
   }
   return b.difference;
@@ -380,13 +402,13 @@ TEST_CASE("model of claims: finds known bugs of the state machine") {
   const auto* const name = GENERATE(
       "asked_again_loses_place", "check_fence_ignored", "claim_ends_of_clients_without_bound",
       "claim_ends_refused_to_all", "claim_granted_past_deadline", "claim_of_dead_session_stays",
-      "deadlock_not_looked_for", "ended_id_taken_again", "ended_session_forgotten", "fences_of_one_entry_alike",
-      "ghost_withholds_everything", "ghosts_not_looked_at", "guard_below_tree_ignored", "guard_lets_on_end_pass",
-      "guard_lets_readers_pass", "guards_without_share", "hand_over_to_the_head", "holder_queues_in_delay",
-      "on_end_outlives_token", "on_end_stops_at_refusal", "plain_acquire_overtakes_queue", "removed_lock_grants_nobody",
-      "restore_forgets_ended_claims", "restore_gives_old_fences", "restore_leaves_no_ghosts",
-      "shrunk_limit_keeps_waiters", "stale_fence_taken", "tickets_before_priorities", "unfit_head_overtaken",
-      "unpinned_limit_stays", "waiter_outlives_token");
+      "deadlock_not_looked_for", "disconnect_withdraws_claims", "ended_id_taken_again", "ended_session_forgotten",
+      "fences_of_one_entry_alike", "ghost_withholds_everything", "ghosts_not_looked_at", "guard_below_tree_ignored",
+      "guard_lets_on_end_pass", "guard_lets_readers_pass", "guards_without_share", "hand_over_to_the_head",
+      "holder_queues_in_delay", "on_end_outlives_token", "on_end_stops_at_refusal", "plain_acquire_overtakes_queue",
+      "removed_lock_grants_nobody", "renewed_wait_withdrawn", "restore_forgets_ended_claims",
+      "restore_gives_old_fences", "restore_leaves_no_ghosts", "shrunk_limit_keeps_waiters", "stale_fence_taken",
+      "tickets_before_priorities", "unfit_head_overtaken", "unpinned_limit_stays", "waiter_outlives_token");
   REQUIRE(activate_mutant(name));
   std::uint64_t seed = 1;
   while (seed <= seeds_max && first_difference(seed, entries_of_a_run).empty())

@@ -190,10 +190,11 @@ struct judge {
   }
   /// Of his own writes; nobody needs a permission for it.
   complaint operator()(const outcome_seal&) const { return std::nullopt; }
-  // What the leader does of its own accord.
+  // What servers do of their own accord.
   complaint operator()(const tombstone_reap&) const { return denied_unless(false); }
   complaint operator()(const claims_alarm&) const { return denied_unless(false); }
   complaint operator()(const session_expire&) const { return denied_unless(false); }
+  complaint operator()(const waits_withdraw&) const { return denied_unless(false); }
   complaint operator()(const acl_initialize&) const { return denied_unless(false); }
   // An archive holds the tokens.
   complaint operator()(const restore_begin&) const { return denied_unless(may.snapshot()); }

@@ -352,4 +352,27 @@ void leave_queue(applying& a, const std::string& key, std::string_view session) 
     end_claim(a, *waiter, claim_end::withdrawn);
 }
 
+std::optional<claim_refusal> wrong_with(const waits_withdraw& c) {
+  if (c.waits.size() > withdrawn_at_once_max)
+    return wrong_parameter("waits", "at most 1000");
+  return std::nullopt;
+}
+
+reply apply_claims(applying& a, const waits_withdraw& c) {
+  for (const auto& wait : c.waits) {
+    auto waiter = a.t.claims.claims.find({wait.key, claim_space::keys}, folded(wait.session));
+    if (!waiter && MUTANT(disconnect_withdraws_claims))
+      waiter = a.t.claims.claims.find({wait.key, claim_space::claims}, wait.session);
+    if (!waiter || waiter->state != claim_state::waiting)
+      PROBE("claims: a wait whose client disconnected is over already");
+    else if (waiter->modify_index != wait.asked_at && !MUTANT(renewed_wait_withdrawn))
+      PROBE("claims: a wait whose client disconnected was asked for again");
+    else {
+      PROBE("claims: a wait whose client disconnected is withdrawn");
+      end_claim(a, *waiter, claim_end::withdrawn, std::string(client_disconnected));
+    }
+  }
+  return true;
+}
+
 } // namespace belay::state

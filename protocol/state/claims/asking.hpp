@@ -9,6 +9,7 @@ namespace belay::state {
 reply apply_claims(applying& a, const claim_ask& c);
 /// A guard was looked at before.
 reply apply_claims(applying& a, const kv_acquire& c);
+reply apply_claims(applying& a, const waits_withdraw& c);
 
 /// A waiter that says `release` leaves the queue (rule 25). Others are none.
 void leave_queue(applying& a, const std::string& key, std::string_view session);
@@ -16,6 +17,7 @@ void leave_queue(applying& a, const std::string& key, std::string_view session);
 /// What the arguments alone tell; nullopt: nothing is wrong with them.
 std::optional<claim_refusal> wrong_with(const claim_ask& c);
 std::optional<claim_refusal> wrong_with(const kv_acquire& c);
+std::optional<claim_refusal> wrong_with(const waits_withdraw& c);
 /// Of an id that a client chose.
 bool is_claim_id(std::string_view id);
 

@@ -157,6 +157,31 @@ inline constexpr auto fields_of<kv_acquire> = std::tuple{
     field<&kv_acquire::fence>{},
 };
 
+/// One request for the lock of a key, as it stands in the queue.
+struct wait_ref {
+  std::string key;
+  std::string session; ///< in any case
+  log_index asked_at;  ///< the entry that asked for it last: a wait that was asked for again since is another one
+
+  bool operator==(const wait_ref&) const = default;
+};
+template <>
+inline constexpr auto fields_of<wait_ref> = std::tuple{
+    field<&wait_ref::key>{},
+    field<&wait_ref::session>{},
+    field<&wait_ref::asked_at>{},
+};
+
+/// Withdraws waits whose clients disconnected (rule 24). The server's own; needs feature level disconnect_level. A wait that was granted,
+/// has ended, or was asked for again is skipped, so the command may be proposed twice, late, or never. Answers true.
+struct waits_withdraw {
+  static constexpr command_tag tag = command_tag::waits_withdraw;
+
+  std::vector<wait_ref> waits; ///< at most withdrawn_at_once_max
+};
+template <>
+inline constexpr auto fields_of<waits_withdraw> = std::tuple{field<&waits_withdraw::waits>{}};
+
 /// A write of one key that names a fence (`?fence=F&claim=NAME` or `&lock=KEY`): carried out only while that fence is valid, whether the key
 /// is guarded or not. Answers what the write answers.
 struct fenced_write {

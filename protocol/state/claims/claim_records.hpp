@@ -195,7 +195,8 @@ struct claim_end_record {
   resource_name of;
   std::string id, session; ///< session: empty if the id was not there
   claim_end why = claim_end::released;
-  std::string cause;  ///< of claim_end::session: that of the session
+  std::string
+      cause; ///< of claim_end::session: that of the session; of claim_end::withdrawn, unless the client asked for it: why
   log_index index;    ///< of the entry that ended it
   cluster_time until; ///< forgotten then
   std::string scope;  ///< claim_record::scope; of an id that was not there: of the client that ended it
@@ -213,6 +214,9 @@ inline constexpr auto fields_of<claim_end_record> = std::tuple{
     field<&claim_end_record::until>{},
     field<&claim_end_record::scope, "", as::later>{},
 };
+
+/// Cause of a wait that was withdrawn because its client disconnected.
+inline constexpr std::string_view client_disconnected = "its client disconnected";
 
 // ---- guards
 
@@ -310,7 +314,8 @@ inline constexpr std::uint64_t claim_permits_max =
     1'000'000'000; ///< of a limit, too: sums of 10,000 waiters and as many holders stay far below 2^64
 inline constexpr std::uint64_t claim_deadline_ms_max = 366ULL * 24 * 3600 * 1000; ///< a year
 inline constexpr std::uint64_t expired_at_once_max = 1'000;                       ///< rule 14: of one entry
-inline constexpr std::size_t graph_nodes_max = 10'000;                            ///< rule 32
+inline constexpr std::size_t withdrawn_at_once_max = 1'000; ///< rule 24: as many as one entry expires
+inline constexpr std::size_t graph_nodes_max = 10'000;      ///< rule 32
 /// Rule 32, from client_address_level on: within about 10 ms, at most 1 us for each.
 inline constexpr std::size_t search_claims_max = 10'000;
 inline constexpr std::size_t ahead_max = 10;                  ///< rule 9

@@ -219,6 +219,7 @@ std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::comman
                               [&](const state::fenced_write& c) { return answer(run(d, c)); },
                               [&](const state::fenced_txn& c) { return answer(run(d, c.body)); },
                               [&](const state::claims_alarm&) { return answer(told(state::reply(true))); },
+                              [&](const state::waits_withdraw& c) { return answer(run(d, c)); },
                               [&](const state::session_begin& c) {
                                 auto wanted = c.session;
                                 wanted.ttl_mode = c.ttl_mode;
@@ -231,7 +232,7 @@ std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::comman
                               [&](const auto&) { return answer(); },
                           },
                           static_cast<const state::plain_command&>(command));
-  claims_in_use_ = used || found.has_value();
+  claims_in_use_ = used || (found.has_value() && !std::holds_alternative<state::waits_withdraw>(command));
   return found;
 }
 
@@ -536,6 +537,21 @@ kv_model::told kv_model::wait_for_key(draft& d, const state::kv_acquire& c, cons
     return yes;
   }
   return claims_.standing(of, *claims_.find(of, session), holder_of(of.name));
+}
+
+/// Rule 24: of a client that disconnected, unless the session has asked for the lock again.
+kv_model::told kv_model::run(draft& d, const state::waits_withdraw& c) {
+  if (c.waits.size() > 1'000)
+    return refused_claim(claim_error::parameter);
+  for (const auto& wait : c.waits) {
+    const auto session = folded_id(wait.session);
+    const auto* there = claims_.find(lock_of(wait.key), session);
+    if (there == nullptr || there->changed != wait.asked_at)
+      continue;
+    PROBE("claims: a wait ends because its client disconnected");
+    end_claim(d, lock_of(wait.key), session, claim_end::withdrawn);
+  }
+  return state::reply(true);
 }
 
 /// Rule 25.

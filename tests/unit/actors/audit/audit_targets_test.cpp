@@ -85,6 +85,7 @@ TEST_CASE("audit targets: sessions, agents, servers, snapshots") {
   CHECK(audit_targets_of(place) == targets{{"update", "coordinate", "far"}});
   CHECK(audit_targets_of(http::session_renew{"s1"}) == targets{{"renew", "session", "", "s1"}});
   CHECK(of_write(state::session_expire{{"s1"}, {}}) == targets{{"expire", "session", "", "s1"}});
+  CHECK(of_write(state::waits_withdraw{{{"k", "s1", log_index{7}}}}) == targets{{"withdraw", "wait", "k", "s1"}});
   CHECK(of_write(state::session_destroy{{"s1"}, "destroyed"}) == targets{{"destroy", "session", "", "s1"}});
   CHECK(audit_targets_of(http::agent_request{agent::service_maintenance{"web", true, "why"}}) ==
         targets{{"begin-maintenance", "service", "", "web"}});

@@ -713,6 +713,18 @@ entries of(std::type_identity<kv_acquire>) {
              return from_client(a);
            }}};
 }
+entries of(std::type_identity<waits_withdraw>) {
+  return {{"of as many waits as one entry names, in a full queue", [](world& w) {
+             full_lock_queue(w, "k", 1);
+             waits_withdraw c;
+             const auto found = w.m.evaluate(claims_list{"k", {}, {}, {}});
+             for (const auto& row : std::get<claim_rows>(found.data).list)
+               if (row.claim->state == claim_state::waiting)
+                 c.waits.push_back({row.claim->of.name, row.claim->session, row.claim->modify_index});
+             c.waits.resize(std::min(c.waits.size(), withdrawn_at_once_max));
+             return c;
+           }}};
+}
 entries of(std::type_identity<outcome_seal>) {
   return {{"beside many outcomes", [](world& w) {
              for (int i = 0; i < 20'000; ++i)

@@ -364,6 +364,17 @@ private:
     return guard_remove{one_in(2) ? "b/" : "c", one_in(2) ? 0 : fence(m).fence};
   }
   made_command<claims_alarm> make(std::type_identity<claims_alarm>, const machine& m) { return claims_alarm{m.now()}; }
+  /// Of any that waits, sometimes as it stood before it was asked for again.
+  made_command<waits_withdraw> make(std::type_identity<waits_withdraw>, const machine& m) {
+    waits_withdraw c;
+    const auto found = m.evaluate(claims_list{});
+    for (const auto& row : std::get<claim_rows>(found.data).list)
+      if (row.claim->state == claim_state::waiting && one_in(2))
+        c.waits.push_back(
+            {row.claim->of.name, row.claim->session, log_index{row.claim->modify_index.value - (one_in(3) ? 1 : 0)}});
+    c.waits.push_back({key(), session(), m.applied_index()});
+    return c;
+  }
   made_command<kv_acquire> make(std::type_identity<kv_acquire>, const machine& m) {
     kv_acquire c;
     c.op = op_on(kv_verb::lock, key(), "q", 0, session());

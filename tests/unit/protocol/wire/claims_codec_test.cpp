@@ -95,6 +95,16 @@ std::vector<dirty_row> claims_rows() {
 
 } // namespace
 
+TEST_CASE("the withdrawal of waits: there and back, at its level") {
+  const waits_withdraw c{{{"k", session, log_index{300}}, {"", "", {}}}};
+  const auto bytes = encode_command(c);
+  REQUIRE(needs_of(bytes));
+  CHECK(needs_of(bytes)->level == disconnect_level);
+  const auto back = decode_command(bytes);
+  REQUIRE(back);
+  CHECK(std::get<waits_withdraw>(*back).waits == c.waits);
+}
+
 TEST_CASE("commands of claims: there and back, at their level") {
   for (auto c : claims_commands()) {
     for (const bool named : {false, true}) {

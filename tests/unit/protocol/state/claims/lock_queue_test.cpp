@@ -75,6 +75,95 @@ TEST_CASE("a waiter that releases leaves the queue") {
   CHECK(d.waiters("k", claim_space::keys) == texts{b});
 }
 
+namespace {
+
+waits_withdraw withdrawal(const std::string& key, const std::string& session, log_index asked_at) {
+  return {{{key, session, asked_at}}};
+}
+
+} // namespace
+
+// Rule 24: 5 s after its client disconnected a wait is withdrawn, unless the same session has asked for the lock again.
+TEST_CASE("a wait whose client disconnected is withdrawn, and the next one gets the lock") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2), c = d.open(3);
+  d.queue("k", a);
+  d.queue("k", b);
+  const auto asked_at = d.index();
+  d.queue("k", c);
+  CHECK(claims_driver::said(d.apply(withdrawal("k", b, asked_at))) == "true");
+  CHECK(d.waiters("k", claim_space::keys) == texts{c});
+  CHECK(d.ended("k", b, claim_space::keys) == "withdrawn");
+  CHECK(d.standing("k", b, claim_space::keys).ended->cause == client_disconnected);
+  CHECK(d.told_ends() == 1);
+  d.release("k", a);
+  CHECK(d.get("k")->session == c);
+  CHECK(d.queues("k", b) == "waiting 1"); // later it may ask again, and is the last
+  CHECK(d.sound());
+}
+
+TEST_CASE("a wait that was asked for again keeps its place, whatever order the entries have") {
+  const auto keeps = [] {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2), c = d.open(3);
+    d.queue("k", a);
+    d.queue("k", b);
+    const auto asked_at = d.index();
+    d.queue("k", c);
+    d.queue("k", b); // is in the log before the withdrawal of the first request
+    d.apply(withdrawal("k", b, asked_at));
+    return d.waiters("k", claim_space::keys) == texts{b, c};
+  };
+  CHECK(keeps());
+  CHECK(tells_mutant("renewed_wait_withdrawn", keeps));
+}
+
+TEST_CASE("a withdrawal changes nothing of what is held, over, or never was") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2);
+  d.queue("k", a);
+  const auto held_at = d.index();
+  d.queue("k", b);
+  const auto asked_at = d.index();
+  d.release("k", a);
+  CHECK(d.get("k")->session == b);
+  d.apply(withdrawal("k", b, asked_at)); // it was granted in time
+  CHECK(d.get("k")->session == b);
+  d.apply(withdrawal("k", a, held_at));
+  d.apply(withdrawal("none", a, held_at));
+  d.apply(withdrawal("k", uuid(99), asked_at));
+  CHECK(d.get("k")->session == b);
+  CHECK(d.told_ends() == 0);
+  CHECK(claims_driver::said(d.apply(waits_withdraw{std::vector<wait_ref>(withdrawn_at_once_max + 1)})) ==
+        "parameter waits");
+  CHECK(d.sound());
+}
+
+// A withdrawn claim would be refused with its ID for ten minutes (rule 7), so claims wait until their deadline.
+TEST_CASE("claims are not withdrawn when a client disconnects") {
+  const auto keeps = [] {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2);
+    d.ask("n", a);
+    d.ask("n", b);
+    d.apply(withdrawal("n", b, d.index()));
+    return d.waiters("n") == texts{b};
+  };
+  CHECK(keeps());
+  CHECK(tells_mutant("disconnect_withdraws_claims", keeps));
+}
+
+TEST_CASE("only servers withdraw waits of clients that disconnected") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2);
+  d.queue("k", a);
+  d.queue("k", b);
+  command c = withdrawal("k", b, d.index());
+  c.by = authority{"secret of nobody", false, "dc1"};
+  d.apply(c);
+  CHECK(d.waiters("k", claim_space::keys) == texts{b});
+}
+
 // Rule 26: "put and cas never touch the queue". Rule 27: "Delete and delete-tree of a locked key release it without delay; the next waiter is
 // granted in that entry (tombstone, new CreateIndex)".
 TEST_CASE("a locked key is written, deleted, and deleted with its tree") {
