@@ -36,6 +36,8 @@ using http_gateway_actor = caf::typed_actor<
     reacts_to<cluster_view>,     // raft_peer, on every change: who leads, for answers that say so
     reacts_to<agent_answer>,     // health_checks: the answer to agent_call; itself: the configuration was reloaded, or not
     reacts_to<audit_written>,    // audit_log: the answer to write_audit
+    reacts_to<wait_changed>,     // http_gateway, to the first one of its server: clients that wait for locks come and go
+    reacts_to<flush_atom>,       // itself, as long as there are any: waits whose clients have been gone for long enough
     reacts_to<tick_atom>,        // itself, once it listens: clients that are too slow
     reacts_to<stop_atom>         // node: answer what is in flight, take nothing new
 >;

@@ -108,6 +108,14 @@ struct read_result {
   const state::query_result* found() const { return shared ? shared.get() : std::get_if<state::query_result>(&answer); }
 };
 
+/// http_gateway -> the first gateway of its server: of a request that waits, or may wait, for the lock of a key.
+struct wait_changed {
+  /// asked_at zero: the request is on its way to the log.
+  state::wait_ref wait;
+  bool disconnected = false; ///< its client ended the connection; false: it asks
+  monotonic_time until{};    ///< disconnected: the wait is over then anyway
+};
+
 // ---- fsm -> raft_peer and back: linearizable reads
 
 /// `lease_ok`: default mode; else leadership is confirmed by a quorum after this message.

@@ -79,6 +79,8 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
       [this](const cluster_view& v) { on_view(v); },
       [](const agent_answer&) {},
       [](const audit_written&) {},
+      [](const wait_changed&) {},
+      [](flush_atom) {},
       [this](tick_atom) {
         if (wake_ups_.arrived(now_of(*this, *wires_)))
           on_tick();

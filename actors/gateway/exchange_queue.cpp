@@ -1,6 +1,8 @@
 #include "actors/gateway/exchange_queue.hpp"
 
 #include "actors/gateway/answer_bytes.hpp"
+#include "actors/relay/request_text.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -82,6 +84,7 @@ exchange& exchange_queue::add() {
   e.from = &owner_;
   e.began = front_.now();
   e.input_ended = input_ended_;
+  e.disconnected = disconnected_;
   return e;
 }
 
@@ -219,6 +222,14 @@ void exchange_queue::end_waits() {
     if (e.sent && (!e.answer || streaming))
       front_.end_wait(e);
   }
+}
+
+void exchange_queue::note_end(bool of_agent, std::string_view unread) {
+  if (of_agent && unread != client_disconnected && !MUTANT(end_of_agent_disconnects))
+    return;
+  disconnected_ = true;
+  for (auto& e : list_)
+    e.disconnected = true;
 }
 
 bool exchange_queue::sweep(monotonic_time now) {

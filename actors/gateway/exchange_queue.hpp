@@ -59,6 +59,10 @@ public:
   /// The client sends nothing more, but for requests that were sent and not read yet. It may be gone, or have closed only its side: what is in
   /// flight, and what is read from now on, is answered without waiting.
   void end_waits();
+  /// The connection has come to its end, or its input has. Call it before end_waits() or drop().
+  /// @param of_agent an agent is at the other end. Its own end is not that of its client, which it names by its last words
+  /// @param unread bytes of the connection of which no request was made
+  void note_end(bool of_agent, std::string_view unread);
   /// Answers what is past its deadline, and puts questions again that want it. @returns true: something was answered
   bool sweep(monotonic_time now);
   /// No further request is answered; those that are not worked on, or may take minutes, are answered with `text` and
@@ -81,7 +85,8 @@ private:
   std::list<exchange> list_;
   http::shared_body_ptr body_;
   bool uploading_ = false;
-  bool input_ended_ = false; ///< by the client
+  bool input_ended_ = false;  ///< by the client
+  bool disconnected_ = false; ///< exchange::disconnected
   bool ended_ = false;
   bool closing_ = false;
 };

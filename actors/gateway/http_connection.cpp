@@ -104,6 +104,7 @@ void http_connection::read_some() {
     } else if (errno == EAGAIN) {
       break;
     } else if (errno != EINTR) {
+      note_end();
       return close();
     }
   }
@@ -182,6 +183,7 @@ void http_connection::request_moved(bool head_ended, std::size_t bytes) {
 /// waits, and not answers: what can be answered without waiting is answered, then the connection is closed.
 void http_connection::end_of_input() {
   input_ended_ = true;
+  note_end();
   if (lingering_ || queue_.uploading())
     return close();
   end_waits();
@@ -192,11 +194,16 @@ void http_connection::on_hang_up(bool broken) {
   if (!open() || !waits_for_.hang_up)
     return;
   const auto self = shared_from_this();
+  note_end();
   if (broken)
     return close();
   hung_up_ = true;
   end_waits();
   account();
+}
+
+void http_connection::note_end() {
+  queue_.note_end(passes_on_ != nullptr, waiting_);
 }
 
 void http_connection::end_waits() {
@@ -291,6 +298,7 @@ bool http_connection::flush() {
       break;
     case unsent_output::outcome::broken:
       unsent_.clear();
+      note_end();
       close();
       return false;
     }

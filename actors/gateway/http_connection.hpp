@@ -71,6 +71,7 @@ private:
   void write_in_order();
   bool flush();
   void end_of_input();
+  void note_end();
   void end_waits();
   void begin_linger();
   void shut();

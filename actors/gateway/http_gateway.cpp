@@ -44,6 +44,11 @@ constexpr std::chrono::milliseconds own_node_pause{20};
 // Larger bodies that are parsed wait for their token. What registers a service or a session is smaller; a transaction of values may not be.
 constexpr std::size_t body_bytes_read_for_anybody = 64 * 1024;
 
+// What is due within it is withdrawn by one entry.
+constexpr std::chrono::milliseconds withdrawals_apart{250};
+// A timer of the system stands still while the machine is suspended, and the clock of the node does not.
+constexpr std::chrono::seconds longest_withdrawal_sleep{1};
+
 constexpr auto shutting_down = "agent is shutting down";
 
 std::shared_ptr<agent_tokens> tokens_of(const http::route_settings& routes) {
@@ -115,6 +120,12 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
       [this](const cluster_view& v) { view_changed(v); },
       [this](agent_answer& a) { answered(a); },
       [this](const audit_written& w) { answered(w); },
+      [this](const wait_changed& w) { note_wait(w); },
+      [this](flush_atom) {
+        withdrawals_armed_ = false;
+        withdraw_waits();
+        arm_withdrawals();
+      },
       [this](tick_atom) { tick(); },
       [this](stop_atom) { stop(); },
   };
@@ -286,6 +297,7 @@ void http_gateway::ask(exchange& e, const state::command& command) {
 
 void http_gateway::propose(exchange& e, const state::command& command) {
   const auto id = pending_.add(e, answer_due());
+  claim_waits_.asks(command);
   if (e.plain_write())
     send(wires_->raft_peer, propose_write{id, make_payload(wire::encode_command(command))});
   else // the state machine looks first whether it is worth a log entry
@@ -470,6 +482,8 @@ void http_gateway::forget(exchange& e) {
     audit_->given_up(e);
   end_transfer(e);
   e.access.watch.reset();
+  if (!stopping_)
+    claim_waits_.forgotten(e);
   if (!pending_.forget(e))
     return;
   large_answers_.forget();
@@ -518,8 +532,60 @@ void http_gateway::answered(write_results& w) {
       admission_.decided(*e, r, t);
       note_bootstrapped(*e, r);
       decided(*e, r);
+    } else if (!withdrawal_decided(r)) {
+      claim_waits_.decided_late(r);
     }
   pending_.progress();
+}
+
+// ---- waits whose clients disconnected
+
+void http_gateway::post(wait_changed m) {
+  if (settings_.number == 0 || wires_->gateways.empty())
+    note_wait(m);
+  else
+    send(wires_->gateways.front(), std::move(m));
+}
+
+void http_gateway::note_wait(const wait_changed& w) {
+  disconnected_waits_.changed(w, now());
+  arm_withdrawals();
+}
+
+void http_gateway::arm_withdrawals() {
+  const auto due = disconnected_waits_.next_due();
+  if (withdrawals_armed_ || stopping_ || due == monotonic_time::max())
+    return;
+  withdrawals_armed_ = true;
+  wake_after(*this, *wires_,
+             std::clamp<monotonic_time::duration>(due - now(), withdrawals_apart, longest_withdrawal_sleep),
+             flush_atom::value);
+}
+
+void http_gateway::withdraw_waits() {
+  while (!stopping_) {
+    auto due = disconnected_waits_.take_due(now());
+    if (due.empty())
+      return;
+    PROBE("gateway: waits are withdrawn whose clients disconnected");
+    state::waits_withdraw c;
+    for (const auto& w : due)
+      c.waits.push_back(w.wait);
+    const auto id = pending_.unclaimed_id();
+    withdrawals_.emplace(id, std::move(due));
+    post(propose_write{id, make_payload(wire::encode_command(std::move(c)))});
+  }
+}
+
+/// As long as a server does not know such entries they are refused, and the waits end at their deadlines.
+bool http_gateway::withdrawal_decided(const write_result& r) {
+  auto list = withdrawals_.extract(r.id);
+  if (list.empty())
+    return false;
+  if (r.outcome != wire::call_outcome::done)
+    disconnected_waits_.not_withdrawn(std::move(list.mapped()), now());
+  arm_withdrawals();
+  return true;
 }
 
 void http_gateway::decided(exchange& e, write_result& r) {

@@ -19,6 +19,7 @@
 #include "actors/gateway/waiting/access_watches.hpp"
 #include "actors/gateway/waiting/change_streams.hpp"
 #include "actors/gateway/waiting/claim_waits.hpp"
+#include "actors/gateway/waiting/disconnected_waits.hpp"
 #include "actors/gateway/waiting/log_streams.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -30,6 +31,7 @@
 
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -152,6 +154,7 @@ private:
   void post(pack_archive m) override { send(wires_->checkpoints, m); }
   void post(unpack_archive m) override { send(wires_->checkpoints, std::move(m)); }
   void post(close_archive m) override { send(wires_->checkpoints, m); }
+  void post(wait_changed m) override;
   void post(write_audit m) override { send(wires_->audit, std::move(m)); }
 
   void serve(listening_sockets sockets);
@@ -209,6 +212,12 @@ private:
   void answered(agent_answer& a);
   void answered(const audit_written& w);
   void decided(exchange& e, write_result& r);
+  void note_wait(const wait_changed& w);
+  void withdraw_waits();
+  /// Wakes this gateway when waits are to be withdrawn, unless that is on its way.
+  void arm_withdrawals();
+  /// @returns false: it is not the outcome of a withdrawal
+  bool withdrawal_decided(const write_result& r);
   void count_write(const state::command& c, std::chrono::nanoseconds took);
   void render_soon();
   /// @returns true: it came with a time that was too old, and is to be proposed again with a newer one
@@ -245,6 +254,9 @@ private:
   access_questions access_;
   access_watches access_watches_;
   claim_waits claim_waits_;
+  disconnected_waits disconnected_waits_;                       ///< of the first gateway only: those of all
+  std::map<request_id, std::vector<wait_changed>> withdrawals_; ///< proposed, outcome not known
+  bool withdrawals_armed_ = false;
   change_streams changes_;
   std::uint64_t tokens_seen_ = 0;      ///< version of those in the settings
   std::unique_ptr<audit_trail> audit_; ///< null: there is no audit log

@@ -1,6 +1,7 @@
 #pragma once
 // What a server_relay has under way: requests of clients, and the agent's own. For the sources of server_relay only.
 
+#include "actors/relay/request_text.hpp"
 #include "actors/relay/server_relay.hpp"
 #include "protocol/base/mutants.hpp"
 
@@ -45,8 +46,10 @@ public:
   void end_wait() override {
     wait_ended = true;
     if (on != nullptr)
-      on->connection->end_output();
+      on->connection->end_output(last_words());
   }
+  /// Nobody waits for the answer, and the server is to know that its client, not this agent, is gone.
+  bool leaves_words() const { return wait_ended && request.waits_for_lock; }
 
   void carried_by(link& l) {
     on = &l;
@@ -57,7 +60,7 @@ public:
     if (request.body_follows && (!body_.empty() || body_ended_))
       l.connection->send_body(std::exchange(body_, {}), body_ended_);
     if (wait_ended)
-      l.connection->end_output();
+      l.connection->end_output(last_words());
   }
   /// Whether it may be asked again although the server may have got it.
   bool may_repeat() const {
@@ -92,6 +95,8 @@ public:
   }
 
 private:
+  std::string_view last_words() const { return request.waits_for_lock ? client_disconnected : std::string_view(); }
+
   server_relay* relay_; ///< null: it has ended
 
 public:

@@ -46,8 +46,10 @@ passed_on_request request_for_servers(const http::raw_request& r, const http::pa
     p.wait = stream_begins_in;
   if (const auto* agent = std::get_if<http::agent_request>(&parsed.action))
     p.wait = agent::wait_of(agent->what);
-  if (const auto* write = std::get_if<http::write_request>(&parsed.action))
+  if (const auto* write = std::get_if<http::write_request>(&parsed.action)) {
     p.wait = write->lock_wait;
+    p.request.waits_for_lock = p.wait.count() > 0 && std::holds_alternative<state::kv_acquire>(write->command);
+  }
   return p;
 }
 

@@ -22,6 +22,7 @@ struct relayed_request {
   header_list headers; ///< without those that say how the body comes, and without Host
   std::string body;
   bool body_follows = false;                 ///< by relayed_call::send_body(); `body` is empty then
+  bool waits_for_lock = false;               ///< the server is told if the client disconnects while it waits
   std::string secret{};                      ///< of the token that stands in `headers`; empty: it is anonymous
   std::optional<http::cached_read> cached{}; ///< an earlier answer will do
 };
@@ -51,7 +52,7 @@ public:
   virtual std::size_t unsent() const = 0;
   /// Whether the rest of the answer shall come for now.
   virtual void let_come(bool wanted) = 0;
-  /// The client sends nothing more and may be gone: the server is to answer without waiting. @pre the body was sent
+  /// The client ended its connection, or its output, and may be gone: the server is to answer without waiting. @pre the body was sent
   virtual void end_wait() = 0;
 };
 

@@ -175,9 +175,19 @@ void server_connection::let_come(bool wanted) {
   read_more();
 }
 
-void server_connection::end_output() {
-  if (!std::exchange(output_ends_, true))
+void server_connection::end_output(std::string_view last) {
+  if (std::exchange(output_ends_, true))
+    return;
+  if (last.empty())
     write_more();
+  else
+    say(last);
+}
+
+void server_connection::leave() {
+  PRECONDITION(output_ends_);
+  listener_ = nullptr;
+  let_come(true);
 }
 
 void server_connection::abandon() {

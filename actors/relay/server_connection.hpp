@@ -36,6 +36,7 @@ public:
 
   const std::string& server() const { return server_; }
   bool idle() const { return ready_ && listener_ == nullptr && !output_ends_; }
+  bool output_ended() const { return output_ends_; }
   bool used_before() const { return carried_ > 1; }
   /// Of the request that it carries something has come back.
   bool answered() const { return head_told_; }
@@ -45,8 +46,11 @@ public:
   void send_body(std::string_view bytes, bool last);
   std::size_t unsent() const { return out_.size() + in_flight_.size(); }
   void let_come(bool wanted);
-  /// The server is told that nothing follows the request under way, and ends its wait; the connection carries no other one.
-  void end_output();
+  /// The server is told that nothing follows the request under way but `last`, and ends its wait; the connection carries no other one.
+  void end_output(std::string_view last = {});
+  /// The listener of the request under way is told nothing any more; what was said still reaches the server, which ends the connection
+  /// then. @pre end_output() was called
+  void leave();
   /// The listener of the request under way is told nothing any more; the connection ends with that.
   void abandon();
   /// Ends it as a broken wire does. Its owner is told within this call.

@@ -143,6 +143,10 @@ void server_relay::forget(call& c) {
   if (c.on == nullptr)
     return;
   c.on->carries = nullptr;
+  if (c.leaves_words()) {
+    c.on->since = loop_.now();
+    return c.on->connection->leave();
+  }
   c.on->connection->abandon();
   const auto* gone = c.on;
   links_.remove_if([gone](const link& l) { return &l == gone; });
@@ -267,7 +271,8 @@ void server_relay::close_idle(monotonic_time now) {
     auto& l = *it;
     const bool late = l.dialling && now - l.since > relay_limits::dial_limit;
     const bool unused = !l.dialling && l.connection->idle() && (is_elsewhere(l) || now - l.since > idle_limit);
-    if (!late && !unused) {
+    const bool left = l.carries == nullptr && l.connection->output_ended() && now - l.since > relay_limits::dial_limit;
+    if (!late && !unused && !left) {
       ++it;
       continue;
     }

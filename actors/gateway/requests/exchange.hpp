@@ -95,10 +95,13 @@ struct exchange {
   monotonic_time wait_until{};                   ///< so long an acquire or a claim waits for its grant
   bool in_delay = false;                         ///< it waits for the end of a lock-delay now
   bool in_queue = false;                         ///< it waits in a queue of the state machine now (claim_waits.hpp)
-  std::shared_ptr<audited_request> audit{};      ///< null: the audit log need not know of it, or knows
-  bool stamped_again = false;                    ///< its write was proposed a second time, with a newer time
-  bool ask_again = false;                        ///< local requests without a leader: repeated until `deadline`
+  log_index asked_at{}; ///< in_queue: the entry that asked for the lock last, as far as is known here
+  std::shared_ptr<audited_request> audit{}; ///< null: the audit log need not know of it, or knows
+  bool stamped_again = false;               ///< its write was proposed a second time, with a newer time
+  bool ask_again = false;                   ///< local requests without a leader: repeated until `deadline`
   bool input_ended = false; ///< its client sends nothing more and may be gone: it is answered without waiting
+  /// Its client ended the connection. Not of one whose agent, or whose connection to this server, came to its end.
+  bool disconnected = false;
 
   /// Takes over what was understood of the request. `body`: as much of it as is there.
   /// @pre `began` is set

@@ -21,6 +21,8 @@ public:
   virtual void post(pack_archive m) = 0;
   virtual void post(unpack_archive m) = 0;
   virtual void post(close_archive m) = 0;
+  /// To the first gateway of this server.
+  virtual void post(wait_changed m) = 0;
   /// To the audit_log.
   virtual void post(write_audit m) = 0;
 };

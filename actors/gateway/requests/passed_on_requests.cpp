@@ -242,6 +242,8 @@ void passed_on_requests::next_piece(exchange& e) {
 }
 
 void passed_on_requests::forget(const exchange& e) {
+  if (const auto it = passages_.find(&e); it != passages_.end() && e.disconnected && !e.answer)
+    it->second->end_wait(); // the server has to know whether the client or this agent is gone
   passages_.erase(&e);
 }
 

@@ -14,9 +14,17 @@ namespace {
 
 constexpr auto never_decided = "the acquire still waits in the queue; whether it is granted is not known here";
 
-bool is_acquire(const exchange& e) {
+// Of keys, with what a row takes beside them. Beyond it the oldest is forgotten: it waits until its deadline. Answers come within seconds, and
+// so many acquires are not under way.
+constexpr std::size_t lone_bytes_max = 16u << 20, lone_row_bytes = 256;
+
+const state::kv_acquire* acquire_of(const exchange& e) {
   const auto* command = std::get_if<state::command>(&e.what);
-  return command != nullptr && std::holds_alternative<state::kv_acquire>(*command);
+  return command != nullptr ? std::get_if<state::kv_acquire>(command) : nullptr;
+}
+
+bool is_acquire(const exchange& e) {
+  return acquire_of(e) != nullptr;
 }
 
 bool is_claim(const exchange& e) {
@@ -41,6 +49,12 @@ monotonic_time claim_waits::end_of(const exchange& e) const {
 
 bool claim_waits::begin(exchange& e, const write_result& r, monotonic_time now) {
   const auto* waiting = waiting_of(r);
+  if (waiting != nullptr)
+    e.asked_at = waiting->index;
+  if (const auto* a = acquire_of(e); a != nullptr && waiting != nullptr) {
+    out_.post(wait_changed{{a->op.key, a->op.session, e.asked_at}});
+    note_disconnect(e);
+  }
   if (waiting == nullptr || !(is_acquire(e) || is_claim(e)) || now >= end_of(e) || e.input_ended)
     return false;
   PROBE("gateway: a claim waits in its queue");
@@ -64,6 +78,7 @@ void claim_waits::ask(exchange& e, state::claim_status what, log_index asked_at,
 void claim_waits::answered(exchange& e, const read_result& r, monotonic_time now) {
   e.in_queue = false;
   if (auto no = refusal_in(r)) {
+    note_disconnect(e);
     e.answer = std::move(*no);
     return;
   }
@@ -72,11 +87,61 @@ void claim_waits::answered(exchange& e, const read_result& r, monotonic_time now
   const bool waits = standing.live && standing.live->state == state::claim_state::waiting;
   if (waits && now < end_of(e) && !e.input_ended) {
     PROBE("gateway: a claim waits on after a restore");
+    e.asked_at = standing.live->index; // of the row that was restored
     return ask(e, {standing.live->of, standing.live->id}, result->index, now);
   }
+  if (waits)
+    note_disconnect(e);
   e.answer = waits && is_acquire(e) && !MUTANT(waiting_acquire_told_granted)
                  ? http::error_response(500, never_decided)
                  : http::render_wait(std::get<state::command>(e.what), standing, e.options, r.session_ttl_ms);
+}
+
+void claim_waits::asks(const state::command& c) {
+  if (const auto* a = std::get_if<state::kv_acquire>(&c); a != nullptr && a->wait_ms != 0)
+    out_.post(wait_changed{{a->op.key, a->op.session, {}}});
+}
+
+/// The client of one that waits, as far as is known here, may have ended its connection.
+void claim_waits::note_disconnect(const exchange& e) {
+  if (!e.disconnected)
+    return;
+  if (const auto* a = acquire_of(e)) {
+    PROBE("gateway: a client disconnected while it waited for a lock");
+    out_.post(wait_changed{{a->op.key, a->op.session, e.asked_at}, true, e.wait_until});
+  } else if (const auto* c = std::get_if<state::command>(&e.what);
+             c != nullptr && MUTANT(disconnect_withdraws_claims)) {
+    if (const auto* claim = std::get_if<state::claim_ask>(c))
+      out_.post(wait_changed{{claim->name, claim->id, e.asked_at}, true, e.wait_until});
+  }
+}
+
+void claim_waits::forgotten(const exchange& e) {
+  const auto* a = acquire_of(e);
+  if (e.in_queue)
+    return note_disconnect(e);
+  if (!e.disconnected || a == nullptr || a->wait_ms == 0 || e.in_delay || e.access.asked || pending_.find(e.id) != &e)
+    return;
+  PROBE("gateway: a client disconnected before it was known whether it waits");
+  lone_[e.id] = {a->op.key, a->op.session, e.wait_until};
+  lone_bytes_ += a->op.key.size() + lone_row_bytes;
+  while (lone_bytes_ > lone_bytes_max)
+    take_lone(lone_.begin()->first); // ids rise
+}
+
+std::optional<claim_waits::lone_acquire> claim_waits::take_lone(request_id id) {
+  auto lone = lone_.extract(id);
+  if (lone.empty())
+    return std::nullopt;
+  lone_bytes_ -= lone.mapped().key.size() + lone_row_bytes;
+  return std::move(lone.mapped());
+}
+
+void claim_waits::decided_late(const write_result& r) {
+  const auto lone = take_lone(r.id);
+  const auto* waiting = waiting_of(r);
+  if (lone && waiting != nullptr)
+    out_.post(wait_changed{{lone->key, lone->session, waiting->index}, true, lone->until});
 }
 
 bool claim_waits::make_plain(exchange& e, const write_result& r) {

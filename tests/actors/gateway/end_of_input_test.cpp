@@ -3,7 +3,12 @@
 
 #include "tests/actors/gateway/http_gateway_fixture.hpp"
 
+#include "protocol/wire/command_codec.hpp"
+
 #include <catch2/catch.hpp>
+
+#include <atomic>
+#include <thread>
 
 using namespace belay;
 using namespace belay::actors;
@@ -87,6 +92,86 @@ TEST_CASE("the end of the input ends the wait for a claim, before it begins and 
     CHECK(a.body.find(R"("State":"waiting")") != std::string::npos);
     CHECK(c.closed());
     CHECK(f.behind().read_count() == (later ? 1 : 0));
+  }
+}
+
+namespace {
+
+/// Runs as the system's, and is set ahead by the test.
+class set_clock final : public node_clock {
+public:
+  monotonic_time now() const override { return std::chrono::steady_clock::now() + ahead_.load(); }
+  std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const override { return own; }
+  void pass(std::chrono::nanoseconds t) { ahead_.store(ahead_.load() + t); }
+
+private:
+  std::atomic<std::chrono::nanoseconds> ahead_{std::chrono::nanoseconds{0}};
+};
+
+state::claim_answer second_for_lock() {
+  state::claim_answer a;
+  a.of = {"k", state::claim_space::keys};
+  a.id = a.session = "s";
+  a.place = 2;
+  a.index = log_index{9};
+  return a;
+}
+
+/// Waits that were withdrawn so far.
+std::vector<state::wait_ref> withdrawn(gateway_fixture& f) {
+  std::vector<state::wait_ref> all;
+  std::lock_guard lock(f.behind().mutex);
+  for (const auto& w : f.behind().writes)
+    if (const auto c = wire::decode_command(*w.command))
+      if (const auto* list = std::get_if<state::waits_withdraw>(&*c))
+        all.insert(all.end(), list->waits.begin(), list->waits.end());
+  return all;
+}
+
+} // namespace
+
+// docs/http-extensions.md, "Waiting for a lock": 5 s after the end of the connection. A clock of the test: no second is waited for.
+TEST_CASE("a client that ends its connection while it waits for a lock loses its place after 5 s",
+          "[gateway][claims]") {
+  const auto how = GENERATE(as<std::string>(), "closes", "resets", "ends its input", "asks again", "stops");
+  INFO(how);
+  const auto clock = std::make_shared<set_clock>();
+  gateway_fixture f({}, clock);
+  f.behind().hold_reads = true;
+  f.behind().answer = [](const state::query&) {
+    return state::query_result{log_index{9}, state::claim_standing{second_for_lock(), nullptr}};
+  };
+  f.behind().check_replies = {state::reply{second_for_lock()}, state::reply{second_for_lock()}};
+  const auto request = put("/v1/kv/k?acquire=s&queue=10m", "v");
+  auto c = f.client();
+  c.send(request);
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+  if (how == "stops") {
+    CHECK(f.stop());
+    CHECK(withdrawn(f).empty());
+    return;
+  }
+  if (how == "ends its input")
+    c.end_of_output();
+  else
+    how == "resets" ? c.reset() : c.close();
+  REQUIRE(eventually([&] { return f.behind().cancel_count() + f.behind().end_count() >= 1; }));
+  f.sync();
+  clock->pass(4s);
+  auto again = f.client();
+  if (how == "asks again") {
+    again.send(request);
+    REQUIRE(eventually([&] { return f.behind().read_count() == 2; }));
+  }
+  f.sync();
+  CHECK(withdrawn(f).empty());
+  clock->pass(2s);
+  if (how == "asks again") {
+    std::this_thread::sleep_for(1s); // some ticks of the gateway
+    CHECK(withdrawn(f).empty());
+  } else {
+    CHECK(eventually([&] { return !withdrawn(f).empty(); }));
+    CHECK(withdrawn(f) == std::vector{state::wait_ref{"k", "s", log_index{9}}});
   }
 }
 

@@ -1,6 +1,8 @@
 // The order of requests and answers on one connection, with a front that does what the test says.
 
 #include "actors/gateway/exchange_queue.hpp"
+#include "actors/relay/request_text.hpp"
+#include "protocol/base/mutants.hpp"
 #include "tests/unit/actors/gateway/told_front.hpp"
 
 #include <catch2/catch.hpp>
@@ -51,6 +53,40 @@ std::string bodies(const std::string& bytes) {
 }
 
 } // namespace
+
+namespace {
+
+/// Whether the client of the request that waits is taken for gone.
+bool client_is_gone(bool of_agent, std::string_view unread) {
+  queue_fixture f;
+  f.request("GET /wait");
+  f.write();
+  REQUIRE(f.front.dispatched.size() == 1);
+  f.queue.note_end(of_agent, unread);
+  f.queue.end_waits();
+  CHECK(f.front.wait_ended.size() == 1);
+  const bool gone = f.front.dispatched[0]->disconnected;
+  f.request("GET /wait"); // was sent before the end
+  queue_fixture::answer(*f.front.dispatched[0], "first");
+  f.write();
+  REQUIRE(f.front.dispatched.size() == 2);
+  CHECK(f.front.dispatched[1]->disconnected == gone);
+  return gone;
+}
+
+} // namespace
+
+// A place in a queue that is given up because an agent was restarted would be lost by a client that is still there.
+TEST_CASE("exchange_queue: the end of a client's connection is its own, that of an agent's only if the agent says so") {
+  CHECK(client_is_gone(false, ""));
+  CHECK(client_is_gone(true, client_disconnected));
+  CHECK_FALSE(client_is_gone(true, ""));
+  CHECK_FALSE(client_is_gone(true, client_disconnected.substr(1)));
+  CHECK_FALSE(client_is_gone(true, client_disconnected.substr(0, client_disconnected.size() - 1)));
+  REQUIRE(activate_mutant("end_of_agent_disconnects"));
+  CHECK(client_is_gone(true, ""));
+  activate_mutant("");
+}
 
 // If answers came in another order, the client would take one for another.
 TEST_CASE("exchange_queue: writes are decided together, their answers keep the order of the requests") {

@@ -397,6 +397,41 @@ TEST_CASE("the server is told that a client may be gone, and its answer is the c
   }
 }
 
+// The end of the connection alone says nothing: it is the same if the agent is killed.
+TEST_CASE("the server is told that the client of a request that waits for a lock is gone, and not that an agent is",
+          "[relay]") {
+  const auto last_words = [](const made_up_server& s) { return s.times("DELETE", "/v1/internal/agent/wait"); };
+  for (const auto* how : {"input ends", "connection ends", "before it was sent", "agent gives up", "another request"}) {
+    const std::string_view what = how;
+    INFO(what);
+    fixture f({at(1)});
+    auto& server = f.loop.server(1);
+    server.answer = [](const made_up_server::asked& a) {
+      return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
+    };
+    server.answer_at_end = [] { return std::optional(made_up_server::said{500, "it still waits"}); };
+    asking_client c;
+    relayed_request r{"PUT", "/v1/kv/k?acquire=s&queue=10m", {}, {}, false};
+    r.waits_for_lock = what != "another request";
+    auto call = f.relay->begin(r, c);
+    if (what != "before it was sent")
+      f.loop.run_for(milliseconds{500});
+    if (what != "agent gives up")
+      call->end_wait();
+    if (what == "connection ends" || what == "agent gives up")
+      call.reset(); // nobody is told the answer
+    f.loop.run_for(milliseconds{500});
+    CHECK(server.times("PUT", "/v1/kv/k?acquire=s&queue=10m") == 1);
+    CHECK(last_words(server) == (what == "agent gives up" || what == "another request" ? 0 : 1));
+    CHECK(c.ended == (what != "connection ends" && what != "agent gives up"));
+    asking_client next;
+    server.answer = [](const auto&) { return made_up_server::said{200, "next"}; };
+    const auto following = f.ask(next, "GET");
+    f.loop.run_for(milliseconds{5000});
+    CHECK(next.body == "next");
+  }
+}
+
 TEST_CASE("a server of 0.2.0 closes instead, and is not asked again", "[relay]") {
   fixture f({at(1), at(2)});
   for (const std::uint16_t port : {1, 2})

@@ -42,6 +42,7 @@ public:
   void post(pack_archive m) override { list.push_back(m); }
   void post(unpack_archive m) override { list.push_back(std::move(m)); }
   void post(close_archive m) override { list.push_back(m); }
+  void post(wait_changed m) override { waits.push_back(std::move(m)); }
   void post(write_audit m) override { list.push_back(std::move(m)); }
 
   /// The oldest message, which must be of this type; it is taken out.
@@ -57,6 +58,7 @@ public:
   std::deque<std::variant<propose_write, status_request, check_write, read_query, cancel_query, pack_archive,
                           unpack_archive, close_archive, write_audit>>
       list;
+  std::vector<wait_changed> waits;
 };
 
 /// A gateway's number, times and seed, and one client.

@@ -153,3 +153,108 @@ TEST_CASE("claim_waits: beside a server of before claims an acquire waits as it 
   CHECK_FALSE(claim_waits::make_plain(f.asks(more, 1s), too_new));
   CHECK_FALSE(claim_waits::make_plain(f.asks(state::claim_ask{}, 1s), too_new));
 }
+
+// ---- clients that disconnect
+
+namespace {
+
+state::claim_answer waiting_for_lock(std::uint64_t asked_at) {
+  auto a = standing(state::claim_state::waiting);
+  a.of = {"k", state::claim_space::keys};
+  a.id = a.session;
+  a.index = log_index{asked_at};
+  return a;
+}
+
+} // namespace
+
+TEST_CASE("claim_waits: the queued acquire of a client that disconnects is named, with the entry that asked for it",
+          "[claims]") {
+  waits_fixture f;
+  auto& e = f.asks(acquire(30'000), 30s);
+  REQUIRE(f.told(e, waiting_for_lock(5)));
+  REQUIRE(f.out.waits.size() == 1); // whatever was left before under that name is asked for again
+  CHECK(f.out.waits[0].wait == state::wait_ref{"k", "s", log_index{5}});
+  CHECK_FALSE(f.out.waits[0].disconnected);
+  const auto until = e.wait_until;
+
+  SECTION("the end of its connection") {
+    e.disconnected = true;
+    f.waits.forgotten(e);
+  }
+  SECTION("the end of its input: it is answered") {
+    e.disconnected = e.input_ended = true;
+    f.found(e, {waiting_for_lock(5), nullptr});
+    CHECK(e.answer->status == 500);
+  }
+  SECTION("and another connection has asked again meanwhile: that is not the wait of this one") {
+    e.disconnected = e.input_ended = true;
+    f.found(e, {waiting_for_lock(7), nullptr});
+  }
+  REQUIRE(f.out.waits.size() == 2);
+  CHECK(f.out.waits[1].wait == state::wait_ref{"k", "s", log_index{5}});
+  CHECK(f.out.waits[1].disconnected);
+  CHECK(f.out.waits[1].until == until);
+}
+
+TEST_CASE(
+    "claim_waits: nothing is named of a client that is there, of an agent that ends, of what is over, or of a claim",
+    "[claims]") {
+  waits_fixture f;
+  SECTION("it is forgotten for another reason") {
+    auto& e = f.asks(acquire(30'000), 30s);
+    REQUIRE(f.told(e, waiting_for_lock(5)));
+    f.out.waits.clear();
+    f.waits.forgotten(e);
+  }
+  SECTION("the connection of its agent ends") {
+    auto& e = f.asks(acquire(30'000), 30s);
+    REQUIRE(f.told(e, waiting_for_lock(5)));
+    f.out.waits.clear();
+    e.input_ended = true;
+    f.found(e, {waiting_for_lock(5), nullptr});
+    CHECK(e.answer);
+  }
+  SECTION("it was granted") {
+    auto& e = f.asks(acquire(30'000), 30s);
+    REQUIRE(f.told(e, waiting_for_lock(5)));
+    f.out.waits.clear();
+    e.disconnected = e.input_ended = true;
+    auto held = waiting_for_lock(6);
+    held.state = state::claim_state::held;
+    f.found(e, {held, nullptr});
+    CHECK(e.answer->body == "true");
+  }
+  SECTION("it is a claim") {
+    auto& e = f.asks(state::claim_ask{}, 30s);
+    REQUIRE(f.told(e, standing(state::claim_state::waiting)));
+    e.disconnected = true;
+    f.waits.forgotten(e);
+  }
+  CHECK(f.out.waits.empty());
+}
+
+// The entry is written, and the wait is in the queue, whether anybody receives the answer or not.
+TEST_CASE("claim_waits: a client that disconnects before the outcome is known is named when it is", "[claims]") {
+  waits_fixture f;
+  auto& e = f.asks(acquire(30'000), 30s);
+  const auto id = f.pending.add(e);
+  e.disconnected = true;
+  f.waits.forgotten(e);
+  f.pending.forget(e);
+  CHECK(f.out.waits.empty());
+  const write_result waiting{id, wire::call_outcome::done, state::reply{waiting_for_lock(5)}, log_index{5}, {}};
+  f.waits.decided_late(waiting);
+  REQUIRE(f.out.waits.size() == 1);
+  CHECK(f.out.waits[0].wait == state::wait_ref{"k", "s", log_index{5}});
+  CHECK(f.out.waits[0].disconnected);
+  f.waits.decided_late(waiting);
+  CHECK(f.out.waits.size() == 1);
+
+  auto& other = f.asks(acquire(30'000), 30s);
+  const auto granted = f.pending.add(other);
+  other.disconnected = true;
+  f.waits.forgotten(other);
+  f.waits.decided_late({granted, wire::call_outcome::done, state::reply{true}, log_index{6}, {}});
+  CHECK(f.out.waits.size() == 1);
+}

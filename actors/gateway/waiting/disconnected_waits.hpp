@@ -1,0 +1,55 @@
+#pragma once
+// Waits for the locks of keys whose clients ended their connections. Each keeps its place for a while, in which the client may ask
+// again, and is withdrawn after it (docs/http-extensions.md, "Waiting for a lock"). The first gateway of a server has them all, so
+// that one entry withdraws all that are due at a moment.
+
+#include "actors/messages.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace belay::actors {
+
+/// Without messages and timers: the gateway says what happens and carries out what is due.
+class disconnected_waits {
+public:
+  /// So long a place is kept, from the end of the connection on. A client that fails over to another server needs less than half of it.
+  static constexpr std::chrono::seconds kept_for{5};
+  /// Of keys and sessions, with what a row takes beside them. Beyond it no more are noted: those wait until their deadlines. All waits of
+  /// a cluster may take 256 MiB (docs/claims.md, rule 24), most of which are values.
+  static constexpr std::size_t bytes_max = 64u << 20;
+  static constexpr std::size_t row_bytes = 256;
+
+  void changed(const wait_changed& w, monotonic_time now);
+  /// Those that are to be withdrawn now by one entry, at most withdrawn_at_once_max; call it again until there are none. They are out of
+  /// this object until not_withdrawn() puts them back.
+  std::vector<wait_changed> take_due(monotonic_time now);
+  /// The entry was not written, or that is not known. It may be written again: what it has withdrawn it does not find again.
+  void not_withdrawn(std::vector<wait_changed> list, monotonic_time now);
+  /// max(): there is none.
+  monotonic_time next_due() const { return by_due_.empty() ? monotonic_time::max() : by_due_.begin()->first; }
+  std::size_t size() const { return waits_.size(); }
+
+private:
+  using name = std::pair<std::string, std::string>; ///< key and session
+  struct waiting {
+    log_index asked_at;
+    monotonic_time until; ///< the wait is over then anyway
+    monotonic_time due;
+  };
+  using place = std::map<name, waiting>::iterator;
+
+  void put(name which, waiting w);
+  void set_due(place at, monotonic_time due);
+  void erase(place at);
+  static std::size_t bytes_of(const name& n) { return n.first.size() + n.second.size() + row_bytes; }
+
+  std::map<name, waiting> waits_;
+  std::multimap<monotonic_time, name> by_due_;
+  std::size_t bytes_ = 0;
+};
+
+} // namespace belay::actors
