@@ -39,6 +39,7 @@ std::vector<profile> all_profiles() {
   profile claims;
   claims.name = "claims";
   claims.claims_per_million = 1'000'000;
+  claims.client_agents_per_million = 300'000;
   claims.chaos = seconds(20);
   claims.calm = seconds(15); // all sessions end in it, and what they leave behind
   profile once;

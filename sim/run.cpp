@@ -6,6 +6,7 @@
 #include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/autopilot_checker.hpp"
 #include "sim/checkers/claims/claims_checker.hpp"
+#include "sim/checkers/claims/disconnect_checker.hpp"
 #include "sim/checkers/claims/wait_checker.hpp"
 #include "sim/checkers/idle_checker.hpp"
 #include "sim/checkers/linearizability.hpp"
@@ -127,6 +128,8 @@ public:
       if (auto wrong = agent_health_.committed(e, made.value_or(time_.now())); wrong && !agent_complaint_)
         agent_complaint_ = std::move(wrong);
       tour_.committed(e);
+      if (auto wrong = disconnects_.committed(e, clocks_shown()); wrong && report_.outcome == verdict::passed)
+        fail(verdict::safety, "claims", *wrong);
       return idle_.committed(e);
     };
     watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
@@ -143,7 +146,11 @@ public:
       if (!autopilot_.take(node, life, a))
         clients_.on_told(node, a);
     };
-    clients_.begun = [this](const operation& o) { progress_.begun(o); };
+    clients_.begun = [this](const operation& o) {
+      progress_.begun(o);
+      disconnects_.begun(o);
+    };
+    clients_.left = [this](const operation& o) { disconnects_.left(o, time_.now(), clocks_shown()); };
     clients_.ended = [this](const operation& o) {
       progress_.ended(o);
       if (auto broken = delays_.ended(o); broken && report_.outcome == verdict::passed)
@@ -182,6 +189,7 @@ public:
     nodes_.wiped = [this](std::size_t agent) { agents_.on_disk_lost(agent); };
     nodes_.led = [this](std::size_t node) {
       watcher_.on_led(node);
+      disconnects_.led(time_.now());
       nemesis_.on_led(node);
     };
     nodes_.promised = [this](std::size_t node) { nemesis_.on_promised(node); };
@@ -297,6 +305,13 @@ private:
     else if (auto storm = storm_.look(time_.now(), trace_.events()))
       fail(verdict::liveness, "storm", *storm);
     return report_.outcome == verdict::passed;
+  }
+
+  disconnect_checker::clocks clocks_shown() {
+    disconnect_checker::clocks shown;
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      shown.push_back(nodes_.clock(i).now().time_since_epoch());
+    return shown;
   }
 
   void look_at_times() {
@@ -699,6 +714,11 @@ private:
     if (swarm_.lease_is_safe())
       if (auto broken = claims_.finish(time_.now()))
         return fail(verdict::safety, "claims", *broken);
+    if (!nodes_.has_older_server() && replies_.model().restores().empty())
+      if (auto broken = disconnects_.finish(time_.now(), [this](std::size_t node, int life) {
+            return healed_nodes_.contains(node) && nodes_.running(node) && nodes_.life(node) == life;
+          }))
+        return fail(verdict::safety, "claims", *broken);
     // A restore writes all keys at once: the search knows one at a time.
     if (tape_.seed() % search_every != 0 || swarm_.claimers != 0 || !replies_.model().restores().empty())
       return;
@@ -756,6 +776,7 @@ private:
   session_checker sessions_;
   lock_delay_checker delays_;
   claims_checker claims_;
+  disconnect_checker disconnects_{replies_.model()};
   wait_checker waits_;
   answer_time_checker times_;
   idle_checker idle_;

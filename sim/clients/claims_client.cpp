@@ -61,6 +61,11 @@ constexpr auto semaphore = "s/3";
 
 constexpr milliseconds waits[] = {milliseconds(0), milliseconds(300), milliseconds(2'000), milliseconds(6'000)};
 
+// Longer than the time for which a place is kept (docs/claims.md, rule 24), and than the time until the server notices.
+constexpr milliseconds left_wait{15'000}, kept_wait{8'000}, away_for{8'000};
+// Its holder keeps it until its session ends, so that a place in its queue is not granted before it is withdrawn.
+constexpr auto kept_key = "kept/0";
+
 std::string guarded_key(std::uint64_t n) {
   return std::string(guarded_prefix) + std::to_string(n % 2);
 }
@@ -73,7 +78,10 @@ claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fr
   now_ = now;
   if (now < asleep_until_)
     return {};
-  const auto action = action_of(claims_actions, kind_part(drawn));
+  auto action = action_of(claims_actions, kind_part(drawn));
+  if (now < away_until_ && (action == claims_action::check_fails || action == claims_action::oversleep ||
+                            action == claims_action::end_session)) // its session is to outlive its place
+    action = claims_action::renew;
   if (!node_known_ || (action == claims_action::check_fails && spare_part(drawn) % 8 == 0)) {
     node_known_ = !node_known_;
     return asking{node_with_liveness(node_, "10.0.0.2", node_known_ ? "passing" : "critical", fresh)};
@@ -83,6 +91,15 @@ claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fr
   const nanoseconds ttl(session_.ttl_ns);
   if (ttl > ttl.zero() && now - renewed_ > ttl / 3)
     return renewal(drawn, now);
+  if (back_at_ != virtual_time{0} && now >= back_at_) {
+    PROBE("clients: who ended the connection while it waited for a lock asks again");
+    back_at_ = {};
+    state::kv_acquire again;
+    again.op = op_with(fresh, kv_verb::lock, kept_key);
+    again.op.session = session_.id;
+    again.wait_ms = 1'000;
+    return asking{std::move(again), milliseconds(1'000)};
+  }
   switch (action) {
   case claims_action::ask:
     return claims_.size() < claims_max ? ask(drawn) : on_one(drawn);
@@ -302,7 +319,24 @@ claims_client::request claims_client::on_key(std::uint64_t drawn, std::uint64_t 
   const auto wait = waits[1 + pause_part(drawn) % 3];
   a.wait_ms = static_cast<std::uint64_t>(wait.count());
   a.refuse_deadlock = spare_part(drawn) % 8 == 5;
+  if (pause_part(drawn) / 4 % 4 == 0 && now_ >= away_until_)
+    return leave(drawn, std::move(a));
   return asking{std::move(a), wait};
+}
+
+/// Mostly it ends its connection soon. Then it stays away from the key for longer than its place is kept, or asks again before.
+claims_client::request claims_client::leave(std::uint64_t drawn, state::kv_acquire a) {
+  a.op.key = kept_key;
+  a.refuse_deadlock = false;
+  const bool stays = spare_part(drawn) / 8 % 4 == 0; // its agent or its server may come to an end meanwhile
+  const auto wait = stays ? kept_wait : left_wait;
+  a.wait_ms = static_cast<std::uint64_t>(wait.count());
+  away_until_ = now_ + away_for;
+  if (stays)
+    return asking{std::move(a), wait};
+  back_at_ =
+      node_part(drawn) % 3 == 0 ? now_ + milliseconds(1'000 + 100 * (node_part(drawn) / 3 % 40)) : virtual_time{0};
+  return asking{std::move(a), wait, milliseconds(50 + 10 * (pause_part(drawn) / 16 * 4))};
 }
 
 claims_client::request claims_client::on_guarded(std::uint64_t drawn, std::uint64_t fresh) {
@@ -367,6 +401,7 @@ void claims_client::forget_session() {
   session_ = {};
   key_.clear();
   key_fence_ = 0;
+  back_at_ = away_until_ = {};
 }
 
 void claims_client::learn(const operation& o) {

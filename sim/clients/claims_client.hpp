@@ -20,6 +20,7 @@ public:
   struct asking {
     state::command what;
     virtual_time wait{0};
+    virtual_time leaves_after{0}; ///< the client ends its connection if there is no answer by then; zero: it does not
   };
   using request = std::variant<std::monostate, asking, session_renewal, http::read_request>;
 
@@ -42,6 +43,7 @@ private:
   request ask(std::uint64_t drawn);
   request on_one(std::uint64_t drawn);
   request on_key(std::uint64_t drawn, std::uint64_t fresh);
+  request leave(std::uint64_t drawn, state::kv_acquire a);
   request on_guarded(std::uint64_t drawn, std::uint64_t fresh);
   state::claim_ask fresh_ask(std::uint64_t drawn);
   claim* find(const std::string& name, const std::string& id);
@@ -58,8 +60,11 @@ private:
   std::vector<state::claim_ask> over_;  ///< the last few that have ended
   long_ago<state::claim_ask> long_ago_; ///< of those that have ended
   virtual_time now_{0};
-  std::string key_;              ///< whose lock it wants or has
-  std::uint64_t key_fence_ = 0;  ///< it has it
+  std::string key_;             ///< whose lock it wants or has
+  std::uint64_t key_fence_ = 0; ///< it has it
+  // After it ended the connection while it waited for a lock.
+  virtual_time back_at_{0}; ///< then it asks again; zero: it does not
+  virtual_time away_until_{0};
   std::string looked_at_;        ///< the claims of which name it read last
   std::uint64_t seen_index_ = 0; ///< with that index
 };

@@ -12,7 +12,8 @@ namespace belay::sim {
 namespace {
 
 /// A step a line: METHOD TARGET BODY. The last one is of the kind that it is an example of. `once`
-/// in front: with an Idempotency-Key; `any`: whatever the answer is; `wait MS`: nothing is sent.
+/// in front: with an Idempotency-Key; `any`: whatever the answer is; `left`: the client ends the connection while it waits for the
+/// answer; `wait MS`: nothing is sent.
 struct example {
   std::string_view what; ///< is special about it; empty: nothing
   std::string_view steps;
@@ -55,6 +56,8 @@ constexpr example examples[] = {
     {"add", "PUT /v1/kv/$k/n?add=5\nPUT /v1/kv/$k/n?add=-7&min=-10&max=10"},
     {"acquire and wait", SESSION "PUT /v1/kv/$k/a?acquire=$1&queue=1s 1"},
     {"wait in vain", SESSION SESSION "PUT /v1/kv/$k/a?acquire=$1 1\nPUT /v1/kv/$k/a?acquire=$2&queue=300ms 1"},
+    {"wait that is left", // and withdrawn
+     SESSION SESSION "PUT /v1/kv/$k/a?acquire=$1 1\nleft PUT /v1/kv/$k/a?acquire=$2&queue=1m 1\nwait 7000"},
     {"fenced", GUARD "PUT /v1/kv/$k/a?fence=$fence&claim=$k 1"},
     {"fenced acquire", GUARD "PUT /v1/kv/$k/a?acquire=$1&queue=1s&fence=$fence&claim=$k 1"},
     {"once", "once PUT /v1/kv/$k/a 1"},
@@ -300,8 +303,9 @@ example_step step_in(std::string_view line) {
     s.wait = std::chrono::milliseconds(ms);
     return s;
   }
-  for (; first == "any" || first == "once"; first = word(line)) {
-    s.takes_all = s.takes_all && first != "any";
+  for (; first == "any" || first == "once" || first == "left"; first = word(line)) {
+    s.takes_all = s.takes_all && first == "once";
+    s.left = s.left || first == "left";
     s.keyed = s.keyed || first == "once";
   }
   s.method = first;

@@ -19,6 +19,7 @@ struct example_step {
   std::string method, target, body;
   bool keyed = false;    ///< with an Idempotency-Key
   bool takes_all = true; ///< false: any answer is right
+  bool left = false;     ///< the client ends the connection while it waits, and reads no answer
 };
 
 struct operation_kind {

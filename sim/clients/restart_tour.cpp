@@ -18,6 +18,9 @@ constexpr std::uint64_t first_tour_id = std::uint64_t{5'000} << 32;
 /// All kinds take some minutes of virtual time: most runs do some of them.
 constexpr std::size_t kinds_of_a_part = 12;
 
+// Until a request is in its queue.
+constexpr std::chrono::seconds long_enough_to_wait{1};
+
 bool is_of_acls(std::string_view command) {
   return command.starts_with("acl_");
 }
@@ -101,8 +104,13 @@ result<http_answer> restart_tour::send_once(const example_step& step, std::size_
   if (trace_.wanted())
     trace_.line(time_.now(), node, "asked " + step.method + ' ' + target + ' ' + body.substr(0, 200));
   std::optional<exchange_end> end;
-  exchanges_.send(
+  const auto connection = exchanges_.send(
       node, std::move(text), [&end](exchange_end e) { end = std::move(e); }, id);
+  if (step.left) {
+    const bool over = !by.pass(long_enough_to_wait);
+    exchanges_.hang_up(connection);
+    return over ? result<http_answer>(failure{"was not left: the run is over"}) : http_answer{};
+  }
   if (!by.until([&end] { return end.has_value(); }))
     return failure{"was not answered by node " + std::to_string(node)};
   if (!end->answer)

@@ -295,7 +295,7 @@ void workload::claims_turn(client_state& c, std::uint64_t drawn) {
     return;
   auto wanted = c.claims->next(drawn, history_.size() + 1, time_.now());
   if (auto* asking = std::get_if<claims_client::asking>(&wanted))
-    c.pending = ask(c.number, *node, std::move(asking->what), std::nullopt, {}, asking->wait);
+    c.pending = ask(c.number, *node, std::move(asking->what), std::nullopt, {}, asking->wait, asking->leaves_after);
   else if (auto* renewal = std::get_if<session_renewal>(&wanted))
     c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
   else if (auto* read = std::get_if<http::read_request>(&wanted))
@@ -425,7 +425,7 @@ std::uint64_t workload::renew_unknown(std::size_t node) {
 
 std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<state::command> write,
                             std::optional<http::read_request> read, std::optional<session_renewal> renewal,
-                            virtual_time lock_wait) {
+                            virtual_time lock_wait, virtual_time leaves_after) {
   auto& o = history_.emplace_back();
   o.id = history_.size();
   o.client = client;
@@ -466,6 +466,11 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
     if (find(id).result == outcome::pending)
       give_up(id, "no answer in time");
   });
+  if (leaves_after > virtual_time::zero())
+    time_.after(leaves_after, [this, id = o.id] {
+      if (find(id).result == outcome::pending)
+        give_up(id, "the client ended its connection");
+    });
   return o.id;
 }
 
@@ -479,8 +484,11 @@ void workload::on_parked(std::size_t node, request_id id) {
 
 void workload::give_up(std::uint64_t id, const std::string& why) {
   auto& o = history_[id - 1];
-  if (pending_.erase(id) != 0 && nodes_.state(o.node) != node_state::down && nodes_.life(o.node) == o.node_life)
+  if (pending_.erase(id) != 0 && nodes_.state(o.node) != node_state::down && nodes_.life(o.node) == o.node_life) {
+    if (left)
+      left(o);
     nodes_.gateway(o.node).hang_up(id);
+  }
   o.result = outcome::unknown;
   o.text = why;
   finish(o);

@@ -58,6 +58,8 @@ public:
 
   /// Told of each operation when it begins, and when it has ended: for checkers of whole runs.
   std::function<void(const operation&)> begun, ended;
+  /// Told before a client ends the connection of an operation that has no answer yet.
+  std::function<void(const operation&)> left;
 
   /// The first broken rule.
   const std::optional<std::pair<std::string, std::string>>& complaint() const { return complaint_; } ///< checker, text
@@ -137,7 +139,8 @@ private:
   std::optional<std::size_t> some_node(std::uint64_t drawn) const;
   std::uint64_t ask(std::size_t client, std::size_t node, std::optional<state::command> write,
                     std::optional<http::read_request> read, std::optional<session_renewal> renewal = {},
-                    virtual_time delay = {}); ///< of a lock that is asked for when it is over
+                    virtual_time delay = {}, ///< of a lock that is asked for when it is over
+                    virtual_time leaves_after = {});
   void give_up(std::uint64_t id, const std::string& why);
   void finish(operation& o);
   void complain(const char* checker, const broken& b);

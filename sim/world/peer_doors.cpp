@@ -340,7 +340,10 @@ void peer_doors::judge(const agent_wires::admission& real) {
   PROBE("doors: a client agent is refused");
   if (trace_.wanted())
     trace_.line(time_.now(), real.server, "refuses " + who + ": " + real.why);
-  if (orderly && !d.excused && !a.excused)
+  // The order is promised to those who are one step apart. A dial that a cut wire holds up may be older than that.
+  const auto changes_since =
+      in_force_since(real.agent, real.dialled).size() + in_force_since(real.server, real.dialled).size() - 2;
+  if (orderly && !d.excused && !a.excused && changes_since < 2)
     complain("credentials",
              who + " is refused, although credentials are only changed in the order of the documentation: " + real.why);
 }

@@ -86,10 +86,12 @@ public:
       progress();
   }
   void drop() { queue_.drop(); }
+  void note_end() { queue_.note_end(passes_on_ != nullptr, waiting_); }
   /// @param gone nobody takes the answers
   void end_of_input(bool gone) {
     input_ended_ = true;
     gone_ = gone_ || gone;
+    note_end();
     if (queue_.uploading())
       return end();
     busy_ = true;
@@ -203,8 +205,10 @@ simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::wi
           introduced_.erase(c);
           if (c % 2 == 0)
             end_of_input(c, true);
-          else if (const auto gone = connections_.extract(c))
+          else if (const auto gone = connections_.extract(c)) {
+            gone.mapped()->note_end();
             gone.mapped()->drop();
+          }
         },
         [this, self](end_atom, connection_id c) {
           real_->context(self->context());

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace belay::harness;
@@ -192,5 +193,123 @@ TEST_CASE("claims: a killed leader loses no wait, and the order stays", "[.claim
     cluster.wait_ready();
     cluster.wait_agents();
   }
+  CHECK(cluster.wait_equal() == "");
+}
+
+namespace {
+
+/// One has the lock of a key, and two wait for it, in this order. The session of each lives until the test ends.
+class two_in_line {
+public:
+  two_in_line(std::string key, std::uint16_t holder, std::uint16_t first, std::uint16_t second)
+      : key_(std::move(key)), ports_{holder, first, second} {
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      // Of the holder's node: they outlive the agent's.
+      const auto made = http_put(ports_[0], "/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})", asked_for);
+      REQUIRE(made.ok());
+      sessions_.push_back(std::string(boost::json::parse(made.body).at("ID").as_string()));
+      asks(i, ports_[i]);
+      if (i == 0)
+        REQUIRE(connections_[0]->receive(asked_for).body.starts_with("true"));
+      else
+        REQUIRE(eventually(asked_for, [&] { return waiting() == i; }));
+    }
+  }
+
+  void first_disconnects() { connections_[1].reset(); }
+  void first_asks_again(std::uint16_t port) { asks(1, port); }
+  std::size_t waiting() const {
+    const auto r = http_get(ports_[0], "/v1/kv/" + key_ + "?claims&consistent");
+    return r.ok() ? number_in(r, "QueueLength") : 0;
+  }
+  /// Who has the lock once its holder has released it: 1 or 2.
+  std::size_t next() {
+    REQUIRE(http_put(ports_[0], "/v1/kv/" + key_ + "?release=" + sessions_[0], "", asked_for).body.starts_with("true"));
+    const auto r = http_get(ports_[0], "/v1/kv/" + key_ + "?consistent");
+    REQUIRE(r.ok());
+    const auto holder = std::string(boost::json::parse(r.body).at(0).at("Session").as_string());
+    return static_cast<std::size_t>(std::find(sessions_.begin(), sessions_.end(), holder) - sessions_.begin());
+  }
+  /// The answer of the one that waits still.
+  bool is_told(std::size_t i) { return connections_[i]->receive(asked_for).body.starts_with("true"); }
+
+private:
+  void asks(std::size_t i, std::uint16_t port) {
+    connections_.resize(ports_.size());
+    connections_[i] = std::make_unique<http_connection>(port);
+    REQUIRE(connections_[i]->send({"PUT", "/v1/kv/" + key_ + "?queue=100s&acquire=" + sessions_[i], {}, "v", false},
+                                  asked_for) == "");
+  }
+
+  std::string key_;
+  std::vector<std::uint16_t> ports_;
+  std::vector<std::string> sessions_;
+  std::vector<std::unique_ptr<http_connection>> connections_;
+};
+
+} // namespace
+
+// docs/http-extensions.md, "Waiting for a lock". A client that is gone is granted a lock that nobody uses until its session ends; a place that is
+// lost because a server or an agent was restarted sends a client that is there to the end of the queue.
+TEST_CASE("claims: a client that ends its connection leaves the queue of a lock, and nobody else does", "[.claims]") {
+  raise_file_limit();
+  const auto command = server_command::from_environment(BELAY_BINARY_DIR);
+  if (command.is_reference())
+    return;
+  server_cluster cluster(command, cluster_options{3, "node", {}, 0, 1});
+  cluster.start_all();
+  cluster.wait_ready();
+  cluster.wait_agents();
+  const auto leader = cluster.wait_leader();
+  const auto holder = cluster.node(leader).http_port();
+  auto& follower = cluster.node((leader + 1) % 3);
+  const auto other = cluster.node((leader + 2) % 3).http_port();
+  auto& agent = cluster.agent(0);
+  constexpr milliseconds longer_than_kept{8000}, sooner{2500};
+
+  two_in_line at_follower("gone/follower", holder, follower.http_port(), other);
+  two_in_line at_leader("gone/leader", holder, holder, other);
+  two_in_line through_agent("gone/agent", holder, agent.http_port(), other);
+  two_in_line comes_back("gone/back", holder, follower.http_port(), other);
+  two_in_line back_through_agent("gone/back-agent", holder, agent.http_port(), other);
+  for (auto* line : {&at_follower, &at_leader, &through_agent, &comes_back, &back_through_agent})
+    line->first_disconnects();
+  std::this_thread::sleep_for(sooner);
+  for (auto* line : {&at_follower, &at_leader, &through_agent, &comes_back, &back_through_agent})
+    CHECK(line->waiting() == 2);
+  comes_back.first_asks_again(other);
+  back_through_agent.first_asks_again(holder);
+  for (auto* line : {&at_follower, &at_leader, &through_agent}) {
+    CHECK(eventually(longer_than_kept, [&] { return line->waiting() == 1; }));
+    CHECK(line->next() == 2);
+    CHECK(line->is_told(2));
+  }
+  std::this_thread::sleep_for(longer_than_kept - sooner);
+  for (auto* line : {&comes_back, &back_through_agent}) {
+    CHECK(line->waiting() == 2);
+    CHECK(line->next() == 1);
+    CHECK(line->is_told(1));
+  }
+
+  two_in_line of_killed_server("end/server", holder, follower.http_port(), other);
+  two_in_line of_killed_agent("end/agent", holder, agent.http_port(), other);
+  follower.kill_hard();
+  agent.kill_hard();
+  std::this_thread::sleep_for(longer_than_kept);
+  CHECK(of_killed_server.waiting() == 2);
+  CHECK(of_killed_agent.waiting() == 2);
+  agent.start();
+  cluster.wait_agents();
+  two_in_line of_stopped_agent("end/stopped-agent", holder, agent.http_port(), other);
+  agent.stop();
+  std::this_thread::sleep_for(longer_than_kept);
+  CHECK(of_stopped_agent.waiting() == 2);
+  for (auto* line : {&of_killed_server, &of_killed_agent, &of_stopped_agent}) {
+    line->first_asks_again(other);
+    CHECK(line->next() == 1);
+    CHECK(line->is_told(1));
+  }
+  follower.start();
+  cluster.wait_ready();
   CHECK(cluster.wait_equal() == "");
 }

@@ -244,6 +244,13 @@ void claims_checker::note_due(const claim_name& what, cluster_time until, const 
     d = {until, now + std::chrono::milliseconds(until.value - std::min(until, e.time).value)};
 }
 
+void claims_checker::led(virtual_time now) {
+  led_ = now;
+  const auto newest = times_.empty() ? cluster_time{} : times_.back();
+  for (auto& [what, d] : due_)
+    d.at = std::max<virtual_time>(d.at, now + std::chrono::milliseconds(d.told.value - std::min(d.told, newest).value));
+}
+
 broken claims_checker::finish(virtual_time now) const {
   const auto late = [&](const claim_name& what) {
     const auto it = due_.find(what);

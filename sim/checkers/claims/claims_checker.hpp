@@ -18,7 +18,8 @@ public:
 
   /// The model has taken that entry.
   void committed(const raft::entry& e, virtual_time now);
-  void led(virtual_time now) { led_ = now; }
+  /// There is a leader: what is due is due by its clock, which begins where the newest entry ended.
+  void led(virtual_time now);
 
   /// A node has applied the log up to that index, as the first one. @pre at <= model.applied()
   broken applied(log_index at, const state::machine& m);

@@ -4,6 +4,8 @@
 #include "tests/cluster/cluster_fixture.hpp"
 #include "tests/cluster/upgrades/replaced_servers.hpp"
 
+#include <thread>
+
 using namespace belay::harness;
 
 namespace {
@@ -87,4 +89,62 @@ TEST_CASE("claims name their clients when the last server of 0.2.0 is gone, and 
   ends_with(cluster.node(follower), {"install Belay 0.3.0", "checkpoint row that cannot be decoded"});
   becomes(follower, new_program);
   each_says(200);
+}
+
+namespace {
+
+/// A client that waits for the lock of a key ends its connection.
+struct left_wait {
+  left_wait(server_node& holder, server_node& asked, std::string name) : at(&holder), key(std::move(name)) {
+    const auto has_it = session_at(holder), waits = session_at(holder);
+    REQUIRE(holder.put("/v1/kv/" + key + "?acquire=" + has_it, "").body.starts_with("true"));
+    http_connection c(asked.http_port());
+    // The parameter of 0.2.0, and the one of today.
+    REQUIRE(c.send({"PUT", "/v1/kv/" + key + "?acquire=" + waits + "&queue=100s&wait=100s", {}, "v", false}, soon) ==
+            "");
+    REQUIRE(eventually(soon, [&] { return waiting() == 1; }));
+  }
+  std::uint64_t waiting() const {
+    const auto r = at->get("/v1/kv/" + key + "?claims");
+    return r.ok() ? boost::json::parse(r.body).at("QueueLength").to_number<std::uint64_t>() : 0;
+  }
+
+  server_node* at;
+  std::string key;
+};
+
+} // namespace
+
+// An entry that withdraws waits would stop a server of 0.2.0.
+TEST_CASE("waits of clients that disconnect are withdrawn when the last server of 0.2.0 is gone",
+          "[.upgrade][no_histories_before]") {
+  raise_file_limit();
+  const auto old_program = program_of_before();
+  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
+  server_cluster cluster(old_program, {3, "node", {}});
+  cluster.start_all();
+  cluster.wait_ready();
+  int round = 0;
+  const auto stay = [&] {
+    std::vector<left_wait> left;
+    for (std::size_t i = 0; i < cluster.size(); ++i)
+      left.emplace_back(cluster.node(0), cluster.node(i), "k" + std::to_string(++round));
+    std::this_thread::sleep_for(milliseconds{8000});
+    for (const auto& each : left)
+      CHECK(each.waiting() == 1);
+    CHECK(cluster.wait_equal() == "");
+  };
+  stay();
+  for (const std::size_t i : {0, 1}) {
+    replace(cluster.node(i), new_program);
+    cluster.wait_ready();
+    stay();
+  }
+  replace(cluster.node(2), new_program);
+  cluster.wait_ready();
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    const left_wait left(cluster.node(0), cluster.node(i), "k" + std::to_string(++round));
+    CHECK(eventually(soon, [&] { return left.waiting() == 0; }));
+  }
+  CHECK(cluster.wait_equal() == "");
 }

@@ -1,0 +1,51 @@
+#pragma once
+// A wait for the lock of a key is withdrawn because its client disconnected, and for nothing else: not because a server or a client agent
+// came to its end, or a connection between them; and not before 5 s are over (docs/claims.md, rule 24). What a withdrawal changes is the
+// model's to say (kv_model_claims.cpp).
+
+#include "sim/checkers/kv_model.hpp"
+#include "sim/record/history.hpp"
+
+#include <chrono>
+#include <map>
+#include <vector>
+
+namespace belay::sim {
+
+class disconnect_checker {
+public:
+  /// What the clocks of all servers show, by node.
+  using clocks = std::vector<std::chrono::nanoseconds>;
+
+  explicit disconnect_checker(const kv_model& model) : model_(model) {}
+
+  void begun(const operation& op);
+  /// Its client ends the connection.
+  void left(const operation& op, virtual_time now, clocks shown);
+  /// The model has taken that entry.
+  broken committed(const raft::entry& e, const clocks& shown);
+  void led(virtual_time now) { led_ = now; }
+  /// At the end of a run whose leader is well.
+  /// @param works whether that life of that node still runs, so that it has to withdraw what its clients left
+  broken finish(virtual_time now, const std::function<bool(std::size_t node, int life)>& works) const;
+
+private:
+  struct request {
+    std::string key, session;
+    std::size_t node = 0;
+    int life = 0;
+    bool through_agent = false;
+    bool left = false;
+    virtual_time left_at{0};
+    clocks shown{}; ///< when it left
+  };
+
+  broken judge(const state::wait_ref& w, const clocks& shown) const;
+
+  const kv_model& model_;
+  virtual_time led_{0};
+  std::map<std::uint64_t, request> requests_;   ///< by operation, whose number its flags are
+  std::map<log_index, std::uint64_t> asked_at_; ///< the operation of an entry
+};
+
+} // namespace belay::sim
