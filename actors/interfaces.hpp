@@ -15,6 +15,8 @@ using tick_atom = caf::atom_constant<caf::atom("tick")>;
 using somebody_comes_atom = caf::atom_constant<caf::atom("comes")>;
 /// Sent by an actor to itself, so that it comes behind what is queued already: do the batch now.
 using flush_atom = caf::atom_constant<caf::atom("flush")>;
+/// Sent by an actor to itself: go on with long work, of which others have had their turn in between.
+using go_on_atom = caf::atom_constant<caf::atom("go_on")>;
 /// The leader tells followers of a commit that no append has carried to them.
 using spread_atom = caf::atom_constant<caf::atom("spread")>;
 /// Ordered shutdown: finish what is in flight, then quit.
@@ -82,6 +84,7 @@ using fsm_actor = caf::typed_actor<
     reacts_to<machine_replaced>,   // checkpointer: the tables of a snapshot that another node sent
     reacts_to<tick_atom>,          // node once, then itself: checkpoints, tombstones, digests
     reacts_to<flush_atom>,         // itself: one barrier for all reads of this turn
+    reacts_to<go_on_atom>,         // itself: tear down some more of what was removed
     reacts_to<stop_atom>           // node
 >;
 
@@ -161,6 +164,7 @@ using checkpointer_actor = caf::typed_actor<
     reacts_to<pack_archive>,         // http_gateway: the next piece, for a client
     reacts_to<unpack_archive>,       // http_gateway: the next piece, from a client
     reacts_to<close_archive>,        // http_gateway: that client is done, or gone
+    reacts_to<free_memory>,          // fsm: what would take it long
     reacts_to<stop_atom>             // node
 >;
 

@@ -273,7 +273,7 @@ struct write_checkpoint {
   raft::snapshot_meta meta;
   std::uint64_t digest = 0;
   bool full = false;
-  std::vector<state::dirty_row> rows;
+  state::dirty_rows rows;
   state::unkept_changes changes; ///< of keys, which are kept beside it
   std::uint64_t log_bytes = 0;   ///< of the entries since the last one
 };
@@ -345,6 +345,10 @@ struct archive_unpacked {
   std::string error;                          ///< not empty: it is no archive, or a damaged one
 };
 /// Forget it.
+/// fsm -> checkpointer: tables and rows that are not used any more. It is freed with the message, on the thread that gets it.
+struct free_memory {
+  std::vector<std::shared_ptr<const void>> list;
+};
 struct close_archive {
   request_id archive;
 };

@@ -101,6 +101,7 @@ fsm_actor::behavior_type remote_tables::make_behavior() {
       [](const machine_replaced&) {},
       [](tick_atom) {},
       [](flush_atom) {},
+      [](go_on_atom) {},
       [this](stop_atom) {
         questions_.clear();
         quit();

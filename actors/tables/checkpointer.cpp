@@ -129,6 +129,7 @@ checkpointer_actor::behavior_type checkpointer::make_behavior() {
           send(wires_->gateways[gateway_of(u.id)], archives_.unpack(u));
       },
       [this](const close_archive& c) { archives_.close(c.archive); },
+      [](const free_memory&) {},
       [this](stop_atom) { quit(); },
   };
 }

@@ -26,6 +26,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
   end_node_by_exceptions_of(*this, wires_, "fsm");
   gathering_default_.lease_ok = true;
   machine_->keep_changes(settings_.changes_bytes_max);
+  machine_->tear_down_at_once(settings_.torn_down_at_once);
   applied_at_ = now();
   if (settings_.shared)
     settings_.shared->show(machine_);
@@ -106,6 +107,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         wake_after(*this, *wires_, together(*this, fsm_tick, tick_slack), tick_atom::value);
       },
       [this](flush_atom) { request_barriers(); },
+      [this](go_on_atom) { tear_down(); },
       [this](stop_atom) { quit(); },
   };
 }
@@ -166,6 +168,7 @@ void fsm::apply(const committed_entries& c) {
     tell_alarm(); // one entry does not do all that is due
   for (const auto& key : acquired)
     ask_again(underway_.applied(key));
+  tear_down_later();
   serve_waiting();
 }
 
@@ -697,14 +700,16 @@ void fsm::replace(const machine_replaced& r) {
         r.machine->restored_at() != machine_->restored_at() && !MUTANT(restore_by_snapshot_not_noticed);
     if (indexes_may_fall)
       PROBE("fsm: snapshot brought a restore");
-    machine_ = r.machine;
+    auto old = std::exchange(machine_, r.machine);
     machine_->set_places(places_);
     machine_->set_history(history_);
     machine_->keep_changes(settings_.changes_bytes_max);
+    machine_->tear_down_at_once(settings_.torn_down_at_once);
     if (settings_.shared) {
       const shared_tables::writing writes(settings_.shared.get());
       settings_.shared->show(machine_);
     }
+    send(wires_->checkpoints, free_memory{{std::move(old)}});
     applied_ = r.meta;
     applied_at_ = now();
     checkpointed_ = r.meta.index;
@@ -722,6 +727,29 @@ void fsm::replace(const machine_replaced& r) {
   serve_waiting();
 }
 
+void fsm::tear_down_later() {
+  if (tearing_down_ || !machine_->has_left_over())
+    return;
+  tearing_down_ = true;
+  wake_after(*this, *wires_, std::chrono::milliseconds(1), go_on_atom::value);
+}
+
+void fsm::tear_down() {
+  tearing_down_ = false;
+  std::vector<std::shared_ptr<const void>> freed;
+  {
+    const shared_tables::writing writes(settings_.shared.get());
+    freed = machine_->tear_down(settings_.torn_down_in_a_slice);
+  }
+  if (!freed.empty())
+    send(wires_->checkpoints, free_memory{std::move(freed)});
+  if (machine_->has_left_over())
+    PROBE("fsm: removed keys torn down in more than one slice");
+  tear_down_later();
+  if (!archives_.empty() && !checkpoint_running_)
+    answer_archives({});
+}
+
 void fsm::maintain() {
   vitals_->digest.store(machine_->digest(), std::memory_order_relaxed);
   vitals_->digest_index.store(applied_.index.value, std::memory_order_relaxed);
@@ -733,7 +761,7 @@ void fsm::maintain() {
   const auto outcomes = machine_->outcomes_counted();
   metrics_.outcomes(outcomes.count, outcomes.bytes);
   const auto now = this->now();
-  if (!checkpoint_running_ && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
+  if (!checkpoint_running_ && !machine_->has_left_over() && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
       (checkpoints_.due(now.time_since_epoch()) || checkpoint_failed_))
     start_checkpoint();
   if (view_.serving)
@@ -788,7 +816,8 @@ void fsm::start_checkpoint() {
   w.rows = machine_->take_dirty();
   if (w.full) {
     PROBE("fsm: checkpoint of all rows");
-    w.rows = machine_->all_rows();
+    auto all = machine_->all_rows();
+    w.rows.assign(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
   }
   full_checkpoint_due_ = false;
   w.changes = machine_->take_unkept_changes(std::exchange(all_changes_due_, false));
@@ -812,7 +841,7 @@ void fsm::answer_archives(const std::string& error) {
     else
       refuse(q, error);
   }
-  if (!archives_.empty() && !checkpoint_running_)
+  if (!archives_.empty() && !checkpoint_running_ && !machine_->has_left_over()) // else tear_down() comes back
     start_checkpoint();
 }
 

@@ -29,6 +29,8 @@ struct fsm_settings {
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
   std::size_t changes_bytes_max =
       state::change_window_bytes_usual;     ///< of changes of keys that are kept for who follows them
+  /// Of removed keys so many are torn down by the entry that removes them, and so many in each slice after it. 4,096 take about 2 ms.
+  std::size_t torn_down_at_once = 4096, torn_down_in_a_slice = 4096;
   std::chrono::milliseconds hold{7000};     ///< how long a read may wait for this node to apply what it must see
   bool acl_enabled = false;                 ///< the leader makes what ACLs need
   std::string master_token;                 ///< acl.tokens.master; empty: none is made
@@ -168,6 +170,9 @@ private:
   void replace(const machine_replaced& r);
   void archive(const read_query& q);
   void answer_archives(const std::string& error);
+  /// Leaves time for others between slices.
+  void tear_down_later();
+  void tear_down();
   void maintain();
   void tell_autopilot();
   void start_checkpoint();
@@ -218,6 +223,7 @@ private:
   term_id access_ready_in_;          ///< the term in which what ACLs need was seen to be there
   monotonic_time next_initialize_{}; ///< not proposed again before
 
+  bool tearing_down_ = false;                     ///< the next slice is on its way
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;
   bool full_checkpoint_due_ = false;

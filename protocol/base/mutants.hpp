@@ -177,7 +177,9 @@ namespace belay {
   M(release_wakes_nobody)                                                                                              \
   M(released_by_anybody)                                                                                               \
   M(removed_key_stays)                                                                                                 \
+  M(removed_keys_are_held)                                                                                             \
   M(removed_lock_grants_nobody)                                                                                        \
+  M(removed_tree_put_back_in_part)                                                                                     \
   M(renewal_forgotten)                                                                                                 \
   M(renewal_list_renews_first)                                                                                         \
   M(renewals_need_the_lease)                                                                                           \
@@ -196,6 +198,7 @@ namespace belay {
   M(restore_without_reset)                                                                                             \
   M(restored_ghost_keeps_its_end)                                                                                      \
   M(restored_wait_keeps_deadline)                                                                                      \
+  M(returning_key_torn_down_later)                                                                                     \
   M(seal_forgets)                                                                                                      \
   M(server_taken_for_agent)                                                                                            \
   M(session_ends_early)                                                                                                \

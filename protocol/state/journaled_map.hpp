@@ -25,14 +25,17 @@ template <class Row>
 class journaled_map {
   struct held {
     Row row;
-    std::uint64_t hash;
+    std::uint64_t stored_hash;
     change_journal::bookmark mark;
     log_index index() const { return row_index(row); }
+    std::uint64_t hash() const { return stored_hash; }
     std::string_view key() const requires std::is_same_v<Row, kv_entry_ptr> { return row.key(); }
   };
   using map = chunked_map<held>;
 
 public:
+  using fragment = typename map::fragment;
+
   journaled_map(change_journal& journal, table number) : journal_(journal), number_(number) {}
 
   /// Where a key is or would be: found once, used for reading and writing. Valid until the next change of the map.
@@ -59,7 +62,7 @@ public:
     if (journal_.recording())
       journal_.remember(number_, key, p.row_ ? row_value(*p.row_) : row_value());
     auto mark = p.row_ ? rows_.value(p.at_).mark : journal_.bookmark_of_new(number_, key);
-    journal_.row_changed(number_, key, mark, row, p.row_ ? rows_.value(p.at_).hash : 0, hash);
+    journal_.row_changed(number_, key, mark, row, p.row_ ? rows_.value(p.at_).hash() : 0, hash);
     rows_.put(p.at_, key, held{std::move(row), hash, mark});
   }
   void put(std::string_view key, Row row) {
@@ -91,10 +94,28 @@ public:
   /// Calls `f(row)` for every row under the prefix, then removes them. @returns how many.
   template <class F>
   std::size_t erase_under(std::string_view prefix, F&& f) {
-    return rows_.erase_under(prefix, [&](const auto& slot) {
+    const auto rows = rows_.cut_under(prefix);
+    rows.for_each([&](const auto& slot) {
       f(slot.value.row);
       gone(slot.key(), slot.value);
     });
+    return rows.size();
+  }
+
+  /// Removes all rows under the prefix at once. For whoever reads they are gone; note_gone() of each has to follow before take_dirty().
+  fragment cut_under(std::string_view prefix) {
+    auto rows = rows_.cut_under(prefix);
+    journal_.rows_cut(rows.hashes());
+    return rows;
+  }
+  void note_gone(std::string_view key, const held& old) {
+    auto mark = old.mark;
+    journal_.note_row(number_, key, mark, row_value());
+  }
+  /// Takes cut_under() back. @pre no row under the prefix is there, note_gone() was called of none that is still in it
+  void put_back(std::string_view prefix, fragment rows) {
+    journal_.rows_put_back(rows.hashes());
+    rows_.put_back(prefix, std::move(rows));
   }
 
   const Row* find(std::string_view key) const {
@@ -136,7 +157,7 @@ public:
   /// @returns what differs; nullopt: nothing
   std::optional<std::string> recount() const {
     for (const auto& slot : rows_)
-      if (slot.value.hash != row_hash(slot.value.row))
+      if (slot.value.hash() != row_hash(slot.value.row))
         return "the hash of row " + std::string(slot.key());
     return rows_.recount();
   }
@@ -146,7 +167,7 @@ private:
     if (journal_.recording())
       journal_.remember(number_, key, old.row);
     auto mark = old.mark;
-    journal_.row_changed(number_, key, mark, row_value(), old.hash, 0);
+    journal_.row_changed(number_, key, mark, row_value(), old.hash(), 0);
   }
 
   change_journal& journal_;

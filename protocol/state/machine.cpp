@@ -34,6 +34,8 @@ struct machine::impl {
   std::uint64_t access_changes_before = 0; ///< access_changes as the entry at hand found them
   std::optional<cluster_time> alarm;       ///< the one that was told last
   log_index access_changed_at;
+  std::size_t at_once = 4096; ///< removed rows that an entry tears down: 2 ms
+  std::vector<std::shared_ptr<const void>> let_go; ///< to be freed by whoever tears down
 
   void look_for_access_changes() {
     if (access_changes != t->acls.changes())
@@ -49,6 +51,10 @@ struct machine::impl {
            (c.judged_at >= access_changed_at || MUTANT(judgement_outlives_policies));
   }
 
+  void keep_changes(std::size_t bytes_max) {
+    t->changes.limit(bytes_max);
+    t->journal.limit_keys(change_window::changes_max_of_entry(bytes_max));
+  }
   /// Whoever followed changes has to begin anew.
   void begin_changes(log_index floor) {
     t->journal.forget_keys();
@@ -88,6 +94,8 @@ struct machine::impl {
     let_in(a);
     if (t->changes.applied() < applied) // else the entry has put other tables in force
       t->changes.add(applied, t->journal);
+    if (const auto removed = t->kv.removed(); removed != 0 && removed <= at_once)
+      t->kv.tear_down(removed);
     if (const auto next = state::next_alarm(*t); next != alarm) {
       alarm = next;
       a.changed.push_back(claims_alarm_moved{next.value_or(cluster_time{})});
@@ -105,9 +113,10 @@ struct machine::impl {
       const auto end_limits = t->claims.shares.limit();
       const auto guard_limits = t->claims.guards.limit();
       a.touched.clear(); // of the tables that go
-      t = restored(*t, applied, now, a.changed);
+      auto fresh = restored(*t, applied, now, a.changed);
+      let_go.push_back(std::exchange(t, std::move(fresh)));
       t->places = std::move(places);
-      t->changes.limit(changes_bytes);
+      keep_changes(changes_bytes);
       t->history = history;
       t->claims.shares.limit(end_limits);
       t->claims.guards.limit(guard_limits);
@@ -544,7 +553,7 @@ log_index machine::index_of(const query& q) const {
   return answer_index(*impl_->t, q);
 }
 void machine::keep_changes(std::size_t bytes_max) {
-  impl_->t->changes.limit(bytes_max);
+  impl_->keep_changes(bytes_max);
 }
 machine::changes_kept machine::changes_counted() const {
   const auto& c = impl_->t->changes;
@@ -644,7 +653,19 @@ log_index machine::newest_tombstone() const {
 bool machine::replaced() const {
   return impl_->replaced;
 }
-std::vector<dirty_row> machine::take_dirty() {
+bool machine::has_left_over() const {
+  return impl_->t->kv.removed() != 0 || impl_->t->changes.has_let_go() || !impl_->let_go.empty();
+}
+std::vector<std::shared_ptr<const void>> machine::tear_down(std::size_t rows_max) {
+  auto freed = impl_->t->kv.tear_down(rows_max);
+  for (auto list : {std::exchange(impl_->let_go, {}), impl_->t->changes.take_let_go()})
+    std::move(list.begin(), list.end(), std::back_inserter(freed));
+  return freed;
+}
+void machine::tear_down_at_once(std::size_t rows_max) {
+  impl_->at_once = rows_max;
+}
+dirty_rows machine::take_dirty() {
   impl_->replaced = false;
   return impl_->t->take_dirty();
 }

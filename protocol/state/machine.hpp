@@ -122,10 +122,19 @@ public:
   /// Largest index of all tombstones; zero: none (for the reaper's schedule).
   log_index newest_tombstone() const;
 
-  /// Rows changed since the last call (each once, in any order). After load: none.
-  std::vector<dirty_row> take_dirty();
+  /// Rows changed since the last call, in any order; of one that is there twice the last one counts. After load: none. Waits for what
+  /// tear_down() has not done: ask has_left_over() before.
+  dirty_rows take_dirty();
   /// Ask before take_dirty(): true if the tables were replaced since its last call. Rows it does not name are gone then.
   bool replaced() const;
+  /// Of entries that remove or replace much, what nobody can see is done later: by tear_down(), in slices between which others are
+  /// served.
+  bool has_left_over() const;
+  /// One slice: at most so many rows. @returns what is to be freed, which may take long: on any thread
+  std::vector<std::shared_ptr<const void>> tear_down(std::size_t rows_max);
+  /// So many removed rows are torn down by the entry that removes them. Not replicated.
+  void tear_down_at_once(std::size_t rows_max);
+
   /// Every row there is, for a full checkpoint.
   std::vector<dirty_row> all_rows() const;
   /// Rebuilds from a checkpoint: load_row for each row, then finish_load.

@@ -9,6 +9,8 @@
 #include "protocol/state/outcomes/outcome_records.hpp"
 #include "protocol/state/records.hpp"
 
+#include <deque>
+
 namespace belay::state {
 
 /// What a deleted key, or a prefix whose keys were deleted at once, leaves behind.
@@ -100,6 +102,9 @@ struct dirty_row {
   std::string key;
   row_value row;
 };
+
+/// Many of them, that are gathered one by one: adding one never moves the others.
+using dirty_rows = std::deque<dirty_row>;
 
 /// The record of a row: most rows are shared pointers to one, small ones are one themselves.
 template <class Record>

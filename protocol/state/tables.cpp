@@ -66,9 +66,11 @@ void tables::restore(dirty_row row) {
 }
 
 void tables::undo() {
-  for (auto& row : journal.stop_recording())
-    if (!of_catalog(row.table) || !MUTANT(catalog_verb_of_refused_txn_stays))
-      restore(std::move(row));
+  for (auto& step : journal.stop_recording())
+    if (step.tree)
+      kv.undo_erase_under(step.row.key);
+    else if (!of_catalog(step.row.table) || !MUTANT(catalog_verb_of_refused_txn_stays))
+      restore(std::move(step.row));
   journal.forget_recorded_keys();
 }
 
@@ -79,7 +81,8 @@ std::vector<dirty_row> tables::all_rows() const {
   return out;
 }
 
-std::vector<dirty_row> tables::take_dirty() {
+dirty_rows tables::take_dirty() {
+  kv.tear_down(SIZE_MAX);
   return journal.take_dirty();
 }
 

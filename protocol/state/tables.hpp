@@ -51,7 +51,8 @@ struct tables {
   /// Takes back everything since journal.start_recording().
   void undo();
   std::vector<dirty_row> all_rows() const;
-  std::vector<dirty_row> take_dirty();
+  /// Tears down what is left of removed keys first.
+  dirty_rows take_dirty();
   std::uint64_t recompute_digest() const;
   /// Each has maps(), its tables, and beside(), what it keeps beside their rows (maps/kept_beside.hpp).
   auto owners() const {

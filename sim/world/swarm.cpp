@@ -85,6 +85,13 @@ void draw_limits(options& o, swarm& s) {
   s.segment_bytes = o.one_of({std::size_t{65536}, std::size_t{8192}});
 }
 
+/// Keys that are removed together are torn down at once, or much later.
+void draw_teardown(tape& choices, swarm& s) {
+  constexpr std::size_t at_once[] = {4096, 4096, 0};
+  s.machine.torn_down_at_once = at_once[choices.choose({stream_kind::swarm, 1210}, std::size(at_once))];
+  s.machine.torn_down_in_a_slice = 1;
+}
+
 /// How much log follows the older generation of a checkpoint, and whether it is needed now and then.
 void draw_older_checkpoint(tape& choices, const profile& p, swarm& s) {
   constexpr std::uint64_t log_bytes[] = {1u << 30, 0, 3'000, 20'000};
@@ -262,6 +269,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   if (s.machine.checkpoints.entries == 16384)
     s.machine.checkpoints.entries = 0; // by what one saves, as without `raft_snapshot_threshold`
   s.peer.limits.append_gap = gaps[choices.choose_rarely({stream_kind::swarm, 1160}, std::size(gaps), 500'000)];
+  draw_teardown(choices, s);
   draw_older_checkpoint(choices, p, s);
   draw_machine(choices, s);
   draw_client_agents(choices, p, s);

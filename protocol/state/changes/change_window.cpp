@@ -67,8 +67,11 @@ std::optional<change_cursor> read_cursor(std::string_view text) {
 
 /// Rows before and after count for each change, though one may be in two of them: no order of writes makes it hold more.
 std::size_t change_window::bytes_of(const slot& s) {
-  constexpr std::size_t place_bytes = sizeof(slot) + 32; // and of the table by keys
   return place_bytes + bytes_of_row(s.change.before) + bytes_of_row(s.change.after);
+}
+
+std::size_t change_window::changes_max_of_entry(std::size_t bytes_max) {
+  return bytes_max / (place_bytes + row_bytes);
 }
 
 std::uint64_t change_window::hash_of(std::string_view key) {
@@ -91,11 +94,15 @@ void change_window::limit(std::size_t bytes_max) {
 }
 
 void change_window::begin_at(log_index applied) {
-  first_ += slots_.size();
+  if (!held_->slots.empty()) {
+    first_ += held_->slots.size();
+    if (held_->slots.size() > freed_at_once)
+      let_go_.push_back(std::move(held_));
+    held_ = std::make_unique<contents>();
+    newest_ = {};
+  }
   copied_ = false;
   left_alone_.clear();
-  slots_.clear();
-  newest_.clear();
   bytes_ = 0;
   applied_ = floor_ = applied;
 }
@@ -104,47 +111,48 @@ void change_window::add(log_index index, change_journal& journal) {
   PRECONDITION(index > applied_);
   applied_ = index;
   std::uint64_t effect = 0;
-  journal.take_keys([&](key_change&& each) { push(index, effect++, std::move(each)); });
+  if (!journal.take_keys([&](key_change&& each) { push(index, effect++, std::move(each)); }))
+    begin_at(index); // it would leave as a whole
   evict();
 }
 
 void change_window::push(log_index index, std::uint64_t effect, key_change change) {
   slot s{index, static_cast<std::uint32_t>(effect), 0, std::move(change), 0, 0, 0};
-  const auto number = first_ + slots_.size();
+  const auto number = first_ + held_->slots.size();
   s.hash = hash_of(s.row().key);
   s.bytes = bytes_of(s);
   auto& newest = newest_[s.hash];
   s.previous = std::exchange(newest, number);
   if (s.previous >= first_)
-    slots_[static_cast<std::size_t>(s.previous - first_)].next = static_cast<std::uint32_t>(number - s.previous);
+    held_->slots[static_cast<std::size_t>(s.previous - first_)].next = static_cast<std::uint32_t>(number - s.previous);
   bytes_ += s.bytes;
-  slots_.push_back(std::move(s));
+  held_->slots.push_back(std::move(s));
 }
 
 /// Rows of slots that leave soon have not been looked at for long, and are let go of then.
 void change_window::fetch_next_to_leave() const {
   constexpr std::size_t rows_ahead = 8;
-  if (slots_.size() <= rows_ahead)
+  if (held_->slots.size() <= rows_ahead)
     return;
-  const auto& later = slots_[rows_ahead].change;
+  const auto& later = held_->slots[rows_ahead].change;
   fetch_shared(later.before);
   fetch_shared(later.after);
 }
 
 void change_window::evict() {
-  while (bytes_ > bytes_max_ && !slots_.empty()) {
-    const auto leaving = slots_.front().index;
+  while (bytes_ > bytes_max_ && !held_->slots.empty()) {
+    const auto leaving = held_->slots.front().index;
     floor_ = MUTANT(window_drops_half_an_entry) ? leaving.prev() : leaving;
-    while (!slots_.empty() && slots_.front().index == leaving) {
+    while (!held_->slots.empty() && held_->slots.front().index == leaving) {
       fetch_next_to_leave();
-      const auto& oldest = slots_.front();
+      const auto& oldest = held_->slots.front();
       bytes_ -= oldest.bytes;
       if (const auto at = newest_.find(oldest.hash); at->second == first_)
         newest_.erase(at);
       if (const auto next = first_ + oldest.next;
           copied_ && oldest.next != 0 && next < uncopied_ && goes_on(numbered(next)))
         left_alone_.push_back(next);
-      slots_.pop_front();
+      held_->slots.pop_front();
       ++first_;
       if (MUTANT(window_drops_half_an_entry) && bytes_ <= bytes_max_)
         break;
@@ -159,7 +167,7 @@ unkept_changes change_window::take_unkept(bool all) {
     lacks.behind = copied_up_to_;
   else
     uncopied_ = first_;
-  const auto end = first_ + slots_.size();
+  const auto end = first_ + held_->slots.size();
   uncopied_ = std::max(uncopied_, first_);
   lacks.list.reserve(left_alone_.size() + static_cast<std::size_t>(end - uncopied_));
   const auto take = [&](std::uint64_t n) {
@@ -182,12 +190,12 @@ unkept_changes change_window::take_unkept(bool all) {
 }
 
 void change_window::load(log_index floor, std::vector<kept_change> list) {
-  PRECONDITION(slots_.empty());
+  PRECONDITION(held_->slots.empty());
   PRECONDITION(floor <= applied_);
   floor_ = floor;
   for (auto& each : list)
     push(each.index, each.effect, std::move(each.change));
-  uncopied_ = first_ + slots_.size();
+  uncopied_ = first_ + held_->slots.size();
   copied_ = true;
   copied_up_to_ = applied_;
 }
@@ -197,7 +205,7 @@ std::optional<std::string> change_window::recount() const {
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> newest;
   std::uint64_t number = first_;
   change_place last;
-  for (const auto& s : slots_) {
+  for (const auto& s : held_->slots) {
     if (s.hash != hash_of(s.row().key) || s.bytes != bytes_of(s))
       return "hash or bytes of the change of " + std::string(s.row().key);
     if (s.index <= floor_ || s.index > applied_ || (number != first_ && s.place() <= last))
@@ -243,9 +251,9 @@ change_rows change_window::read(const kv_changes& q) const {
   }
   auto after = applied_ < q.after.index ? change_place{floor_} : q.after;
   after.effect = MUTANT(rest_of_entry_lost_at_a_cut) ? change_place::all_effects : after.effect;
-  auto at = std::partition_point(slots_.begin(), slots_.end(), [&](const slot& s) { return s.place() <= after; });
+  auto at = std::partition_point(held_->slots.begin(), held_->slots.end(), [&](const slot& s) { return s.place() <= after; });
   std::size_t value_bytes = 0, looked_at = 0;
-  for (; at != slots_.end(); ++at) {
+  for (; at != held_->slots.end(); ++at) {
     if (found.list.size() == changes_max || value_bytes >= value_bytes_max || looked_at == looked_at_max) {
       found.more = true;
       // All of an entry that has come to its end with the last one looked at.

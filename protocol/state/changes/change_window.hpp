@@ -21,9 +21,12 @@ public:
   // Of one answer: what is longer is asked for in pieces. Looking at so many takes less than a millisecond.
   static constexpr std::size_t changes_max = 1024, value_bytes_max = 256u << 10, looked_at_max = 8192;
   static constexpr std::size_t history_max = 1024;
+  static constexpr std::size_t freed_at_once = 4096; ///< changes: less than a millisecond
 
   /// From now on it holds at most so many bytes.
   void limit(std::size_t bytes_max);
+  /// Of an entry that changes more keys than that it would keep none.
+  static std::size_t changes_max_of_entry(std::size_t bytes_max);
   std::size_t limit() const { return bytes_max_; }
   /// Nothing is known of entries up to this one: tables were loaded or replaced.
   void begin_at(log_index applied);
@@ -43,7 +46,10 @@ public:
   std::size_t bytes() const { return bytes_; }
   /// Counts again what it keeps beside the changes. @returns what differs; nullopt: nothing
   std::optional<std::string> recount() const;
-  std::size_t size() const { return slots_.size(); }
+  std::size_t size() const { return held_->slots.size(); }
+  /// Memory that is not used any more. To free it may take long, and any thread may do it.
+  std::vector<std::shared_ptr<const void>> take_let_go() { return std::exchange(let_go_, {}); }
+  bool has_let_go() const { return !let_go_.empty(); }
 
   /// Whoever stands there gets everything that happened since.
   bool covers(const change_place& p) const;
@@ -69,10 +75,11 @@ private:
     change_place place() const { return {index, effect}; }
   };
 
+  static constexpr std::size_t place_bytes = sizeof(slot) + 32; ///< and of the table by keys
   static std::size_t bytes_of(const slot& s);
   static std::uint64_t hash_of(std::string_view key);
   static kv_change shown(const slot& s);
-  const slot& numbered(std::uint64_t n) const { return slots_[static_cast<std::size_t>(n - first_)]; }
+  const slot& numbered(std::uint64_t n) const { return held_->slots[static_cast<std::size_t>(n - first_)]; }
   /// Whether it begins where the slot before it of its key has ended. False: that has left.
   bool goes_on(const slot& s) const {
     return s.change.before && s.change.after && s.previous >= first_ &&
@@ -88,9 +95,13 @@ private:
   std::size_t bytes_max_ = change_window_bytes_usual;
   std::size_t bytes_ = 0;
   log_index applied_, floor_;
-  /// What leaves at one end serves for what comes at the other.
-  std::unique_ptr<std::pmr::memory_resource> memory_ = std::make_unique<std::pmr::unsynchronized_pool_resource>();
-  std::pmr::deque<slot> slots_{memory_.get()};
+  struct contents {
+    /// What leaves at one end serves for what comes at the other.
+    std::pmr::unsynchronized_pool_resource memory;
+    std::pmr::deque<slot> slots{&memory};
+  };
+  std::unique_ptr<contents> held_ = std::make_unique<contents>();
+  std::vector<std::shared_ptr<const void>> let_go_; ///< large contents of before
   std::uint64_t first_ = 1; ///< number of the oldest
   bool copied_ = false;     ///< there is a copy that knows all up to copied_up_to_
   log_index copied_up_to_;

@@ -2,6 +2,7 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 
@@ -27,6 +28,8 @@ void kv_table::track(const kv_entry_ptr& before, const kv_entry_ptr& after) {
 
 void kv_table::put(place p, kv_entry_ptr entry) {
   auto old = kv_table::entry(p);
+  if (!old && !removed_.empty() && !MUTANT(returning_key_torn_down_later))
+    tear_down_key(entry.key());
   track(old, entry);
   journal_.key_changed(std::move(old), entry);
   const auto key = entry.key(); // stays valid: the row keeps the entry alive
@@ -54,10 +57,66 @@ void kv_table::erase(std::string_view key) {
 }
 
 std::size_t kv_table::erase_under(std::string_view prefix) {
-  return rows_.erase_under(prefix, [this](const kv_entry_ptr& e) {
-    track(MUTANT(tree_delete_leaves_holders) ? nullptr : e, nullptr);
-    journal_.key_changed(e, nullptr);
-  });
+  auto rows = rows_.cut_under(prefix);
+  const auto count = rows.size();
+  if (count == 0)
+    return 0;
+  if (!journal_.forgets_keys(count))
+    rows.for_each([&](const auto& slot) { journal_.key_changed(slot.value.row, nullptr); });
+  if (journal_.recording())
+    journal_.remember_tree(prefix);
+  removed_.push_back({std::move(rows), journal_.recording_number()});
+  return count;
+}
+
+void kv_table::undo_erase_under(std::string_view prefix) {
+  INVARIANT(!removed_.empty());
+  auto tree = std::move(removed_.back());
+  removed_.pop_back();
+  // Keys of the tree that were put again, and are undone before it.
+  std::vector<kv_entry_ptr> there;
+  list(prefix, there);
+  for (const auto& e : there)
+    erase(e.key());
+  rows_.put_back(prefix, std::move(tree.rows));
+  for (auto& e : there)
+    put(std::move(e));
+}
+
+/// A removed key comes back.
+void kv_table::tear_down_key(std::string_view key) {
+  for (auto& tree : removed_)
+    tree.rows.extract(key, [&](const auto& slot) {
+      PROBE("kv: a key came back before it was torn down");
+      if (tree.recording != 0 && tree.recording == journal_.recording_number() && !MUTANT(removed_tree_put_back_in_part))
+        journal_.remember(table::kv, key, slot.value.row);
+      track(slot.value.row, nullptr);
+      rows_.note_gone(key, slot.value);
+    });
+}
+
+std::size_t kv_table::removed() const {
+  std::size_t count = 0;
+  for (const auto& tree : removed_)
+    count += tree.rows.size();
+  return count;
+}
+
+std::vector<std::shared_ptr<const void>> kv_table::tear_down(std::size_t rows_max) {
+  std::vector<std::shared_ptr<const void>> freed;
+  for (; !removed_.empty(); removed_.pop_front()) {
+    auto& rows = removed_.front().rows;
+    for (; rows.size() > 0; --rows_max) {
+      if (rows_max == 0)
+        return freed;
+      const auto& last = rows.last();
+      track(MUTANT(tree_delete_leaves_holders) ? nullptr : last.value.row, nullptr);
+      rows_.note_gone(last.key(), last.value);
+      if (auto memory = rows.drop_last())
+        freed.push_back(std::move(memory));
+    }
+  }
+  return freed;
 }
 
 kv_entry_ptr kv_table::find(std::string_view key) const {
@@ -111,7 +170,11 @@ std::vector<std::string> kv_table::held_by(std::string_view session) const {
   auto at = held_.find(session);
   if (at == held_.end())
     return {};
-  return {at->second.begin(), at->second.end()};
+  std::vector<std::string> keys;
+  for (const auto& key : at->second)
+    if (removed_.empty() || rows_.find(key) != nullptr || MUTANT(removed_keys_are_held))
+      keys.push_back(key);
+  return keys;
 }
 
 } // namespace belay::state

@@ -29,7 +29,7 @@ concept tells_its_key = requires(const Value& v) {
   { v.key() } -> std::same_as<std::string_view>;
 };
 
-/// `Value` has `log_index index() const`. A chunk is split when it holds more than `chunk_max` rows.
+/// `Value` has `log_index index() const` and `std::uint64_t hash() const`. A chunk is split when it holds more than `chunk_max` rows.
 /// 256 rows: ten million keys have 40,000 to 80,000 fences, whose heads stay in the processor's cache.
 template <class Value, std::size_t chunk_max = 256, std::size_t node_max = 256>
 class chunked_map {
@@ -50,11 +50,79 @@ private:
   struct chunk {
     std::vector<slot> slots;
     log_index newest;
+    std::uint64_t hashes = 0; ///< the sum of those of its rows
     heads_of_keys heads;
   };
   using chunk_position = typename fence_tree<chunk, node_max>::position;
 
 public:
+  /// Rows that were cut off a map together, in order. They go one by one, the last one first; their memory stays until whoever takes them out
+  /// gives it back, chunk by chunk.
+  class fragment {
+  public:
+    std::size_t size() const { return size_; }
+    /// The sum of those of its rows. @pre none was dropped
+    std::uint64_t hashes() const {
+      std::uint64_t sum = 0;
+      for (const auto& c : chunks_)
+        sum += c->hashes;
+      return sum;
+    }
+    template <class F>
+    void for_each(F&& f) const {
+      for (const auto& c : chunks_)
+        for (std::size_t i = 0; i < rows_of(c); ++i)
+          f(c->slots[i]);
+    }
+    /// @pre size() > 0
+    const slot& last() const { return chunks_.back()->slots[rows_of(chunks_.back()) - 1]; }
+    /// Takes last() out. @returns the memory of its chunk with all of its rows, if that was the last one of them; else null
+    std::shared_ptr<const void> drop_last() {
+      --size_;
+      if (++dropped_ < chunks_.back()->slots.size())
+        return nullptr;
+      dropped_ = 0;
+      std::shared_ptr<const void> memory(std::move(chunks_.back()));
+      chunks_.pop_back();
+      return memory;
+    }
+    /// Calls `f(slot)` for the row of that key, if it is there, and takes it out.
+    template <class F>
+    void extract(std::string_view key, F&& f) {
+      const auto at = std::partition_point(chunks_.begin(), chunks_.end(),
+                                           [&](const auto& c) { return c->slots.back().key() < key; });
+      if (at == chunks_.end())
+        return;
+      const auto found = find_in(**at, key);
+      if (!found.equal || found.place >= rows_of(*at))
+        return;
+      f((*at)->slots[found.place]);
+      --size_;
+      cut(**at, found.place, found.place + 1);
+      recount(**at);
+      if ((*at)->slots.size() == (&*at == &chunks_.back() ? dropped_ : 0)) {
+        if (&*at == &chunks_.back())
+          dropped_ = 0;
+        chunks_.erase(at);
+      }
+    }
+
+  private:
+    friend chunked_map;
+    std::size_t rows_of(const std::unique_ptr<chunk>& c) const {
+      return c->slots.size() - (&c == &chunks_.back() ? dropped_ : 0);
+    }
+    void add(std::unique_ptr<chunk> c) {
+      if (c->slots.empty())
+        return;
+      size_ += c->slots.size();
+      chunks_.push_back(std::move(c));
+    }
+
+    std::vector<std::unique_ptr<chunk>> chunks_; // none is empty
+    std::size_t size_ = 0, dropped_ = 0;         // dropped: of the rows at the end of the last chunk
+  };
+
   /// Where a key is, or where it would be inserted. Valid until the next change of the map.
   struct place {
     chunk_position at;
@@ -107,6 +175,7 @@ public:
     if (p.found) {
       auto& held = c.slots[p.position].value;
       const auto before = held.index();
+      c.hashes += v.hash() - held.hash();
       held = std::move(v);
       if (before == c.newest && index < before)
         recount(c);
@@ -154,31 +223,53 @@ public:
     tidy(p.at);
   }
 
-  /// Calls `f(slot)` for every row under the prefix, then removes them. @returns how many.
-  template <class F>
-  std::size_t erase_under(std::string_view prefix, F&& f) {
-    std::size_t removed = 0;
-    auto at = chunks_.holding(prefix);
-    auto first = position_in(at.chunk(), prefix);
-    while (at != chunks_.end()) {
-      auto& slots = at.chunk().slots;
-      auto last = first;
-      for (; last < slots.size() && starts_with(slots[last].key(), prefix); ++last)
-        f(slots[last]);
-      const bool more = last == slots.size();
-      removed += last - first;
-      size_ -= last - first;
-      cut(at.chunk(), first, last);
-      recount(at.chunk());
-      if (slots.empty() && at != chunks_.begin())
-        at = chunks_.erase(at);
-      else
-        ++at;
-      if (!more)
-        break;
-      first = 0;
+  /// Cuts off all rows under the prefix. Takes time in proportion to their chunks.
+  fragment cut_under(std::string_view prefix) {
+    fragment rows;
+    const auto under = [&](const chunk& c, std::size_t from) {
+      auto end = from;
+      while (end < c.slots.size() && starts_with(c.slots[end].key(), prefix))
+        ++end;
+      return end;
+    };
+    const auto begin = chunks_.holding(prefix);
+    const auto from = position_in(begin.chunk(), prefix), to = under(begin.chunk(), from);
+    const bool goes_on = to == begin.chunk().slots.size();
+    rows.add(cut_off(begin.chunk(), from, to));
+    if (goes_on) {
+      auto end = begin.next();
+      const auto begins_inside = [&] { return end != chunks_.end() && starts_with(end.fence(), prefix); };
+      while (begins_inside() && (end.chunk().slots.empty() || starts_with(end.chunk().slots.back().key(), prefix)))
+        ++end;
+      end = chunks_.take(begin.next(), end, [&](std::unique_ptr<chunk> c) { rows.add(std::move(c)); });
+      if (begins_inside())
+        rows.add(cut_off(end.chunk(), 0, under(end.chunk(), 0)));
     }
-    return removed;
+    if (begin.chunk().slots.empty() && begin != chunks_.begin())
+      chunks_.erase(begin);
+    size_ -= rows.size();
+    return rows;
+  }
+  /// Takes cut_under() back. @pre no row under the prefix is there, none of the fragment was dropped
+  void put_back(std::string_view prefix, fragment rows) {
+    PRECONDITION(rows.dropped_ == 0);
+    // Rows behind the prefix that are in chunks that begin in it.
+    auto at = chunks_.holding(prefix);
+    std::vector<std::unique_ptr<chunk>> behind;
+    behind.push_back(cut_off(at.chunk(), position_in(at.chunk(), prefix), at.chunk().slots.size()));
+    auto end = at.next();
+    while (end != chunks_.end() && starts_with(end.fence(), prefix))
+      ++end;
+    chunks_.take(at.next(), end, [&](std::unique_ptr<chunk> c) { behind.push_back(std::move(c)); });
+    size_ += rows.size();
+    for (auto* list : {&rows.chunks_, &behind})
+      for (auto& c : *list)
+        if (!c->slots.empty() && at.chunk().slots.empty()) {
+          at.chunk() = std::move(*c);
+        } else if (!c->slots.empty()) {
+          auto fence = std::string(c->slots.front().key());
+          at = chunks_.insert_behind(at, std::move(fence), std::move(c));
+        }
   }
 
   const Value* find(std::string_view key) const {
@@ -200,8 +291,10 @@ public:
     std::string_view last;
     for (auto at = chunks_.begin(); at != chunks_.end(); ++at) {
       log_index newest;
+      std::uint64_t hashes = 0;
       for (const auto& each : at.chunk().slots) {
         newest = std::max(newest, each.value.index());
+        hashes += each.value.hash();
         if (size++ != 0 && !(last < each.key()))
           return "the order of row " + std::string(each.key());
         last = each.key();
@@ -210,6 +303,8 @@ public:
       }
       if (newest != at.chunk().newest)
         return "the newest index of the chunk of " + at.fence();
+      if (hashes != at.chunk().hashes)
+        return "the sum of hashes of the chunk of " + at.fence();
     }
     return size == size_ ? std::nullopt : std::optional<std::string>("the number of rows");
   }
@@ -281,6 +376,7 @@ private:
   }
 
   static void insert(chunk& c, std::size_t position, std::string_view key, Value v) {
+    c.hashes += v.hash();
     const auto offset = static_cast<std::ptrdiff_t>(position);
     c.slots.insert(c.slots.begin() + offset, slot_of(key, std::move(v)));
     c.heads.inserted(position, key, keys_of(c));
@@ -290,6 +386,8 @@ private:
   /// Removes the rows [first, last) of a chunk.
   static void cut(chunk& c, std::size_t first, std::size_t last) {
     const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(last);
+    for (auto i = first; i < last; ++i)
+      c.hashes -= c.slots[i].value.hash();
     c.slots.erase(c.slots.begin() + from, c.slots.begin() + to);
     c.heads.erased(first, last);
   }
@@ -305,8 +403,23 @@ private:
 
   static void recount(chunk& c) {
     c.newest = {};
-    for (const auto& s : c.slots)
+    c.hashes = 0;
+    for (const auto& s : c.slots) {
       c.newest = std::max(c.newest, s.value.index());
+      c.hashes += s.value.hash();
+    }
+  }
+
+  /// The rows [first, last) as a chunk of their own.
+  static std::unique_ptr<chunk> cut_off(chunk& c, std::size_t first, std::size_t last) {
+    auto rest = std::make_unique<chunk>();
+    rest->slots.assign(std::make_move_iterator(c.slots.begin() + static_cast<std::ptrdiff_t>(first)),
+                       std::make_move_iterator(c.slots.begin() + static_cast<std::ptrdiff_t>(last)));
+    index_keys(*rest);
+    recount(*rest);
+    cut(c, first, last);
+    recount(c);
+    return rest;
   }
 
   /// Inserts into a full chunk by moving what is at its end to the next one, if that has room: where rows come in nearly ascending order, a late
@@ -368,6 +481,7 @@ private:
     auto& rest = next.chunk().slots;
     c.slots.insert(c.slots.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
     c.newest = std::max(c.newest, next.chunk().newest);
+    c.hashes += next.chunk().hashes;
     index_keys(c);
     chunks_.erase(next);
   }

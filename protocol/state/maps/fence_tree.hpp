@@ -6,6 +6,7 @@
 
 #include <boost/container/static_vector.hpp>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <memory>
@@ -127,6 +128,34 @@ public:
       index_nodes();
     }
     return p.at_ < n.fences.size() ? p : position{this, p.node_ + 1, 0};
+  }
+
+  /// Takes the chunks [from, to) out, and calls `sink(std::move(chunk))` for each, in order. Takes time in proportion to the chunks.
+  /// @pre from is not the first of all. @returns where `to` is then
+  template <class Sink>
+  position take(position from, position to, Sink&& sink) {
+    if (from == to)
+      return to;
+    INVARIANT(from != begin());
+    const bool in_one_node = from.node_ == to.node_;
+    const auto nodes_end = to.at_ == 0 ? to.node_ : to.node_ + 1; // of those that lose a chunk
+    for (auto n = from.node_; n < nodes_end; ++n) {
+      auto& each = *nodes_[n];
+      const auto first = static_cast<std::ptrdiff_t>(n == from.node_ ? from.at_ : 0);
+      const auto end = static_cast<std::ptrdiff_t>(n == to.node_ ? to.at_ : each.chunks.size());
+      std::for_each(each.chunks.begin() + first, each.chunks.begin() + end, [&](auto& c) { sink(std::move(c)); });
+      each.chunks.erase(each.chunks.begin() + first, each.chunks.begin() + end);
+      each.fences.erase(each.fences.begin() + first, each.fences.begin() + end);
+      if (!each.chunks.empty())
+        index(each);
+    }
+    const auto is_empty = [](const auto& n) { return n->chunks.empty(); };
+    const auto first_empty = from.at_ == 0 && !in_one_node ? from.node_ : from.node_ + 1;
+    nodes_.erase(std::remove_if(nodes_.begin() + static_cast<std::ptrdiff_t>(from.node_),
+                                nodes_.begin() + static_cast<std::ptrdiff_t>(nodes_end), is_empty),
+                 nodes_.begin() + static_cast<std::ptrdiff_t>(nodes_end));
+    index_nodes();
+    return in_one_node ? from : position{this, first_empty, 0};
   }
 
 private:

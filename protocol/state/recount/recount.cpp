@@ -26,10 +26,12 @@ requires(std::tuple_size_v<counted_of<Table>> == 0) std::tuple<> counted(const T
 counted_of<kv_table> counted(const kv_table& t) {
   counted_of<kv_table> found;
   auto& [held] = found;
-  for_each_row(t.rows(), [&](const kv_entry_ptr& e) {
+  const auto count = [&](const kv_entry_ptr& e) {
     if (!e->session.empty())
       held[std::string(e->session)].emplace(e->key);
-  });
+  };
+  for_each_row(t.rows(), count);
+  t.for_each_removed(count);
   return found;
 }
 

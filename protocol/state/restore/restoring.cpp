@@ -32,7 +32,9 @@ Pointer with_indexes_up_to(Pointer row, log_index newest) {
 class restorer {
 public:
   restorer(const tables& old, log_index index, cluster_time now)
-      : old_(old), index_(index), now_(now), fresh_(std::make_unique<tables>()), claims_(old, *fresh_) {}
+      : old_(old), index_(index), now_(now), fresh_(std::make_unique<tables>()), claims_(old, *fresh_) {
+    fresh_->journal.limit_keys(0); // whoever follows changes begins anew
+  }
 
   std::unique_ptr<tables> run(effects& changed) {
     old_.stage.for_each_batch([this](const row_batch& batch) {
