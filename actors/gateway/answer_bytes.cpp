@@ -2,11 +2,22 @@
 
 namespace belay::actors {
 
+namespace {
+
+void append_stream_head(const exchange& e, const answer_head& head, std::string& out) {
+  const bool gzip = e.transfer->rows != nullptr && e.transfer->rows->made().gzip;
+  http::serialize_stream_head(*e.answer, head.date, !head.last, !e.old_version, gzip, head.extra, out);
+}
+
+} // namespace
+
 void append_answer(exchange& e, const answer_head& head, std::string& out) {
   auto& r = *e.answer;
   if (e.old_version && !head.last)
     r.headers.emplace_back("Connection", "keep-alive");
-  if (r.body_pieces) {
+  if (e.head && e.transfer != nullptr && e.transfer->rows != nullptr) { // how long it would be, nobody has counted
+    append_stream_head(e, head, out);
+  } else if (r.body_pieces) {
     http::serialize_head(r, head.date, !head.last, r.body_pieces->gzip, r.body_pieces->size, head.extra, out);
   } else if (e.head || r.status == 304) {
     const auto body_bytes = r.body_shared ? r.body_shared->size() : r.body.size();
@@ -21,7 +32,7 @@ bool append_piece(exchange& e, const answer_head& head, std::string& out) {
   const bool chunked = !e.old_version;
   if (!t.head_written) {
     t.head_written = true;
-    http::serialize_stream_head(*e.answer, head.date, !head.last, chunked, head.extra, out);
+    append_stream_head(e, head, out);
   }
   if (!t.piece.empty()) {
     if (chunked)

@@ -137,6 +137,11 @@ void client_connections::shed() {
                                         [](const auto& a, const auto& b) { return a->held_bytes() < b->held_bytes(); });
     const auto before = most->held_bytes();
     metrics_.connection_shed();
+    if (brake_.may_tell("shed", front_.now()))
+      log::warn("http_gateway", "too many bytes of requests and answers are held: the connection with most of them was closed",
+                {{"client", most->address()},
+                 {"held_bytes", before},
+                 {"advice", "ask for less at once, or raise limits.http_max_bytes_in_flight"}});
     most->shed();
     if (most->held_bytes() >= before)
       most->close();

@@ -5,6 +5,7 @@
 #include "actors/gateway/http_connection.hpp"
 #include "actors/gateway/http_listener.hpp"
 #include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/log_brake.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/credential_store.hpp"
 
@@ -95,6 +96,7 @@ private:
   std::vector<std::shared_ptr<http_connection>> list_; ///< each at its `place`
   std::size_t counted_ = 0;                            ///< of them, in the metrics
   bool shedding_ = false;
+  log_brake brake_;
   std::size_t given_up_untold_ = 0;            ///< idle connections that were closed, and the log does not know it
   std::optional<monotonic_time> room_told_at_; ///< the log was told of them
 };

@@ -432,7 +432,9 @@ void http_gateway::body_arrived(exchange& e) {
 }
 
 void http_gateway::next_piece(exchange& e) {
-  if (std::holds_alternative<passed_on_request>(e.what))
+  if (e.transfer->rows != nullptr)
+    shared_answers::next_piece(e);
+  else if (std::holds_alternative<passed_on_request>(e.what))
     passed_on_.next_piece(e);
   else if (change_streams::has(e))
     changes_.next_piece(e, now());
@@ -449,7 +451,7 @@ void http_gateway::end_transfer(exchange& e) {
     changes_.close(e);
   else if (streams_.has(e))
     streams_.close(e);
-  else if (e.transfer != nullptr)
+  else if (e.transfer != nullptr && e.transfer->rows == nullptr)
     transfers_.abandon(e);
 }
 

@@ -157,16 +157,18 @@ struct rows_by_data {
 constexpr std::size_t kv_row_bytes = 160, row_bytes = 400;
 
 struct size_by_data {
+  std::size_t enough;
+
   std::size_t operator()(const state::kv_entries& found) const {
     std::size_t bytes = 2;
-    for (const auto& e : found.entries)
-      bytes += kv_row_bytes + e->key.size() + e->value->size() * 4 / 3;
+    for (auto e = found.entries.begin(); e != found.entries.end() && bytes < enough; ++e)
+      bytes += kv_row_bytes + (*e)->key.size() + (*e)->value->size() * 4 / 3;
     return bytes;
   }
   std::size_t operator()(const state::key_names& found) const {
     std::size_t bytes = 2;
-    for (const auto& k : found.keys)
-      bytes += k.size() + 3;
+    for (auto k = found.keys.begin(); k != found.keys.end() && bytes < enough; ++k)
+      bytes += k->size() + 3;
     return bytes;
   }
   std::size_t operator()(const state::sessions& found) const { return found.list.size() * row_bytes; }
@@ -275,8 +277,8 @@ std::string whole(const list_rows& rows) {
   return out += rows.end;
 }
 
-std::size_t estimated_bytes(const state::query_result& result) {
-  return std::visit(size_by_data{}, result.data);
+std::size_t estimated_bytes(const state::query_result& result, std::size_t enough) {
+  return std::visit(size_by_data{enough}, result.data);
 }
 
 bool same_rows(const state::query_result& a, const state::query_result& b) {

@@ -32,7 +32,8 @@ std::string whole(const list_rows& rows);
 /// It asks for one key, whose value can be the whole answer (?raw).
 bool asks_one_key(const state::query& q);
 /// About how long the body would be: bytes. Cheap, and never less than a third of it.
-std::size_t estimated_bytes(const state::query_result& result);
+/// @param enough beyond that it need not be exact: of many keys not all are looked at
+std::size_t estimated_bytes(const state::query_result& result, std::size_t enough = SIZE_MAX);
 /// They consist of the very same rows: written in the same way, their bodies are equal.
 bool same_rows(const state::query_result& a, const state::query_result& b);
 

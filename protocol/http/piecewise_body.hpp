@@ -9,6 +9,8 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace belay::http {
 
@@ -26,6 +28,8 @@ public:
   /// What is there by now.
   const shared_body& made() const { return body_; }
   shared_body take() { return std::move(body_); }
+  /// What is there by now, for a client that gets it piece by piece; the next call returns what has come since.
+  std::vector<payload> take_pieces() { return std::exchange(body_.pieces, {}); }
 
 private:
   std::shared_ptr<const state::query_result> result_;

@@ -43,7 +43,7 @@ void serialize_head(const response& r, std::string_view date, bool keep_alive, b
                     const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
 
 /// The head of a body whose length is not known. `chunked`: it follows in chunks, else up to the end of the connection.
-void serialize_stream_head(const response& r, std::string_view date, bool keep_alive, bool chunked,
+void serialize_stream_head(const response& r, std::string_view date, bool keep_alive, bool chunked, bool gzip,
                            const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
 /// One chunk of such a body; an empty one ends it.
 void append_chunk(std::string& out, std::string_view bytes);

@@ -106,9 +106,9 @@ void serialize_head(const response& r, std::string_view date, bool keep_alive, b
   end_head(r, keep_alive, out);
 }
 
-void serialize_stream_head(const response& r, std::string_view date, bool keep_alive, bool chunked,
+void serialize_stream_head(const response& r, std::string_view date, bool keep_alive, bool chunked, bool gzip,
                            const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
-  append_head(r, date, false, extra, out);
+  append_head(r, date, gzip, extra, out);
   if (chunked)
     out += "Transfer-Encoding: chunked";
   else

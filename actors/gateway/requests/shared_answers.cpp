@@ -8,6 +8,13 @@
 
 namespace belay::actors {
 
+namespace {
+
+/// Of a pointer to a row, or of a name; the row itself is most often in the tables, too.
+constexpr std::size_t row_held_bytes = 32;
+
+} // namespace
+
 bool shared_answers::form::operator==(const form& other) const {
   const bool same_viewer = viewer.empty() ? other.viewer.empty() : is_secret(other.viewer, viewer);
   return query == other.query && raw == other.raw && keys_only == other.keys_only && pretty == other.pretty &&
@@ -45,7 +52,7 @@ http::shared_body_ptr shared_answers::find_rendered(const rows_in_form& what) {
 
 bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monotonic_time now) {
   const auto* result = r.found();
-  if (result == nullptr || http::estimated_bytes(*result) < bytes_min)
+  if (result == nullptr || http::estimated_bytes(*result, bytes_min) < bytes_min)
     return false;
   auto what = what_of(e, r);
   if (what.rows == nullptr) {
@@ -54,7 +61,7 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
     return true;
   }
   const auto& request = std::get<http::read_request>(e.what);
-  if (e.options.filter && http::estimated_bytes(*what.rows) < bytes_min)
+  if (e.options.filter && http::estimated_bytes(*what.rows, bytes_min) < bytes_min)
     return false; // it has left little
   auto head = http::render_read_head(request, *what.rows,
                                      {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e.options);
@@ -72,6 +79,14 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
     admission_.answered(e, now);
     return true;
   }
+  auto options = e.options;
+  options.gzip = what.shown_as.gzip;
+  if (http::estimated_bytes(*what.rows, streamed_from) >= streamed_from) {
+    e.answer = std::move(head);
+    stream(e, what, options);
+    admission_.answered(e, now);
+    return true;
+  }
   const auto id = pending_.add(e, due);
   const auto same = std::find_if(active_.begin(), active_.end(), [&](const auto& a) { return a.what.same_as(what); });
   if (same != active_.end()) {
@@ -80,8 +95,6 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
     same->waiting.push_back({id, std::move(head)});
     return true;
   }
-  auto options = e.options;
-  options.gzip = what.shown_as.gzip;
   active_.emplace_back(std::move(what), request.query, options);
   active_.back().waiting.push_back({id, std::move(head)});
   // Most are done with one piece; several such ones must not come one behind the other.
@@ -90,6 +103,26 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
     rendered_in_turn_ = true;
   }
   return true;
+}
+
+/// The rows are held until the client has taken the answer.
+void shared_answers::stream(exchange& e, const rows_in_form& what, const http::render_options& options) {
+  PROBE("gateway: a large answer rendered as its client takes it");
+  e.transfer = std::make_unique<snapshot_transfer>();
+  auto& t = *e.transfer;
+  t.streaming = true;
+  t.rows = std::make_unique<http::piecewise_body>(what.rows, std::get<http::read_request>(e.what).query, options);
+  const auto bytes = state::row_count(*what.rows) * row_held_bytes;
+  held_.change(0, bytes);
+  e.rendering_bytes = bytes;
+  t.counted = std::shared_ptr<const void>(this, [&held = held_, bytes](const void*) { held.change(bytes, 0); });
+}
+
+void shared_answers::next_piece(exchange& e) {
+  auto& t = *e.transfer;
+  t.ended = t.rows->go_on(piece_bytes);
+  for (const auto& piece : t.rows->take_pieces())
+    t.piece += *piece;
 }
 
 /// Some of those who waited for it may have gone.

@@ -17,6 +17,9 @@ class shared_answers {
 public:
   /// Answers that are estimated to be shorter are rendered as a whole, each for itself.
   static constexpr std::size_t bytes_min = 64 << 10;
+  /// Answers that are estimated to be longer are rendered as their client takes them, in pieces whose memory does not depend on their number;
+  /// their length is not known before.
+  static constexpr std::size_t streamed_from = 64 << 20;
   /// Of one piece: about a millisecond, or three when it is compressed.
   static constexpr std::size_t piece_bytes = 256 << 10;
 
@@ -32,6 +35,9 @@ public:
   bool busy() const { return rendered_in_turn_ || !active_.empty(); }
   /// Renders a piece of the answer that has waited longest. What is complete is settled.
   void go_on(monotonic_time now);
+
+  /// The client takes more of an answer that is rendered meanwhile.
+  static void next_piece(exchange& e);
 
   /// Somebody who may have waited for one of them is gone.
   void forget();
@@ -71,6 +77,7 @@ private:
     std::weak_ptr<const http::shared_body> body;
   };
 
+  void stream(exchange& e, const rows_in_form& what, const http::render_options& options);
   static rows_in_form what_of(const exchange& e, read_result& r);
   http::shared_body_ptr find_rendered(const rows_in_form& what);
   http::shared_body_ptr keep(http::shared_body made, std::size_t held_before, rows_in_form what);

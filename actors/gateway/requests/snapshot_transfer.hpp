@@ -3,6 +3,7 @@
 // what is being waited for. The connection moves the bytes, archive_transfers asks the other actors.
 
 #include "actors/messages.hpp"
+#include "protocol/http/piecewise_body.hpp"
 #include "protocol/http/shared_body.hpp"
 
 #include <memory>
@@ -21,6 +22,10 @@ struct snapshot_transfer {
   bool failed = false;         ///< no more pieces come, though the archive is not complete
   std::string piece;           ///< arrived and not yet among the bytes for the client
   http::shared_body_ptr block; ///< the same, shared with others, and one chunk already; null: none
+
+  // An answer to a read that is too large to be rendered as a whole.
+  std::unique_ptr<http::piecewise_body> rows; ///< null: it is something else
+  std::shared_ptr<const void> counted;        ///< takes them out of the byte budget with its end
 
   // Upload: some bytes go to the checkpointer, which makes one command of them; when the log has it, the next ones go.
   std::shared_ptr<const void> turn; ///< held as long as it is the one restore of this server
