@@ -273,9 +273,10 @@ struct write_checkpoint {
   raft::snapshot_meta meta;
   std::uint64_t digest = 0;
   bool full = false;
-  state::dirty_rows rows;
-  state::unkept_changes changes; ///< of keys, which are kept beside it
-  std::uint64_t log_bytes = 0;   ///< of the entries since the last one
+  state::dirty_rows rows;                        ///< empty with `full`
+  std::shared_ptr<const state::frozen_rows> all; ///< with `full`
+  state::unkept_changes changes;                 ///< of keys, which are kept beside it
+  std::uint64_t log_bytes = 0;                   ///< of the entries since the last one
 };
 /// checkpointer -> fsm and raft_peer
 struct checkpoint_written {

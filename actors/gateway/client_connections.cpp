@@ -138,7 +138,8 @@ void client_connections::shed() {
     const auto before = most->held_bytes();
     metrics_.connection_shed();
     if (brake_.may_tell("shed", front_.now()))
-      log::warn("http_gateway", "too many bytes of requests and answers are held: the connection with most of them was closed",
+      log::warn("http_gateway",
+                "too many bytes of requests and answers are held: the connection with most of them was closed",
                 {{"client", most->address()},
                  {"held_bytes", before},
                  {"advice", "ask for less at once, or raise limits.http_max_bytes_in_flight"}});

@@ -117,7 +117,11 @@ checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires,
 
 checkpointer_actor::behavior_type checkpointer::make_behavior() {
   return {
-      [this](const write_checkpoint& w) { write(w); },
+      [this](write_checkpoint& w) {
+        if (w.all != nullptr)
+          w.rows = std::exchange(w.all, nullptr)->rows();
+        write(w);
+      },
       [this](const load_snapshot_chunk& l) { load_chunk(l.what); },
       [this](const store_snapshot_chunk& s) { store_chunk(s.what); },
       [this](const pack_archive& p) {

@@ -107,7 +107,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         wake_after(*this, *wires_, together(*this, fsm_tick, tick_slack), tick_atom::value);
       },
       [this](flush_atom) { request_barriers(); },
-      [this](go_on_atom) { tear_down(); },
+      [this](go_on_atom) { go_on(); },
       [this](stop_atom) { quit(); },
   };
 }
@@ -168,7 +168,7 @@ void fsm::apply(const committed_entries& c) {
     tell_alarm(); // one entry does not do all that is due
   for (const auto& key : acquired)
     ask_again(underway_.applied(key));
-  tear_down_later();
+  go_on_later();
   serve_waiting();
 }
 
@@ -409,6 +409,10 @@ void fsm::cancel(request_id id) {
     drop(group.queries);
   std::erase_if(until_access_, [id](const auto& each) { return each.first.id == id; });
   std::erase_if(archives_, [id](const auto& each) { return each.second.id == id; });
+  std::erase_if(long_reads_, [&](auto& each) {
+    drop(each.waiting);
+    return each.waiting.empty();
+  });
 }
 
 /// A query that waits for a change is answered as at its deadline. One that waits for a barrier asks for a barrier of its own, which
@@ -557,7 +561,45 @@ void fsm::serve(const read_query& q) {
   }
   if (is_behind(q))
     return refuse(q, never_caught_up);
-  reply_to(q, machine_->evaluate(q.request.query, cluster_now()));
+  if (!begin_long_read(q))
+    reply_to(q, machine_->evaluate(q.request.query, cluster_now()));
+}
+
+bool fsm::begin_long_read(const read_query& q) {
+  const auto& asked = q.request.query;
+  const auto at = machine_->applied_index();
+  for (auto& each : long_reads_)
+    if (each.at == at && state::same_question(each.asked, asked)) {
+      PROBE("fsm: long read joined");
+      each.waiting.push_back(q);
+      return true;
+    }
+  auto read = machine_->begin_long_read(asked, cluster_now(), settings_.long_read_rows);
+  if (read == nullptr)
+    return false;
+  long_reads_.push_back({asked, at, std::move(read), {q}});
+  go_on_later();
+  return true;
+}
+
+/// Letting go of many rows takes long: the last one who has them leaves it to the thread of checkpoints.
+void fsm::read_on() {
+  auto& next = long_reads_.front();
+  if (!next.read->go_on(settings_.read_in_a_slice)) {
+    // Some go on in turn; others hold no rows before it is their turn.
+    const auto behind =
+        std::next(long_reads_.begin(), static_cast<std::ptrdiff_t>(std::min(long_reads_.size(), reads_in_turn)));
+    return long_reads_.splice(behind, long_reads_, long_reads_.begin());
+  }
+  const auto done = std::move(next);
+  long_reads_.pop_front();
+  const std::shared_ptr<const state::query_result> found(
+      new state::query_result(done.read->take()), [to = wires_->checkpoints](const state::query_result* rows) {
+        caf::anon_send(to,
+                       free_memory{{std::shared_ptr<const void>(std::shared_ptr<const state::query_result>(rows))}});
+      });
+  for (const auto& q : done.waiting)
+    reply_to(q, found);
 }
 
 void fsm::park(const read_query& q) {
@@ -588,6 +630,8 @@ void fsm::look_again(const queries_touched& t) {
         PROBE("fsm: rows looked up once for several");
         return reply_to(q, result);
       }
+    if (begin_long_read(q))
+      return;
     auto result = machine_->evaluate(asked, cluster_now());
     if (state::row_count(result) < rows_worth_sharing)
       return reply_to(q, std::move(result));
@@ -727,15 +771,23 @@ void fsm::replace(const machine_replaced& r) {
   serve_waiting();
 }
 
-void fsm::tear_down_later() {
-  if (tearing_down_ || !machine_->has_left_over())
+void fsm::go_on_later() {
+  if (goes_on_ || (long_reads_.empty() && !machine_->has_left_over()))
     return;
-  tearing_down_ = true;
-  wake_after(*this, *wires_, std::chrono::milliseconds(1), go_on_atom::value);
+  goes_on_ = true;
+  wake_after(*this, *wires_, std::chrono::microseconds(200), go_on_atom::value);
+}
+
+void fsm::go_on() {
+  goes_on_ = false;
+  if (machine_->has_left_over())
+    tear_down();
+  if (!long_reads_.empty())
+    read_on();
+  go_on_later();
 }
 
 void fsm::tear_down() {
-  tearing_down_ = false;
   std::vector<std::shared_ptr<const void>> freed;
   {
     const shared_tables::writing writes(settings_.shared.get());
@@ -745,7 +797,6 @@ void fsm::tear_down() {
     send(wires_->checkpoints, free_memory{std::move(freed)});
   if (machine_->has_left_over())
     PROBE("fsm: removed keys torn down in more than one slice");
-  tear_down_later();
   if (!archives_.empty() && !checkpoint_running_)
     answer_archives({});
 }
@@ -816,8 +867,8 @@ void fsm::start_checkpoint() {
   w.rows = machine_->take_dirty();
   if (w.full) {
     PROBE("fsm: checkpoint of all rows");
-    auto all = machine_->all_rows();
-    w.rows.assign(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
+    w.rows.clear();
+    w.all = machine_->freeze_rows();
   }
   full_checkpoint_due_ = false;
   w.changes = machine_->take_unkept_changes(std::exchange(all_changes_due_, false));

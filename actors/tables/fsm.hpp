@@ -12,6 +12,7 @@
 #include "actors/telemetry/vitals.hpp"
 
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,9 +29,11 @@ struct fsm_settings {
   /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
   std::size_t changes_bytes_max =
-      state::change_window_bytes_usual;     ///< of changes of keys that are kept for who follows them
+      state::change_window_bytes_usual; ///< of changes of keys that are kept for who follows them
   /// Of removed keys so many are torn down by the entry that removes them, and so many in each slice after it. 4,096 take about 2 ms.
   std::size_t torn_down_at_once = 4096, torn_down_in_a_slice = 4096;
+  /// Of a long read, one of so many rows or more, some are looked at in each slice: about 1 ms.
+  std::size_t long_read_rows = state::long_read::rows_min_usual, read_in_a_slice = 8192;
   std::chrono::milliseconds hold{7000};     ///< how long a read may wait for this node to apply what it must see
   bool acl_enabled = false;                 ///< the leader makes what ACLs need
   std::string master_token;                 ///< acl.tokens.master; empty: none is made
@@ -170,9 +173,13 @@ private:
   void replace(const machine_replaced& r);
   void archive(const read_query& q);
   void answer_archives(const std::string& error);
-  /// Leaves time for others between slices.
-  void tear_down_later();
+  // Long work in slices, between which others are served.
+  void go_on_later();
+  void go_on();
   void tear_down();
+  /// @returns false: it is no long one
+  bool begin_long_read(const read_query& q);
+  void read_on();
   void maintain();
   void tell_autopilot();
   void start_checkpoint();
@@ -223,7 +230,15 @@ private:
   term_id access_ready_in_;          ///< the term in which what ACLs need was seen to be there
   monotonic_time next_initialize_{}; ///< not proposed again before
 
-  bool tearing_down_ = false;                     ///< the next slice is on its way
+  struct long_reading {
+    state::query asked;
+    log_index at; ///< applied when it began
+    std::unique_ptr<state::long_read> read;
+    std::vector<read_query> waiting;
+  };
+  static constexpr std::size_t reads_in_turn = 4;
+  std::list<long_reading> long_reads_;            ///< whose turn it is comes first
+  bool goes_on_ = false;                          ///< the next slice is on its way
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;
   bool full_checkpoint_due_ = false;
@@ -234,7 +249,7 @@ private:
   checkpoint_schedule checkpoints_{settings_.checkpoints};
   bool checkpoint_failed_ = false;   ///< the last one: it is written again when the pause is over
   monotonic_time next_checkpoint_{}; ///< not before; set when one failed
-  /// After one that failed the next one copies every row, on the thread that answers clients, so that it waits.
+  /// After one that failed the next one writes every row, so that it waits.
   static constexpr std::chrono::seconds checkpoint_retry_min{10}, checkpoint_retry_max{600};
   std::chrono::seconds checkpoint_retry_ = checkpoint_retry_min;
 

@@ -33,6 +33,7 @@ namespace belay {
   M(checkpoint_of_earlier_time)                                                                                        \
   M(checksum_ignored)                                                                                                  \
   M(child_killed_after_grace_only)                                                                                     \
+  M(chunk_changed_under_its_readers)                                                                                   \
   M(claim_change_wakes_nobody)                                                                                         \
   M(claim_end_forgotten_early)                                                                                         \
   M(claim_ends_of_clients_without_bound)                                                                               \
@@ -114,6 +115,7 @@ namespace belay {
   M(judgement_outlives_policies)                                                                                       \
   M(kept_window_with_a_hole)                                                                                           \
   M(key_not_demanded)                                                                                                  \
+  M(keys_ahead_above_index)                                                                                            \
   M(keys_forgotten_by_restart)                                                                                         \
   M(laggard_rejects_cursors)                                                                                           \
   M(laggard_sends_what_is_old)                                                                                         \

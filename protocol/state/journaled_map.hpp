@@ -35,6 +35,7 @@ class journaled_map {
 
 public:
   using fragment = typename map::fragment;
+  using view = typename map::view;
 
   journaled_map(change_journal& journal, table number) : journal_(journal), number_(number) {}
 
@@ -131,6 +132,10 @@ public:
   auto begin() const { return rows_.begin(); }
   auto end() const { return rows_.end(); }
   std::size_t size() const { return rows_.size(); }
+  view view_of(std::string_view prefix) const { return rows_.view_of(prefix); }
+  std::size_t about_under(std::string_view prefix, std::size_t enough) const {
+    return rows_.about_under(prefix, enough);
+  }
   /// Largest row_index() under the prefix; zero: none.
   log_index newest_under(std::string_view prefix) const { return rows_.newest_under(prefix); }
 

@@ -34,8 +34,9 @@ struct machine::impl {
   std::uint64_t access_changes_before = 0; ///< access_changes as the entry at hand found them
   std::optional<cluster_time> alarm;       ///< the one that was told last
   log_index access_changed_at;
-  std::size_t at_once = 4096; ///< removed rows that an entry tears down: 2 ms
+  std::size_t at_once = 4096;                      ///< removed rows that an entry tears down: 2 ms
   std::vector<std::shared_ptr<const void>> let_go; ///< to be freed by whoever tears down
+  std::optional<keys_ahead> ahead;                 ///< of the restore that is under way
 
   void look_for_access_changes() {
     if (access_changes != t->acls.changes())
@@ -55,6 +56,23 @@ struct machine::impl {
     t->changes.limit(bytes_max);
     t->journal.limit_keys(change_window::changes_max_of_entry(bytes_max));
   }
+  void forget_keys_ahead() {
+    let_go.push_back(std::make_shared<keys_ahead>(std::move(*ahead)));
+    ahead.reset();
+  }
+  /// What was staged is looked at again by whoever puts it in force.
+  void look_ahead(const plain_command& c, const reply& answer) {
+    if (const auto* begins = std::get_if<restore_begin>(&c)) {
+      if (ahead && ahead->id() == begins->id) // proposed a second time
+        return;
+      if (ahead)
+        forget_keys_ahead();
+      ahead.emplace(begins->id);
+    } else if (const auto* part = std::get_if<restore_rows>(&c); part != nullptr && ahead) {
+      if (std::holds_alternative<bool>(answer) && t->stage.head()->id == part->id)
+        ahead->add(part->number, part->rows);
+    }
+  }
   /// Whoever followed changes has to begin anew.
   void begin_changes(log_index floor) {
     t->journal.forget_keys();
@@ -71,6 +89,8 @@ struct machine::impl {
     applying a{*t, index, now, changed};
     end_what_is_due(a);
     t->stage.expire(now);
+    if (ahead && t->stage.head() == nullptr)
+      forget_keys_ahead();
     expire_tokens(a);
     forget_outcomes(a);
     look_for_access_changes(); // tokens that ended, and what the entry before did
@@ -113,7 +133,9 @@ struct machine::impl {
       const auto end_limits = t->claims.shares.limit();
       const auto guard_limits = t->claims.guards.limit();
       a.touched.clear(); // of the tables that go
-      auto fresh = restored(*t, applied, now, a.changed);
+      auto keys = std::exchange(ahead, std::nullopt);
+      const bool fits = keys && keys->fits(*t->stage.head(), applied);
+      auto fresh = restored(*t, fits ? std::optional(keys->take()) : std::nullopt, applied, now, a.changed);
       let_go.push_back(std::exchange(t, std::move(fresh)));
       t->places = std::move(places);
       keep_changes(changes_bytes);
@@ -470,6 +492,7 @@ reply machine::impl::carry_out_allowed(applying& a, const command& c) {
   if (!a.claims_in_use() && needs_claims(c))
     t->marks.set(mark::claims, a.index);
   auto answer = std::visit([&](const auto& each) { return run(a, each); }, static_cast<const plain_command&>(c));
+  look_ahead(c, answer);
   if (auto* results = std::get_if<txn_reply>(&answer); results != nullptr && c.by)
     keep_visible(*t, *c.by, now, *results);
   if (auto* refused = std::get_if<claim_refusal>(&answer); refused != nullptr && c.by)
@@ -525,6 +548,9 @@ query_result machine::evaluate(const query& q, cluster_time now) const {
       },
       found.data);
   return found;
+}
+std::unique_ptr<long_read> machine::begin_long_read(const query& q, cluster_time now, std::size_t rows_min) const {
+  return state::begin_long_read(*impl_->t, q, std::max(now, impl_->now), rows_min);
 }
 std::optional<refusal> machine::refuses(const query& q, cluster_time now) const {
   return refused_to(*impl_->t, q, std::max(now, impl_->now));
@@ -671,6 +697,32 @@ dirty_rows machine::take_dirty() {
 }
 std::vector<dirty_row> machine::all_rows() const {
   return impl_->t->all_rows();
+}
+std::shared_ptr<const frozen_rows> machine::freeze_rows() const {
+  struct views final : frozen_rows {
+    std::vector<std::function<void(dirty_rows&)>> append;
+    dirty_rows rows() const override {
+      dirty_rows all;
+      for (const auto& each : append)
+        each(all);
+      return all;
+    }
+  };
+  auto frozen = std::make_shared<views>();
+  impl_->t->for_each_table([&](const auto& map) {
+    if constexpr (requires { map.view_of(""); }) {
+      frozen->append.push_back([number = map.number(), rows = map.view_of("")](dirty_rows& all) {
+        for (auto at = rows.begin(); !rows.at_end(at); at = rows.next(at))
+          all.push_back({number, std::string(rows.at(at).key()), rows.at(at).value.row});
+      });
+    } else { // few
+      std::vector<dirty_row> rows;
+      map.append_rows(rows);
+      frozen->append.push_back(
+          [rows = std::move(rows)](dirty_rows& all) { all.insert(all.end(), rows.begin(), rows.end()); });
+    }
+  });
+  return frozen;
 }
 void machine::load_row(dirty_row row) {
   impl_->t->journal.loading(true);

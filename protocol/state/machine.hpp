@@ -15,6 +15,27 @@
 
 namespace belay::state {
 
+/// A read of very many keys, done in slices between which others are served and entries are applied. All rows are of one moment, when it
+/// began: chunks of the table are shared, and copied before they change (maps/chunked_map.hpp).
+class long_read {
+public:
+  /// Of fewer keys it is not long: 8,192 take about a millisecond.
+  static constexpr std::size_t rows_min_usual = 16'384;
+
+  virtual ~long_read() = default;
+  /// Looks at so many rows, or at the rest. @returns true: that was all
+  virtual bool go_on(std::size_t rows_max) = 0;
+  /// What machine::evaluate() would have said when it began. Once. @pre go_on() has said true
+  virtual query_result take() = 0;
+};
+
+/// Every row of one moment.
+class frozen_rows {
+public:
+  virtual ~frozen_rows() = default;
+  virtual dirty_rows rows() const = 0;
+};
+
 class machine {
 public:
   machine();
@@ -34,6 +55,9 @@ public:
   /// In somebody's name: a refusal if he may not ask it, else only the rows that he may see. `now`: about the cluster time now,
   /// for tokens that expire; that of the newest entry applied if it is earlier.
   query_result evaluate(const query& q, cluster_time now = {}) const;
+  /// The same in slices. @returns null: it is short, evaluate() answers it
+  std::unique_ptr<long_read> begin_long_read(const query& q, cluster_time now = {},
+                                             std::size_t rows_min = long_read::rows_min_usual) const;
   /// Why the query is not answered in the name in which it is asked; nullopt: it is. What evaluate() would say.
   std::optional<refusal> refuses(const query& q, cluster_time now = {}) const;
   /// When the token is over in whose name it is asked; zero: never, or there is none.
@@ -135,8 +159,10 @@ public:
   /// So many removed rows are torn down by the entry that removes them. Not replicated.
   void tear_down_at_once(std::size_t rows_max);
 
-  /// Every row there is, for a full checkpoint.
+  /// Every row there is.
   std::vector<dirty_row> all_rows() const;
+  /// The same for a full checkpoint: it takes time in proportion to the chunks of the tables, and the rows are gathered on any thread.
+  std::shared_ptr<const frozen_rows> freeze_rows() const;
   /// Rebuilds from a checkpoint: load_row for each row, then finish_load.
   void load_row(dirty_row row);
   void finish_load(log_index applied, cluster_time now);

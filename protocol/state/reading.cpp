@@ -2,7 +2,9 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/state/acl/acl_reading.hpp"
+#include "protocol/state/acl/permissions.hpp"
 #include "protocol/state/changes/change_reading.hpp"
 #include "protocol/state/claims/claim_reading.hpp"
 #include "protocol/state/keys/key_operations.hpp"
@@ -413,6 +415,111 @@ query_result answer(const tables& t, const query& q) {
 
 log_index answer_index(const tables& t, const query& q) {
   return shown(std::visit([&](const auto& each) { return index_for(t, each); }, static_cast<const plain_query&>(q)));
+}
+
+// ---- long reads
+
+namespace {
+
+using authorizer_ptr = std::shared_ptr<const acl::authorizer>;
+using rows_of_keys = journaled_map<kv_entry_ptr>::view;
+
+/// Who may see what; null: everybody everything.
+bool visible(const authorizer_ptr& may, std::string_view key) {
+  return may == nullptr || may->key_read(key);
+}
+
+class long_list final : public long_read {
+public:
+  long_list(rows_of_keys rows, std::size_t about, log_index index, authorizer_ptr may)
+      : rows_(std::move(rows)), at_(rows_.begin()), may_(std::move(may)) {
+    found_.index = index;
+    if (may_ == nullptr)
+      list_.entries.reserve(about); // growing, it would move all of them in one slice
+  }
+
+  bool go_on(std::size_t rows_max) override {
+    for (; rows_max > 0 && !rows_.at_end(at_); --rows_max, at_ = rows_.next(at_))
+      if (const auto& row = rows_.at(at_).value.row; visible(may_, row.key()))
+        list_.entries.push_back(row);
+    return rows_.at_end(at_);
+  }
+  query_result take() override {
+    found_.data = std::move(list_);
+    return std::move(found_);
+  }
+
+private:
+  rows_of_keys rows_;
+  rows_of_keys::place at_;
+  authorizer_ptr may_;
+  kv_entries list_;
+  query_result found_;
+};
+
+class long_names final : public long_read {
+public:
+  /// @pre the names are not cut, or `may` is null: what is seen of a name that is cut depends on what is under it
+  long_names(rows_of_keys rows, std::size_t about, const kv_keys& q, log_index index, authorizer_ptr may)
+      : rows_(std::move(rows)), at_(rows_.begin()), q_(q), may_(std::move(may)) {
+    found_.index = index;
+    if (may_ == nullptr && q_.separator.empty())
+      names_.keys.reserve(about);
+  }
+
+  bool go_on(std::size_t rows_max) override {
+    for (; rows_max > 0 && !rows_.at_end(at_); --rows_max)
+      at_ = add_name();
+    return rows_.at_end(at_);
+  }
+  query_result take() override {
+    found_.data = std::move(names_);
+    return std::move(found_);
+  }
+
+private:
+  rows_of_keys::place add_name() {
+    const auto key = rows_.at(at_).key();
+    const auto cut = cut_name(key, q_.prefix, q_.separator);
+    if (cut || visible(may_, key))
+      names_.keys.emplace_back(cut.value_or(key));
+    if (!cut)
+      return rows_.next(at_);
+    const auto next = after_all_under(std::string(*cut));
+    return next.empty() ? rows_.end() : rows_.lower_bound(next);
+  }
+
+  rows_of_keys rows_;
+  rows_of_keys::place at_;
+  kv_keys q_;
+  authorizer_ptr may_;
+  key_names names_;
+  query_result found_;
+};
+
+} // namespace
+
+std::unique_ptr<long_read> begin_long_read(const tables& t, const query& q, cluster_time now, std::size_t rows_min) {
+  const auto* list = std::get_if<kv_list>(&q);
+  const auto* names = std::get_if<kv_keys>(&q);
+  if (list == nullptr && names == nullptr)
+    return nullptr;
+  const auto& prefix = list != nullptr ? list->prefix : names->prefix;
+  if (t.kv.rows().about_under(prefix, rows_min) < rows_min || (names != nullptr && !names->separator.empty() && q.by))
+    return nullptr;
+  authorizer_ptr may;
+  if (q.by) {
+    if (refused_to(t, q, now))
+      return nullptr;
+    may = authorizer_of(t, *q.by, now);
+  }
+  PROBE("state: a read in slices");
+  auto rows = t.kv.rows().view_of(prefix);
+  const auto about = t.kv.rows().about_under(prefix, SIZE_MAX);
+  const auto index = answer_index(t, q);
+  if (list != nullptr)
+    return std::make_unique<long_list>(std::move(rows), about, index, std::move(may));
+  return std::make_unique<long_names>(std::move(rows), about, *names, index, std::move(may));
 }
 
 } // namespace belay::state

@@ -85,11 +85,14 @@ void draw_limits(options& o, swarm& s) {
   s.segment_bytes = o.one_of({std::size_t{65536}, std::size_t{8192}});
 }
 
-/// Keys that are removed together are torn down at once, or much later.
-void draw_teardown(tape& choices, swarm& s) {
+/// Keys that are removed together are torn down at once, or much later; lists are read at once, or row by row.
+void draw_slices(tape& choices, swarm& s) {
   constexpr std::size_t at_once[] = {4096, 4096, 0};
   s.machine.torn_down_at_once = at_once[choices.choose({stream_kind::swarm, 1210}, std::size(at_once))];
   s.machine.torn_down_in_a_slice = 1;
+  constexpr std::size_t long_reads[] = {state::long_read::rows_min_usual, state::long_read::rows_min_usual, 1};
+  s.machine.long_read_rows = long_reads[choices.choose({stream_kind::swarm, 1211}, std::size(long_reads))];
+  s.machine.read_in_a_slice = 1;
 }
 
 /// How much log follows the older generation of a checkpoint, and whether it is needed now and then.
@@ -269,7 +272,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   if (s.machine.checkpoints.entries == 16384)
     s.machine.checkpoints.entries = 0; // by what one saves, as without `raft_snapshot_threshold`
   s.peer.limits.append_gap = gaps[choices.choose_rarely({stream_kind::swarm, 1160}, std::size(gaps), 500'000)];
-  draw_teardown(choices, s);
+  draw_slices(choices, s);
   draw_older_checkpoint(choices, p, s);
   draw_machine(choices, s);
   draw_client_agents(choices, p, s);

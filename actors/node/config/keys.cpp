@@ -141,7 +141,9 @@ constexpr config_key keys[] = {
     {"limits.http_max_bytes_in_flight", integer, effective,
      "536870912; at least 67108864, or 0: no limit. Bytes, for all clients together, of incomplete or unanswered "
      "requests and of responses that clients have not read. Above the limit, the connection with the most bytes is "
-     "closed or, if its request was not complete, answered with 503. No response can be larger"},
+     "closed or, if its request was not complete, answered with 503, and a WARN names it. A response of more than 64 "
+     "MiB "
+     "is sent while it is rendered and counts 32 bytes a row"},
     {"limits.kv_changes_bytes", integer, effective,
      "67108864; at least 65536. Bytes of key changes that are kept for clients that follow them and reconnect; each "
      "change counts its rows before and after. Not a key of Consul"},

@@ -446,6 +446,10 @@ std::optional<refusal> refused_by(const verdict& v, const query& q) {
 
 } // namespace
 
+std::shared_ptr<const acl::authorizer> authorizer_of(const tables& t, const authority& by, cluster_time now) {
+  return verdict_on(t, by, now).may;
+}
+
 std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now) {
   return q.by ? refused_by(verdict_on(t, *q.by, now), q) : std::nullopt;
 }

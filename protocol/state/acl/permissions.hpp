@@ -27,6 +27,9 @@ std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_t
 /// Why the query is not answered in the name in which it is asked; nullopt: it is, perhaps with fewer rows.
 std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now);
 
+/// What the rows that he may see are judged by; null: a query in that name is refused (refused_to).
+std::shared_ptr<const acl::authorizer> authorizer_of(const tables& t, const authority& by, cluster_time now);
+
 /// The answer as he may see it in whose name the query is asked: a refusal, or what is left when the rows that he may not see are taken
 /// out. The index stays: it counts what is hidden, too. Answers acl_token_self and permissions_read, which are about nothing else.
 query_result visible_answer(const tables& t, const query& q, cluster_time now);

@@ -251,7 +251,8 @@ change_rows change_window::read(const kv_changes& q) const {
   }
   auto after = applied_ < q.after.index ? change_place{floor_} : q.after;
   after.effect = MUTANT(rest_of_entry_lost_at_a_cut) ? change_place::all_effects : after.effect;
-  auto at = std::partition_point(held_->slots.begin(), held_->slots.end(), [&](const slot& s) { return s.place() <= after; });
+  auto at =
+      std::partition_point(held_->slots.begin(), held_->slots.end(), [&](const slot& s) { return s.place() <= after; });
   std::size_t value_bytes = 0, looked_at = 0;
   for (; at != held_->slots.end(); ++at) {
     if (found.list.size() == changes_max || value_bytes >= value_bytes_max || looked_at == looked_at_max) {

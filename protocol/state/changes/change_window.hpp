@@ -102,8 +102,8 @@ private:
   };
   std::unique_ptr<contents> held_ = std::make_unique<contents>();
   std::vector<std::shared_ptr<const void>> let_go_; ///< large contents of before
-  std::uint64_t first_ = 1; ///< number of the oldest
-  bool copied_ = false;     ///< there is a copy that knows all up to copied_up_to_
+  std::uint64_t first_ = 1;                         ///< number of the oldest
+  bool copied_ = false;                             ///< there is a copy that knows all up to copied_up_to_
   log_index copied_up_to_;
   std::uint64_t uncopied_ = 1;            ///< number of the first that the copy lacks
   std::vector<std::uint64_t> left_alone_; ///< numbers of those that go on in the copy, and do not any more

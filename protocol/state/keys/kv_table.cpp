@@ -88,7 +88,8 @@ void kv_table::tear_down_key(std::string_view key) {
   for (auto& tree : removed_)
     tree.rows.extract(key, [&](const auto& slot) {
       PROBE("kv: a key came back before it was torn down");
-      if (tree.recording != 0 && tree.recording == journal_.recording_number() && !MUTANT(removed_tree_put_back_in_part))
+      if (tree.recording != 0 && tree.recording == journal_.recording_number() &&
+          !MUTANT(removed_tree_put_back_in_part))
         journal_.remember(table::kv, key, slot.value.row);
       track(slot.value.row, nullptr);
       rows_.note_gone(key, slot.value);
@@ -133,10 +134,7 @@ log_index kv_table::list(std::string_view prefix, std::vector<kv_entry_ptr>& out
   return newest;
 }
 
-namespace {
-
-/// The smallest text that is greater than all texts starting with `prefix`; empty: there is none.
-std::string behind(std::string prefix) {
+std::string after_all_under(std::string prefix) {
   while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xFF)
     prefix.pop_back();
   if (!prefix.empty())
@@ -144,20 +142,22 @@ std::string behind(std::string prefix) {
   return prefix;
 }
 
-} // namespace
+std::optional<std::string_view> cut_name(std::string_view key, std::string_view prefix, std::string_view separator) {
+  const auto cut = separator.empty() ? std::string_view::npos : key.find(separator, prefix.size());
+  return cut == std::string_view::npos ? std::nullopt : std::optional(key.substr(0, cut + separator.size()));
+}
 
 void kv_table::names(std::string_view prefix, std::string_view separator, std::vector<std::string>& out) const {
   for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->key(), prefix);) {
     const auto key = at->key();
-    const auto cut = separator.empty() ? std::string_view::npos : key.find(separator, prefix.size());
-    if (cut == std::string_view::npos) {
-      out.emplace_back(key);
+    const auto cut = cut_name(key, prefix, separator);
+    out.emplace_back(cut.value_or(key));
+    if (!cut) {
       ++at;
       continue;
     }
     // All keys that start with the cut name have the same cut, so they are next to each other: skip them in one step.
-    out.emplace_back(key.substr(0, cut + separator.size()));
-    const auto next = behind(out.back());
+    const auto next = after_all_under(out.back());
     at = next.empty() ? rows_.end() : rows_.lower_bound(next);
   }
 }

@@ -10,10 +10,17 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
 namespace belay::state {
+
+/// The name of a key in a list of names, up to the first separator behind the prefix (docs/contract/03, section 2); nullopt: there is none,
+/// the key is its own name.
+std::optional<std::string_view> cut_name(std::string_view key, std::string_view prefix, std::string_view separator);
+/// The smallest text that is greater than all texts starting with `prefix`; empty: there is none.
+std::string after_all_under(std::string prefix);
 
 class kv_table {
 public:
@@ -55,13 +62,20 @@ public:
   /// Keys whose lock the session holds, ascending.
   std::vector<std::string> held_by(std::string_view session) const;
 
+  /// Calls `f(entry)` for each key that is locked, by session.
+  template <class F>
+  void for_each_held(F&& f) const {
+    for (const auto& [session, keys] : held_)
+      for (const auto& key : keys)
+        if (const auto* entry = rows_.find(key)) // else it was removed, and is not torn down yet
+          f(*entry);
+  }
+
   const journaled_map<kv_entry_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// Each is counted again from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"held", held_}}; }
-  static constexpr std::size_t bytes_of_no_row() {
-    return sizeof(change_journal*) + sizeof(std::deque<removed_tree>);
-  }
+  static constexpr std::size_t bytes_of_no_row() { return sizeof(change_journal*) + sizeof(std::deque<removed_tree>); }
   /// Calls `f(entry)` for each of which held_ may still know the holder.
   template <class F>
   void for_each_removed(F&& f) const {
@@ -82,7 +96,8 @@ private:
   journaled_map<kv_entry_ptr> rows_;
   /// Also of removed keys, until they are torn down.
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> held_;
-  std::deque<removed_tree> removed_; ///< in the order in which they were removed; no key is in two of them, or in one and in rows_
+  std::deque<removed_tree>
+      removed_; ///< in the order in which they were removed; no key is in two of them, or in one and in rows_
 };
 
 } // namespace belay::state

@@ -53,7 +53,8 @@ private:
     std::uint64_t hashes = 0; ///< the sum of those of its rows
     heads_of_keys heads;
   };
-  using chunk_position = typename fence_tree<chunk, node_max>::position;
+  using tree = fence_tree<chunk, node_max>;
+  using chunk_position = typename tree::position;
 
 public:
   /// Rows that were cut off a map together, in order. They go one by one, the last one first; their memory stays until whoever takes them out
@@ -96,10 +97,11 @@ public:
       const auto found = find_in(**at, key);
       if (!found.equal || found.place >= rows_of(*at))
         return;
-      f((*at)->slots[found.place]);
+      auto& c = tree::owned(*at);
+      f(c.slots[found.place]);
       --size_;
-      cut(**at, found.place, found.place + 1);
-      recount(**at);
+      cut(c, found.place, found.place + 1);
+      recount(c);
       if ((*at)->slots.size() == (&*at == &chunks_.back() ? dropped_ : 0)) {
         if (&*at == &chunks_.back())
           dropped_ = 0;
@@ -109,17 +111,17 @@ public:
 
   private:
     friend chunked_map;
-    std::size_t rows_of(const std::unique_ptr<chunk>& c) const {
+    std::size_t rows_of(const std::shared_ptr<chunk>& c) const {
       return c->slots.size() - (&c == &chunks_.back() ? dropped_ : 0);
     }
-    void add(std::unique_ptr<chunk> c) {
+    void add(std::shared_ptr<chunk> c) {
       if (c->slots.empty())
         return;
       size_ += c->slots.size();
       chunks_.push_back(std::move(c));
     }
 
-    std::vector<std::unique_ptr<chunk>> chunks_; // none is empty
+    std::vector<std::shared_ptr<chunk>> chunks_; // none is empty
     std::size_t size_ = 0, dropped_ = 0;         // dropped: of the rows at the end of the last chunk
   };
 
@@ -165,12 +167,11 @@ public:
     const auto found = find_in(at.chunk(), key);
     return {at, found.place, found.equal};
   }
-  Value& value(const place& p) { return p.at.chunk().slots[p.position].value; }
   const Value& value(const place& p) const { return p.at.chunk().slots[p.position].value; }
 
   /// Inserts or replaces. @pre `key` is that of `v`, if it tells its key
   void put(const place& p, std::string_view key, Value v) {
-    chunk& c = p.at.chunk();
+    chunk& c = p.at.own();
     const auto index = v.index();
     if (p.found) {
       auto& held = c.slots[p.position].value;
@@ -202,11 +203,11 @@ public:
   void append(std::string_view key, Value v) {
     auto at = chunks_.last();
     if (at.chunk().slots.size() >= chunk_max) {
-      auto fresh = std::make_unique<chunk>();
+      auto fresh = std::make_shared<chunk>();
       fresh->slots.reserve(chunk_max);
       at = chunks_.insert_behind(at, std::string(key), std::move(fresh));
     }
-    chunk& c = at.chunk();
+    chunk& c = at.own();
     c.newest = std::max(c.newest, v.index());
     insert(c, c.slots.size(), key, std::move(v));
     ++size_;
@@ -214,8 +215,8 @@ public:
 
   /// @pre p.found
   void erase(const place& p) {
-    chunk& c = p.at.chunk();
     const auto index = value(p).index();
+    chunk& c = p.at.own();
     cut(c, p.position, p.position + 1);
     --size_;
     if (index == c.newest)
@@ -235,15 +236,16 @@ public:
     const auto begin = chunks_.holding(prefix);
     const auto from = position_in(begin.chunk(), prefix), to = under(begin.chunk(), from);
     const bool goes_on = to == begin.chunk().slots.size();
-    rows.add(cut_off(begin.chunk(), from, to));
+    if (from != to)
+      rows.add(cut_off(begin.own(), from, to));
     if (goes_on) {
       auto end = begin.next();
       const auto begins_inside = [&] { return end != chunks_.end() && starts_with(end.fence(), prefix); };
       while (begins_inside() && (end.chunk().slots.empty() || starts_with(end.chunk().slots.back().key(), prefix)))
         ++end;
-      end = chunks_.take(begin.next(), end, [&](std::unique_ptr<chunk> c) { rows.add(std::move(c)); });
+      end = chunks_.take(begin.next(), end, [&](std::shared_ptr<chunk> c) { rows.add(std::move(c)); });
       if (begins_inside())
-        rows.add(cut_off(end.chunk(), 0, under(end.chunk(), 0)));
+        rows.add(cut_off(end.own(), 0, under(end.chunk(), 0)));
     }
     if (begin.chunk().slots.empty() && begin != chunks_.begin())
       chunks_.erase(begin);
@@ -255,17 +257,17 @@ public:
     PRECONDITION(rows.dropped_ == 0);
     // Rows behind the prefix that are in chunks that begin in it.
     auto at = chunks_.holding(prefix);
-    std::vector<std::unique_ptr<chunk>> behind;
-    behind.push_back(cut_off(at.chunk(), position_in(at.chunk(), prefix), at.chunk().slots.size()));
+    std::vector<std::shared_ptr<chunk>> behind;
+    behind.push_back(cut_off(at.own(), position_in(at.chunk(), prefix), at.chunk().slots.size()));
     auto end = at.next();
     while (end != chunks_.end() && starts_with(end.fence(), prefix))
       ++end;
-    chunks_.take(at.next(), end, [&](std::unique_ptr<chunk> c) { behind.push_back(std::move(c)); });
+    chunks_.take(at.next(), end, [&](std::shared_ptr<chunk> c) { behind.push_back(std::move(c)); });
     size_ += rows.size();
     for (auto* list : {&rows.chunks_, &behind})
       for (auto& c : *list)
         if (!c->slots.empty() && at.chunk().slots.empty()) {
-          at.chunk() = std::move(*c);
+          at.own() = *c;
         } else if (!c->slots.empty()) {
           auto fence = std::string(c->slots.front().key());
           at = chunks_.insert_behind(at, std::move(fence), std::move(c));
@@ -276,6 +278,61 @@ public:
     const auto at = chunks_.holding(key);
     const auto found = find_in(at.chunk(), key);
     return found.equal ? &at.chunk().slots[found.place].value : nullptr;
+  }
+
+  /// The rows under a prefix as they were when it was taken, for as long as it lives. It costs as much time and memory as there are chunks, and
+  /// changes of rows that it shares cost a copy of their chunk. Any thread may read it and let it go.
+  class view {
+  public:
+    /// Where reading goes on.
+    struct place {
+      std::size_t chunk = 0, slot = 0;
+    };
+    bool at_end(const place& p) const {
+      return p.chunk == chunks_.size() || !starts_with(chunks_[p.chunk]->slots[p.slot].key(), prefix_);
+    }
+    /// @pre not at_end()
+    const slot& at(const place& p) const { return chunks_[p.chunk]->slots[p.slot]; }
+    place next(place p) const {
+      if (++p.slot == chunks_[p.chunk]->slots.size())
+        p = {p.chunk + 1, 0};
+      return p;
+    }
+    place begin() const { return lower_bound(prefix_); }
+    place end() const { return {chunks_.size(), 0}; }
+    /// The first row whose key is not less.
+    place lower_bound(std::string_view key) const {
+      const auto at = std::partition_point(chunks_.begin(), chunks_.end(),
+                                           [&](const auto& c) { return c->slots.back().key() < key; });
+      const auto c = static_cast<std::size_t>(at - chunks_.begin());
+      return {c, at == chunks_.end() ? 0 : position_in(**at, key)};
+    }
+
+  private:
+    friend chunked_map;
+    std::string prefix_;
+    std::vector<std::shared_ptr<const chunk>> chunks_; // none is empty
+  };
+  view view_of(std::string_view prefix) const {
+    view v;
+    v.prefix_ = prefix;
+    auto at = chunks_.holding(prefix);
+    do {
+      if (!at.chunk().slots.empty())
+        v.chunks_.push_back(at.shared());
+      ++at;
+    } while (at != chunks_.end() && starts_with(at.fence(), prefix));
+    return v;
+  }
+  /// About how many rows are under the prefix, or more: those of the chunks that have one.
+  std::size_t about_under(std::string_view prefix, std::size_t enough) const {
+    std::size_t rows = 0;
+    auto at = chunks_.holding(prefix);
+    do {
+      rows += at.chunk().slots.size();
+      ++at;
+    } while (rows < enough && at != chunks_.end() && starts_with(at.fence(), prefix));
+    return rows;
   }
 
   const_iterator lower_bound(std::string_view key) const {
@@ -411,8 +468,8 @@ private:
   }
 
   /// The rows [first, last) as a chunk of their own.
-  static std::unique_ptr<chunk> cut_off(chunk& c, std::size_t first, std::size_t last) {
-    auto rest = std::make_unique<chunk>();
+  static std::shared_ptr<chunk> cut_off(chunk& c, std::size_t first, std::size_t last) {
+    auto rest = std::make_shared<chunk>();
     rest->slots.assign(std::make_move_iterator(c.slots.begin() + static_cast<std::ptrdiff_t>(first)),
                        std::make_move_iterator(c.slots.begin() + static_cast<std::ptrdiff_t>(last)));
     index_keys(*rest);
@@ -428,8 +485,8 @@ private:
     const auto next = p.at.next();
     if (next == chunks_.end())
       return false;
-    chunk& full = p.at.chunk();
-    chunk& behind = next.chunk();
+    chunk& full = p.at.own();
+    chunk& behind = next.own();
     const auto rows = full.slots.size();
     // Some at a time, so that the next late row finds room.
     const auto first = std::min(p.position, rows - std::max<std::size_t>(rows / 16, 1));
@@ -448,11 +505,11 @@ private:
   }
 
   void split(const place& p, std::string_view key, Value v) {
-    chunk& full = p.at.chunk();
+    chunk& full = p.at.own();
     const auto rows = full.slots.size();
     // Rows that arrive in ascending order, or nearly so from many clients, leave chunks behind that are not half empty.
     const bool ascending = p.at == chunks_.last() && p.position >= rows - rows / 4;
-    auto upper = std::make_unique<chunk>();
+    auto upper = std::make_shared<chunk>();
     upper->slots.reserve(chunk_max); // growing, a vector may come to more than a chunk can use
     const std::size_t middle = ascending ? p.position : rows / 2;
     move_end(full, middle, *upper);
@@ -468,9 +525,9 @@ private:
 
   /// Joins a chunk that became small with the next one: many deletions must not leave many tiny chunks.
   void tidy(chunk_position at) {
-    chunk& c = at.chunk();
-    if (c.slots.size() > chunk_max / 8)
+    if (at.chunk().slots.size() > chunk_max / 8)
       return;
+    chunk& c = at.own();
     if (c.slots.empty() && at != chunks_.begin()) {
       chunks_.erase(at);
       return;
@@ -478,7 +535,7 @@ private:
     const auto next = at.next();
     if (next == chunks_.end() || c.slots.size() + next.chunk().slots.size() > chunk_max / 2)
       return;
-    auto& rest = next.chunk().slots;
+    auto& rest = next.own().slots;
     c.slots.insert(c.slots.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
     c.newest = std::max(c.newest, next.chunk().newest);
     c.hashes += next.chunk().hashes;
@@ -486,7 +543,7 @@ private:
     chunks_.erase(next);
   }
 
-  fence_tree<chunk, node_max> chunks_;
+  tree chunks_;
   std::size_t size_ = 0;
 };
 

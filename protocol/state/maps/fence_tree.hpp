@@ -2,12 +2,14 @@
 // Which chunk of an ordered map has a key: a tree of two levels, whose nodes are searched as chunks are.
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/state/maps/key_heads.hpp"
 
 #include <boost/container/static_vector.hpp>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -20,6 +22,7 @@ namespace belay::state {
 
 /// Chunks in the order of their fences. A chunk holds the keys from its fence up to the next one; the first fence is empty, and its chunk
 /// stays, so that every key has a chunk to be looked for in. A node holds up to `node_max` chunks; the list of nodes is the root.
+/// Whoever shares a chunk keeps it as it is: it is copied when it is to be changed.
 template <class Chunk, std::size_t node_max = 256>
 class fence_tree {
 public:
@@ -27,7 +30,10 @@ public:
   class position {
   public:
     const std::string& fence() const { return node().fences[at_]; }
-    Chunk& chunk() const { return *node().chunks[at_]; }
+    const Chunk& chunk() const { return *node().chunks[at_]; }
+    const std::shared_ptr<Chunk>& shared() const { return node().chunks[at_]; }
+    /// To be changed.
+    Chunk& own() const { return owned(node().chunks[at_]); }
     position& operator++() {
       if (++at_ == node().fences.size()) {
         ++node_;
@@ -52,7 +58,15 @@ public:
   fence_tree() {
     nodes_.push_back(std::make_unique<node>());
     nodes_.front()->fences.emplace_back();
-    nodes_.front()->chunks.push_back(std::make_unique<Chunk>());
+    nodes_.front()->chunks.push_back(std::make_shared<Chunk>());
+  }
+
+  /// A chunk that others share is copied first.
+  static Chunk& owned(std::shared_ptr<Chunk>& c) {
+    if (c.use_count() > 1 && !MUTANT(chunk_changed_under_its_readers))
+      c = std::make_shared<Chunk>(*c);
+    std::atomic_thread_fence(std::memory_order_acquire); // behind what the last one who shared it has read
+    return *c;
   }
 
   position begin() const { return {this, 0, 0}; }
@@ -85,7 +99,7 @@ public:
   }
 
   /// Behind that one. @pre the fence is between that one's and the next
-  position insert_behind(position p, std::string fence, std::unique_ptr<Chunk> chunk) {
+  position insert_behind(position p, std::string fence, std::shared_ptr<Chunk> chunk) {
     if (nodes_[p.node_]->fences.size() == node_max)
       p = make_room(p);
     auto& n = *nodes_[p.node_];
@@ -162,7 +176,7 @@ private:
   using fence_heads = key_heads<boost::container::static_vector<std::uint64_t, node_max>>;
   struct node {
     std::vector<std::string> fences;
-    std::vector<std::unique_ptr<Chunk>> chunks;
+    std::vector<std::shared_ptr<Chunk>> chunks;
     fence_heads heads; ///< of all fences but the first
   };
 

@@ -31,16 +31,25 @@ Pointer with_indexes_up_to(Pointer row, log_index newest) {
 
 class restorer {
 public:
-  restorer(const tables& old, log_index index, cluster_time now)
-      : old_(old), index_(index), now_(now), fresh_(std::make_unique<tables>()), claims_(old, *fresh_) {
-    fresh_->journal.limit_keys(0); // whoever follows changes begins anew
-  }
+  restorer(const tables& old, std::optional<restored_rows> ahead, log_index index, cluster_time now)
+      : old_(old), index_(index), now_(now), rows_(ahead ? std::move(*ahead) : restored_rows()),
+        fresh_(std::move(rows_.fresh)), claims_(old, *fresh_), keys_are_there_(ahead.has_value()) {}
 
   std::unique_ptr<tables> run(effects& changed) {
-    old_.stage.for_each_batch([this](const row_batch& batch) {
-      for (const auto& row : *batch)
-        take(row);
-    });
+    if (!keys_are_there_) {
+      rows_.fresh = std::move(fresh_);
+      old_.stage.for_each_batch([this](const row_batch& batch) {
+        for (auto row : *batch) {
+          if (auto* key = std::get_if<kv_entry_ptr>(&row.row))
+            lower(*key);
+          rows_.take(row);
+        }
+      });
+      fresh_ = std::move(rows_.fresh);
+    }
+    for (auto& row : rows_.others)
+      take(std::move(row));
+    fresh_->journal.loading(false);
     fresh_->stage.note_in_force(old_.stage.head()->id, now_);
     fresh_->marks.set(mark::restored, index_);
     drop_dangling();
@@ -148,12 +157,10 @@ private:
 
   /// The lock may have had other holders since the archive was written.
   void grant_again(applying& a) {
-    std::vector<kv_entry_ptr> held;
-    fresh_->kv.rows().for_each_under("", [&](const kv_entry_ptr& e) {
-      if (!e->session.empty() || e->fence != 0)
-        held.push_back(e);
-    });
-    for (const auto& e : held) {
+    for (const auto& key : rows_.locked) {
+      const auto e = fresh_->kv.find(key);
+      if (!e || (e->session.empty() && e->fence == 0)) // of several rows of a key the last one counts
+        continue;
       const auto now_held = old_.kv.find(e->key);
       const bool newest = now_held && now_held->session == e->session && now_held->fence == e->fence;
       const bool lives = fresh_->sessions.rows().find(e->session) != nullptr;
@@ -185,9 +192,7 @@ private:
 
   void keep_delays() {
     old_.delays.rows().for_each_under("", [&](const lock_delay_record& d) { delay_until(d.key, d.until); });
-    old_.kv.rows().for_each_under("", [&](const kv_entry_ptr& e) {
-      if (e->session.empty())
-        return;
+    old_.kv.for_each_held([&](const kv_entry_ptr& e) {
       const auto after = fresh_->kv.find(e->key);
       const auto holder = old_.sessions.find(e->session);
       if (!holder || (after && after->session == e->session))
@@ -206,15 +211,18 @@ private:
   const tables& old_;
   log_index index_;
   cluster_time now_;
+  restored_rows rows_;
   std::unique_ptr<tables> fresh_;
   claims_restorer claims_;
+  bool keys_are_there_;
   std::vector<outcome_ptr> outcomes_; ///< of the archive
 };
 
 } // namespace
 
-std::unique_ptr<tables> restored(const tables& old, log_index index, cluster_time now, effects& changed) {
-  return restorer(old, index, now).run(changed);
+std::unique_ptr<tables> restored(const tables& old, std::optional<restored_rows> ahead, log_index index,
+                                 cluster_time now, effects& changed) {
+  return restorer(old, std::move(ahead), index, now).run(changed);
 }
 
 } // namespace belay::state

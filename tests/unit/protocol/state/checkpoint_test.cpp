@@ -98,7 +98,8 @@ TEST_CASE("take_dirty accumulates to all_rows") {
   driver d;
   std::map<row_id, dirty_row> store;
   const auto drain = [&] {
-    for (auto& row : d.m.take_dirty()) { // one that was removed with a tree and came back is there twice, the newer one last
+    for (auto& row :
+         d.m.take_dirty()) { // one that was removed with a tree and came back is there twice, the newer one last
       const row_id id{static_cast<std::uint8_t>(row.table), row.key};
       if (std::holds_alternative<std::monostate>(row.row))
         store.erase(id);

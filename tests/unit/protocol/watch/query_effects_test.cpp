@@ -116,7 +116,7 @@ struct expected_news {
 
 /// What one entry did.
 struct done_by_entry {
-  std::vector<dirty_row> rows;
+  dirty_rows rows;
   effects changed;
 
   template <class F>

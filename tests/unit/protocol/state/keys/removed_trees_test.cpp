@@ -3,6 +3,7 @@
 
 #include "protocol/base/random.hpp"
 #include "protocol/state/row_hash.hpp"
+#include "tests/harness/cpu_time.hpp"
 #include "tests/unit/protocol/state/driver.hpp"
 
 #include <catch2/catch.hpp>
@@ -101,9 +102,8 @@ TEST_CASE("nobody notices when removed keys are torn down") {
     seeded_random random(seed);
     pair_of_machines m(seed % 3 == 0 ? 4'000 : 1u << 20);
     for (int s = 1; s <= 4; ++s)
-      m.both([&](driver& d) {
-        return d.open(s, 0, s % 2 == 0 ? session_behavior::remove : session_behavior::release);
-      });
+      m.both(
+          [&](driver& d) { return d.open(s, 0, s % 2 == 0 ? session_behavior::remove : session_behavior::release); });
     const std::function<std::string()> any_key = [&] {
       return std::string(random.below(4) == 0 ? "b/" : "a/") + std::to_string(random.below(40));
     };
@@ -185,4 +185,27 @@ TEST_CASE("a removed tree is torn down in as many rows a slice as were asked for
   for (; d.m.has_left_over(); ++slices)
     d.m.tear_down(slice);
   CHECK(slices == (keys + slice - 1) / slice);
+}
+
+// A thread that applies entries answers reads, too: nobody may wait for somebody else's large tree.
+TEST_CASE("removing 300,000 keys takes the thread of all clients no longer than removing 3,000") {
+  const auto time_of = [](std::size_t keys) {
+    machine m;
+    effects changed;
+    const auto apply = [&](const command& c) {
+      changed.clear();
+      m.apply(m.applied_index().next(), cluster_time{1000}, c, changed);
+    };
+    for (std::size_t i = 0; i < keys; ++i)
+      apply(kv_write{op_on(kv_verb::set, "k/" + std::to_string(i))});
+    m.take_dirty();
+    return belay::harness::least_cpu_time([&] { apply(kv_write{op_on(kv_verb::remove_tree, "k/")}); }, 1);
+  };
+  std::chrono::nanoseconds few{0}, many{0};
+  CHECK(belay::harness::holds_once([&] {
+    few = time_of(3'000);
+    many = time_of(300'000);
+    return many < 4 * few; // 100 times, when each key was torn down by the entry
+  }));
+  INFO("3,000 keys: " << few.count() << " ns, 300,000: " << many.count() << " ns");
 }

@@ -1,0 +1,39 @@
+#include "protocol/state/restore/keys_ahead.hpp"
+
+#include "protocol/base/mutants.hpp"
+
+#include <algorithm>
+
+namespace belay::state {
+
+restored_rows::restored_rows() {
+  fresh->journal.limit_keys(0); // whoever follows changes begins anew
+  fresh->journal.loading(true); // the next checkpoint is of all rows
+}
+
+void restored_rows::take(const dirty_row& row) {
+  const auto* key = std::get_if<kv_entry_ptr>(&row.row);
+  if (key == nullptr) {
+    others.push_back(row);
+    return;
+  }
+  const auto entry = **key;
+  newest = std::max({newest, entry.create_index, entry.modify_index});
+  if (!entry.session.empty() || entry.fence != 0)
+    locked.emplace(entry.key);
+  fresh->kv.put(*key);
+}
+
+void keys_ahead::add(std::uint64_t number, const row_batch& rows) {
+  if (number != parts_) // it was there already, or one before it was not seen
+    return;
+  ++parts_;
+  for (const auto& row : *rows)
+    rows_.take(row);
+}
+
+bool keys_ahead::fits(const restore_head& head, log_index index) const {
+  return head.id == id_ && head.batches == parts_ && (rows_.newest <= index || MUTANT(keys_ahead_above_index));
+}
+
+} // namespace belay::state
