@@ -38,6 +38,8 @@ struct machine::impl {
   std::vector<std::shared_ptr<const void>> let_go; ///< to be freed by whoever tears down
   std::optional<keys_ahead> ahead;                 ///< of the restore that is under way
 
+  impl() { keep_changes(t->changes.limit()); }
+
   void look_for_access_changes() {
     if (access_changes != t->acls.changes())
       access_changed_now();

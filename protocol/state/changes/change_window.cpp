@@ -71,7 +71,7 @@ std::size_t change_window::bytes_of(const slot& s) {
 }
 
 std::size_t change_window::changes_max_of_entry(std::size_t bytes_max) {
-  return bytes_max / (place_bytes + row_bytes);
+  return std::min(changes_of_entry_max, bytes_max / (place_bytes + row_bytes));
 }
 
 std::uint64_t change_window::hash_of(std::string_view key) {

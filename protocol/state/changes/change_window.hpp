@@ -25,7 +25,9 @@ public:
 
   /// From now on it holds at most so many bytes.
   void limit(std::size_t bytes_max);
-  /// Of an entry that changes more keys than that it would keep none.
+  /// Of an entry that changes more keys than this none is kept: gathering them would keep others waiting, 65,536 take about 10 ms. And of one that
+  /// takes more bytes than the window has, it would keep none, either.
+  static constexpr std::size_t changes_of_entry_max = 65'536;
   static std::size_t changes_max_of_entry(std::size_t bytes_max);
   std::size_t limit() const { return bytes_max_; }
   /// Nothing is known of entries up to this one: tables were loaded or replaced.

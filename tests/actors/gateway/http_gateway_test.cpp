@@ -1138,18 +1138,16 @@ TEST_CASE("a very large answer is rendered as its client takes it", "[gateway][l
   f.behind().hold_reads = true;
   auto slow = f.client(4096);
   slow.send(get("/v1/kv/tree?recurse"));
-  auto head_only = f.client();
-  head_only.send("HEAD /v1/kv/tree?recurse HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  REQUIRE(eventually([&] { return f.behind().read_count() == 2; }));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
   f.answer_reads_with(0, tree_of(60'000, 1'000));
   f.sync();
-  CHECK(head_only.read(false).has("Transfer-Encoding: chunked"));
   auto other = f.client();
   CHECK(other.ask(put("/v1/kv/b", "1")).body == "true");
   CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") > 1'000'000; })); // its rows
   CHECK(gauge_in(f.numbers(), "http_held_bytes") < 8'000'000);
   const auto r = slow.read();
   CHECK(r.status == 200);
+  CHECK(r.has("Transfer-Encoding: chunked"));
   CHECK(r.body.size() > 80'000'000);
   CHECK(r.body.substr(0, 2) == "[{");
   CHECK(r.body.substr(r.body.size() - 2) == "}]");
