@@ -9,7 +9,7 @@
 #include "protocol/state/outcomes/outcome_records.hpp"
 #include "protocol/state/records.hpp"
 
-#include <deque>
+#include <boost/container/deque.hpp>
 
 namespace belay::state {
 
@@ -103,8 +103,9 @@ struct dirty_row {
   row_value row;
 };
 
-/// Many of them, that are gathered one by one: adding one never moves the others.
-using dirty_rows = std::deque<dirty_row>;
+/// Many of them, that are gathered one by one: adding one never moves the others, and one of 128 makes room.
+using dirty_rows =
+    boost::container::deque<dirty_row, void, boost::container::deque_options<boost::container::block_size<128>>::type>;
 
 /// The record of a row: most rows are shared pointers to one, small ones are one themselves.
 template <class Record>
