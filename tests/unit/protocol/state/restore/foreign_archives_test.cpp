@@ -197,6 +197,6 @@ TEST_CASE("an archive of a cluster with another clock, another log and other tok
   for (const auto clock : {second_ms, year_ms - 5 * second_ms, year_ms + 5 * second_ms, 2 * year_ms})
     for (const auto more : {std::uint64_t{0}, std::uint64_t{1'000'000}})
       for (const bool with_access : {false, true})
-        for (int i = 0; i < 3; ++i)
+        for (int i = 0; i < 8; ++i)
           restored_and_used(++seed, {clock, more, with_access});
 }
