@@ -46,11 +46,8 @@ int worker_after_raise(server_cluster& cluster, std::size_t at, const std::strin
 TEST_CASE("claims name their clients when the last server of 0.2.0 is gone, and then it cannot come back",
           "[.upgrade][no_histories_before]") {
   raise_file_limit();
-  const auto old_program = program_of_before();
-  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
-  server_cluster cluster(old_program, {3, "node", {}});
-  cluster.start_all();
-  cluster.wait_ready();
+  servers_of_before servers;
+  auto& [old_program, new_program, cluster] = servers;
   int round = 0;
   const auto each_says = [&](int status) {
     for (std::size_t i = 0; i < cluster.size(); ++i) {
@@ -119,11 +116,8 @@ struct left_wait {
 TEST_CASE("waits of clients that disconnect are withdrawn when the last server of 0.2.0 is gone",
           "[.upgrade][no_histories_before]") {
   raise_file_limit();
-  const auto old_program = program_of_before();
-  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
-  server_cluster cluster(old_program, {3, "node", {}});
-  cluster.start_all();
-  cluster.wait_ready();
+  servers_of_before servers;
+  auto& [old_program, new_program, cluster] = servers;
   int round = 0;
   const auto stay = [&] {
     std::vector<left_wait> left;

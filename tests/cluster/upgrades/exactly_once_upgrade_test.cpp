@@ -132,11 +132,8 @@ private:
 TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, and put back while one is old",
           "[.upgrade][no_once_before]") {
   raise_file_limit();
-  const auto old_program = program_of_before();
-  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
-  server_cluster cluster(old_program, {3, "node", {}});
-  cluster.start_all();
-  cluster.wait_ready();
+  servers_of_before servers;
+  auto& [old_program, new_program, cluster] = servers;
   const standing_claims claims(cluster);
   workload load(http_ports(cluster), 4);
   lockers turns(http_ports(cluster), 6);

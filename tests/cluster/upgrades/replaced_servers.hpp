@@ -30,6 +30,18 @@ inline server_command program_of_before() {
   return {before + " agent -config-file {config}"};
 }
 
+/// Three servers of the version before, ready to be replaced by this one.
+struct servers_of_before {
+  server_command old_program = program_of_before();
+  server_command new_program = server_command::from_environment(BELAY_BINARY_DIR);
+  server_cluster cluster{old_program, {3, "node", {}}};
+
+  servers_of_before() {
+    cluster.start_all();
+    cluster.wait_ready();
+  }
+};
+
 /// Stopped, and started again as that program with the configuration that is there now.
 inline void replace(server_node& node, const server_command& program) {
   node.stop();

@@ -13,11 +13,8 @@ using namespace belay::harness;
 
 TEST_CASE("the version before is replaced server by server, and put back", "[.upgrade]") {
   raise_file_limit();
-  const auto old_program = program_of_before();
-  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
-  server_cluster cluster(old_program, {3, "node", {}});
-  cluster.start_all();
-  cluster.wait_ready();
+  servers_of_before servers;
+  auto& [old_program, new_program, cluster] = servers;
   workload load(http_ports(cluster), 6);
   REQUIRE(load.wait_for_more(200));
   replace_all(cluster, load, new_program);
@@ -222,11 +219,8 @@ TEST_CASE("a read replica beside servers that are replaced by this version, and 
 TEST_CASE("no wait for a lock is lost when servers are replaced, and put back while one is old",
           "[.upgrade][no_queues_before]") {
   raise_file_limit();
-  const auto old_program = program_of_before();
-  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
-  server_cluster cluster(old_program, {3, "node", {}});
-  cluster.start_all();
-  cluster.wait_ready();
+  servers_of_before servers;
+  auto& [old_program, new_program, cluster] = servers;
   workload load(http_ports(cluster), 4);
   lockers turns(http_ports(cluster), 12);
   REQUIRE(turns.each_gets_on(3));
