@@ -33,11 +33,10 @@ class restorer {
 public:
   restorer(const tables& old, std::optional<restored_rows> ahead, log_index index, cluster_time now)
       : old_(old), index_(index), now_(now), rows_(ahead ? std::move(*ahead) : restored_rows()),
-        fresh_(std::move(rows_.fresh)), claims_(old, *fresh_), keys_are_there_(ahead.has_value()) {}
+        fresh_(rows_.fresh.get()), claims_(old, *fresh_), keys_are_there_(ahead.has_value()) {}
 
   std::unique_ptr<tables> run(effects& changed) {
-    if (!keys_are_there_) {
-      rows_.fresh = std::move(fresh_);
+    if (!keys_are_there_)
       old_.stage.for_each_batch([this](const row_batch& batch) {
         for (auto row : *batch) {
           if (auto* key = std::get_if<kv_entry_ptr>(&row.row))
@@ -45,8 +44,6 @@ public:
           rows_.take(row);
         }
       });
-      fresh_ = std::move(rows_.fresh);
-    }
     for (auto& row : rows_.others)
       take(std::move(row));
     fresh_->journal.loading(false);
@@ -69,7 +66,7 @@ public:
     if (claims_.in_use())
       claims_.run(a);
     keep_outcomes();
-    return std::move(fresh_);
+    return std::move(rows_.fresh);
   }
 
 private:
@@ -212,7 +209,7 @@ private:
   log_index index_;
   cluster_time now_;
   restored_rows rows_;
-  std::unique_ptr<tables> fresh_;
+  tables* const fresh_; ///< those of rows_
   claims_restorer claims_;
   bool keys_are_there_;
   std::vector<outcome_ptr> outcomes_; ///< of the archive
