@@ -51,6 +51,11 @@ constexpr std::chrono::seconds longest_withdrawal_sleep{1};
 
 constexpr auto shutting_down = "agent is shutting down";
 
+/// Of the token in whose name it is; empty: ACLs are not in force.
+std::string_view secret_of(const exchange& e) {
+  return e.by ? std::string_view(e.by->secret) : std::string_view();
+}
+
 std::shared_ptr<agent_tokens> tokens_of(const http::route_settings& routes) {
   agent_token_values configured;
   configured.of_requests = routes.default_token;
@@ -372,9 +377,7 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
   } else {
     questions_.begin(e, r, now());
     if (e.cached != nullptr && e.answer)
-      http::add_cache_mark(
-          *e.answer,
-          settings_.cached->answered(e.by ? std::string_view(e.by->secret) : std::string_view(), *e.cached, {}, now()));
+      http::add_cache_mark(*e.answer, settings_.cached->answered(secret_of(e), *e.cached, {}, now()));
   }
 }
 
@@ -724,7 +727,7 @@ void http_gateway::mark_cached(exchange& e, const read_result& r) {
     return;
   const std::chrono::milliseconds silent(r.known_leader ? 0 : r.last_contact_ms);
   e.options.cache = settings_.cached->answered(
-      e.by ? std::string_view(e.by->secret) : std::string_view(), *e.cached,
+      secret_of(e), *e.cached,
       {.waited = r.waited, .silent_for = std::chrono::duration_cast<std::chrono::seconds>(silent)}, now());
 }
 
