@@ -346,12 +346,12 @@ struct archive_unpacked {
   std::string error;                          ///< not empty: it is no archive, or a damaged one
 };
 /// Forget it.
+struct close_archive {
+  request_id archive;
+};
 /// fsm -> checkpointer: tables and rows that are not used any more. It is freed with the message, on the thread that gets it.
 struct free_memory {
   std::vector<std::shared_ptr<const void>> list;
-};
-struct close_archive {
-  request_id archive;
 };
 
 // ---- watch_registry

@@ -15,7 +15,7 @@ void append_answer(exchange& e, const answer_head& head, std::string& out) {
   auto& r = *e.answer;
   if (e.old_version && !head.last)
     r.headers.emplace_back("Connection", "keep-alive");
-  if (e.head && e.transfer != nullptr && e.transfer->rows != nullptr) { // how long it would be, nobody has counted
+  if (e.head && e.transfer != nullptr && e.transfer->rows != nullptr) { // its length is not known
     append_stream_head(e, head, out);
   } else if (r.body_pieces) {
     http::serialize_head(r, head.date, !head.last, r.body_pieces->gzip, r.body_pieces->size, head.extra, out);
