@@ -4,6 +4,7 @@
 #include "protocol/state/commands.hpp"
 #include "protocol/state/counters.hpp"
 #include "protocol/state/feature_levels.hpp"
+#include "protocol/state/folded_name.hpp"
 
 #include <algorithm>
 
@@ -37,8 +38,14 @@ inline bool has_add(const plain_command& c) {
       c);
 }
 
+inline bool has_capitals(std::string_view accessor) {
+  return folded(accessor) != accessor;
+}
+
 /// Whose rules changed with client_address_level.
 inline bool has_client(const plain_command& c) {
+  if (const auto* set = std::get_if<acl_token_set>(&c))
+    return set->fresh && has_capitals(set->token.accessor);
   if (const auto* acquire = std::get_if<kv_acquire>(&c))
     return acquire->wait_ms != 0;
   if (const auto* session = std::get_if<session_begin>(&c))
@@ -79,9 +86,11 @@ inline feature_level level_of(const dirty_row& row) {
   const auto* end = std::get_if<claim_end_ptr>(&row.row);
   const auto* resource = std::get_if<claim_resource_ptr>(&row.row);
   const auto* guard = std::get_if<guard_ptr>(&row.row);
+  const auto* token = std::get_if<acl_token_ptr>(&row.row);
   const bool later = (claim != nullptr && (!(*claim)->scope.empty() || !(*claim)->by.empty())) ||
                      (end != nullptr && !(*end)->scope.empty()) || (resource != nullptr && (*resource)->limit_open) ||
-                     (guard != nullptr && !(*guard)->scope.empty());
+                     (guard != nullptr && !(*guard)->scope.empty()) ||
+                     (token != nullptr && has_capitals((*token)->accessor));
   return later ? client_address_level : level_of(row.table);
 }
 

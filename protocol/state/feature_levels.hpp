@@ -40,8 +40,9 @@ inline constexpr feature_level named_history_level = 8;
 
 /// Commands about claims and guards carry the network of their client: the ends of such claims are kept for ten minutes, after a limit
 /// is unset the next claim sets it, and each client has a share of the guards (docs/claims.md, rules 3, 7 and 34). So do commands that take
-/// effect later: a waiting claim and the OnEnd of a session are judged again when they do (rules 19 and 33). No request waits for this level: the leader omits the address
-/// until all members have it.
+/// effect later: a waiting claim and the OnEnd of a session are judged again when they do (rules 19 and 33). And a new token
+/// keeps the capital letters of its accessor (docs/contract/10-acl.md). No request waits for this level: the leader omits the address until
+/// all members have it.
 inline constexpr feature_level client_address_level = 8;
 
 /// Waits for the locks of keys are withdrawn after their clients have disconnected (docs/claims.md, rule 24). While a server is below

@@ -613,7 +613,7 @@ std::optional<std::string> own_key(const state::dirty_row& row) {
           [](const state::check_ptr& c) { return text(state::row_key(c->node, c->check_id)); },
           [](const state::acl_policy_ptr& p) { return text(p->id); },
           [](const state::acl_role_ptr& p) { return text(p->id); },
-          [](const state::acl_token_ptr& p) { return text(p->accessor); },
+          [](const state::acl_token_ptr& p) { return text(state::folded(p->accessor)); },
           [](const state::claim_ptr& c) { return text(state::claim_key(c->of.space, c->of.name, c->id)); },
           [](const state::claim_resource_ptr& c) { return text(state::resource_key(c->of.space, c->of.name)); },
           [](const state::claim_ghost_ptr& g) { return text(state::ghost_key(g->of.space, g->of.name, g->fence)); },

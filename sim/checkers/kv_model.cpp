@@ -942,6 +942,12 @@ bool same_error(const state::txn_error& a, const state::txn_error& b) {
   return a.op_index == b.op_index && a.what == b.what;
 }
 
+const state::acl_token_ptr* token_in(const state::reply& r) {
+  const auto* shown = std::get_if<state::acl_row>(&r);
+  const auto* token = shown == nullptr ? nullptr : std::get_if<state::acl_token_ptr>(&shown->row);
+  return token == nullptr || *token == nullptr ? nullptr : token;
+}
+
 } // namespace
 
 bool same_reply(const state::reply& a, const state::reply& b) {
@@ -957,6 +963,8 @@ bool same_reply(const state::reply& a, const state::reply& b) {
     return *text == *std::get_if<std::string>(&b);
   if (const auto* refused = std::get_if<state::refusal>(&a))
     return refused->text == std::get_if<state::refusal>(&b)->text;
+  if (const auto* token = token_in(a), *right = token_in(b); token != nullptr || right != nullptr)
+    return token != nullptr && right != nullptr && (*token)->accessor == (*right)->accessor;
   if (const auto* claim = std::get_if<state::claim_answer>(&a))
     return *claim == *std::get_if<state::claim_answer>(&b);
   if (const auto* no = std::get_if<state::claim_refusal>(&a)) {

@@ -1,6 +1,7 @@
 #include "sim/clients/acl_client.hpp"
 
 #include "protocol/base/uuid.hpp"
+#include "protocol/state/folded_name.hpp"
 #include "sim/chance/drawn_parts.hpp"
 #include "sim/world/swarm.hpp"
 
@@ -15,6 +16,11 @@ constexpr std::size_t policy_places = 4, role_places = 2, token_places = 6;
 constexpr std::uint64_t rules_max = 5;
 // Above those of sessions (lock_client).
 constexpr std::uint64_t ids_from = std::uint64_t{0xac1} << 48;
+std::string in_capitals(std::string id) {
+  std::transform(id.begin(), id.end(), id.begin(),
+                 [](char x) { return x >= 'a' && x <= 'f' ? static_cast<char>(x - 'a' + 'A') : x; });
+  return id;
+}
 constexpr auto never_made = "00000000-1111-2222-3333-444444444444";
 
 enum class token_action : std::uint8_t {
@@ -138,7 +144,7 @@ state::command known_access::next(std::uint64_t drawn, std::uint64_t fresh) {
   case token_action::set_token:
     return set_token(drawn, fresh);
   case token_action::remove_token:
-    return state::acl_token_delete{past_id(tokens_, drawn)};
+    return state::acl_token_delete{fresh % 2 == 0 ? past_id(tokens_, drawn) : state::folded(past_id(tokens_, drawn))};
   case token_action::change_nobody:
     break;
   }
@@ -198,13 +204,13 @@ state::command known_access::set_token(std::uint64_t drawn, std::uint64_t fresh)
   if (c.fresh) {
     if (!at.secret.empty())
       retired_.push_back(at.secret);
-    at.ids.push_back(fresh_id());
+    at.ids.push_back(fresh % 3 == 0 ? in_capitals(fresh_id()) : fresh_id());
     at.secret = fresh_id();
     c.token.secret = at.secret;
     constexpr std::int64_t lives_ms[] = {0, 0, 1'500, 0, 4'000};
     c.lives_ns = lives_ms[spare_part(drawn) % std::size(lives_ms)] * 1'000'000;
   }
-  c.token.accessor = at.ids.back();
+  c.token.accessor = c.fresh || fresh % 2 == 0 ? at.ids.back() : state::folded(at.ids.back());
   c.token.description = std::to_string(fresh);
   c.policies = some_policies(pause_part(drawn));
   if (const auto& r = roles_[drawn / 7 % roles_.size()]; r.there && spare_part(drawn) % 2 == 0)
@@ -227,7 +233,7 @@ void known_access::learn(const operation& o) {
       o.result == outcome::refused || (o.result == outcome::done && std::holds_alternative<state::refusal>(o.reply));
   const auto note = [&](std::vector<place>& places, const std::string& id, bool there) {
     for (auto& p : places)
-      if (!p.ids.empty() && p.ids.back() == id)
+      if (!p.ids.empty() && state::folded(p.ids.back()) == state::folded(id))
         p.there = there;
   };
   const auto set = [&](std::vector<place>& places, const std::string& id) {

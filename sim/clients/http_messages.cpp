@@ -618,6 +618,15 @@ state::outcome_ptr outcome_row_in(const json::object& o) {
   return row;
 }
 
+/// Only what kv_model judges: the accessor of a token.
+state::acl_row access_row_in(const json::object& o) {
+  if (!o.contains("AccessorID"))
+    return {};
+  auto token = std::make_shared<state::acl_token>();
+  token->accessor = text_in(o, "AccessorID");
+  return {std::move(token), {}, {}};
+}
+
 broken understand_write(const http_answer& a, const std::optional<write_decision>& decided, operation& o) {
   if (!decided || decided->outcome != forward::call_outcome::done) {
     o.result = decided && decided->outcome == forward::call_outcome::refused ? outcome::refused : outcome::unknown;
@@ -655,7 +664,7 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
     else if (const auto* value = member(body.as_object(), "Value"))
       o.reply = state::kv_added{value->to_number<std::int64_t>()};
     else if (body.as_object().contains("ModifyIndex"))
-      o.reply = state::acl_row{};
+      o.reply = access_row_in(body.as_object());
     else
       o.reply = text_in(body.as_object(), "ID");
   }

@@ -79,11 +79,18 @@ public:
     return !complaint_;
   }
 
+  static state::reply token_row(std::string accessor) {
+    auto token = std::make_shared<state::acl_token>();
+    token->accessor = std::move(accessor);
+    return state::acl_row{std::move(token), {}, {}};
+  }
+
 private:
   static state::reply row_for(const state::command& c, state::reply r) {
-    const bool made =
-        std::holds_alternative<state::acl_policy_set>(c) || std::holds_alternative<state::acl_token_set>(c);
-    return made ? state::reply(state::acl_row{}) : std::move(r);
+    if (std::holds_alternative<state::acl_policy_set>(c))
+      return state::acl_row{};
+    const auto* set = std::get_if<state::acl_token_set>(&c);
+    return set == nullptr ? std::move(r) : token_row(set->token.accessor);
   }
   operation& next() {
     auto& o = ops_.emplace_back();
@@ -162,6 +169,26 @@ TEST_CASE("acl checkers: what is refused without an entry must be forbidden sinc
     CHECK_FALSE(
         wrong.is_done(wrong.asks(both), 0, answer({{0, "Permission denied"}, {1, "Permission denied"}})).fine());
   }
+}
+
+TEST_CASE("acl checkers: a new token is shown with the accessor that its entry keeps") {
+  auto token = std::get<state::acl_token_set>(make_token('c', ""));
+  const auto small = token.token.accessor;
+  token.token.accessor[0] = 'A';
+  const auto shown_as = [&](const std::string& accessor, bool names_its_client) {
+    acl_run_by_hand run;
+    auto c = in_name_of("master", state::command(token));
+    const auto id = run.asks(c);
+    if (names_its_client)
+      c.client_address = "10.1.2.3";
+    run.commits(c);
+    return run.is_done(id, 7, acl_run_by_hand::token_row(accessor)).fine();
+  };
+  const auto lower = "a" + small.substr(1);
+  CHECK(shown_as(token.token.accessor, true));
+  CHECK_FALSE(shown_as(lower, true));
+  CHECK(shown_as(lower, false));
+  CHECK_FALSE(shown_as(token.token.accessor, false));
 }
 
 TEST_CASE("acl checkers: a read shows the rows that its token may see, and no others") {

@@ -100,7 +100,7 @@ inline constexpr auto fields_of<acl_role> = std::tuple{
 struct acl_token {
   static constexpr table in = table::acl_tokens;
 
-  std::string accessor; ///< lower-case UUID, public
+  std::string accessor; ///< UUID as its client gave it, public. The key of its row is the same in lower case
   std::string secret;   ///< what a request brings. A UUID, or what `acl.tokens.master` says
   std::string description;
   std::vector<std::string> policies, roles; ///< IDs

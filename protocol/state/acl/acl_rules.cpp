@@ -1,5 +1,6 @@
 #include "protocol/state/acl/acl_rules.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/golang/quoting.hpp"
 #include "protocol/state/acl/acl_reading.hpp"
@@ -146,7 +147,7 @@ complaint begin_new(const applying& a, const acl_token_set& c, acl_token& next) 
     return why;
   if (c.lives_ns < 0)
     return "ExpirationTime cannot be before CreateTime";
-  next.accessor = folded(c.token.accessor);
+  next.accessor = a.scope && !MUTANT(accessor_in_lower_case) ? c.token.accessor : folded(c.token.accessor);
   next.expires = end_of(a.now, c.lives_ns);
   if (c.lives_ns == 0)
     next.expiration_time_ns = 0;

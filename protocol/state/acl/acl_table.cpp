@@ -101,7 +101,7 @@ bool acl_table::taken(const acl_role& row) const {
 }
 bool acl_table::taken(const acl_token& row) const {
   const auto other = token_with_secret(row.secret);
-  return other && other->accessor != row.accessor;
+  return other && folded(other->accessor) != folded(row.accessor);
 }
 
 // ---- changes
@@ -138,8 +138,8 @@ void acl_table::put(acl_token_ptr row) {
   tokens_by_secret_.emplace(hash_of_secret(row->secret), token_of_secret{row, {}});
   if (!row->expires.is_zero())
     tokens_by_end_.emplace(row->expires, row->accessor);
-  const std::string accessor = row->accessor;
-  tokens_.put(accessor, std::move(row));
+  const auto key = folded(row->accessor);
+  tokens_.put(key, std::move(row));
   ++changes_;
 }
 
@@ -164,7 +164,8 @@ void acl_table::erase_role(std::string_view id) {
 }
 
 void acl_table::erase_token(std::string_view accessor) {
-  auto p = tokens_.locate(accessor);
+  const auto key = folded(accessor);
+  auto p = tokens_.locate(key);
   if (p.row() == nullptr)
     return;
   const acl_token_ptr old = *p.row();
@@ -173,7 +174,7 @@ void acl_table::erase_token(std::string_view accessor) {
   if (at != last)
     tokens_by_secret_.erase(at);
   tokens_by_end_.erase({old->expires, old->accessor});
-  tokens_.erase(p, old->accessor);
+  tokens_.erase(p, key);
   ++changes_;
 }
 

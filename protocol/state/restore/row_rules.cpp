@@ -107,7 +107,7 @@ complaint wrong_with(const acl_role& r) {
 }
 
 complaint wrong_with(const acl_token& k) {
-  if (!are_ids({k.accessor}) || !are_ids(k.policies) || !are_ids(k.roles))
+  if (!is_uuid(k.accessor) || !are_ids(k.policies) || !are_ids(k.roles))
     return "has an ID that is no UUID";
   if (k.secret.empty() || is_reserved_secret(k.secret))
     return "has a secret that names no token";

@@ -22,6 +22,12 @@ bool begins_with(std::string_view name, std::string_view prefix) {
   return name.substr(0, prefix.size()) == prefix;
 }
 
+std::string in_lower_case(std::string text) {
+  for (char& c : text)
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 bool is_one_of(std::string_view word, const auto& list) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
@@ -193,6 +199,7 @@ bool acl_model::pass_time(log_index at, cluster_time now) {
 
 std::optional<state::reply> acl_model::apply(const state::command& c, log_index at, cluster_time now) {
   clock_ = now;
+  names_its_client_ = c.client_address.has_value();
   auto next = *now_;
   auto answer =
       std::visit([&](const auto& each) { return run(next, each); }, static_cast<const state::plain_command&>(c));
@@ -214,10 +221,12 @@ void acl_model::go_back(log_index archive, log_index at, cluster_time now) {
 std::optional<state::reply> acl_model::run(tables& t, const state::acl_initialize& c) {
   t.initialized = true;
   t.policies.try_emplace(std::string(management_id), policy{"global-management", rules_of_management()});
-  t.tokens.try_emplace(std::string(nobodys_accessor), token{std::string(nobodys_secret), {}, {}, {}, 0});
+  t.tokens.try_emplace(std::string(nobodys_accessor),
+                       token{std::string(nobodys_accessor), std::string(nobodys_secret), {}, {}, {}, 0});
   if (!c.master_secret.empty() && std::none_of(t.tokens.begin(), t.tokens.end(),
                                                [&](const auto& each) { return each.second.secret == c.master_secret; }))
-    t.tokens.try_emplace(c.master_accessor, token{c.master_secret, {std::string(management_id)}, {}, {}, 0});
+    t.tokens.try_emplace(c.master_accessor,
+                         token{c.master_accessor, c.master_secret, {std::string(management_id)}, {}, {}, 0});
   return state::reply{true};
 }
 
@@ -265,7 +274,8 @@ std::optional<state::reply> acl_model::run(tables& t, const state::acl_role_dele
 
 std::optional<state::reply> acl_model::run(tables& t, const state::acl_token_set& c) {
   constexpr std::int64_t ns_per_ms = 1'000'000;
-  const auto known = t.tokens.find(c.token.accessor);
+  const auto id = in_lower_case(c.token.accessor);
+  const auto known = t.tokens.find(id);
   token next;
   if (c.fresh) {
     if (known != t.tokens.end())
@@ -274,6 +284,7 @@ std::optional<state::reply> acl_model::run(tables& t, const state::acl_token_set
                     [&](const auto& each) { return each.second.secret == c.token.secret; }))
       return refused("Invalid Token: SecretID is already in use");
     next.secret = c.token.secret;
+    next.shown = names_its_client_ ? c.token.accessor : id;
     if (c.lives_ns > 0) {
       next.lives_ms = static_cast<std::uint64_t>(c.lives_ns / ns_per_ms);
       next.expires = cluster_time{clock_.value + static_cast<std::uint64_t>((c.lives_ns + ns_per_ms - 1) / ns_per_ms)};
@@ -289,14 +300,16 @@ std::optional<state::reply> acl_model::run(tables& t, const state::acl_token_set
     return wrong;
   if (auto wrong = resolve(t.roles, c.roles, "role", next.roles))
     return wrong;
-  t.tokens[c.token.accessor] = std::move(next);
-  return state::reply{state::acl_row{}};
+  auto shown = std::make_shared<state::acl_token>();
+  shown->accessor = next.shown;
+  t.tokens[id] = std::move(next);
+  return state::reply{state::acl_row{std::move(shown), {}, {}}};
 }
 
 std::optional<state::reply> acl_model::run(tables& t, const state::acl_token_delete& c) {
   if (c.accessor == nobodys_accessor)
     return refused("Delete operation not permitted on the anonymous token");
-  t.tokens.erase(c.accessor);
+  t.tokens.erase(in_lower_case(c.accessor));
   return state::reply{true};
 }
 
@@ -326,9 +339,9 @@ bool acl_model::ends_one_day(std::string_view secret, log_index s) const {
 }
 
 std::optional<std::string> acl_model::owner_in(const tables& t, std::string_view secret) {
-  for (const auto& [accessor, token] : t.tokens)
+  for (const auto& [id, token] : t.tokens)
     if (token.secret == secret)
-      return accessor;
+      return token.shown;
   return !t.initialized && secret == nobodys_secret ? std::optional(std::string(state::anonymous_accessor))
                                                     : std::nullopt;
 }

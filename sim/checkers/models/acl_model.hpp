@@ -55,8 +55,8 @@ private:
 /// Null: there is no such token.
 using acl_rights_ptr = std::shared_ptr<const acl_rights>;
 
-/// Takes commands in the order of the log. Their answers to clients: acl_row{} where a row is shown, which is not judged
-/// further; a refusal without a text where the text is not judged.
+/// Takes commands in the order of the log. Their answers to clients: acl_row{} where a row is shown, of which only the
+/// accessor of a token is judged; a refusal without a text where the text is not judged.
 class acl_model {
 public:
   /// Call it before each entry: tokens end by cluster time, which entries carry. @returns true: one did
@@ -87,6 +87,7 @@ private:
     std::vector<std::string> policies;
   };
   struct token {
+    std::string shown; ///< its accessor: as it was given if the entry names its client, else in lower case
     std::string secret;
     std::vector<std::string> policies, roles;
     cluster_time expires;       ///< zero: never
@@ -96,7 +97,7 @@ private:
     bool initialized = false;
     std::map<std::string, policy, std::less<>> policies; ///< by ID
     std::map<std::string, role, std::less<>> roles;      ///< by ID
-    std::map<std::string, token, std::less<>> tokens;    ///< by accessor
+    std::map<std::string, token, std::less<>> tokens;    ///< by accessor in lower case
   };
   using tables_ptr = std::shared_ptr<const tables>;
 
@@ -121,6 +122,7 @@ private:
   std::map<log_index, tables_ptr> since_; ///< as of each change
   std::vector<tables_ptr> all_;           ///< known_ is by their addresses
   cluster_time clock_;                    ///< of the entry at hand
+  bool names_its_client_ = false;         ///< the same
   mutable std::map<std::pair<const tables*, std::pair<std::string, bool>>, acl_rights_ptr> known_;
 };
 

@@ -56,6 +56,14 @@ command kept() {
   return c;
 }
 
+command new_token(std::string accessor) {
+  acl_token_set c;
+  c.token.accessor = std::move(accessor);
+  c.token.secret = "00000000-0000-4000-8000-00000000000c";
+  c.fresh = true;
+  return c;
+}
+
 command from_client(command c) {
   c.client_address = "192.0.2.1";
   return c;
@@ -76,6 +84,9 @@ TEST_CASE("rows of a restore need the level of what is in them") {
       {"a key", kv_write{put_op()}, 0},
       {"a key that was added to", kv_write{put_op(kv_verb::add)}, 0},
       {"a policy", acl_initialize{"secret", "00000000-0000-4000-8000-00000000000a", 1}, acl_level},
+      {"a token", new_token("abcdefab-0000-4000-8000-00000000000b"), acl_level},
+      {"a token as its client wrote it", from_client(new_token("ABCDEFAB-0000-4000-8000-00000000000b")),
+       client_address_level},
       {"a claim", ask, claims_level},
       {"a claim of a client", from_client(ask), client_address_level},
       {"the end of a client's claim", from_client(claim_release{"leader", "id"}), client_address_level},

@@ -246,6 +246,37 @@ TEST_CASE("tokens: what a new one must be like") {
   CHECK(d.token_count() == 3);
 }
 
+TEST_CASE("tokens: capitals of an accessor are kept where the entry names its client, and never told apart") {
+  const std::string given = "ABCDEFAB-0000-4000-8000-00000000DEAD", small = "abcdefab-0000-4000-8000-00000000dead";
+  acl_driver d;
+  auto old = d.new_token();
+  old.token.accessor = given;
+  CHECK(token_in(d.apply(old)).accessor == small);
+  d.apply(acl_token_delete{small});
+
+  command c = d.new_token({{std::string(management_policy_id), ""}}, 5000);
+  std::get<acl_token_set>(c).token.accessor = given;
+  c.client_address = "10.1.2.3";
+  const auto made = token_in(d.apply(c));
+  CHECK(made.accessor == given);
+  CHECK(token_in(d.apply(c)).modify_index == made.modify_index);
+  REQUIRE(d.token_of(small));
+  CHECK(d.token_of(small)->accessor == given);
+  auto again = d.new_token();
+  again.token.accessor = small;
+  CHECK(d.refused(d.apply(again)) == "Invalid Token: AccessorID is already in use");
+
+  auto u = update_of(made);
+  u.token.accessor = small;
+  const auto changed = token_in(d.apply(u));
+  CHECK(changed.accessor == given);
+  CHECK(changed.description == "changed");
+  CHECK(d.token_count() == 3);
+  d.apply(acl_token_delete{small});
+  CHECK_FALSE(d.token_of(given));
+  CHECK(d.token_count() == 2);
+}
+
 TEST_CASE("tokens: what cannot be changed of one that is there") {
   acl_driver d;
   auto c = d.new_token({{std::string(management_policy_id), ""}}, 5000);
