@@ -1,17 +1,17 @@
 #pragma once
 // The library for programs that have a Boost.Asio executor: calls that take a completion token.
 //
-// Everything of a client but the sockets runs on a strand of that executor: recipes, renewals, callbacks of held::lost(). The sockets
-// are on a thread of the transport's own, so that this header needs no more of Boost than Asio, of any version from 1.78, whatever the
-// library was built with. If the executor stands still for longer than the TTL, so do renewals, and the session is lost.
+// Everything except the sockets runs on a strand of that executor: recipes, renewals, callbacks of held::lost(). The
+// sockets are on a thread of the transport, so this header needs only Asio, 1.78 or later, whichever version the
+// library was built with. If the executor stalls for longer than the TTL, so do renewals, and the session is lost.
 //
-// A call completes with void(result<T>): done, refused or unknown, as everywhere (docs/client.md); run() and update(), whose functions
-// are the program's, with void(std::exception_ptr, result<T>). It completes on the handler's associated executor, by default the
-// client's. code_of() makes an error_code of an error. Each call has a limit, after which, and client_options::grace, it has ended.
-// Cancellation (terminal, partial, or total) ends it soon: what waits leaves its queue, and gives back what it may have. A write that is
-// cancelled may have been made, and takes no total cancellation.
-// As long as a call is under way or the session is open, the executor has something to do: io_context::run() returns behind close(), or
-// when the client is destroyed. A client must not outlive the context of its executor.
+// A call completes with void(result<T>): done, refused or unknown (docs/client.md). run() and update(), which call
+// your functions, complete with void(std::exception_ptr, result<T>). Handlers run on their associated executor, by
+// default the client's. code_of() converts an error to an error_code. A call ends at most client_options::grace
+// after its limit. Cancellation (terminal, partial or total) ends it soon: a waiter leaves its queue and releases
+// what it was granted. A cancelled write may have taken effect; writes do not support total cancellation. While a
+// call is in progress or the session is open, the executor has work: io_context::run() returns after close(), or
+// after the client is destroyed. A client must not outlive the context of its executor.
 
 #include <belay/client.hpp>
 #include <belay/counter.hpp>
@@ -54,7 +54,7 @@ namespace asio {
 
 namespace net = ::boost::asio;
 
-/// Values are those of belay::reason; 100 more if the outcome is unknown.
+/// Values are those of belay::reason, plus 100 if the outcome is unknown.
 class error_category_of_belay final : public ::boost::system::error_category {
 public:
   const char* name() const noexcept override { return "belay"; }
@@ -71,19 +71,19 @@ inline const ::boost::system::error_category& error_category() {
   return it;
 }
 
-/// For interfaces that know error codes only; the text is lost.
+/// For interfaces that take error codes only; the text is lost.
 inline ::boost::system::error_code code_of(const error& e) {
   auto value = static_cast<int>(e.why());
   if (e.how() == outcome::unknown)
     value += error_category_of_belay::unknown_too;
   return ::boost::system::error_code(value, error_category());
 }
-/// No error if it is done.
+/// No error if the call is done.
 template <class T>
 ::boost::system::error_code code_of(const result<T>& r) {
   return r ? ::boost::system::error_code() : code_of(r.why());
 }
-/// Of a code of this category.
+/// Whether a code of this category means that the outcome is unknown.
 inline bool is_unknown(const ::boost::system::error_code& code) noexcept {
   return code.category() == error_category() && code.value() > error_category_of_belay::unknown_too;
 }
@@ -93,7 +93,7 @@ namespace detail {
 struct host;
 using host_ptr = std::shared_ptr<host>;
 
-/// The clients of a context. When it is destroyed they end without a word: what waits is destroyed, as with any other of its objects.
+/// The clients of a context. Destroying the context destroys them and their calls, without completing.
 class hosts final : public net::execution_context::service {
 public:
   inline static net::execution_context::id id;
@@ -111,7 +111,7 @@ private:
   std::vector<std::weak_ptr<host>> all_;
 };
 
-/// A strand, and the library's client on it.
+/// A strand and the library's client that runs on it.
 struct host {
   host(const net::any_io_executor& on, client_options options, std::shared_ptr<transport> over)
       : strand(net::make_strand(on)), core(loop_on(strand), std::move(options), std::move(over)) {}
@@ -129,7 +129,7 @@ struct host {
         timer->cancel();
         return;
       }
-      // Timers stand still while the machine is suspended; the clock of sessions does not. It is looked at that often.
+      // Timers stop during a suspension, the clock of sessions does not: check it every 5 s.
       auto length = std::clamp<std::chrono::nanoseconds>(at - lease_clock::now(), std::chrono::nanoseconds(0),
                                                          std::chrono::seconds(5));
       timer->expires_after(length);
@@ -161,7 +161,7 @@ public:
       : handler_(std::move(h)), work_(net::get_associated_executor(handler_, by_default)), host_work_(by_default) {}
 
   auto slot() const noexcept { return net::get_associated_cancellation_slot(handler_); }
-  /// @param self keeps it until then
+  /// @param self keeps the object alive until then
   template <class... Results>
   static void complete(std::shared_ptr<pending> self, Results... results) {
     auto on = self->work_.get_executor();
@@ -200,12 +200,12 @@ struct with_exception {
   }
 };
 
-/// What cancels a call: what leaves nothing behind takes all.
+/// What cancels a call. Calls that leave no effect support every kind of cancellation.
 constexpr auto any_cancellation =
     net::cancellation_type::terminal | net::cancellation_type::partial | net::cancellation_type::total;
 constexpr auto cancellation_of_writes = net::cancellation_type::terminal | net::cancellation_type::partial;
 
-/// Lets `cancel` be called when one of these comes.
+/// Arranges that `cancel` is called for these kinds of cancellation.
 template <class Slot, class F>
 void on_cancellation(Slot slot, net::cancellation_type which, F cancel) {
   if (slot.is_connected())
@@ -238,31 +238,31 @@ auto begin(host_ptr h, hosted_client::making<T> make, bool with_session, millise
 
 } // namespace detail
 
-/// A lock, permits, or an office. It gives itself back when it goes out of scope. From any thread, but for what takes a token: on the
-/// client's executor, or where nothing else uses it.
+/// A lock, permits or a leadership. It releases itself when it goes out of scope. Use it from any thread, except
+/// functions that take a token: call those on the client's executor, or while nothing else uses this object.
 class held {
 public:
   held() = default;
   held(detail::host_ptr h, belay::held it) : host_(std::move(h)), it_(std::make_shared<belay::held>(std::move(it))) {}
 
-  /// hold::fence()
+  /// hold::fence(), the fencing token
   std::uint64_t fence() const noexcept { return it_ ? it_->fence() : 0; }
-  /// hold::safe_until(); it moves on with each renewal.
+  /// hold::safe_until(). It moves on with each renewal.
   instant safe_until() const noexcept { return it_ ? it_->safe_until() : instant(); }
-  /// Whether that is still to come.
+  /// Whether safe_until() is in the future.
   bool safe() const noexcept { return it_ && it_->safe(); }
-  /// Is requested on the client's executor when it is lost. @pre somebody holds it
+  /// Stop is requested on the client's executor when the lease is lost. @pre not default-constructed
   std::stop_token lost() const { return it_->lost(); }
-  /// Why; empty as long as it is not.
+  /// Why it was lost; empty if it was not.
   std::string lost_because() const { return it_ ? it_->lost_because() : "nothing is held"; }
 
-  /// void(std::string): why it was lost; empty if it was given back, or that is cancelled. @pre somebody holds it
+  /// void(std::string): why it was lost; empty if released or cancelled. @pre not default-constructed
   template <class Token>
   auto wait_lost(Token&& token) const {
     return net::async_initiate<Token, void(std::string)>(
         [](auto handler, const detail::host_ptr& h, const std::shared_ptr<belay::held>& it) {
           auto op = std::make_shared<detail::pending<decltype(handler)>>(std::move(handler), h->strand);
-          // On the strand both ends meet.
+          // Loss and cancellation are both handled on the strand.
           auto watched = std::make_shared<std::uint64_t>(0);
           auto cancelled = std::make_shared<bool>(false);
           std::weak_ptr<belay::held> weak = it;
@@ -292,7 +292,7 @@ public:
         },
         token, host_, it_);
   }
-  /// void(status): gives it back.
+  /// void(status): releases it.
   template <class Token>
   auto release(milliseconds within, Token&& token) {
     return detail::begin<nothing>(host_, host_->core.release(*it_), false, within, detail::cancellation_of_writes,
@@ -312,7 +312,7 @@ public:
   template <class T>
   using making = hosted_client::making<T>;
 
-  /// Asks nothing. @param over null: the library's own transport
+  /// Sends nothing. @param over null: the library's own transport
   explicit client(const executor_type& on, client_options options = client_options(),
                   std::shared_ptr<transport> over = nullptr)
       : host_(detail::host::made(on, std::move(options), std::move(over))) {}
@@ -322,8 +322,8 @@ public:
                   std::shared_ptr<transport> over = nullptr)
       : client(executor_type(context.get_executor()), std::move(options), std::move(over)) {}
 
-  /// Begins to close: calls end with reason::closed, and as long as the executor goes on, what is held is given back and the session
-  /// ended, within client_options::linger.
+  /// Starts to close: calls end with reason::closed. While the executor runs, leases are released
+  /// and the session is ended, for client_options::linger at most.
   ~client() {
     if (host_)
       host_->core.close_soon();
@@ -331,9 +331,9 @@ public:
   client(client&&) noexcept = default;
   client& operator=(client&&) = delete;
 
-  /// A strand: recipes that are used by themselves have to be used there.
+  /// A strand. Recipes that you use directly must run on it.
   executor_type get_executor() const noexcept { return host_->strand; }
-  /// For recipes by themselves, on that executor, as long as the client is not closed.
+  /// The environment for recipes that you use directly, on that executor, until the client is closed.
   world& where() const { return host_->core.where(); }
 
   class lock_of {
@@ -396,15 +396,15 @@ public:
     return detail::begin<std::string, detail::with_exception>(
         host_, std::move(make), false, within, detail::cancellation_of_writes, std::forward<Token>(token));
   }
-  /// void(std::exception_ptr, result<T>): a coroutine of the program's own on the client's executor, with the session open. It is
-  /// destroyed at an await if it outlives its limit, or its cancellation, by client_options::grace.
+  /// void(std::exception_ptr, result<T>): runs a coroutine of the program on the client's executor, with the
+  /// session open. It is destroyed at an await client_options::grace after its limit or its cancellation.
   template <class T, class Token>
   auto run(making<T> make, limit within, Token&& token) {
     return detail::begin<T, detail::with_exception>(host_, std::move(make), true, within, detail::any_cancellation,
                                                     std::forward<Token>(token));
   }
 
-  /// void(status): gives back what is held and ends the session. Calls that are under way end with reason::closed.
+  /// void(status): releases what is held and ends the session. Calls in progress end with reason::closed.
   template <class Token>
   auto close(limit within, Token&& token) {
     return net::async_initiate<Token, void(status)>(

@@ -1,15 +1,15 @@
 #pragma once
-// A double barrier: so many begin together, and end together.
+// A double barrier: a fixed number of participants begin together, and end together.
 //
-// Promise: enter() is done when that many have entered, each with a session of its own that had not ended, all at one moment;
-// leave() when all of them have left, or their sessions have ended. Then the next round begins.
-// Survives: participants that die or give up before the round is full (they do not count), those that die in it (nobody waits
-// for them longer than for the end of their sessions), lost answers, elections.
-// When it cannot: *refused* with reason deadline, stopped or session: it was not counted. *unknown*: it gave up when it was in
-// the list, and others may have passed with it. Who passed and lost the session is told by safe(): the others do not wait.
+// Guarantees: enter() is done when all participants have entered, each with a session of its own that had not
+// ended, all at one moment; leave() when all have left, or their sessions have ended. Then the next round begins.
+// Survives: participants that die or give up before the round is full (they do not count), those that die in it
+// (others wait for the end of their sessions at most), lost responses, elections. On failure: *refused* with
+// reason deadline, stopped or session: it was not counted. *Unknown*: it gave up while in the list, and others
+// may have passed. If the session is lost afterwards, safe() is false and the others do not wait.
 //
-// A session takes part once at a time; several tasks of one take turns. All have to name the same number: another one is
-// refused with reason::invalid. It keeps the key NAME/.round, and one for each participant below NAME/, on Belay and on Consul.
+// A session takes part once at a time; its tasks take turns. All give the same number of participants;
+// another one is refused with reason::invalid. Keys: NAME/.round and one for each participant below NAME/.
 
 #include <belay/hold.hpp>
 
@@ -20,15 +20,15 @@
 namespace belay {
 inline namespace v0 {
 
-/// Of one who has passed. Out of scope it leaves without waiting for the others.
+/// A participant that has passed. When this goes out of scope, it leaves without waiting for the others.
 class barrier_pass {
 public:
   barrier_pass() = default;
   barrier_pass(hold h, std::uint64_t round) : held_(std::move(h)), round_(round) {}
 
-  /// Counts from 1. All who passed together have the same.
+  /// Counts from 1. The same for all that passed together.
   std::uint64_t round() const noexcept { return round_; }
-  /// Whether it is certain that the others still wait for this one.
+  /// Whether it is certain that the others still wait for this participant.
   bool safe() const { return held_.safe(); }
 
 private:
@@ -39,7 +39,7 @@ private:
 
 class barrier {
 public:
-  /// A transaction looks at all of them, and its outcome is kept (docs/exactly-once.md, 4 KiB).
+  /// One transaction checks all of them, and its outcome must fit into 4 KiB (docs/exactly-once.md).
   static constexpr std::size_t participants_max = 24;
 
   /// @param participants 1 to participants_max
@@ -47,7 +47,7 @@ public:
       : session_(s), name_(std::move(name)), participants_(participants) {}
 
   task<result<barrier_pass>> enter(patience limit);
-  /// @returns not done if it was not told that this one has left, or the time was over before the others had; it has left
+  /// @returns not done if the departure may not be recorded, or others had not left by the deadline; it has left
   task<status> leave(barrier_pass pass, patience limit);
 
 private:

@@ -1,13 +1,13 @@
 #pragma once
-// The library for programs with threads: calls that wait.
+// The library for programs with threads: blocking calls.
 //
-// A client has one thread of its own, on which all code of the program's runs (callbacks, functions, coroutines), and one session, which
-// it opens when something is first to be held. Recipes run there, or for a millisecond or two on a thread that waits in a call. Any
-// thread may call. Every call has a limit: it is given to the recipe, and what has not ended a grace period later is
-// destroyed. The destructor ends the session, for which it waits `linger` at most.
+// A client has one thread, which runs all code of the program (callbacks, functions, coroutines), and one
+// session, opened for the first request that needs it. Recipes run on that thread, or for a millisecond or two
+// on a thread that waits in a call. Calls are thread-safe. Each has a limit, the recipe's deadline; if it has
+// not ended `grace` later, it is destroyed. The destructor ends the session and waits for that `linger` at most.
 //
-// After a fork the child's copy is closed: calls are refused with reason::closed, nothing is held (held::safe() is false), and
-// destructors leave everything to the parent.
+// After a fork the child's copy is closed: calls are refused with reason::closed, nothing is held
+// (held::safe() is false), and destructors leave everything to the parent.
 
 #include <belay/election.hpp>
 #include <belay/keys.hpp>
@@ -30,17 +30,17 @@ namespace belay {
 inline namespace v0 {
 
 struct client_options {
-  /// `http://HOST:PORT`, `https://HOST:PORT`, `unix:///PATH`. One that answers is kept to.
+  /// `http://HOST:PORT`, `https://HOST:PORT`, `unix:///PATH`. The client keeps using one that responds.
   std::vector<std::string> servers = {"http://127.0.0.1:8500"};
   std::string token;
-  std::string ca_file; ///< of https; empty: the system's
+  std::string ca_file; ///< CA certificates for https; empty: those of the system
   std::string cert_file;
   std::string key_file;
   bool verify_server = true;
-  /// Of the session: its name, TTL, lock delay and mode.
+  /// Name, TTL, lock delay and mode of the session.
   session_options session;
   std::size_t connections_max = 64;
-  /// Requests under way and waiting for a connection: more are refused with reason::limit.
+  /// Requests in progress or waiting for a connection; more are refused with reason::limit.
   std::size_t waiting_max = 1024;
   std::chrono::milliseconds grace{500};
   std::chrono::milliseconds linger{1000};
@@ -63,7 +63,7 @@ task<void> fill(std::function<task<result<T>>(session&, patience)> make, std::sh
 
 class hosted_client;
 
-/// A lock, permits, or an office. It gives itself back when it goes out of scope, without waiting for an answer.
+/// A lock, permits or a leadership. It releases itself when it goes out of scope, without waiting for a response.
 class held {
 public:
   held() = default;
@@ -71,18 +71,18 @@ public:
   held& operator=(held&& other) noexcept;
   ~held();
 
-  /// hold::fence()
+  /// hold::fence(), the fencing token
   std::uint64_t fence() const noexcept;
-  /// hold::safe_until(); it moves on with each renewal.
+  /// hold::safe_until(). It moves on with each renewal.
   instant safe_until() const noexcept;
-  /// Whether that is still to come. A look at two numbers and the clock.
+  /// Whether safe_until() is in the future. Cheap: compares two numbers with the clock.
   bool safe() const noexcept;
-  /// Is requested when it is lost. Callbacks run on the client's thread: they have to be short, call nothing of the client, and not
-  /// destroy this.
+  /// Stop is requested when the lease is lost. Callbacks run on the client's thread: they must be
+  /// short, must not call the client, and must not destroy this.
   std::stop_token lost() const;
-  /// Why; empty as long as it is not.
+  /// Why it was lost; empty if it was not.
   std::string lost_because() const;
-  /// Gives it back and waits for the answer. Of belay::client.
+  /// Releases it and waits for the response. Only for leases of belay::client.
   status release(std::chrono::milliseconds limit = std::chrono::seconds(5));
 
 private:
@@ -93,7 +93,7 @@ private:
   std::shared_ptr<detail::held_parts> parts_;
 };
 
-/// What is shown of a prefix. Lookups take no lock and ask nobody.
+/// The cached keys under a prefix. Lookups take no lock and send no request.
 class cache {
 public:
   class shown {
@@ -102,7 +102,7 @@ public:
         : table_(std::move(table)), found_(found), age_(age) {}
     /// Null if there is no such key.
     const entry* found() const noexcept { return found_; }
-    /// It was so that long ago, or less.
+    /// Upper bound on how long ago the server had this state.
     std::chrono::nanoseconds age() const noexcept { return age_; }
 
   private:
@@ -110,9 +110,9 @@ public:
     const entry* found_;
     std::chrono::nanoseconds age_;
   };
-  /// nullopt: nothing was read yet, or what there is is older than near_cache_options::stale_if_error.
+  /// nullopt: nothing was read yet, or the cache is older than near_cache_options::stale_if_error.
   std::optional<shown> get(std::string_view key) const;
-  /// Waits until there is something to show.
+  /// Waits until get() has something to return.
   status wait(std::chrono::milliseconds limit) const;
 
 private:
@@ -131,7 +131,7 @@ public:
   client(const client&) = delete;
   client& operator=(const client&) = delete;
 
-  /// What is wrong with the options; all calls are refused with it then.
+  /// What is wrong with the options. If anything is, all calls are refused with this error.
   const error& wrong() const;
 
   class lock_of {
@@ -173,7 +173,7 @@ public:
     office_of(client& c, std::string name, recipe how) : client_(c), name_(std::move(name)), how_(how) {}
     result<held> campaign(std::string value, limit within, std::stop_token stop = {});
     status hand_over(held& office, limit within = std::chrono::seconds(5));
-    /// Who has it; nullopt if nobody has.
+    /// The current leader; nullopt if there is none.
     result<std::optional<leader>> leader_now(limit within = std::chrono::seconds(5));
 
   private:
@@ -191,12 +191,12 @@ public:
   result<std::string> update(std::string key, change fn, limit within = std::chrono::seconds(5),
                              std::stop_token stop = {});
   result<erased> erase_if(std::string key, std::uint64_t index, limit within = std::chrono::seconds(5));
-  /// belay::counter. @returns the number afterwards
+  /// belay::counter. @returns the number after the addition
   result<std::int64_t> add(std::string key, std::int64_t n, limit within = std::chrono::seconds(5));
-  /// belay::near_cache: follows the prefix as long as the client lives.
+  /// belay::near_cache. Follows the prefix until the client is destroyed.
   belay::cache follow(std::string prefix, near_cache_options options = near_cache_options());
 
-  /// Runs a coroutine of the caller's on the client's thread. The session is open when `make` is called.
+  /// Runs a coroutine of the caller on the client's thread. The session is open when `make` is called.
   template <class T>
   result<T> run(std::function<task<result<T>>(session&, patience)> make, limit within,
                 const std::stop_token& stop = {}) {

@@ -1,11 +1,11 @@
 #pragma once
-// Watches this machine's clocks.
+// Checks this machine's clocks.
 //
-// Promise: each sample compares the clock of sessions with the wall clock, and the wall clock with the servers' (the Date of
-// an answer, within half its round trip and the second that it is rounded to). Time that goes back, a rate that is off, or an
-// offset beyond the bounds is *distrust*: sessions that have this guard are not renewed then, and end by their TTL.
-// Survives: a wall clock that is set: the offset is reported, and only a large one is distrusted, until a sample finds a smaller one.
-// When it cannot (no server answers): the last judgement stands; rates are compared without servers.
+// Guarantees: each sample compares the clock of sessions with the wall clock, and that with the servers' (Date of a
+// response, within half its round trip and the second that it is rounded to). Time that goes back, a wrong rate, or
+// an offset beyond the bounds is *distrust*: sessions with this guard are not renewed, and end by their TTL.
+// Survives: a wall clock that is set: the offset is reported, and only a large one distrusted, until a sample finds
+// a smaller one. On failure (no server responds): the last verdict stays; rates are compared without servers.
 
 #include <belay/task.hpp>
 #include <belay/world.hpp>
@@ -24,14 +24,14 @@ enum class clock_verdict : std::uint8_t { trusted, noticed, distrusted };
 class clock_guard_options {
 public:
   clock_guard_options() = default;
-  /// Beyond it the offset to servers is worth a line in a log. Dates have whole seconds: less cannot be seen.
+  /// A larger offset to the servers is worth a log line. Date has whole seconds: less cannot be measured.
   milliseconds notice_offset{1000};
-  /// Beyond it the clocks are not trusted.
+  /// A larger offset means that the clocks are not trusted.
   milliseconds distrust_offset{60000};
-  /// How far the wall clock may run from the clock of sessions between two samples, in parts per million of the time
-  /// between them, beside 50 ms.
+  /// How much the wall clock may deviate from the clock of sessions between two samples: parts per
+  /// million of the time between them, plus 50 ms.
   std::uint64_t rate_ppm = 5000;
-  /// The wall clock.
+  /// Reads the wall clock.
   std::function<std::chrono::system_clock::time_point()> wall = [] { return std::chrono::system_clock::now(); };
 };
 
@@ -39,14 +39,14 @@ class clock_guard {
 public:
   explicit clock_guard(world& w, clock_guard_options options = clock_guard_options());
 
-  /// Asks a server what time it is. @returns the verdict afterwards; refused if none answered
+  /// Requests the time of a server. @returns the new verdict; refused if no server responded
   task<result<clock_verdict>> sample(patience limit);
-  /// Looks at the own clocks only.
+  /// Checks the local clocks only.
   clock_verdict look();
 
   clock_verdict verdict() const noexcept { return now_.verdict; }
   bool trusted() const noexcept { return now_.verdict != clock_verdict::distrusted; }
-  /// How far the wall clock is ahead of the servers', as far as that is certain: zero if it may be right.
+  /// How far the wall clock is certainly ahead of the servers'; negative: behind; zero if it may be right.
   milliseconds offset() const noexcept { return offset_; }
   const std::string& because() const noexcept { return now_.because; }
 
@@ -62,7 +62,7 @@ private:
   world& world_;
   clock_guard_options options_;
   std::optional<std::pair<instant, std::chrono::system_clock::time_point>> last_;
-  milliseconds offset_{0}; ///< of the last sample that was answered
+  milliseconds offset_{0}; ///< from the last sample that got a response
   judgement own_;
   judgement now_;
 };

@@ -1,20 +1,20 @@
 #pragma once
-// Several steps under a lock, of which all are done in the end or none: what was begun and not ended is undone.
+// A saga: several steps under a lock, either all done or all undone in the end.
 //
-// Promise: begin() holds the lock NAME/.lock and has undone what an earlier section left. Each step is noted before it is done.
-// After a commit() that is done nothing of the section is ever undone; after one that is refused, and after everything else
-// that ends a section without one, each noted step is undone, last one first, by the next begin() or recover() of anybody.
-// Each step's undo is called until it is done; of its successes one is noted.
-// Survives: a process that dies, or is stopped, at any place; a session that is lost half way; an undo that fails or is
-// interrupted (the next holder goes on with it).
-// When it cannot: *refused* with reason::session: the lock is lost, do nothing more, somebody undoes what was noted. A commit()
-// that is *unknown* may have come: the next begin() or recover() decides.
+// Guarantees: begin() holds the lock NAME/.lock and has undone what an earlier section left. Each step is
+// recorded before it is done. After a commit() that is done, nothing of the section is ever undone. After a
+// commit() that is refused, and if a section ends without one, the next begin() or recover() of any process
+// undoes each recorded step, last first. The undo of a step is called until it is done; one success is recorded.
+// Survives: a process that dies, or is stopped, at any point; a session that is lost half way; an undo that
+// fails or is interrupted (the next holder continues it).
+// On failure: *refused* with reason::session: the lock is lost. Do nothing more: another process undoes what was
+// recorded. After an *unknown* commit() the next begin() or recover() decides whether it took effect.
 //
-// Steps and undos are guarded by the fence, or a late step could come behind its undo: send fence() along, keep a fence_gate
-// beside the resource. An undo may be called for a step that was never done, and twice for one: let the resource remember
-// section and number. On Belay session_options::on_end can leave a note for those who recover.
+// Protect steps and undos with the fencing token, or a late step could come after its undo: send fence() with them,
+// keep a fence_gate with the resource. An undo may be called for a step that was never done, and twice for one step:
+// let the resource remember section and number. On Belay session_options::on_end can notify those that recover.
 //
-// The intent is in the key NAME/.intent. It has at most 512 KiB, with the data of all steps.
+// The record is in the key NAME/.intent. It has at most 512 KiB, the data of all steps included.
 
 #include <belay/hold.hpp>
 #include <belay/mutex.hpp>
@@ -27,37 +27,37 @@
 namespace belay {
 inline namespace v0 {
 
-/// A step that was noted, and may have been done.
+/// A step that was recorded, and may have been done.
 class noted_step {
 public:
-  std::string section; ///< as it was named to begin()
+  std::string section; ///< the name given to begin()
   std::uint64_t number = 0;
   std::string what;
   std::string data;
-  std::uint64_t fence = 0; ///< of who undoes it
+  std::uint64_t fence = 0; ///< fencing token of the process that undoes it
 };
 
 class compensated_section {
 public:
   using undo = std::function<task<status>(noted_step)>;
 
-  /// @param how undoes a step; not done: it is tried again by the next who begins
+  /// @param how undoes a step; if it is not done, the next begin() tries it again
   compensated_section(session& s, const std::string& name, undo how);
   compensated_section(const compensated_section&) = delete;
   compensated_section& operator=(const compensated_section&) = delete;
 
-  /// Waits for the lock, undoes what was left, and notes that this section begins. @pre none is begun
-  /// @param section a name that no other section has, such as an order's number
+  /// Waits for the lock, undoes what was left, and records that this section begins. @pre none has
+  /// begun
   task<status> begin(std::string section, patience limit);
-  /// Notes a step. Only if it is done may the step be done: with the fence, and while safe().
+  /// Records a step. Do the step only if this is done, with the fencing token, and while safe().
   task<status> step(std::string what, std::string data, patience limit);
-  /// All steps were done: they stay. The lock is given back.
+  /// All steps were done: they stay. Releases the lock.
   task<status> commit(patience limit);
-  /// Undoes the own steps, and gives the lock back.
+  /// Undoes the steps of this section, and releases the lock.
   task<status> roll_back(patience limit);
-  /// Takes the lock, undoes what was left, and gives it back. @returns how many steps were undone
+  /// Acquires the lock, undoes what was left, and releases it. @returns how many steps were undone
   task<result<std::uint64_t>> recover(patience limit);
-  /// Gives the lock back; what was noted is undone by the next who begins.
+  /// Releases the lock; the next begin() undoes what was recorded.
   void drop() noexcept;
 
   std::uint64_t fence() const noexcept { return held_.fence(); }
@@ -75,7 +75,7 @@ private:
   undo undo_;
   hold held_;
   std::string session_id_;
-  std::uint64_t index_ = 0; ///< of the intent
+  std::uint64_t index_ = 0; ///< index of NAME/.intent
   std::vector<noted_step> steps_;
   std::string section_;
 };

@@ -1,10 +1,10 @@
 #pragma once
-// A number that many count on.
+// A shared counter.
 //
-// Promise: each add() that is done is counted once. Bounds are kept.
-// Survives: others that add at the same time (it tries again, after a random time).
-// When it cannot: *refused* with reason::bounds, or reason::invalid if the key holds no number; *unknown* if an answer was lost
-// and the key has changed since: it may have been counted, and is not counted again.
+// Guarantees: each add() that is done is counted once. The bounds are kept.
+// Survives: concurrent additions (it retries after a random time).
+// On failure: *refused* with reason::bounds, or reason::invalid if the key does not hold a number; *unknown*
+// if a response was lost and the key has changed since: it may have been counted, and is not retried.
 
 #include <belay/keys.hpp>
 
@@ -19,7 +19,7 @@ class counter {
 public:
   explicit counter(world& w, std::string key, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                    std::int64_t most = std::numeric_limits<std::int64_t>::max());
-  /// @returns the number afterwards. A key that is not there is 0
+  /// @returns the number after the addition. A key that does not exist counts as 0
   task<result<std::int64_t>> add(std::int64_t n, patience limit);
   task<result<std::int64_t>> read(patience limit);
 

@@ -1,16 +1,16 @@
 #pragma once
-// What differs between the keys of two servers, or clusters, below a prefix.
+// Compares the keys below a prefix on two servers or clusters.
 //
-// Promise: diff() tells every key whose value or flags differ at both of its looks, and no other: a
-// difference that goes away within `settle` was one on its way. Indexes are not compared: they are
-// those of each cluster. Keys that lists cannot name are told as not_comparable, on whichever side
-// they are. Survives: servers that go and come back while it reads; it reads twice at most what it
-// compares. When it cannot: *refused* with the reason of the last try.
+// Guarantees: diff() reports every key whose value or flags differ in both of its reads, and no
+// other: a difference that goes away within `settle` was a change in flight. Indexes are not
+// compared: each cluster has its own. Keys whose names cannot be listed exactly are reported as
+// not_comparable, on either side. Survives: server restarts while it reads; it reads what it
+// compares at most twice. On failure: *refused* with the reason of the last try.
 //
-// `digests` are 512 numbers, one for each slot of names (FNV-1a of the name): they can be made in
-// one place, kept or sent, and compared in another one; slots that have the same number have the
-// same keys with all but certainty (64 bits of FNV-1a, which is no protection against somebody who
-// wants a collision).
+// `digests` are 512 numbers, one for each slot of names (FNV-1a of the name). You can compute
+// them in one place, store or send them, and compare them in another. Slots with equal numbers
+// have the same keys, almost certainly (64 bits of FNV-1a; no protection against intentional
+// collisions).
 
 #include <belay/keys.hpp>
 
@@ -25,10 +25,10 @@ namespace belay {
 inline namespace v0 {
 
 enum class difference_kind : std::uint8_t {
-  missing_delete,   ///< the copy has a key that the original has not: its erasure has not come
-  phantom_undelete, ///< the original has a key that the copy has not: it was erased there, or has not come
+  missing_delete,   ///< only the copy has the key: its erasure has not been copied
+  phantom_undelete, ///< only the original has the key: the copy erased it, or has not received it
   other_value,
-  not_comparable, ///< its name is not UTF-8: what is shown of it stands for several names
+  not_comparable, ///< its name is not valid UTF-8: the text shown stands for several names
 };
 
 std::string_view name_of(difference_kind k) noexcept;
@@ -44,11 +44,11 @@ class key_digests {
 public:
   static constexpr std::size_t slots = 512;
 
-  /// In which slot a key is; without the prefix.
+  /// The slot of a key; without the prefix.
   static std::size_t slot_of(std::string_view key) noexcept;
-  /// @param key without the prefix. In any order; each key once
+  /// In any order; each key once. @param key without the prefix
   void add(std::string_view key, std::string_view value, std::uint64_t flags) noexcept;
-  /// Numbers of the slots that differ.
+  /// The numbers of the slots that differ.
   std::vector<std::size_t> differing(const key_digests& other) const;
   bool operator==(const key_digests&) const = default;
 
@@ -56,17 +56,17 @@ private:
   std::array<std::uint64_t, slots> sums_{};
 };
 
-/// Of all keys below `prefix`. @returns refused with reason::invalid if one of them cannot be named
+/// Digests of all keys below `prefix`. @returns refused with reason::invalid if a key has no exact name
 task<result<key_digests>> digests(world& w, std::string prefix, patience limit);
 
 class diff_options {
 public:
   diff_options() = default;
-  /// A difference counts if it is still there after that.
+  /// A difference is reported if it is still there after this time.
   milliseconds settle{1000};
 };
 
-/// In order of keys. @param original, copy two worlds, or one with two prefixes
+/// Sorted by key. @param original, copy two environments, or one with two prefixes
 task<result<std::vector<difference>>> diff(world& original, std::string prefix, world& copy, std::string copy_prefix,
                                            patience limit, diff_options options = diff_options());
 

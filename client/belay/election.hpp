@@ -1,12 +1,12 @@
 #pragma once
-// One of many has an office.
+// Leader election: one of many candidates has the leadership.
 //
-// Promise: as a mutex: while the hold of a campaign is safe() nobody else has the office. Names are exact. On Belay candidates
-// get it in the order in which they asked, and it can be handed over in one step; on Consul it is the lock of a key.
-// Survives: as a mutex. Observers ride over servers that go and come back; while none answers they keep what they last saw.
-// While it is handed over or given back the hold is not safe(): the next one may have it before the answer is here.
-// When it cannot: as a mutex. hand_over() is refused with reason::unsupported on Consul, with reason::invalid if nobody waits;
-// after an *unknown* one the office may be gone: its hold is given back then, so that somebody gets it.
+// Guarantees: as a mutex: while the lease of a campaign is safe() no other candidate leads. Names are exact. On Belay
+// candidates are served in order, and a leadership can be transferred in one step; on Consul it is the lock of a key.
+// Survives: as a mutex. Observers tolerate server restarts and keep what they last saw meanwhile. During a transfer
+// or release the lease is not safe(): the next leader may start before the response arrives.
+// On failure: as a mutex. hand_over() is refused with reason::unsupported on Consul, reason::invalid if no candidate
+// waits. After an *unknown* one the leadership may be gone: the lease is released, so that a candidate gets it.
 
 #include <belay/hold.hpp>
 
@@ -17,12 +17,12 @@
 namespace belay {
 inline namespace v0 {
 
-/// Who has the office.
+/// The current leader.
 class leader {
 public:
   leader() = default;
   std::string session;
-  std::string value; ///< what the holder said of itself: an address
+  std::string value; ///< what the leader publishes about itself, such as an address
   std::uint64_t fence = 0;
 };
 
@@ -30,9 +30,9 @@ class election {
 public:
   election(session& s, std::string name, recipe how = recipe::automatic);
 
-  /// Waits until it has the office. @param value what observers see
+  /// Waits until it leads. @param value what observers see
   task<result<hold>> campaign(std::string value, patience limit);
-  /// Gives the office to the candidate that has waited longest, or to the one with that claim.
+  /// Transfers the leadership to the candidate that has waited longest, or to the one with the claim ID `to`.
   task<status> hand_over(hold& office, patience limit, std::string to = {});
 
 private:
@@ -43,10 +43,10 @@ private:
 
 class election_observer {
 public:
-  /// @param claims whether the office is a claim: session::has_claims(), or what was said to the election
+  /// @param claims whether the election uses claims: session::has_claims(), or the recipe given to it
   election_observer(world& w, std::string name, bool claims) : world_(w), name_(std::move(name)), claims_(claims) {}
 
-  /// The next one that is another than the last one returned: at first, what is now. nullopt: nobody has it.
+  /// Waits for a leader other than the last one returned; the first call returns at once. nullopt: there is none.
   task<result<std::optional<leader>>> next(patience limit);
 
 private:

@@ -1,6 +1,6 @@
 #pragma once
-// What is held: a lock, permits of a semaphore, an office. It gives itself back when it goes out of scope: the request is
-// sent by the session, until it is answered or the session ends. release() waits for that.
+// What a client holds: a lock, permits of a semaphore or a leadership. It releases itself when it goes out of scope:
+// the session sends the request until a server responds or the session ends. release() waits for the response.
 
 #include <belay/session.hpp>
 
@@ -10,19 +10,19 @@
 namespace belay {
 inline namespace v0 {
 
-/// How something is held.
+/// Which mechanism of the server a lock uses.
 enum class recipe : std::uint8_t {
-  automatic, ///< claims where the server has them
-  claims,    ///< refused where it has none
-  keys,      ///< as Consul's clients do it
+  automatic, ///< claims if the server supports them
+  claims,    ///< refused if the server does not support them
+  keys,      ///< locked keys, as Consul's clients use them
 };
 
-/// For whoever guards a resource: remembers the largest fence, and refuses smaller ones. It belongs beside the resource, and
-/// has to live as long.
+/// Checks fencing tokens for a protected resource: remembers the largest token and rejects smaller
+/// ones. Keep it with the resource, for as long as the resource exists.
 class fence_gate {
 public:
   explicit fence_gate(std::uint64_t largest = 0) noexcept : largest_(largest) {}
-  /// Whether what comes with that fence may be done.
+  /// Whether an action with this fencing token is permitted. Remembers the token if it is the largest.
   bool admits(std::uint64_t fence) noexcept;
   std::uint64_t largest() const noexcept { return largest_; }
 
@@ -33,38 +33,38 @@ private:
 class hold {
 public:
   hold() = default;
-  /// Of a recipe that begins to ask: from now on something may have to be given back.
+  /// For a recipe, before its first request: from now on something may have to be released.
   hold(session& s, giving_back how, session::turn t);
   hold(hold&& other) noexcept;
   hold& operator=(hold&& other) noexcept;
   ~hold() { drop(); }
 
-  /// Grows with every grant of that name. Send it along with what is done under the lock, so that who guards the resource
-  /// can refuse what comes late. Zero: this server gives none.
+  /// The fencing token. It grows with every grant of that name. Send it with each action under the
+  /// lock, so that the resource can reject late ones. Zero: this server gives none.
   std::uint64_t fence() const noexcept { return fence_; }
-  /// Nobody else has it before that time. It moves on with each renewal.
+  /// No other client holds it before that time. It moves on with each renewal.
   instant safe_until() const noexcept;
-  /// Whether that is still to come. Ask before each step that must not be done twice.
+  /// Whether safe_until() is in the future. Check it before each step that must not be done twice.
   bool safe() const;
   /// Stops when it is lost.
   stopper& ended() noexcept { return session_->ended(); }
   session& whose() noexcept { return *session_; }
-  /// Of a claim.
+  /// Empty if it is not held by a claim.
   const std::string& claim_id() const noexcept { return claim_id_; }
 
-  /// Gives it back. @returns refused if it had been lost; unknown if no answer came: then the session asks on
+  /// Releases it. @returns refused if it was lost; unknown if no response came: the session keeps retrying
   task<status> release(patience limit);
-  /// Gives it back without waiting.
+  /// Releases it without waiting.
   void drop() noexcept;
-  /// It is held by somebody else now: nothing is to be given back.
+  /// Another client holds it now: nothing is to be released.
   void forget() noexcept;
-  /// Whether somebody has been asked to give it to another: it is not safe() meanwhile.
+  /// Whether a transfer is in progress: it is not safe() meanwhile.
   void passing_on(bool asked) noexcept { passing_on_ = asked; }
 
-  /// That is what gives it back, unless something has changed.
+  /// The request that releases it, unless its key has changed.
   void give_back_by(request q) { give_back_.begin_with(std::move(q)); }
   void granted(std::uint64_t fence, std::string claim_id = {});
-  /// Nothing has to be given back: it was certainly not granted.
+  /// It was certainly not granted: nothing is to be released.
   void not_granted() noexcept { forget(); }
 
 private:

@@ -1,13 +1,13 @@
 #pragma once
-// Some wait until others have counted down to zero.
+// A latch: tasks wait until others have counted down to zero.
 //
-// Promise: wait() is done when as much was counted as the latch has, and not before. Each count_down() that is done is counted
-// once. It opens once: to use it again, erase the key.
-// Survives: others that count at the same time, lost answers to those who wait, elections.
-// When it cannot: count_down() as `update`: *unknown* if an answer was lost and nobody could be asked what became of it: it may
-// have been counted, and is not counted again. wait() is *refused* with reason deadline or stopped.
+// Guarantees: wait() is done when the initial count was counted down, and not before. Each count_down() that
+// is done is counted once. It opens once: to use it again, erase the key.
+// Survives: concurrent counting, lost responses to those that wait, elections.
+// On failure: count_down() as `update`: *unknown* if a response was lost and no server could report the
+// outcome: it may have been counted, and is not retried. wait() is *refused* with reason deadline or stopped.
 //
-// It needs no session: a participant that dies is not counted, and nobody waits less for it.
+// It needs no session: a participant that dies does not count down, and the others keep waiting for it.
 
 #include <belay/keys.hpp>
 
@@ -19,11 +19,11 @@ inline namespace v0 {
 
 class latch {
 public:
-  /// @param count from where it is counted down. The key has the number that is left; as long as it is not there, nothing was
-  /// counted
+  /// @param count the initial count. The key has the number that is left; while it does not exist,
+  /// nothing was counted
   latch(world& w, std::string key, std::uint64_t count) : world_(w), key_(std::move(key)), count_(count) {}
 
-  /// @returns what is left; it does not go below zero. Refused with reason::invalid if the key holds no number
+  /// @returns what is left, at least zero. Refused with reason::invalid if the key does not hold a number
   task<result<std::uint64_t>> count_down(patience limit, std::uint64_t n = 1);
   task<status> wait(patience limit);
 

@@ -1,17 +1,17 @@
 #pragma once
-// A lock that one client of a cluster has at a time.
+// A lock that one client of a cluster holds at a time.
 //
-// Promise: while a hold is safe() nobody else has the lock. Fences of later grants are larger. On Belay those who wait are
-// served in the order in which they asked, by the release itself; on Consul those who wait watch the key, and who is first
-// has it (docs/client.md). It is the lock of a key, so that it excludes Consul's clients that lock that key, too.
-// Survives: lost answers (it asks again: the session is the same), elections, servers that go and come back, a lock delay.
-// When it cannot: *refused* with reason deadline, stopped or session; then this client does not hold it, and what a server may
-// have granted meanwhile is given back. Several holds by one session queue among themselves.
+// Guarantees: while a lease is safe() no other client holds the lock. Fencing tokens grow with each grant. On
+// Belay waiters are served in order, by the release itself; on Consul they watch the key, and the first to
+// acquire it wins (docs/client.md). It locks a key, so it also excludes Consul's clients that lock that key.
+// Survives: lost responses (it retries with the same session), elections, server restarts, a lock delay.
+// On failure: *refused* with reason deadline, stopped or session. This client does not hold it then; what a
+// server may have granted meanwhile is released. Several holders that share a session take turns.
 //
-// A release that comes late, later than all deadlines, takes nothing from whoever has the key then, the same session included:
-// on Belay it has an idempotency key, on Consul it holds for one index of the key. An *acquire* that comes so late locks the key
-// for a session that does not know it, until that session acquires and releases it again, or ends. With recipe::claims (Belay)
-// each hold has an ID of its own, and neither can happen; it does not exclude those who lock the key.
+// A release that arrives after all deadlines harms no later holder, the same session included: on Belay it has an
+// idempotency key, on Consul it names one index of the key. An *acquire* that arrives so late locks the key for a
+// session that does not know it, until that session acquires and releases it again, or ends. With recipe::claims
+// (Belay) each lease has its own ID, and neither can happen; but it does not exclude clients that lock the key.
 
 #include <belay/hold.hpp>
 
@@ -24,11 +24,11 @@ inline namespace v0 {
 class mutex_options {
 public:
   mutex_options() = default;
-  /// What others read in the key while it is held. At most 4 KiB if it has to wait.
+  /// The value of the key while it is held, for others to read. At most 4 KiB if the lock has to wait.
   std::string value;
-  /// The flags with which Consul's own clients mark a lock, so that they accept it.
+  /// The flags by which Consul's own clients recognize a lock, so that they accept it.
   std::uint64_t flags = 0x2ddccbc058a50c18;
-  /// recipe::claims: the claim of that name, not the lock of the key.
+  /// recipe::claims: locks the claim of that name instead of the key.
   recipe how = recipe::keys;
 };
 

@@ -1,11 +1,11 @@
 #pragma once
-// The keys below a prefix, kept here: a read is a lookup.
+// A local cache of the keys below a prefix: a read is a lookup.
 //
-// Promise: what it shows was so on a server, at one index, `age` ago or less. One request is under way however many read.
-// Survives: servers that go and come back; answers that are lost. It goes on showing what it has, with its age, until that is
-// older than `stale_if_error`.
-// When it cannot: nothing is shown (nullopt), rather than something older than that; read() is refused with the reason of the
-// last try when its caller's time is over.
+// Guarantees: what it returns was the state of a server, at one index, at most `age` ago. One
+// request is in progress, however many readers there are. Survives: server restarts; lost
+// responses. It returns what it has, with its age, until that is older than `stale_if_error`.
+// On failure: it returns nothing (nullopt) rather than older data; read() is refused with the
+// reason of the last try when the caller's deadline passes.
 
 #include <belay/keys.hpp>
 
@@ -23,13 +23,13 @@ inline namespace v0 {
 class near_cache_options {
 public:
   near_cache_options() = default;
-  /// How long the server may hold an answer while nothing changes. What is shown is not much older than that.
+  /// How long the server may block a request while nothing changes. Data is not much older than that.
   milliseconds confirm_every{5000};
-  /// What is older is not shown any more.
+  /// Older data is not returned.
   milliseconds stale_if_error{60000};
 };
 
-/// All keys of a prefix at one index. It is never changed: a change makes another one.
+/// All keys of a prefix at one index. Immutable: a change creates a new table.
 class key_table {
 public:
   struct hash {
@@ -52,17 +52,17 @@ public:
   near_cache(const near_cache&) = delete;
   near_cache& operator=(const near_cache&) = delete;
 
-  /// Begins to follow the prefix.
+  /// Starts to follow the prefix.
   void start();
-  /// Asks nothing any more.
+  /// Sends no more requests.
   void stop() { following_.reset(); }
-  /// What is shown; null if it was never read, or is too old.
+  /// The current table; null if nothing was read yet, or it is too old.
   std::shared_ptr<const key_table> table();
-  /// Since when a server is known to have had what table() shows.
+  /// The latest time at which a server is known to have had the state of table().
   instant confirmed() const noexcept { return confirmed_; }
-  /// Waits for the first answer, or for one after table() became too old.
+  /// Waits for the first response, or for one after table() became too old.
   task<result<std::shared_ptr<const key_table>>> read(patience limit);
-  /// After each answer, in the world's loop.
+  /// Called after each response, on the environment's loop.
   void on_change(std::function<void()> told) { told_ = std::move(told); }
 
 private:

@@ -1,13 +1,13 @@
 #pragma once
-// Works through keys that may be wrong, at a bounded rate, a few at a time.
+// Processes keys that may be wrong, at a bounded rate, a few at a time.
 //
-// Promise: a key whose offer() was taken is worked on after the offer, once or more; one that is offered again while it is
-// worked on is worked on once more. Never more than `workers` at a time, never faster than `per_second`, never more than
-// `waiting_max` waiting: what is too much is refused at once, and counted. Nobody who offers ever waits.
-// Survives: work that fails: it is tried again after pauses that grow, tries_max times in all. What was dropped or given up is
-// found by the next full pass over everything (`scan`), each `pass_every` or when trigger() says so; a pass waits for room.
-// When it cannot: counts() says how many were dropped and given up. What waits here is lost with the process: a new one begins
-// with a full pass.
+// Guarantees: a key whose offer() was accepted is processed after the offer, at least once; if it is offered
+// again meanwhile, it is processed once more. At most `workers` run at a time, at most `per_second` start, at
+// most `waiting_max` keys wait: further offers are rejected at once, and counted. offer() never waits.
+// Survives: failures of the work: it is retried after growing pauses, tries_max times in all. The next full pass
+// (`scan`), each `pass_every` or after trigger(), finds what was dropped or given up; a pass waits for room.
+// On failure: counts() has the numbers of dropped and given up keys. Waiting keys are lost with the process: a
+// new one begins with a full pass.
 
 #include <belay/task.hpp>
 #include <belay/world.hpp>
@@ -30,27 +30,27 @@ public:
   std::uint32_t per_second = 500; ///< at least 1
   std::size_t workers = 8;
   std::uint32_t tries_max = 5;
-  /// From the end of a full pass to the next one. Only with `scan`.
+  /// From the end of a full pass to the start of the next one. Only with `scan`.
   milliseconds pass_every{60000};
-  /// How long one work, and one scan, may take.
+  /// Time limit of one call of the work, and of one scan.
   milliseconds work_limit{10000};
 };
 
 class reconciler_counts {
 public:
   reconciler_counts() = default;
-  std::uint64_t taken = 0;    ///< offers
-  std::uint64_t dropped = 0;  ///< offers that were refused
-  std::uint64_t done = 0;     ///< works
-  std::uint64_t failed = 0;   ///< works, each try
-  std::uint64_t given_up = 0; ///< keys after tries_max
+  std::uint64_t taken = 0;    ///< accepted offers
+  std::uint64_t dropped = 0;  ///< rejected offers
+  std::uint64_t done = 0;     ///< successful calls of the work
+  std::uint64_t failed = 0;   ///< failed calls, each try
+  std::uint64_t given_up = 0; ///< keys, after tries_max
   std::uint64_t passes = 0;
 };
 
 class reconciler {
 public:
   using work = std::function<task<status>(std::string, patience)>;
-  /// All keys there are.
+  /// Returns all existing keys.
   using scan = std::function<task<result<std::vector<std::string>>>(patience)>;
 
   /// @param everything may be empty: then there are no full passes
@@ -58,13 +58,13 @@ public:
   reconciler(const reconciler&) = delete;
   reconciler& operator=(const reconciler&) = delete;
 
-  /// Begins to work, with a full pass.
+  /// Starts to work, with a full pass.
   void start();
-  /// What is under way is destroyed.
+  /// Destroys the work in progress.
   void stop();
-  /// @returns false if too many wait: it is counted. A key that waits already is taken
+  /// @returns false if too many keys wait: it is counted. A key that waits already is accepted
   bool offer(const std::string& key);
-  /// A full pass, now.
+  /// Starts a full pass now.
   void trigger();
 
   const reconciler_counts& counts() const noexcept { return counts_; }
@@ -82,9 +82,9 @@ private:
   reconciler_options options_;
   reconciler_counts counts_;
   std::deque<std::string> waiting_;
-  std::set<std::string> queued_; ///< what is in waiting_
+  std::set<std::string> queued_; ///< the keys in waiting_
   std::set<std::string> busy_;
-  std::set<std::string> again_; ///< offered while they were worked on
+  std::set<std::string> again_; ///< offered while they were processed
   instant next_start_{};
   bool triggered_ = false;
   stopper work_bell_;

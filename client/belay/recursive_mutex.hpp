@@ -1,15 +1,15 @@
 #pragma once
-// A mutex that its owner can take again.
+// A mutex that its owner can acquire again.
 //
-// Promise: as of a mutex, between owners. An owner is a name that the program gives: a thread, a request, an actor. Who has it
-// gets it again at once, without asking a server; it is given back when the last of its holds is. All holds of an owner have
-// the fence of the first.
-// Survives: as a mutex. Other owners of this process, and of others, wait for their turn.
-// When it cannot: as a mutex. An owner whose hold was lost is *refused* with reason::session until it has let go of all its
-// holds: what it does in the inner section would rely on an outer one that is broken.
+// Guarantees: as a mutex, between owners. An owner is a name that the program chooses: a thread, a
+// request, an actor. An owner that has the lock acquires it again at once, without a request; it is
+// released with the last of its holds. All holds of an owner have the fencing token of the first.
+// Survives: as a mutex. Other owners, in this process and in others, wait for their turn.
+// On failure: as a mutex. An owner that has lost the lock is *refused* with reason::session until it
+// has released all its holds: otherwise its inner section would rely on an outer one that is broken.
 //
-// One recursive_mutex serves all owners of a process: those of two objects with the same key do not know of each other's
-// counts, and wait for each other. It must outlive its holds.
+// Use one recursive_mutex for all owners of a process: two objects with the same key do not share
+// their counts, and wait for each other. It must outlive its holds.
 
 #include <belay/mutex.hpp>
 
@@ -29,7 +29,7 @@ public:
   recursive_mutex(const recursive_mutex&) = delete;
   recursive_mutex& operator=(const recursive_mutex&) = delete;
 
-  /// One of an owner's holds. It lets go when it goes out of scope.
+  /// One of an owner's holds. It is released when it goes out of scope.
   class level {
   public:
     level() = default;
@@ -40,9 +40,9 @@ public:
     std::uint64_t fence() const noexcept;
     instant safe_until() const noexcept;
     bool safe() const;
-    /// How many holds the owner has, this one among them.
+    /// Number of holds of the owner, this one included.
     std::size_t depth() const noexcept;
-    /// The last one waits for the server's answer, as hold::release() does; the others only count.
+    /// The last one waits for the server's response, as hold::release() does; the others only decrement the count.
     task<status> release(patience limit);
     void drop() noexcept;
 
@@ -69,13 +69,13 @@ private:
     recursive_mutex& mutex_;
     std::string owner_;
   };
-  /// Of an owner that asks, for as long as it does.
+  /// Marks an owner whose request is in progress.
   class asking_mark;
   void left(const std::string& owner) noexcept;
 
   session& session_;
   mutex lock_;
-  std::map<std::string, std::weak_ptr<section>> sections_; ///< by owner; one that is empty asks, or gives back
+  std::map<std::string, std::weak_ptr<section>> sections_; ///< by owner; an empty one is being acquired or released
   stopper asked_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// What became of a call. *Done*: it has its effect. *Refused*: it has none, and will have none. *Unknown*: the answer was
-// lost, and the effect may be there, or come later; nobody but the caller knows whether asking again is right.
+// The result of a call. *Done*: it took effect. *Refused*: it has no effect, and never will. *Unknown*: the
+// response was lost; the effect may be there, or come later, and only the caller can decide whether to retry.
 
 #include <chrono>
 #include <cstdint>
@@ -14,25 +14,25 @@ inline namespace v0 {
 
 enum class outcome : std::uint8_t { done, refused, unknown };
 
-/// Why a call is not done. What callers do differently because of it; the text says more.
+/// Why a call is not done, as far as callers react differently. error::text() says more.
 enum class reason : std::uint8_t {
   none,
-  held,        ///< somebody else has it
-  lock_delay,  ///< nobody may have it yet: error::retry_after
-  queued,      ///< others wait for it
+  held,        ///< another client holds it
+  lock_delay,  ///< in its lock delay: see error::retry_after
+  queued,      ///< other clients wait for it
   index,       ///< it was changed meanwhile
-  absent,      ///< there is no such thing
+  absent,      ///< it does not exist
   bounds,      ///< a counter would leave its bounds
-  deadline,    ///< the time that the caller gave is over
-  stopped,     ///< the caller asked to stop
+  deadline,    ///< the caller's deadline has passed
+  stopped,     ///< the caller stopped the call
   session,     ///< the session has ended, or may have
-  forbidden,   ///< the token may not do this
-  invalid,     ///< the server cannot make sense of the request
-  limit,       ///< a limit of the server or of this library is reached: error::retry_after if it is known
-  unsupported, ///< the server has no such feature
-  unavailable, ///< no server could be asked; nothing was sent
-  no_answer,   ///< it was sent, and no answer came
-  server,      ///< the server says that it failed
+  forbidden,   ///< the token lacks the permission
+  invalid,     ///< the server rejects the request as malformed
+  limit,       ///< a limit of the server or of this library is reached; error::retry_after if known
+  unsupported, ///< the server does not support the feature
+  unavailable, ///< no server can be reached; nothing was sent
+  no_answer,   ///< it was sent, and no response arrived
+  server,      ///< the server reports an internal failure
   closed,      ///< the client is closed, or this is the child of a fork
 };
 
@@ -48,9 +48,9 @@ public:
   reason why() const noexcept { return why_; }
   /// For people and logs.
   const std::string& text() const noexcept { return text_; }
-  /// HTTP status of the answer that decided; 0 if none did.
+  /// HTTP status of the response that decided; 0 if none did.
   int status() const noexcept { return status_; }
-  /// Zero if the server did not say.
+  /// Zero if the server sent none.
   std::chrono::milliseconds retry_after() const noexcept { return retry_after_; }
   void set_retry_after(std::chrono::milliseconds t) noexcept { retry_after_ = t; }
 
@@ -64,7 +64,7 @@ private:
 
 struct nothing {};
 
-/// A T if it is done, else an error. Reading the wrong one is a programming error.
+/// A T if the call is done, else an error. Reading the wrong one is a programming error.
 template <class T>
 class [[nodiscard]] result {
 public:
@@ -84,7 +84,7 @@ public:
 
   /// @pre !done()
   const error& why() const noexcept { return error_; }
-  /// reason::none if it is done.
+  /// reason::none if the call is done.
   reason because() const noexcept { return value_ ? reason::none : error_.why(); }
 
 private:
@@ -92,7 +92,7 @@ private:
   error error_;
 };
 
-/// Of calls that have nothing to return.
+/// The result of calls that return no value.
 using status = result<nothing>;
 
 } // namespace v0

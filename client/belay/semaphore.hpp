@@ -1,15 +1,15 @@
 #pragma once
-// At most so many at a time.
+// A lock with a limited number of permits.
 //
-// Promise: while their holds are safe() the permits that are held are never more than the limit. On Belay (claims) it is
-// weighted, those who wait are served in order, and nothing of it is left when nobody uses it. On Consul it is the recipe of
-// Consul's own clients, with keys below NAME/, and excludes them, too: one permit each, no order, no fence.
-// Survives: as a mutex. A holder that dies withholds its own permits for its session's lock delay (Belay), or until its
-// session ends (Consul).
-// When it cannot: as a mutex. A limit that is not the one in force is refused, reason::invalid.
+// Guarantees: the permits whose leases are safe() never exceed the limit. On Belay (claims) permits are weighted,
+// waiters are served in order, and the server keeps nothing of an unused semaphore. On Consul it is the recipe of
+// Consul's own clients, with keys below NAME/, and excludes them, too: one permit each, no order, no fencing token.
+// Survives: as a mutex. A holder that dies withholds its own permits for its session's lock delay (Belay), or until
+// its session ends (Consul).
+// On failure: as a mutex. A limit that differs from the one in force is refused, reason::invalid.
 //
-// Who uses one name on a server while it learns claims (an upgrade) should say which recipe is meant: they do not exclude
-// each other.
+// If servers may be upgraded to support claims while a name is in use, name the recipe explicitly:
+// the two recipes do not exclude each other.
 
 #include <belay/hold.hpp>
 

@@ -1,16 +1,16 @@
 #pragma once
-// A session: what everything that is held is held by.
+// A session: the owner of all locks, permits and leaderships that a program holds.
 //
-// Promise: it is renewed at a third of its TTL, by a clock that is never set. safe_until() is a time before which no server
-// has ended it: the TTL counted from when the last acknowledged renewal was *asked*, less a hundredth for clocks that run at
-// different speeds. Past it the session is lost, whatever servers say later.
-// Survives: elections, servers that go away and come back, lost answers: it is *uncertain* meanwhile and tries again after
-// 100, 200, 400 ms, with a random part; safe_until() stays as it was.
-// When it cannot: it is *lost*, with the reason: what the server says of its end, or that nobody could be asked in time.
-// Whatever is held by it is lost with it; ended() wakes who waits.
+// Guarantees: it is renewed at a third of its TTL, by a clock that is never set. No server has ended it
+// before safe_until(): the TTL, counted from when the last acknowledged renewal was *sent*, less a hundredth
+// for clock rates that differ. After that time the session is lost, whatever servers respond later.
+// Survives: elections, server restarts, lost responses. Meanwhile it is *uncertain* and retries after 100,
+// 200, 400 ms, with jitter; safe_until() does not move.
+// On failure: it is *lost*, with a reason: why the server ended it, or that no server responded in time.
+// Everything that it holds is lost with it; ended() wakes the tasks that wait.
 //
-// A process that is stopped (by SIGSTOP, a debugger, a hypervisor) may look at safe_until() too late: what must never be
-// done twice is guarded by the fence.
+// A process that is stopped (by SIGSTOP, a debugger, a hypervisor) may check safe_until() too late.
+// Protect what must never be done twice with the fencing token.
 
 #include <belay/keys.hpp>
 #include <belay/task.hpp>
@@ -34,16 +34,16 @@ class clock_guard;
 enum class session_state : std::uint8_t {
   closed,    ///< not opened yet, or closed
   live,      ///< the last renewal was acknowledged
-  uncertain, ///< the last renewal was not; there is time left
+  uncertain, ///< the last renewal was not acknowledged, but safe_until() has not passed
   lost,
 };
 
 enum class session_mode : std::uint8_t {
-  consul, ///< ended between once and twice of the TTL: what Consul does
-  exact,  ///< ended at the TTL; Belay only, refused elsewhere
+  consul, ///< ends between one and two TTLs after the last renewal, as in Consul
+  exact,  ///< ends one TTL after the last renewal; Belay only, rejected elsewhere
 };
 
-/// Something that the server does when a session ends, however it ends (Belay only).
+/// An operation that the server carries out when a session ends, for whatever reason (Belay only).
 class end_operation {
 public:
   /// Writes a key.
@@ -70,39 +70,39 @@ public:
   session_options() = default;
   std::string name = "belay";
   milliseconds ttl{15000};
-  /// After a loss nobody gets what was held for so long. Zero: at once.
+  /// After a loss, no client can acquire what was held for this long. Zero: no delay.
   milliseconds lock_delay{15000};
   session_mode mode = session_mode::consul;
-  /// Keys locked by it are deleted when it ends, not released.
+  /// When the session ends, keys locked by it are deleted, not released.
   bool deletes_keys = false;
-  /// Done by the server when it ends, in this order; at most 64. Refused where there are no exact TTLs, either.
+  /// The server carries these out when the session ends, in this order; at most 64. Needs support for exact TTLs.
   std::vector<end_operation> on_end;
-  /// Says when clocks are not to be trusted: then it is not renewed. May be null; must outlive the session.
+  /// While it does not trust the clocks, the session is not renewed. May be null; must outlive the session.
   const clock_guard* guard = nullptr;
 };
 
-/// How something is given back. What is asked and not answered may come to the server at any later time, when the same session has
-/// got the same again: it must not take that away.
+/// How something is released. An unanswered request may reach the server at any later time, when
+/// the same session has acquired the same name again: it must not release that.
 class giving_back {
 public:
   giving_back() = default;
-  /// Of what one that comes late does no harm: it names something that nobody gets again.
+  /// For requests that are harmless when late, because they name an id that is never reused.
   explicit giving_back(request harmless);
-  /// The server does it once at most, by an idempotency key, however often it comes.
+  /// The idempotency key makes the server apply the request at most once, however often it arrives.
   giving_back(request plain, std::string idempotency_key);
-  /// Looks at the key, and asks for something that holds for this very state of it. @param exactly nullopt: there is nothing to give back
+  /// @param exactly makes a request that is conditional on the entry as read; nullopt: nothing to release
   giving_back(std::string key, std::function<std::optional<request>(const entry&)> exactly);
 
-  /// @pre it looks at a key. To be tried before that is looked at.
+  /// The request to try before the key is read. @pre constructed with a key
   void begin_with(request q) { question_ = std::move(q); }
-  /// Asked again from now on, it is something else than what was asked before.
+  /// From now on a repeat is a new request: it gets a new idempotency key.
   void begin_anew(world& w);
-  /// Once, or again after a conflict, until the deadline. @returns the answer; 200 and `false` if there was nothing to give back
+  /// Sends it, and again after a conflict. @returns the response; 200 and `false`: nothing to release
   static task<answer> ask(world& w, giving_back what, patience limit);
 
 private:
   std::optional<request> question_;
-  std::string idempotency_key_; ///< empty: it has none
+  std::string idempotency_key_; ///< empty: none
   std::string key_;
   std::function<std::optional<request>(const entry&)> exactly_;
 };
@@ -110,14 +110,14 @@ private:
 class session {
 public:
   session(world& w, session_options options);
-  /// Asks nothing: the server ends it at its TTL. close() ends it at once.
+  /// Sends nothing: the session ends at its TTL. close() ends it at once.
   ~session();
   session(const session&) = delete;
   session& operator=(const session&) = delete;
 
-  /// Makes a new one. @pre closed or lost. @returns refused or unknown as of the last try
+  /// Creates a new session. @pre closed or lost. @returns refused or unknown, as of the last try
   task<status> open(patience limit);
-  /// Gives back what is owed, for as long as the limit lasts, and ends it, and with it everything that it still holds.
+  /// Sends pending releases until the deadline, then ends the session, and with it everything that it still holds.
   task<status> close(patience limit);
 
   session_state state() const noexcept { return state_; }
@@ -127,18 +127,18 @@ public:
   bool safe();
   /// Why it was lost; empty if it was not.
   const std::string& lost_because() const noexcept { return lost_because_; }
-  /// Stops when it is lost or closed; open() resets it.
+  /// Stops when the session is lost or closed; open() resets it.
   stopper& ended() noexcept { return ended_; }
-  /// Called after each change of state() or safe_until(), in the world's loop. It may not destroy the session.
+  /// Called after each change of state() or safe_until(), on the environment's loop. It must not destroy the session.
   void on_change(std::function<void()> told) { told_ = std::move(told); }
 
   world& where() noexcept { return world_; }
   const session_options& options() const noexcept { return options_; }
-  /// Whether the server has claims: asked once, when it is opened.
+  /// Whether the server supports claims. Determined once, by open().
   bool has_claims() const noexcept { return has_claims_; }
 
-  /// Whose turn it is with a name, among those who share this session. The server knows sessions only, so that it would
-  /// grant to all of them.
+  /// A ticket in the queue for a name, among the tasks that share this session. The server knows
+  /// only the session and would grant the name to all of them.
   class turn {
   public:
     turn() = default;
@@ -156,8 +156,8 @@ public:
   };
   stopper& turns() noexcept { return turns_; }
 
-  /// Something to be asked until it is answered, at leisure: giving back what nobody waits for. It is done with when the
-  /// session ends. `t` is kept until then. `twice`: once more a second later, behind requests that are still on their way.
+  /// Queues a release that no caller waits for: it is sent until a server responds or the session ends. `t`
+  /// is kept until then. `twice`: sends it once more a second later, after requests that are still in flight.
   void owe(giving_back what, turn t, bool twice = false);
   bool owes() const noexcept { return !debts_.empty(); }
 

@@ -1,15 +1,15 @@
 #pragma once
-// A lock that many readers have together, or one writer alone.
+// A lock that many readers hold together, or one writer alone.
 //
-// Promise: while a writer's hold is safe() nobody else's is; while a reader's is, no writer's is. Who asks is served in order:
-// a reader that comes behind a writer waits for it, so that writers do not starve. Fences grow with each grant.
-// Survives: as a mutex by claims. Behind a reader that died a writer waits for the lock delay of its session; behind a writer
-// that died everybody does.
-// When it cannot: as a mutex. It needs claims: on Consul *refused* with reason::unsupported. After a downgrade() that is not
-// *done* the hold has to be taken for a reader's: it may be one.
+// Guarantees: while a writer's lease is safe() no other is; while a reader's is, no writer's is.
+// Requests are served in order: a reader that arrives after a writer waits for it, so writers do
+// not starve. Fencing tokens grow. Survives: as a mutex by claims. After a reader died, writers
+// wait for the lock delay of its session; after a writer died, all do. On failure: as a mutex. It
+// needs claims: on Consul *refused* with reason::unsupported. After a downgrade() that is not
+// *done*, treat the lease as a reader's: it may be one.
 //
-// A session may have several reader's holds. One that would wait for itself (a writer's beside its own reader's) waits here
-// until that is given back.
+// A session may have several readers' leases. A request that would wait for its own session (a
+// writer beside its own reader) waits in this process until the other lease is released.
 
 #include <belay/hold.hpp>
 
@@ -22,12 +22,12 @@ class shared_mutex {
 public:
   shared_mutex(session& s, std::string name) : session_(s), name_(std::move(name)) {}
 
-  /// Alone.
+  /// For a writer, alone.
   task<result<hold>> acquire(patience limit, std::string value = {});
-  /// Together with other readers.
+  /// For a reader, together with other readers.
   task<result<hold>> acquire_shared(patience limit, std::string value = {});
-  /// Makes a writer's hold a reader's in one step: no other writer comes in between, and readers that wait may. The fence
-  /// stays. @returns refused if it is not held any more
+  /// Turns a writer's lease into a reader's in one step: no other writer comes in between, and
+  /// waiting readers may enter. The fencing token stays. @returns refused if the lease was lost
   task<status> downgrade(hold& alone, patience limit);
 
 private:

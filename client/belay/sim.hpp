@@ -1,6 +1,6 @@
 #pragma once
-// Scenarios: code that is written with the client library, run in virtual time on a simulated cluster of the real servers, under
-// their faults and those of its own processes. A run is decided by its seed. docs/simulator-kit.md is the way in.
+// Scenarios: code that uses the client library, run in virtual time on a simulated cluster of the real servers,
+// under their faults and those of its own processes. A seed determines a run. Start with docs/simulator-kit.md.
 //
 //   BELAY_SCENARIO("one writer at a time") {
 //     ledger pages;
@@ -26,20 +26,20 @@ namespace belay {
 inline namespace v0 {
 namespace sim {
 
-/// One process of a client: the world of what runs in it. Its faults, each in some of the runs only:
-/// - it stands still before a request leaves, at a look at the clock, or at any time, for 0.1 to 40 s;
-/// - it crashes at any await (its task is destroyed) and begins again later, or not before the faults are over;
-/// - it does not hear one server, or any;
-/// - connections break, with the request or with its answer; answers are late;
+/// One process of a client: the environment of the code in it. Its faults, each in some of the runs only:
+/// - it pauses before a request leaves, when it reads the clock, or at any time, for 0.1 to 40 s;
+/// - it crashes at any await (its task is destroyed) and restarts later, or not before the faults end;
+/// - it is cut off from one server, or all;
+/// - connections break, with the request or with its response; responses are late;
 /// - its clock runs up to 0.9 % fast or slow.
 class process : public world {
 public:
   virtual const std::string& name() const noexcept = 0;
   /// 1, and one more after each crash.
   virtual unsigned life() const noexcept = 0;
-  /// Whether that life was begun when the faults were over.
+  /// Whether it was started after the faults had ended.
   virtual bool healed() const noexcept = 0;
-  /// A line of the story.
+  /// Adds a line to the story.
   virtual void say(const std::string& text) = 0;
 };
 
@@ -51,51 +51,51 @@ public:
   scenario(const scenario&) = delete;
   scenario& operator=(const scenario&) = delete;
 
-  // ---- who takes part
+  // ---- participants
   /// 3 (the default) to 5. Members may be replaced, and others join, in some runs.
   void servers(std::size_t n);
-  /// A process, begun when the servers have had a second. What `main` returns lives until it is done, or crashes; then `main` is
-  /// called again. Names are to be short: they stand in the story.
+  /// A process, started one second after the servers. The task that `main` returns runs until it is
+  /// done or crashes; then `main` is called again. Use short names: they appear in the story.
   void client(std::string name, std::function<task<>(process& me)> main);
-  /// Something beside the servers that clients ask by `path` and what is below it: a store, a printer. It fails never; what is sent to it
-  /// may be late, or lost. `answers` is called when a request arrives.
+  /// A service beside the servers, such as a store or a printer, that clients reach at `path` and below it.
+  /// It never fails, but requests to it may be delayed or lost. `answers` is called when a request arrives.
   void service(std::string path, std::function<answer(const request&)> answers);
 
   // ---- what must be true
-  /// Looked at after each event.
+  /// Checked after each event.
   void always(std::string rule, std::function<bool()> holds);
-  /// Once the faults are over: within the second time that run() was given.
+  /// Must become true once the faults have ended, within the `calm` of run().
   void eventually(std::string rule, std::function<bool()> holds);
-  /// The run has failed, whoever finds out.
+  /// Fails the run; may be called from anywhere.
   void fail(std::string what);
-  /// A line of the story.
+  /// Adds a line to the story.
   void say(std::string_view who, const std::string& text);
 
   // ---- faults
-  /// None at all: for the first look at a new scenario.
+  /// No faults at all: for the first run of a new scenario.
   void without_faults();
-  /// Not this one: of servers (run_program prints the names in each story), or "client-pause", "client-crash", "client-cut",
-  /// "client-loss", "client-late", "client-clock". A name that is not known ends the program.
+  /// Disables one fault: of servers (run_program prints the names in each story), or "client-pause",
+  /// "client-crash", "client-cut", "client-loss", "client-late", "client-clock". An unknown name ends the program.
   void without(const std::string& fault);
-  /// One that servers do not promise to bear, too: "machine-stop" (machines stand still with all their clocks), "clock-wild" (clocks of
-  /// servers outside of the bound).
+  /// Enables a fault that servers do not promise to survive: "machine-stop" (machines pause, their
+  /// clocks included), "clock-wild" (server clocks exceed their bound).
   void with(const std::string& fault);
 
-  /// The run: `faults` with faults, at most 10 minutes; then, without them, until all that was to be true eventually is, at most `calm`. What the
-  /// functions above were given is not used any more when it returns. Call it once, at the end.
+  /// Runs the scenario: `faults` with faults, at most 10 minutes; then without, until every eventually() holds,
+  /// at most `calm`. The functions given above are not called after it returns. Call it once, at the end.
   void run(milliseconds faults, milliseconds calm = milliseconds(60000));
 
 private:
   parts& parts_;
 };
 
-/// The value of a query parameter, unescaped; empty if there is none.
+/// The unescaped value of a query parameter; empty if there is none.
 std::string parameter(const request& q, std::string_view name);
 
 /// The command line of a program of scenarios. @returns the exit code
 int run_program(int argc, char** argv);
 
-/// By BELAY_SCENARIO.
+/// Used by BELAY_SCENARIO.
 class registered {
 public:
   registered(std::string name, void (*body)(scenario& world));
@@ -107,7 +107,7 @@ public:
 
 #define BELAY_SIM_JOINED_NOW(a, b) a##b
 #define BELAY_SIM_JOINED(a, b) BELAY_SIM_JOINED_NOW(a, b)
-/// A scenario of that name, which stands before its body; in the body it is `world`.
+/// Defines a scenario of that name; the body follows, and can use `world`.
 #define BELAY_SCENARIO(name)                                                                                           \
   static void BELAY_SIM_JOINED(belay_scenario_, __LINE__)(::belay::sim::scenario & world);                             \
   static const ::belay::sim::registered BELAY_SIM_JOINED(belay_registered_, __LINE__)(                                 \

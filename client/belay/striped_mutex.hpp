@@ -1,12 +1,12 @@
 #pragma once
-// Many keys that share few locks.
+// Many keys that share a few locks.
 //
-// Promise: as a mutex, for each stripe: who holds a key's stripe has all keys of that stripe alone. Which stripe a key has
-// depends on its name and the number of stripes only, so that all who use the same name and number agree.
-// Survives, and when it cannot: as a mutex. Of several keys either all stripes are held or none.
+// Guarantees: as a mutex: the holder of a key's stripe has all keys of that stripe alone. The stripe
+// depends only on the key's name and the number of stripes, so all clients with the same name and
+// number agree. Survives, on failure: as a mutex. Of several keys, either all stripes are held or none.
 //
-// Several keys are locked in the order of their stripes, so that nobody waits in a circle. Who holds one and asks for another
-// has to keep to that order himself.
+// Several keys are locked in the order of their stripes, which prevents deadlocks. If you hold one
+// and acquire another, you have to keep to that order yourself.
 
 #include <belay/mutex.hpp>
 
@@ -24,7 +24,7 @@ public:
   /// The stripes are the locks NAME/0 to NAME/(stripes-1). @pre stripes > 0
   striped_mutex(session& s, std::string name, std::size_t stripes, mutex_options options = mutex_options());
 
-  /// 64 bits of FNV-1a of the key, modulo the number of stripes.
+  /// 64-bit FNV-1a of the key, modulo the number of stripes.
   std::size_t stripe_of(std::string_view key) const noexcept;
   task<result<hold>> acquire(std::string key, patience limit);
   /// One hold for each stripe of these keys, in the order of stripes.

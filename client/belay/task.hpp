@@ -1,8 +1,8 @@
 #pragma once
-// A coroutine with one owner. It does nothing before it is awaited or started, and may be destroyed at any await: what it
-// waits for is forgotten then. One thread at a time.
+// A coroutine with one owner. It starts when it is awaited or started, and may be destroyed at any
+// await: whatever it waits for is abandoned. Not thread-safe.
 //
-// How to write coroutines so that g++ 12 compiles them rightly: docs/client.md, "Writing coroutines".
+// How to write coroutines that g++ 12 compiles correctly: docs/client.md, "Writing coroutines".
 
 #include <coroutine>
 #include <cstddef>
@@ -19,7 +19,7 @@ class task;
 namespace detail {
 
 struct task_promise_base {
-  /// Who awaits this task; none of one that was started. A debugger shows who resumed a coroutine, this says who waits.
+  /// The coroutine that awaits this task; null if it was started. A debugger shows callers only, not awaiters.
   std::coroutine_handle<> parent;
   std::exception_ptr thrown;
 
@@ -88,9 +88,9 @@ public:
   bool valid() const noexcept { return handle_ != nullptr; }
   /// @pre valid()
   bool done() const noexcept { return handle_.done(); }
-  /// Runs it up to its first await that waits. @pre valid(), and neither started nor awaited before
+  /// Runs it up to its first suspension. @pre valid(), and neither started nor awaited before
   void start() { handle_.resume(); }
-  /// What it returned; throws what it threw. @pre done()
+  /// Returns or throws what the coroutine did. @pre done()
   T take() { return handle_.promise().take(); }
   /// Destroys the coroutine. @pre it is not running
   void reset() noexcept {
@@ -102,8 +102,8 @@ public:
   public:
     explicit awaiter(handle h) noexcept : handle_(h) {}
     bool await_ready() const noexcept { return handle_.done(); }
-    // No handle is returned here: at -O0 and under sanitizers that is a call, and a loop over tasks that are ready
-    // would overflow the stack. Completions are posted, so that the child cannot end between these two lines.
+    // Returns no handle: at -O0 and under sanitizers resuming it is a call, and a loop over ready tasks
+    // would overflow the stack. Completions are posted, so the child cannot end between these two lines.
     bool await_suspend(std::coroutine_handle<> parent) {
       handle_.resume();
       if (handle_.done())

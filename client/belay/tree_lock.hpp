@@ -1,14 +1,14 @@
 #pragma once
-// Locks of the nodes of a tree, each with all that is below it.
+// Locks of the nodes of a tree, each with everything below it.
 //
-// Promise: while the hold of a path is safe() nobody else holds that path, one above it or one below it. Paths beside each
-// other are held at the same time. Fences of one path grow.
-// Survives: as a shared_mutex. A path is locked from the root downwards, so that nobody waits in a circle.
-// When it cannot: as a shared_mutex: it needs claims. It is held as a whole or not at all.
+// Guarantees: while the lease of a path is safe() no other client holds that path, one above it or
+// one below it. Separate paths can be held at the same time. Fencing tokens of one path grow.
+// Survives: as a shared_mutex. A path is locked from the root downwards, which prevents deadlocks.
+// On failure: as a shared_mutex: it needs claims. A path is held as a whole or not at all.
 //
-// On each node above the path it takes a reader's claim (others may be below that node, too), on the path itself a writer's:
-// as many requests as the path has parts, and one. Who holds a path may not ask for one above or below it with the same session:
-// that waits until the first one is given back.
+// It takes a reader's claim on each node above the path (others may be below that node, too), and a
+// writer's on the path itself: one request for each part of the path, and one more. Do not acquire a path
+// above or below one that you hold with the same session: that waits until the first one is released.
 
 #include <belay/hold.hpp>
 
@@ -24,11 +24,11 @@ public:
   tree_hold() = default;
   explicit tree_hold(std::vector<hold> claims) : claims_(std::move(claims)) {}
 
-  /// Of the path itself.
+  /// The fencing token of the path itself.
   std::uint64_t fence() const noexcept { return claims_.empty() ? 0 : claims_.back().fence(); }
   instant safe_until() const noexcept { return claims_.empty() ? instant() : claims_.back().safe_until(); }
   bool safe() const { return !claims_.empty() && claims_.back().safe(); }
-  /// Gives the path back, then what is above it. @returns the first that is not done
+  /// Releases the path, then the nodes above it. @returns the first status that is not done
   task<status> release(patience limit);
   void drop() noexcept;
 
@@ -38,10 +38,10 @@ private:
 
 class tree_lock {
 public:
-  /// @param root the name of the claim of the whole tree
+  /// @param root the name of the claim for the whole tree
   tree_lock(session& s, std::string root) : session_(s), root_(std::move(root)) {}
 
-  /// @param path parts with slashes between them, such as `eu/berlin`; empty: the whole tree
+  /// @param path parts separated by slashes, such as `eu/berlin`; empty: the whole tree
   task<result<tree_hold>> acquire(std::string path, patience limit);
 
 private:

@@ -1,11 +1,11 @@
 #pragma once
-// Who has seen which changes of whom: for data that several clusters change without asking each other.
+// Version vectors: track causality of data that several clusters change independently.
 //
-// Promise: a vector counts the changes of each place. One is *before* another if it has seen nothing that the other has not.
-// merged() has seen what either has; it is commutative, associative and idempotent, so that the order and the number of
-// deliveries do not matter. Values that were changed side by side are *concurrent*; merge() keeps what is later and lets the
-// caller decide between concurrent ones. Of two concurrent erasures one with both histories is made.
-// It is a value: it asks nobody, and survives as long as it is kept with the data.
+// Guarantees: a vector counts the changes of each place. One is *before* another if it has seen nothing that
+// the other has not. merged() has seen what either has; it is commutative, associative and idempotent, so
+// the order and number of deliveries do not matter. Values that were changed independently are *concurrent*;
+// merge() keeps the later one and lets the caller decide between concurrent ones. Two concurrent erasures
+// become one with both histories. It is a value: it sends no requests. Store it with the data.
 
 #include <compare>
 #include <cstdint>
@@ -24,7 +24,7 @@ class version_vector {
 public:
   version_vector() = default;
 
-  /// One more change of that place. Names are not empty and have no comma and no equals sign.
+  /// Counts one more change of that place. Names are not empty and have no comma and no equals sign.
   version_vector& count(const std::string& place);
   /// 0 if none was seen.
   std::uint64_t of(const std::string& place) const;
@@ -34,16 +34,16 @@ public:
   version_vector merged(const version_vector& other) const;
   bool operator==(const version_vector&) const = default;
 
-  /// `a=3,b=1`, in order of names; empty for nothing.
+  /// `a=3,b=1`, sorted by name; empty for an empty vector.
   std::string text() const;
-  /// nullopt if that is no such text.
+  /// nullopt if the text is malformed.
   static std::optional<version_vector> parse(std::string_view text);
 
 private:
-  std::map<std::string, std::uint64_t> seen_; ///< no zeros
+  std::map<std::string, std::uint64_t> seen_; ///< has no zeros
 };
 
-/// A value with its history. An erased one keeps it: else its erasure would be forgotten.
+/// A value with its history. An erased value keeps it, or its erasure would be forgotten.
 class versioned {
 public:
   versioned() = default;
@@ -53,8 +53,8 @@ public:
   bool operator==(const versioned&) const = default;
 };
 
-/// The later one; of concurrent ones what `decide(a, b)` says, with both histories. A value against an erasure is decided, too.
-/// `decide` gets the smaller of both first, so that it is asked alike everywhere.
+/// Returns the later one; of concurrent ones the result of `decide(a, b)`, with both histories, even of a value and
+/// an erasure. `decide` gets the smaller value first, so that it decides alike everywhere.
 /// @param decide `std::optional<std::string>(const std::optional<std::string>&, const std::optional<std::string>&)`
 template <class F>
 versioned merge(const versioned& a, const versioned& b, F&& decide) {

@@ -1,6 +1,6 @@
 #pragma once
-// All that a recipe knows of the world: the time, chance, sleeping, and asking a server. On a socket library, in a test with
-// virtual time, and in the simulator the same recipes run on different worlds.
+// The environment of a recipe: time, randomness, timers and requests. The same recipes run on
+// sockets, in tests with virtual time and in the simulator, each with its own environment.
 
 #include <belay/result.hpp>
 
@@ -17,7 +17,7 @@
 namespace belay {
 inline namespace v0 {
 
-/// A clock that is never set and goes on while the machine is suspended (CLOCK_BOOTTIME): what sessions are timed by.
+/// A clock that is never set, and runs while the machine is suspended (CLOCK_BOOTTIME). It times sessions.
 struct lease_clock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -29,21 +29,21 @@ struct lease_clock {
 using instant = lease_clock::time_point;
 using std::chrono::milliseconds;
 
-/// A request to the HTTP API. Token, Host and the like are the world's matter.
+/// A request to the HTTP API. The environment adds the token, Host and the like.
 class request {
 public:
   request(std::string method, std::string path) : method_(std::move(method)), target_(std::move(path)) {}
 
-  /// `path` with the bytes of `name` that have a meaning in URLs escaped, slashes but for.
+  /// `path` followed by `name`, percent-encoded except for slashes.
   static std::string path_of(std::string_view path, std::string_view name);
 
   request& query(std::string_view name, std::string_view value);
   request& query(std::string_view name);
   request& header(std::string name, std::string value);
   request& body(std::string text);
-  /// Sending it twice does no harm: a transport may do so when a connection broke. GET always is.
+  /// Sending it twice is harmless: a transport may do so when a connection broke. GET always is.
   request& repeatable();
-  /// It must not be late, as a renewal must not: nothing that others wait for holds it up.
+  /// It must not be delayed, as a renewal must not: it never queues for a connection after other requests.
   request& urgent();
 
   const std::string& method() const noexcept { return method_; }
@@ -52,7 +52,7 @@ public:
   const std::vector<std::pair<std::string, std::string>>& headers() const noexcept { return headers_; }
   bool is_repeatable() const noexcept { return repeatable_ || method_ == "GET"; }
   bool is_urgent() const noexcept { return urgent_; }
-  /// Whether the server may let it wait, for a change or a grant: whether it has the query `wait`.
+  /// Whether the server may block it until a change or a grant: whether it has the query parameter `wait`.
   bool waits() const noexcept { return waits_; }
 
 private:
@@ -65,32 +65,32 @@ private:
   bool waits_ = false;
 };
 
-/// What came back, or that nothing did.
+/// The response to a request, or the reason why there is none.
 class answer {
 public:
   answer() = default;
   answer(int status, std::string body) : status_(status), body_(std::move(body)) {}
-  /// No answer. `sent`: whether the request may have reached a server.
+  /// No response. `sent`: whether the request may have reached a server.
   static answer none(bool sent, std::string text, reason why = reason::no_answer);
 
   int status() const noexcept { return status_; }
   bool came() const noexcept { return status_ != 0; }
   bool sent() const noexcept { return sent_; }
   const std::string& body() const noexcept { return body_; }
-  /// Name in any case; empty if it was not sent.
+  /// `name` in any case. Empty if there is no such header.
   std::string_view header(std::string_view name) const noexcept;
-  /// 0 if it was not sent, or is no number.
+  /// 0 if there is no such header, or its value is not a number.
   std::uint64_t number(std::string_view name) const noexcept;
   void add_header(std::string name, std::string value) { headers_.emplace_back(std::move(name), std::move(value)); }
 
-  /// What that means if it is not what was hoped for. `changes`: whether the request was one that changes something.
+  /// The error that this response means to a caller that needed success. `changes`: whether the request was a write.
   error judge(bool changes) const;
 
 private:
   int status_ = 0;
   bool sent_ = true;
   reason why_ = reason::no_answer;
-  std::string body_; ///< without an answer: why there is none
+  std::string body_; ///< without a response: why there is none
   std::vector<std::pair<std::string, std::string>> headers_;
 };
 
@@ -102,16 +102,16 @@ public:
   virtual ~world() = default;
 
   virtual instant now() = 0;
-  /// 0 to n-1. @pre n > 0
+  /// A random number from 0 to n-1. @pre n > 0
   virtual std::uint64_t draw(std::uint64_t n) = 0;
 
-  // Each operation ends once, by operation::finish, from the world's loop: never inside of one of these calls.
+  // Each operation finishes once, by operation::finish, from the environment's loop: never inside one of these calls.
   virtual void sleep(operation& op, instant until) = 0;
   /// @param q copied before this returns
   virtual void ask(operation& op, const request& q, instant deadline) = 0;
-  /// Let it end soon.
+  /// Finishes it soon.
   virtual void stop(operation& op) = 0;
-  /// Its owner goes away: it must not be finished any more.
+  /// Its owner is being destroyed: it must not be finished any more.
   virtual void forget(operation& op) noexcept = 0;
 };
 
@@ -127,7 +127,7 @@ struct stop_hook {
 };
 } // namespace detail
 
-/// Ends what is waited for under it: sleeps and requests. They end through the world's loop, not inside stop().
+/// A stop source. It ends the sleeps and requests that wait under it, on the environment's loop, not inside stop().
 class stopper {
 public:
   stopper() = default;
@@ -139,7 +139,7 @@ public:
   void stop();
   bool stopped() const noexcept { return stopped_; }
   void reset() noexcept { stopped_ = false; }
-  /// Ends what waits now, and nothing that comes later.
+  /// Ends what waits now, and nothing that starts later.
   void wake_all();
 
 private:
@@ -148,7 +148,7 @@ private:
   bool stopped_ = false;
 };
 
-/// How long a caller waits, and by what it can be told to stop earlier.
+/// A caller's deadline, and up to two stop sources that end the wait earlier.
 class patience {
 public:
   explicit patience(instant deadline, stopper* stop = nullptr, stopper* other = nullptr) noexcept
@@ -156,11 +156,11 @@ public:
   instant deadline() const noexcept { return deadline_; }
   stopper* stop() const noexcept { return stop_; }
   stopper* other() const noexcept { return other_; }
-  /// The same, and stopped by that, too.
+  /// The same, but `other` stops it, too.
   patience with(stopper& other) const noexcept { return patience(deadline_, stop_, &other); }
   bool stopped() const noexcept { return (stop_ && stop_->stopped()) || (other_ && other_->stopped()); }
   bool over(instant now) const noexcept { return stopped() || now >= deadline_; }
-  /// Why it is over. @pre over()
+  /// Whether it was stopped or the deadline has passed. @pre over()
   error why() const;
 
 private:
@@ -175,7 +175,7 @@ public:
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
 
-  /// By the world, once. `stopped`: it was told to stop, and `a` is nothing.
+  /// Called by the environment, once. `stopped`: it was stopped, and `a` is empty.
   void finish(bool stopped, answer a) {
     stopped_ = stopped;
     answer_ = std::move(a);
@@ -184,7 +184,7 @@ public:
       h.leave();
     waiter_.resume(); // may destroy this
   }
-  /// For the world, to find it again.
+  /// For the environment, to find the operation again.
   std::uint64_t ticket = 0;
 
   bool await_ready() const noexcept { return stopped_; }
@@ -215,7 +215,7 @@ public:
     suspended(waiter);
     world_.sleep(*this, until_);
   }
-  /// Whether the time came; false: it was stopped before.
+  /// true: the time was reached; false: it was stopped before.
   bool await_resume() const noexcept { return !stopped_; }
 
 private:
@@ -244,7 +244,7 @@ private:
 inline sleeping sleep_until(world& w, instant until, stopper* one = nullptr, stopper* other = nullptr) noexcept {
   return sleeping(w, until, one, other);
 }
-/// Ends with the caller's patience at the latest.
+/// Ends at the caller's deadline at the latest.
 inline sleeping sleep_until(world& w, instant until, const patience& limit) noexcept {
   return sleeping(w, std::min(until, limit.deadline()), limit.stop(), limit.other());
 }
@@ -253,7 +253,7 @@ inline asking ask(world& w, const request& q, instant deadline, stopper* one = n
                   stopper* other = nullptr) noexcept {
   return asking(w, q, deadline, one, other);
 }
-/// Ends with the caller's patience at the latest.
+/// Ends at the caller's deadline at the latest.
 inline asking ask(world& w, const request& q, instant deadline, const patience& limit) noexcept {
   return asking(w, q, std::min(deadline, limit.deadline()), limit.stop(), limit.other());
 }

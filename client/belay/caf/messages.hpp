@@ -1,8 +1,8 @@
 #pragma once
-// What actors and a coordinator say to each other. All of it can be sent between the CAF nodes of one system: each of them calls
-// add_to() with its configuration.
+// The messages between actors and a coordinator. They can be sent between the CAF nodes of one
+// system: each node calls add_to() with its configuration.
 //
-// Inside of namespace belay, and below a `using namespace belay`, `caf` is this namespace: write `::caf` there for CAF's own.
+// In namespace belay, and after `using namespace belay`, `caf` is this namespace: write `::caf` for CAF's.
 
 #include <belay/hold.hpp>
 #include <belay/result.hpp>
@@ -23,18 +23,18 @@ namespace belay {
 inline namespace v0 {
 namespace caf {
 
-// What can be asked for. `within`: how long it may take until it is decided; the answer comes then, so that a request of CAF's
-// needs no time limit of its own (caf::infinite). An actor that gave up on the answer would not know what it holds.
+// Requests. `within`: the longest time until it is decided. The response comes by then, so CAF's request needs
+// no timeout of its own (caf::infinite). An actor that gave up on the response would not know what it holds.
 
-/// belay::mutex: answered by `grant` when it is this actor's turn.
+/// belay::mutex. The response, a `grant`, comes when it is this actor's turn.
 struct lock {
   std::string key;
   milliseconds within{5000};
-  std::string value; ///< what others read in the key
+  std::string value; ///< the value of the key, for others to read
   recipe how = recipe::keys;
 };
 
-/// belay::semaphore: `permits` of at most `most`.
+/// belay::semaphore: `permits` out of at most `most`.
 struct permits {
   std::string name;
   std::uint64_t most = 1;
@@ -43,7 +43,7 @@ struct permits {
   recipe how = recipe::automatic;
 };
 
-/// belay::election: waits until this actor has the office. `value` is what others see.
+/// belay::election: waits until this actor leads. `value` is what observers see.
 struct campaign {
   std::string name;
   std::string value;
@@ -51,34 +51,34 @@ struct campaign {
   recipe how = recipe::automatic;
 };
 
-/// What an actor has.
+/// What an actor holds.
 struct grant {
-  std::uint64_t id = 0; ///< of this hold, for check, release, hand_over
+  std::uint64_t id = 0; ///< identifies this hold in check, release, hand_over
   std::string name;
-  std::uint64_t fence = 0; ///< hold::fence()
-  /// hold::safe_until() when this was sent, by the clock of the coordinator's machine: see safe(). It moves on with each renewal;
-  /// `check` asks for the present one.
+  std::uint64_t fence = 0; ///< the fencing token, hold::fence()
+  /// hold::safe_until() when this was sent, by the clock of the coordinator's machine: see safe().
+  /// It moves on with each renewal; send a `check` for the present one.
   std::chrono::nanoseconds safe_until{0};
-  /// The same as a length, for actors on other machines: as an answer to `check`, counted from when *that was sent*.
+  /// The same as a duration, for other machines: in a response to `check`, counted from when *that was sent*.
   milliseconds safe_for{0};
 
-  /// Whether nobody else has it, as far as this message says. @pre on the coordinator's machine
+  /// Whether no other actor has it, as of this message. @pre on the coordinator's machine
   bool safe() const noexcept { return lease_clock::now().time_since_epoch() < safe_until; }
 };
 
-/// Sent to who has it: it is lost, with the session. Nobody has to give it back. Typed actors that ask for holds accept this.
+/// Sent to the holder: it is lost, with the session. Typed actors that request holds must accept this.
 struct lost {
   std::uint64_t id = 0;
   std::string name;
   std::string because;
 };
 
-/// Answered by `grant`; refused with reason::session if this actor does not have it (any more).
+/// The response is a `grant`; refused with reason::session if this actor does not hold it (any more).
 struct check {
   std::uint64_t id = 0;
 };
 
-/// Gives it back. Sent without a request it is answered by nothing.
+/// Releases it. If it is sent without a request, there is no response.
 struct release {
   std::uint64_t id = 0;
   milliseconds within{5000};
@@ -90,7 +90,7 @@ struct hand_over {
   milliseconds within{5000};
 };
 
-/// Who has an office.
+/// Requests the current leader.
 struct who_leads {
   std::string name;
   milliseconds within{5000};
@@ -122,9 +122,9 @@ struct key_value {
   std::uint64_t index = 0;
 };
 
-/// Answered by what is there now; each change comes as a `changed` afterwards, until the actor ends or says `unfollow`. The next
-/// one is sent when the one before was handled: who is slow sees the newest value, and not each. Typed actors that follow accept
-/// `changed`.
+/// The response is the present state; each change follows as a `changed`, until the actor ends or
+/// sends `unfollow`. The next one is sent when the previous one was handled: a slow actor gets the
+/// newest value, not each. Typed actors that follow must accept `changed`.
 struct follow {
   std::string key;
   milliseconds within{5000};
@@ -143,10 +143,10 @@ struct session_now {
   milliseconds safe_for{0};
   std::string lost_because;
   std::uint64_t holds = 0; ///< of all actors
-  std::uint64_t calls = 0; ///< that are not answered yet
+  std::uint64_t calls = 0; ///< requests in progress
 };
 
-/// Ends the coordinator, as an exit message does; answered when the session is ended.
+/// Ends the coordinator, as an exit message does. The response comes when the session has ended.
 struct close {};
 
 #define BELAY_INSPECT(type, ...)                                                                                       \
@@ -181,18 +181,18 @@ BELAY_INSPECT_EMPTY(close)
 #undef BELAY_INSPECT
 #undef BELAY_INSPECT_EMPTY
 
-/// What a refused or unknown call is answered with: category "belay". error_of() reads it.
+/// The error in the response to a call that is refused or unknown: category "belay". error_of() reads it.
 ::caf::error error_to_send(const error& why);
-/// Errors of CAF's own (the coordinator has ended, its node is gone, a request's time is over) are *unknown*, reason::no_answer.
+/// CAF's own errors (coordinator or node gone, request timed out) are *unknown*, reason::no_answer.
 error error_of(const ::caf::error& e);
-/// What CAF shows of such an error.
+/// The text that CAF shows for such an error.
 std::string text_of_error(std::uint8_t code, ::caf::atom_value, const ::caf::message& context);
 
 } // namespace caf
 } // namespace v0
 } // namespace belay
 
-// Numbers of types are of one process; between nodes names are sent. Whoever has more than 8,300 types of his own begins elsewhere.
+// Type numbers are local to a process; nodes exchange names. A program with over 8,300 types starts elsewhere.
 CAF_BEGIN_TYPE_ID_BLOCK(belay_client, caf::first_custom_type_id + 8300)
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::lock))
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::permits))
@@ -219,7 +219,7 @@ namespace belay {
 inline namespace v0 {
 namespace caf {
 
-/// Before the actor system is made: lets it send these messages between nodes, and show errors of this library.
+/// Call it before creating the actor system: registers these messages for other nodes, and the errors' texts.
 inline ::caf::actor_system_config& add_to(::caf::actor_system_config& config) {
   config.add_message_types<::caf::id_block::belay_client>();
   config.add_error_category(::caf::atom("belay"), &text_of_error);

@@ -1,5 +1,5 @@
 #pragma once
-// What carries requests to servers, for worlds whose recipes run on threads of somebody else: in an actor, say.
+// Sends requests to servers, for environments whose recipes run on threads that they do not own, such as in an actor.
 
 #include <belay/client.hpp>
 #include <belay/world.hpp>
@@ -17,16 +17,16 @@ public:
   using told = std::function<void(answer)>;
 
   virtual ~transport() = default;
-  /// Does not wait. @param ticket not used before
-  /// @param deadline by then it is told, be it that there is no answer
+  /// Does not block. @param ticket must be new
+  /// @param deadline `done` is called by then, if only with the error that there is no response
   virtual void ask(std::uint64_t ticket, const request& q, instant deadline, told done) = 0;
-  /// Nobody waits for it any more: what can be taken back is. It may still be told.
+  /// The response is not needed any more: withdraws the request if possible. `done` may still be called.
   virtual void forget(std::uint64_t ticket) noexcept = 0;
 };
 
-/// That of belay::client: the same servers, token, TLS, and limits of connections and of requests that wait. It has a thread of its
-/// own. The destructor waits for that thread, which may be looking up a name; what is under way is told nothing then.
-/// What is wrong with the options is what every request is answered with.
+/// The transport of belay::client: the same servers, token, TLS, and limits of connections and waiting
+/// requests. It has a thread of its own. The destructor waits for that thread, which may be in a name lookup;
+/// requests in progress are dropped. If the options are invalid, every request is answered with that error.
 std::unique_ptr<transport> socket_transport(const client_options& options);
 
 } // namespace v0
