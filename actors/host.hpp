@@ -1,7 +1,7 @@
 #pragma once
-// Which thread an actor lives on. CAF would take a worker of its scheduler; actors on the way of every request share a thread with
-// their sockets instead, so that a message costs no switch of threads (docs/adr/0004-threads.md). Long waits are timed there, too
-// (docs/adr/0021-quiet-servers.md).
+// Chooses the thread of an actor. By default it is one of CAF's scheduler. Actors that every
+// request passes share a thread with their sockets, so that a message needs no thread switch
+// (docs/adr/0004-threads.md). Long waits are timed there, too (docs/adr/0021-quiet-servers.md).
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -21,28 +21,28 @@
 
 namespace belay::actors {
 
-/// A thread that runs hosted actors. Null everywhere it may be given means: CAF's scheduler (and so the simulator).
+/// A thread that runs hosted actors. A null host means CAF's scheduler (as in the simulator).
 class actor_host {
 public:
   virtual ~actor_host() = default;
-  /// Scheduling an actor on this unit makes it run on the host's thread.
+  /// An actor that is scheduled on this unit runs on the host's thread.
   virtual caf::execution_unit* entry() = 0;
-  /// CAF's multiplexer dispatches by subtype: only io_actor stays on its thread.
+  /// CAF's multiplexer dispatches by subtype: only an io_actor stays on its thread.
   virtual caf::resumable::subtype_t subtype() const = 0;
-  /// Calls `then` on the host's thread when `d` has passed, or never if the host ends before. Without another thread, as CAF's clock is
-  /// one. Call it on the host's thread.
+  /// Calls `then` on the host's thread when `d` has passed, or never if the host ends first.
+  /// Unlike CAF's clock it needs no other thread. Call it on the host's thread.
   virtual void after(std::chrono::nanoseconds d, std::function<void()> then) = 0;
 };
 
-/// When a wait of `d` is over that begins now: up to 100 us later, so that those that were to end together do, whatever lay between their beginnings.
+/// End of a wait of `d` that begins now, rounded up to 100 us, so that waits can end together.
 inline std::chrono::steady_clock::time_point end_of_wait(std::chrono::nanoseconds d) {
   constexpr std::chrono::nanoseconds grid = std::chrono::microseconds(100);
   const std::chrono::nanoseconds end = std::chrono::steady_clock::now().time_since_epoch() + d;
   return std::chrono::steady_clock::time_point((end + grid - std::chrono::nanoseconds(1)) / grid * grid);
 }
 
-/// A wait of `most`, or up to `slack` less. Those of the same length end together: at a multiple of it, or as much nearer to one as `slack` allows each
-/// time. @pre most > slack > 0
+/// A wait of `most`, or up to `slack` less. Waits of the same length end together:
+/// at a multiple of it, or as close to one as `slack` allows. @pre most > slack > 0
 inline std::chrono::nanoseconds rounded_wait(std::chrono::nanoseconds most, std::chrono::nanoseconds slack) {
   const std::chrono::nanoseconds since = std::chrono::steady_clock::now().time_since_epoch();
   const auto whole = (since + most) / most * most - since;
@@ -57,7 +57,7 @@ public:
 
   caf::execution_unit* entry() override { return &entry_; }
   caf::resumable::subtype_t subtype() const override { return caf::resumable::scheduled_actor; }
-  /// What socket callbacks on this thread set as an actor's context before they send on its behalf.
+  /// The context of an actor when a socket callback on this thread sends on its behalf.
   caf::execution_unit* context() { return &context_; }
   boost::asio::io_context& loop() { return loop_; }
 
@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  // Messages handled between two looks at the sockets.
+  // Messages handled between two polls of the sockets.
   static constexpr std::size_t max_throughput = 256;
 
   void schedule(caf::resumable* r) {
@@ -90,7 +90,7 @@ private:
     }
   }
 
-  /// Unit under which hosted actors run: whoever they send to is scheduled by its own rules.
+  /// Unit under which hosted actors run. Actors that they send to are scheduled as usual.
   struct context_unit final : caf::execution_unit {
     context_unit(caf::actor_system& system, asio_host&) : execution_unit(&system) {}
     void exec_later(caf::resumable* r) override { system().scheduler().enqueue(r); }
@@ -106,7 +106,7 @@ private:
   boost::asio::io_context& loop_;
 };
 
-/// Base of an actor that can live on a host, e.g. `class fsm : public hosted<fsm_actor::base>`.
+/// Base of an actor that can run on a host, e.g. `class fsm : public hosted<fsm_actor::base>`.
 template <class Base>
 class hosted : public Base {
 public:

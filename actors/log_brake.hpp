@@ -1,5 +1,5 @@
 #pragma once
-// Strangers can make a server complain as often as they like. Lines about them are told once a minute each, and a few a second in all.
+// Limits log lines that unverified peers can cause: equal lines to one a minute, all to 5 a second.
 
 #include "actors/messages.hpp"
 
@@ -10,13 +10,13 @@ namespace belay::actors {
 
 class log_brake {
 public:
-  /// Whether the line may be written now. @param what who and why: lines that are equal in it count as the same
+  /// Whether the line may be written now. @param what peer and reason; equal values count as one
   bool may_tell(const std::string& what, monotonic_time now) {
     if (now - second_began_ >= std::chrono::seconds(1)) {
       second_began_ = now;
       told_in_second_ = 0;
     }
-    if (told_.size() >= remembered_max) // many strangers: then the limit of a second is what holds
+    if (told_.size() >= remembered_max) // many distinct lines: only the limit per second applies then
       told_.clear();
     const auto known = told_.find(what);
     if (told_in_second_ >= lines_per_second || (known != told_.end() && now - known->second < again_after)) {
@@ -27,7 +27,7 @@ public:
     ++told_in_second_;
     return true;
   }
-  /// How many were not told since this was asked last.
+  /// Number of lines suppressed since the last call.
   std::uint64_t take_untold() { return std::exchange(untold_, 0); }
 
 private:

@@ -1,12 +1,12 @@
 #pragma once
-// Ids of the requests that one gateway hands to the actors behind it.
+// Ids of the requests that one gateway sends to other actors.
 
 #include "protocol/base/fresh_numbers.hpp"
 #include "protocol/base/ids.hpp"
 
 namespace belay::actors {
 
-/// Request ids of one gateway: its number in the upper 16 bits.
+/// Request ids of one gateway: its number is in the upper 16 bits.
 class request_ids {
 public:
   request_ids(std::size_t gateway, std::uint64_t seed)

@@ -1,5 +1,5 @@
 #pragma once
-// How long sessions live, from their records.
+// Computes how long a session lives, from its record.
 
 #include "protocol/lease/session_deadlines.hpp"
 #include "protocol/state/records.hpp"
@@ -14,7 +14,7 @@ inline std::uint64_t in_ms_up(std::chrono::nanoseconds d) {
   return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
 }
 
-/// Of one that was renewed this moment; zero: it has no TTL.
+/// Lifetime of a session that is renewed now; zero: it has no TTL.
 inline std::uint64_t lifetime_ms(const state::session_record& s) {
   return s.ttl_ns > 0 ? in_ms_up(lease::lifetime(std::chrono::nanoseconds(s.ttl_ns), precision_of(s))) : 0;
 }

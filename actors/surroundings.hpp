@@ -1,5 +1,5 @@
 #pragma once
-// What an actor takes from the process around it: time, and the end of the process. The simulator gives every node its own.
+// What an actor gets from its process: time, and a way to end it. Each simulated node has its own.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -11,11 +11,11 @@
 
 namespace belay::actors {
 
-/// Shorter waits are timed by CAF's clock, a thread of its own: they are part of requests, whose threads have enough to do
-/// (docs/adr/0021-quiet-servers.md).
+/// Waits shorter than this use CAF's clock, which runs on a thread of its own.
+/// They belong to requests, whose threads have enough to do (docs/adr/0021-quiet-servers.md).
 inline constexpr std::chrono::milliseconds timed_by_host_from{10};
 
-/// What regular work of an idle server may be early by, to be done together with other work.
+/// How early the periodic work of an idle server may run, so that it coincides with other work.
 inline constexpr std::chrono::milliseconds tick_slack{50};
 
 /// This node's monotonic clock.
@@ -24,20 +24,20 @@ monotonic_time now_of(Actor& self, const wiring& w) {
   return w.clock != nullptr ? w.clock->now() : self.clock().now();
 }
 
-/// Sends the answer to the gateway that asked under that id.
+/// Sends the response to the gateway that made the request with that id.
 template <class Actor, class Answer>
 void answer_gateway(Actor& self, const wiring& w, request_id asked, Answer&& answer) {
   if (const auto g = gateway_of(asked); g < w.gateways.size())
     self.send(w.gateways[g], std::forward<Answer>(answer));
 }
 
-/// A wait of `d`, or up to `slack` less, that ends together with others on the same thread.
+/// A wait of `d`, or up to `slack` less, that ends together with other waits on the same thread.
 template <class Actor>
 std::chrono::nanoseconds together(Actor& self, std::chrono::nanoseconds d, std::chrono::nanoseconds slack) {
   return self.host() == nullptr ? d : rounded_wait(d, slack);
 }
 
-/// Call it later: it sends `signal` to that actor, if it is still there.
+/// Returns a function to call later: it sends `signal` to that actor if the actor still exists.
 template <class Actor, class Signal>
 auto sending_to(Actor& self, Signal signal) {
   return [me = caf::weak_actor_ptr(self.ctrl()), signal] {
@@ -46,7 +46,7 @@ auto sending_to(Actor& self, Signal signal) {
   };
 }
 
-/// Sends `signal` to itself when `d` has passed on this node's clock.
+/// Sends `signal` to the actor itself when `d` has passed on this node's clock.
 template <class Actor, class Signal>
 void wake_after(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal signal) {
   auto* host = self.host();
@@ -57,16 +57,16 @@ void wake_after(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal
   host->after(d, sending_to(self, signal));
 }
 
-/// Wakes an actor by a signal, again and again at times that may change. Wake-ups cannot be taken back: one that was asked for and is too
-/// late comes as well, and arrived() says that it is not meant any more.
+/// Wakes an actor with a signal, repeatedly, at times that may change. A wake-up cannot be
+/// cancelled: an obsolete one still arrives, and arrived() returns false for it.
 class wake_ups {
 public:
   enum class begun : std::uint8_t { by_asking, by_others };
 
-  /// @param how by others: the first signal comes from outside, and nothing is asked for before
+  /// @param how by_others: the first signal comes from outside; none is scheduled before it
   explicit wake_ups(begun how = begun::by_asking) : begun_(how == begun::by_asking) {}
 
-  /// After `d`, unless a wake-up is on its way that comes before.
+  /// Schedules a wake-up after `d`, unless an earlier one is already scheduled.
   template <class Actor, class Signal>
   void ask(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal signal) {
     const auto due = now_of(self, w) + d;
@@ -76,7 +76,7 @@ public:
     ++on_their_way_;
     wake_after(self, w, d, signal);
   }
-  /// The signal has come. @returns whether it is the one that was asked for last, or the only one left
+  /// Call it for each signal. @returns whether it is the one scheduled last, or the only one left
   bool arrived(monotonic_time now) {
     begun_ = true;
     on_their_way_ -= on_their_way_ > 0 ? 1 : 0;
@@ -87,26 +87,26 @@ public:
   }
 
 private:
-  // A timer may be early by what its time was rounded by.
+  // A timer may fire early by the amount that its time was rounded.
   static constexpr std::chrono::milliseconds clock_grain{1};
 
-  monotonic_time due_ = monotonic_time::max(); ///< of the first one that counts; max(): none does
+  monotonic_time due_ = monotonic_time::max(); ///< of the first wake-up that is still valid; max(): none is
   std::size_t on_their_way_ = 0;
   bool begun_;
 };
 
-/// What wiring::fail_stop of a test may throw: only the actor that called it ends, and the test looks at the others.
+/// What wiring::fail_stop of a test may throw: only the calling actor ends; the test continues.
 struct ended_for_test {};
 
-/// The node cannot go on (the reason was logged): ends the process, and in the simulator the node.
+/// The node cannot continue (the log says why): ends the process, or the node in the simulator.
 [[noreturn]] inline void fail_stop(const wiring& w) {
   if (w.fail_stop)
     w.fail_stop();
   std::abort();
 }
 
-/// The same where nothing is wrong with the program and a core dump would tell nothing: whoever started it has to change
-/// something first.
+/// Like fail_stop(), for errors that are not bugs, where a core dump would be useless:
+/// the operator has to change something before the next start.
 [[noreturn]] inline void stop_for_good(const wiring& w) {
   if (w.fail_stop)
     w.fail_stop();

@@ -1,5 +1,5 @@
 #pragma once
-// Processor time that the calling thread has used.
+// Processor time used by the calling thread.
 
 #include <time.h>
 

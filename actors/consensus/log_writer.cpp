@@ -18,7 +18,7 @@ log_writer_actor::behavior_type log_writer::make_behavior() {
   return {
       [this](const write_log& w) { write(w); },
       [this](const compact_log& c) {
-        // Old segments only cost space: try again with the next checkpoint.
+        // Old segments only cost space: retry with the next checkpoint.
         if (auto s = store_->compact(c.first_kept); !s)
           log::warn("log_writer", "old log segments could not be removed", {{"error", s.error()}});
       },

@@ -1,6 +1,6 @@
 #pragma once
-// The actor that writes the Raft log, and the only one that waits for its disk: it has a thread of its own (in the
-// simulator it has not).
+// The actor that writes the Raft log, and the only one that waits for its disk.
+// It has its own thread, except in the simulator.
 
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
@@ -15,9 +15,9 @@
 
 namespace belay::actors {
 
-/// Makes write_log durable with one sync and answers raft_peer with log_written. A failed write or sync ends the process
-/// (docs/pitfalls.md R22): what is on the disk is not known any more. A full disk does not: the answer says so, and the
-/// batches can be sent again.
+/// Makes write_log durable with one sync and responds to raft_peer with log_written. A failed write
+/// or sync ends the process (docs/pitfalls.md R22), because the content of the disk is unknown
+/// then. A full disk does not: the response reports it, and the batches can be sent again.
 class log_writer : public log_writer_actor::base {
 public:
   log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store, metrics& m);

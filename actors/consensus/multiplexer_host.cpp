@@ -26,8 +26,8 @@ int new_set() {
 
 } // namespace
 
-/// To CAF this is one descriptor that is to be read: an epoll set of a timer and of the sockets that are waited for. All but the
-/// constructor happens on the multiplexer's thread.
+/// CAF sees one descriptor to read: an epoll set of a timer and of the sockets that are waited
+/// for. Everything except the constructor runs on the multiplexer's thread.
 class multiplexer_waits final : public caf::io::network::event_handler {
 public:
   explicit multiplexer_waits(caf::io::network::default_multiplexer& loop)
@@ -41,7 +41,7 @@ public:
   ~multiplexer_waits() override { ::close(timer_); }
 
   void begin() { activate(); }
-  /// Nothing is waited for any more, and it deletes itself.
+  /// Ends all waits; the object deletes itself.
   void end() {
     timed_.clear();
     sockets_.clear();
@@ -113,7 +113,7 @@ private:
   int timer_;
   steady::time_point armed_ = steady::time_point::max();
   std::multimap<steady::time_point, std::function<void()>> timed_;
-  std::map<int, std::function<void()>> sockets_; ///< null: it is not waited for at the moment
+  std::map<int, std::function<void()>> sockets_; ///< null: not waited for at the moment
 };
 
 multiplexer_host::multiplexer_host(caf::actor_system& system)

@@ -1,5 +1,5 @@
 #pragma once
-// CAF's multiplexer as a host of actors: they run on its thread, beside the brokers, and wait there for times and sockets.
+// CAF's multiplexer as a host of actors: they run on its thread and wait there for timers and sockets.
 
 #include "actors/host.hpp"
 
@@ -7,7 +7,7 @@ namespace belay::actors {
 
 class multiplexer_waits;
 
-/// End it when the actors on it have ended, and before the actor system does.
+/// Destroy it after the actors on it have ended, and before the actor system.
 class multiplexer_host final : public actor_host {
 public:
   explicit multiplexer_host(caf::actor_system& system);
@@ -16,14 +16,14 @@ public:
   caf::execution_unit* entry() override { return unit_; }
   caf::resumable::subtype_t subtype() const override { return caf::resumable::io_actor; }
   void after(std::chrono::nanoseconds d, std::function<void()> then) override;
-  /// Calls `then` once, as soon as there is something to be read from the socket (or accepted by it), or never if the host ends before.
-  /// One wait at a time for each socket; end it before the socket is closed. Call it on the host's thread.
+  /// Calls `then` once when the socket has data or a connection, or never if the host ends first.
+  /// One wait at a time per socket; end it before closing the socket. Call it on the host's thread.
   void when_readable(int fd, std::function<void()> then);
   void no_longer(int fd);
 
 private:
   caf::execution_unit* unit_;
-  multiplexer_waits* waits_; ///< the multiplexer's, which it deletes
+  multiplexer_waits* waits_; ///< owned by the multiplexer, which deletes it
 };
 
 } // namespace belay::actors

@@ -10,7 +10,7 @@ namespace belay::actors {
 
 namespace {
 
-// What a fatal alert of TLS looks like, handshake_failure: a dialler without TLS learns from it that TLS is demanded.
+// Bytes of a fatal TLS alert, handshake_failure: it tells a dialler without TLS to use TLS.
 constexpr std::string_view alert("\x15\x03\x03\x00\x02\x02\x28", 7);
 
 } // namespace
@@ -35,7 +35,7 @@ result<std::optional<peer_introduction::outcome>> peer_introduction::feed(std::s
   if (frames.size() != 1 || !std::holds_alternative<wire::hello>(frames.front()))
     return failure{"its first words are no introduction"};
   auto& hello = std::get<wire::hello>(frames.front());
-  // A client agent takes no part in anything: its requests are judged like those of any client, but for what it says of its node.
+  // A client agent is no member: except for facts about its node, it is authorized like a client.
   const auto* proof = channel_ ? &channel_->peer() : nullptr;
   const bool may = proof == nullptr || (hello.client_agent ? proof->may_be_client_agent : proof->may_be_raft_peer);
   if (!may && !MUTANT(name_of_peer_ignored))
@@ -64,7 +64,8 @@ status peer_introduction::take(std::string_view bytes) {
   return fed;
 }
 
-/// A record of TLS begins with 22 and the version 3.x. As the length of a frame that would be at least 64 KiB, far more than a hello has.
+/// A TLS record begins with 22 and the version 3.x.
+/// Read as a frame length it would be at least 64 KiB, far above a hello.
 status peer_introduction::choose_kind(std::string_view first) {
   if (first.size() < 3)
     return done{};

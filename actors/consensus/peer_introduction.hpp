@@ -1,6 +1,6 @@
 #pragma once
-// What comes on an accepted connection until the peer has introduced itself: a handshake of TLS or none, as our credentials say, and a
-// hello. Without the socket.
+// Parses what arrives on an accepted connection until the peer is identified: a TLS handshake or
+// none, depending on this server's credentials, and a hello. Does not touch the socket.
 
 #include "actors/tls/channel.hpp"
 #include "protocol/wire/frame_codec.hpp"
@@ -13,23 +13,23 @@ namespace belay::actors {
 
 class peer_introduction {
 public:
-  /// A hello with the names and addresses of some twenty servers.
+  /// Enough for a hello with the names and addresses of about twenty servers.
   static constexpr std::size_t hello_bytes_max = 4u << 10;
 
-  /// What it was when it is over.
+  /// The completed handshake.
   struct outcome {
-    std::optional<tls::channel> channel; ///< none: the peer speaks without TLS, which is allowed
+    std::optional<tls::channel> channel; ///< none: the peer does not use TLS, which is allowed
     wire::hello hello;
-    std::string said; ///< behind the hello, deciphered: whole frames or parts of them
+    std::string said; ///< bytes after the hello, decrypted: whole frames or parts of them
   };
 
-  /// @param mine what is demanded of this peer
+  /// @param mine decide what this peer has to present
   explicit peer_introduction(tls::credentials_ptr mine) : mine_(std::move(mine)) {}
 
-  /// Takes what came. There may be an answer afterwards, also after a failure: it tells the peer why.
-  /// @returns nullopt: more has to come; a failure: the peer is refused, for that reason. Neither is asked again
+  /// Takes received bytes. An answer may follow, also after a failure (the reason). @returns
+  /// nullopt: more needed; failure: why the peer is rejected. Call it no more after an outcome
   result<std::optional<outcome>> feed(std::string_view bytes);
-  /// What is to be sent to the peer, once.
+  /// What to send to the peer, once.
   std::string take_answer();
 
 private:
@@ -38,8 +38,8 @@ private:
 
   tls::credentials_ptr mine_;
   std::optional<tls::channel> channel_;
-  std::string first_; ///< bytes that do not say yet whether they are TLS
-  std::string said_;  ///< deciphered, without TLS as it came
+  std::string first_; ///< bytes too few to show whether they are TLS
+  std::string said_;  ///< decrypted; without TLS as received
   bool plain_ = false;
   std::string answer_;
 };

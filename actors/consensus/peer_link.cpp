@@ -1,4 +1,4 @@
-// peer_link: those who come to us, and what they say. Those whom we dial: peer_link_dialling.cpp.
+// peer_link: accepted connections and received frames. Dialled connections: peer_link_dialling.cpp.
 
 #include "actors/consensus/peer_link.hpp"
 
@@ -23,37 +23,38 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds tick{20};
-// While somebody waits for an answer to his handshake, which has three legs.
+// While handshakes are in progress; each takes three messages.
 constexpr std::chrono::milliseconds tick_of_handshakes{4};
 constexpr std::chrono::seconds hello_again{1};
-// A hello may come so much sooner, to be sent together with other things.
+// A hello may be sent this much earlier, to be combined with other frames.
 constexpr std::chrono::milliseconds hello_slack{250};
-constexpr std::size_t early_agents_max = 64; ///< a server knows milliseconds after its start what it is
-// A peer from another host in place of one that was heard just now is an impostor, or two servers have one identity.
+constexpr std::size_t early_agents_max = 64; ///< a server knows its role milliseconds after its start
+// A peer from another host in place of one from which a frame just arrived is an impostor,
+// or two servers have one identity.
 constexpr std::chrono::milliseconds heard_just_now{1500};
-// What is read at once grows and shrinks with what comes: CAF zeroes that many bytes before each read.
+// The read size follows the traffic: CAF zeroes that many bytes before each read.
 constexpr std::size_t read_bytes_min = 4u << 10;
 constexpr std::size_t read_bytes_max = 256u << 10;
-// A server that says it is of our cluster, and is not in the configuration that we know: a leader that was elected while we were
-// away. What it sends brings the configuration; a batch of entries is 1 MiB.
+// A server that claims to be of our cluster, and is not in the configuration that we know: a leader
+// elected while we were away. Its frames bring the configuration; a batch of entries is 1 MiB.
 constexpr std::size_t newer_member_frame_max = 4u << 20;
-// Host names have at most 253 bytes. Texts of strangers are kept, and told in lines of the log.
+// Host names have at most 253 bytes. Texts of unverified peers are stored and logged.
 constexpr std::size_t strangers_text_max = 256;
-// A server that joins is a member within seconds of an operator's word.
+// A server that joins becomes a member within seconds of the operator's request.
 constexpr std::chrono::minutes long_stay{1};
-// The name of an address can come to mean another server.
+// The name of an address can be reassigned to another server.
 constexpr std::chrono::minutes own_address_again{1};
-// Of one member: enough for all that moves while a process lives, and somebody who invents them fills nothing.
+// Per member: enough for all moves during a process, and invented hosts use little memory.
 constexpr std::size_t hosts_max = 8;
 
-/// How much to read at once after a read of `got` bytes that could have brought `at_most`.
+/// How much to read at once, after a read of `got` bytes that could have returned `at_most`.
 std::size_t fitting_read(std::size_t at_most, std::size_t got) {
   if (got == at_most)
     return std::min(2 * at_most, read_bytes_max);
   return got < at_most / 8 ? std::max(at_most / 2, read_bytes_min) : at_most;
 }
 
-/// A name would have to be looked up, by whoever may say hello.
+/// A name would need a lookup, caused by any peer that can send a hello.
 bool is_numeric(const std::string& address) {
   const auto where = split_host_port(address);
   return where.number() != 0 && numeric_endpoint(where.host, where.number());
@@ -76,7 +77,7 @@ result<int> listen_for_peers(const peer_link_settings& s) {
     return failure{std::string("no socket for peers: ") + std::strerror(errno)};
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Long: 16 are taken in a turn, and turns are 4 ms apart or more.
+  // A long backlog: 16 are accepted per batch, and batches are at least 4 ms apart.
   if (bind(fd, address->any(), address->size) != 0 || listen(fd, 512) != 0) {
     const std::string why = std::strerror(errno);
     ::close(fd);
@@ -129,20 +130,20 @@ caf::behavior peer_link::make_behavior() {
           return quit();
         on_tick();
       },
-      [this](somebody_comes_atom) { // whose first words are there in a moment
+      [this](somebody_comes_atom) { // its hello arrives in a moment
         wake_ups_.ask(*this, *wires_, tick_of_handshakes, tick_atom::value);
       },
       [this](stop_atom) {
         host()->no_longer(listener_);
         for (auto& [address, o] : outgoing_)
           disconnect(o);
-        ::close(std::exchange(listener_, -1)); // at once: whoever starts again wants the port
+        ::close(std::exchange(listener_, -1)); // at once: a server that restarts needs the port
         for (const auto& p : std::exchange(early_agents_, {}))
           ::close(p.fd);
         close_all();
         stopping_ = true;
-        // With the next tick if one is due: a broker of CAF 0.17.6 that has ended keeps its mailbox open, and a tick of CAF's clock that
-        // finds CAF's loop gone would keep the broker for ever.
+        // At the next tick if one is due: an ended broker of CAF 0.17.6 keeps its mailbox open,
+        // and a tick of CAF's clock that finds CAF's loop gone would keep the broker forever.
         if (!ticking_)
           return quit();
         tick_soon();
@@ -205,7 +206,7 @@ void peer_link::tick_soon() {
   wake_ups_.ask(*this, *wires_, tick, tick_atom::value);
 }
 
-/// Once a minute for each address and reason.
+/// At most once a minute for each address and reason.
 void peer_link::complain(const std::string& address, const std::string& why, const char* event) {
   const auto dialled = outgoing_.find(address);
   const bool known = lobby_.knows(address) || (dialled != outgoing_.end() && dialled->second.named);
@@ -217,7 +218,7 @@ bool peer_link::may_tell_of(const incoming& in, const std::string& what) {
   return !is_unproved(in) || brake_.may_tell(what + in.from, clock().now());
 }
 
-// ---- whom we know
+// ---- known peers
 
 void peer_link::on_dial_peers(const dial_peers& d) {
   decltype(members_) members;
@@ -256,7 +257,8 @@ bool peer_link::is_heard(node_id peer) const {
   return std::any_of(incoming_.begin(), incoming_.end(), [&](const auto& i) { return i.second.peer == peer; });
 }
 
-/// Nothing stays behind of a server that is no member once it is gone: else strangers would be dialled for ever.
+/// Removes all state about a server that is no member and is gone:
+/// otherwise unverified peers would be dialled forever.
 void peer_link::forget_stranger(node_id peer) {
   const auto known = address_of_.find(peer);
   if (members_.contains(peer) || known == address_of_.end())
@@ -265,7 +267,7 @@ void peer_link::forget_stranger(node_id peer) {
   address_of_.erase(known);
 }
 
-/// That peer is not there any more. Others may be.
+/// That peer is no longer at this address. Others may be.
 void peer_link::vacate(const std::string& address, node_id peer) {
   const auto there = outgoing_.find(address);
   if (there == outgoing_.end() || there->second.peer != peer)
@@ -277,8 +279,9 @@ void peer_link::vacate(const std::string& address, node_id peer) {
   outgoing_.erase(there);
 }
 
-/// Whether the configuration has named that member at `host` for longer than at `other`, or at `host` only. Who says that a member has
-/// moved may be an impostor, and the configuration may have followed him; the first host is the one that nobody invented.
+/// Whether the configuration has named that member at `host` for longer than at `other`, or
+/// only at `host`. A server that reports a new address may be an impostor, and the configuration
+/// may have followed it; the first host is certainly real.
 bool peer_link::lives_rather_at(const std::string& host, const std::string& other, node_id member) const {
   const auto known = members_.find(member);
   if (known == members_.end())
@@ -287,9 +290,9 @@ bool peer_link::lives_rather_at(const std::string& host, const std::string& othe
   return std::find(hosts.begin(), hosts.end(), host) < std::find(hosts.begin(), hosts.end(), other);
 }
 
-// ---- who comes to us
+// ---- accepted connections
 
-/// A connection of this server to itself shows that an address in retry_join is its own. @returns whether it was one
+/// Detects a connection of this server to itself: an address in retry_join is its own.
 bool peer_link::take_for_own(const introduced_peer& p) {
   if (p.hello.self.id != self_)
     return false;
@@ -303,7 +306,7 @@ bool peer_link::take_for_own(const introduced_peer& p) {
   return false;
 }
 
-/// Empty: none.
+/// Returns why the peer is rejected; empty: it is not.
 std::string peer_link::objection_to(const introduced_peer& p) {
   const auto& self = p.hello.self;
   if (self.id == self_ || self.id.is_zero())
@@ -332,9 +335,9 @@ bool peer_link::has_place_for(const introduced_peer& p) {
   return static_cast<std::size_t>(strangers) < settings_.strangers_max || one_gives_way_to(p.address, false);
 }
 
-/// Of the servers that are no members the one goes that has been there for longest, of the host that has most of them: for those
-/// from hosts of members and from hosts that have less of them. For others if it has been there long.
-/// @returns false: nobody goes
+/// Closes a connection of a server that is no member, to make room: the oldest one from the host
+/// that has most of them. Connections from hosts of members, and from hosts that have fewer, always
+/// get room; others only if the closed one is old enough. @returns false: none is closed
 bool peer_link::one_gives_way_to(const std::string& host, bool from_there) {
   std::map<std::string, std::size_t> crowd;
   for (const auto& [handle, in] : incoming_)
@@ -408,7 +411,7 @@ void peer_link::admit(introduced_peer p) {
   take_frames(handle, in, p.said, std::move(p.hello));
 }
 
-/// What is still unread on them is of an earlier life of the connection: it must not be heard after what comes now.
+/// Their unread bytes are from an earlier life of the connection, and must not follow newer ones.
 void peer_link::drop_earlier_connections(node_id peer) {
   for (auto it = incoming_.begin(); it != incoming_.end();) {
     if (it->second.peer != peer) {
@@ -422,8 +425,8 @@ void peer_link::drop_earlier_connections(node_id peer) {
   }
 }
 
-/// With the next tick: CAF 0.17.6 keeps the memory of a connection for ever that begins to be read and is closed within one turn of
-/// its loop, which takes both together for no change. What comes on it until then belongs to nobody.
+/// Closes it at the next tick. CAF 0.17.6 leaks a connection that begins to be read and is closed
+/// in one turn of its loop, which merges both into no change. Later bytes on it are ignored.
 void peer_link::leave(caf::io::connection_handle handle) {
   leaving_.push_back(handle);
   tick_soon();
@@ -457,18 +460,18 @@ void peer_link::on_closed(caf::io::connection_handle handle) {
 void peer_link::on_accepted_closed(incoming_map::iterator it) {
   const auto peer = it->second.peer;
   const auto name = it->second.name;
-  // That the connection to it is lost as well is the line for operators.
+  // The line for operators is the loss of the connection to the peer.
   const bool told = !address_of_.contains(peer) && may_tell_of(it->second, "hung up ");
   lobby_.left(it->second.from);
   incoming_.erase(it);
   if (is_heard(peer))
-    return; // it came back before we saw it go
+    return; // it reconnected before the old connection was seen to close
   log::write(told ? log::level::info : log::level::debug, "peer_link", "peer closed its connection", {{"peer", name}});
   send(wires_->raft_peer, peer_lost{peer});
   forget_stranger(peer);
 }
 
-// ---- what they say
+// ---- received data
 
 void peer_link::on_data(const caf::io::new_data_msg& msg) {
   const std::string_view bytes(msg.buf.data(), msg.buf.size());
@@ -480,7 +483,8 @@ void peer_link::on_data(const caf::io::new_data_msg& msg) {
     return;
   }
   auto& in = it->second;
-  // Of strangers little at once, so that what they may say a second holds: CAF reads several times before it looks up.
+  // Read little at once from unverified peers, so that their limit per second holds:
+  // CAF reads several times per event.
   const auto fitting = is_stranger(in) ? read_bytes_min : fitting_read(in.read_max, bytes.size());
   if (fitting != in.read_max) {
     in.read_max = fitting;
@@ -522,12 +526,12 @@ void peer_link::refill_strangers() {
   }
 }
 
-/// Without credentials anybody may say anything of himself, so that only those count whom the configuration names.
+/// Without credentials a peer can claim any identity, so only configured members are trusted.
 bool peer_link::is_unproved(const incoming& in) const {
   return !in.channel && !members_.contains(in.peer);
 }
 
-/// Whoever belongs to no cluster yet does not know who will be his.
+/// A server that belongs to no cluster yet does not know its future members.
 bool peer_link::is_stranger(const incoming& in) const {
   return is_unproved(in) && !members_.empty();
 }
@@ -549,8 +553,8 @@ bool peer_link::strangers_are_too_many(const incoming& in) const {
   return bytes > settings_.stranger_bytes_max;
 }
 
-/// @param first before those in `bytes`
-/// @returns false if the connection was closed for it
+/// @param first processed before those in `bytes`
+/// @returns false if the connection was closed
 bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std::string_view bytes,
                             std::optional<wire::frame> first) {
   in.silent = std::chrono::milliseconds(0);
@@ -593,21 +597,22 @@ void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
     if (!first && !is_numeric(h.self.address))
       return;
     if (before != address_of_.end()) {
-      // It has moved, or somebody else says so: where it is reached it has not. What answers there may be another one by now.
+      // It has moved, or another server claims so. If it is still reached at the old address,
+      // it has not; if not, another server may respond there.
       const auto there = outgoing_.find(before->second);
       const bool reached = there != outgoing_.end() && there->second.state == dial_state::up &&
                            there->second.peer == id && there->second.confirmed;
       const bool comes_from_home = first && lives_rather_at(in.from, {}, id);
       if (!in.channel && reached && !comes_from_home)
         return;
-      if (!member && !first) // the address of a stranger is the one that he came with
+      if (!member && !first) // the address of an unverified peer is the one it connected with
         return;
       vacate(before->second, id);
     }
   }
   const auto there = outgoing_.find(h.self.address);
   const bool known = there != outgoing_.end() && there->second.peer == id;
-  // Nobody but a member takes the address of somebody who is heard.
+  // Only a member may take the address of a server that is connected.
   if (!known && !member && there != outgoing_.end() && is_heard(there->second.peer))
     return;
   address_of_[id] = h.self.address;

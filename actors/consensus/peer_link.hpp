@@ -1,7 +1,7 @@
 #pragma once
-// Connections to the other nodes, on CAF's multiplexer. Each node dials every other one: it sends on the connection it
-// has dialled and listens on those it has accepted. So within the life of a connection frames arrive in the order in
-// which they were sent, and a new connection is seen as one by both sides (docs/adr/0002).
+// Connections to the other nodes, on CAF's multiplexer. Each node dials every other one: it sends
+// on connections that it dialled and receives on those it accepted. So within one connection frames
+// arrive in the order they were sent, and both sides see a new connection as one (docs/adr/0002).
 
 #include "actors/consensus/multiplexer_host.hpp"
 #include "actors/consensus/peer_lobby.hpp"
@@ -28,35 +28,35 @@ struct peer_link_settings {
   std::uint64_t seed = 1;
   std::chrono::milliseconds dial_deadline{1000};
   std::chrono::milliseconds silence_limit{
-      3000}; ///< unacknowledged data for so long ends a connection (TCP_USER_TIMEOUT)
-  /// A peer that has not even said its hello, which is due every second, for so long is lost: a machine without power
-  /// closes nothing.
+      3000}; ///< unacknowledged data for this long ends a connection (TCP_USER_TIMEOUT)
+  /// A peer that has sent nothing for this long, not even its hello, which is due every
+  /// second, is lost: a machine without power closes no connections.
   std::chrono::milliseconds hello_limit{10'000};
-  std::size_t unsent_bytes_max = 32u << 20; ///< to one peer; frames beyond are dropped, as by a bad network
+  std::size_t unsent_bytes_max = 32u << 20; ///< to one peer; further frames are dropped, as by a bad network
   lobby_limits lobby;
   /// Connections of servers that are no members and have no credentials; each is dialled back.
   std::size_t strangers_max = 64;
-  /// A frame of a server that is no member of this one's cluster and has no credentials; and unfinished ones of all of these.
+  /// For unverified servers (no members, no credentials): bytes of one frame; of unfinished ones.
   std::size_t stranger_frame_max = 64u << 10;
   std::size_t stranger_bytes_max = 64u << 20;
-  /// What is read a second of such a server.
+  /// Bytes read per second from such a server.
   std::size_t stranger_bytes_per_second = 1u << 20;
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
-  /// Takes over a connection of a client agent. Null: they are refused
+  /// Takes over the connection of a client agent. Null: client agents are rejected.
   std::function<void(introduced_peer)> client_agent;
   name_lookups::lookup look_up = name_lookups::system_lookup();
-  multiplexer_host* host = nullptr; ///< the one on which it lives; it is there for longer
+  multiplexer_host* host = nullptr; ///< the host of this actor; it outlives the actor
 };
 
 /// Opens the listening socket for peers.
 /// @returns the descriptor, or a failure that says what to do (address in use, not this host's).
 result<int> listen_for_peers(const peer_link_settings& s);
 
-/// Sends frames to whom it can and drops the others: Raft and protocol/forward expect loss. Never blocks: it connects
-/// without waiting.
+/// Sends frames to connected peers and drops the others: Raft and protocol/forward expect
+/// loss. Never blocks: it connects asynchronously.
 class peer_link : public caf::io::broker {
 public:
-  /// `listener` from listen_for_peers; it is closed when this stops.
+  /// `listener` comes from listen_for_peers; it is closed when this actor stops.
   peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener, node_id self,
             metrics& m);
   ~peer_link() override;
@@ -73,42 +73,42 @@ private:
 
     std::string address;
     dial_state state = dial_state::idle;
-    int fd = -1; ///< of the connection, or of the attempt; CAF's as soon as it is up
+    int fd = -1; ///< of the connection or the attempt; owned by CAF once up
     caf::io::connection_handle handle;
     std::optional<tls::channel> channel; ///< none: without TLS
     monotonic_time next_event{};         ///< idle: dial again; connecting, shaking hands: give up
     monotonic_time up_since{};
     int failures = 0;
-    std::string complaint;    ///< told last, until a connection lasts
-    node_id peer;             ///< whoever introduced itself with this address; zero: nobody yet
-    std::string name;         ///< of `peer`, as it said last
-    bool loss_untold = false; ///< the log does not say yet that a connection was lost: it does with what comes next
-    std::size_t unsent = 0;   ///< handed to CAF
-    peer_queue queue;         ///< not handed to anybody yet
-    std::string fresh;        ///< bytes about to be handed over; empty between calls
-    bool awaited = false;     ///< raft_peer wants to know how dialling goes
-    bool named = false;       ///< by dial_peers; else it is a stranger's, and goes with him
-    bool confirmed = false;   ///< `peer` has said that it is here since this connection is up
+    std::string complaint;    ///< logged last, until a connection lasts
+    node_id peer;             ///< the server that announced this address; zero: none yet
+    std::string name;         ///< of `peer`, as announced last
+    bool loss_untold = false; ///< the loss of a connection is not logged yet; the next line about it reports it
+    std::size_t unsent = 0;   ///< passed to CAF
+    peer_queue queue;         ///< not passed to CAF yet
+    std::string fresh;        ///< bytes to pass to CAF; empty between calls
+    bool awaited = false;     ///< raft_peer waits for the result of dialling
+    bool named = false;       ///< by dial_peers; otherwise an unverified peer's, dropped with it
+    bool confirmed = false;   ///< `peer` has announced this address since this connection is up
   };
   struct incoming {
     wire::frame_decoder decoder;
     node_id peer;
-    std::string name;             ///< as it said last
-    std::uint64_t cluster_id = 0; ///< as it said last
+    std::string name;             ///< as announced last
+    std::uint64_t cluster_id = 0; ///< as announced last
     monotonic_time since{};
-    std::string from;                    ///< host, in figures
+    std::string from;                    ///< host, as a numeric address
     std::optional<tls::channel> channel; ///< none: without TLS
-    std::size_t read_max = 0;            ///< bytes at once
-    std::size_t credit = 0;              ///< bytes that may be read of a stranger until the next second
+    std::size_t read_max = 0;            ///< bytes per read
+    std::size_t credit = 0;              ///< bytes that may be read from an unverified peer in this second
     bool halted = false;
-    std::chrono::nanoseconds silent{0}; ///< of ticks, not time: while this node stood still nobody could be heard
+    std::chrono::nanoseconds silent{0}; ///< in ticks, not time: a paused node receives nothing
   };
   using incoming_map = std::map<caf::io::connection_handle, incoming>;
 
   // peer_link.cpp
   void on_tick();
   void sleep_until_due();
-  /// Something has to be done that may wait for 20 ms, and no longer.
+  /// Schedules a tick for work that may wait 20 ms, and no longer.
   void tick_soon();
   void on_data(const caf::io::new_data_msg& msg);
   bool take_frames(caf::io::connection_handle handle, incoming& in, std::string_view bytes,
@@ -166,21 +166,21 @@ private:
   seeded_random random_;
   peer_lobby lobby_;
   name_lookups names_;
-  log_brake brake_, brake_of_known_; ///< of lines about strangers; about known hosts and those whom we are to dial
+  log_brake brake_, brake_of_known_; ///< for lines about unverified peers; for known hosts and peers to dial
   wire::hello hello_;
-  std::vector<introduced_peer> early_agents_; ///< client agents that came before it was known what this server is
+  std::vector<introduced_peer> early_agents_; ///< client agents that connected before this server knew its own role
   monotonic_time next_hello_{};
   wake_ups wake_ups_{wake_ups::begun::by_others};
-  bool ticking_ = false; ///< a tick is on its way
+  bool ticking_ = false; ///< a tick is scheduled
   bool stopping_ = false;
-  std::chrono::nanoseconds sleep_{0}; ///< how long it was to last until this tick at most
+  std::chrono::nanoseconds sleep_{0}; ///< longest time that may pass until this tick
   monotonic_time ticked_at_{};
   std::map<std::string, outgoing> outgoing_; ///< by address
   std::unordered_map<node_id, std::string> address_of_;
-  /// Of the configuration, with the hosts at which it has named them, the first one first; empty: of none yet.
+  /// Members of the configuration with all hosts it named for them, first to last; empty: none yet.
   std::map<node_id, std::vector<std::string>> members_;
   incoming_map incoming_;
-  std::vector<caf::io::connection_handle> leaving_; ///< closed with the next tick
+  std::vector<caf::io::connection_handle> leaving_; ///< closed at the next tick
 };
 
 } // namespace belay::actors

@@ -1,4 +1,4 @@
-// peer_link: those whom we dial, and what we say to them.
+// peer_link: dialled connections, and what is sent on them.
 
 #include "actors/consensus/peer_link.hpp"
 #include "actors/spare_descriptors.hpp"
@@ -18,12 +18,14 @@ namespace {
 
 constexpr std::chrono::milliseconds redial_min{20};
 constexpr std::chrono::milliseconds redial_max{500};
-// A name whose connection was ended while servers are connected, each under the address that it gave itself: most likely it is one of
-// those, at an address that only others see (is_reached_otherwise() cannot tell), and every connection by the name ends the other one.
+// For a name whose connection was ended while servers are connected under the addresses
+// that they announced. Most likely it is one of those, at an address visible only to others
+// (is_reached_otherwise() cannot detect it), and each connection by the name ends the other one.
 constexpr std::chrono::seconds name_again{60};
-// A connection that ends sooner was refused: the dialling side of TLS 1.3 is through before the other one has judged it.
+// A connection that ends sooner was rejected: in TLS 1.3 the dialling side finishes
+// before the other side has checked it.
 constexpr std::chrono::seconds lasting{1};
-// A larger buffer of a peer's frames is given back: it was one unusual batch.
+// A larger buffer is freed: it was one unusual batch.
 constexpr std::size_t spare_capacity_max = 256u << 10;
 
 } // namespace
@@ -39,7 +41,7 @@ peer_link::outgoing& peer_link::towards(const std::string& address) {
 
 void peer_link::dial_at_once(const std::string& address) {
   auto& o = towards(address);
-  o.named = true; // whoever asks has it among those who are to be dialled
+  o.named = true; // the caller has it among the addresses to dial
   o.awaited = true;
   if (o.state == dial_state::up)
     tell_dialled(o, {});
@@ -52,9 +54,9 @@ void peer_link::tell_dialled(outgoing& o, std::string error) {
     send(wires_->raft_peer, dialled_now{o.address, std::move(error)});
 }
 
-/// Whether a server that we are connected with, under the address that it gave itself, is what a name in retry_join means. It would take
-/// a second connection for a return of ours and drop the first, which is dialled again and drops the second, and so on: each time what
-/// is under way is lost, heartbeats among it.
+/// Whether a name in retry_join means a server already connected under the address it announced.
+/// That server would take a second connection for a reconnect and drop the first. The first would
+/// be dialled again, the second dropped, and so on; each time frames (such as heartbeats) are lost.
 bool peer_link::is_reached_otherwise(const outgoing& o, const socket_endpoint& meant) const {
   if (!o.peer.is_zero())
     return false;
@@ -134,7 +136,7 @@ void peer_link::shake_hands(outgoing& o) {
     }
     if (const auto fed = o.channel->feed({bytes, static_cast<std::size_t>(n)}, nothing); !fed) {
       out.clear();
-      o.channel->take_output(out); // why
+      o.channel->take_output(out); // the reason, for the peer
       (void)send_now(o.fd, out);
       return dial_failed(o, fed.error());
     }
@@ -142,14 +144,14 @@ void peer_link::shake_hands(outgoing& o) {
 }
 
 void peer_link::dialled(outgoing& o) {
-  o.handle = add_scribe(o.fd); // which closes it
+  o.handle = add_scribe(o.fd); // which closes the descriptor
   o.state = dial_state::up;
   o.up_since = clock().now();
   o.unsent = 0;
   o.confirmed = false;
   o.queue.clear();
   ack_writes(o.handle, true);
-  configure_read(o.handle, caf::io::receive_policy::at_most(1024)); // to learn of its end; peers do not answer here
+  configure_read(o.handle, caf::io::receive_policy::at_most(1024)); // to detect its end; peers send nothing here
   write_hello(o);
   if (std::exchange(o.loss_untold, false))
     log::info("peer_link", "connection to peer lost and restored", {{"peer", o.name}, {"address", o.address}});
@@ -159,7 +161,7 @@ void peer_link::dialled(outgoing& o) {
   tell_dialled(o, {});
 }
 
-/// @param may_pass with the next attempt
+/// @param may_pass the next attempt may succeed
 void peer_link::dial_failed(outgoing& o, const std::string& why, bool may_pass) {
   if (o.fd >= 0)
     ::close(o.fd);
@@ -172,7 +174,7 @@ void peer_link::dial_failed(outgoing& o, const std::string& why, bool may_pass) 
     tell_dialled(o, why);
 }
 
-/// Once for an outage, as long as the reason is the same.
+/// Logs once per outage, while the reason stays the same.
 void peer_link::cannot_reach(outgoing& o, const std::string& why) {
   if (o.complaint == why)
     return;
@@ -191,7 +193,7 @@ void peer_link::back_off(outgoing& o) {
   tick_soon();
 }
 
-/// A peer says nothing on a connection that we dialled, but for why it ends it.
+/// A peer sends nothing on a connection that we dialled, except the reason when it ends it.
 void peer_link::on_answer(outgoing& o, std::string_view bytes) {
   constexpr std::string_view alert("\x15\x03", 2);
   std::string said;
@@ -250,20 +252,20 @@ void peer_link::disconnect(outgoing& o) {
 void peer_link::write_hello(outgoing& o) {
   if (hello_.self.id.is_zero())
     return;
-  (void)o.queue.push(hello_, o.unsent); // dropped: the peer takes nothing anyway
+  (void)o.queue.push(hello_, o.unsent); // if dropped: the peer accepts nothing anyway
   transmit(o);
 }
 
-/// At once, as far as the socket takes it: CAF would wait for an event of the socket, which costs three system calls and
-/// a turn of its loop. The rest, and everything behind it until that is gone, is CAF's.
+/// Sends at once what the socket accepts: CAF would wait for an event of the socket, which costs
+/// three system calls and a turn of its loop. CAF sends the rest, and everything queued after it.
 void peer_link::transmit(outgoing& o) {
-  // Again as long as the socket takes all: then no event of it fetches what waits in the queue.
+  // Repeats while the socket accepts all: no event would then fetch what waits in the queue.
   while (o.queue.has_work(o.unsent)) {
     if (o.channel) {
       std::string plain;
       o.queue.take(o.unsent, plain);
       if (!o.channel->write(plain))
-        break; // what is wrong with the peer comes out when it is heard or lost
+        break; // what is wrong shows when the peer's reason arrives, or the connection breaks
       o.channel->take_output(o.fresh);
     } else {
       o.queue.take(o.unsent, o.fresh);

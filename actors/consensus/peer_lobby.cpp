@@ -15,9 +15,9 @@ namespace belay::actors {
 
 namespace {
 
-// Of one turn: the turns are milliseconds apart, and peers wait behind the listening socket meanwhile.
+// Per call of pump(). Calls are milliseconds apart, and peers wait in the backlog meanwhile.
 constexpr int accepts_per_pump = 16;
-// When there are no descriptors left: others must close theirs first. Asking again at once would keep a core busy.
+// If no descriptors are left, others must be closed first. Retrying at once would keep a core busy.
 constexpr std::chrono::milliseconds pause_without_descriptors{500};
 constexpr std::size_t read_step = 8u << 10;
 
@@ -42,7 +42,7 @@ std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
   last_pump_ = now;
   accept_some(now);
   std::vector<introduced_peer> out;
-  // The newest first: among many strangers who wait for nothing, one of ours is served when it comes.
+  // The newest first: even if unverified peers fill the lobby, a legitimate one is served at once.
   for (auto g = waiting_.begin(); g != waiting_.end();) {
     if (now - g->since > limits_.deadline) {
       refuse(*g, "it did not introduce itself in time");
@@ -76,7 +76,7 @@ void peer_lobby::left(const std::string& address) {
     by_address_.erase(it);
 }
 
-// ---- the door
+// ---- accepting
 
 void peer_lobby::accept_some(monotonic_time now) {
   came_ = false;
@@ -121,8 +121,8 @@ void peer_lobby::accept_some(monotonic_time now) {
   }
 }
 
-/// Whoever has waited longest without introducing himself goes: one of ours is through within milliseconds.
-/// @returns the limit that nobody gives way at; null: there is room
+/// Closes the pending connection that has waited longest: legitimate peers are done within
+/// milliseconds. @returns the limit that was reached and cannot be relieved; null: there is room
 const char* peer_lobby::limit_against(const std::string& address) {
   const auto from_there = by_address_.find(address);
   const auto from_one_max = limits_.per_address_max.now();
@@ -151,24 +151,24 @@ peer_lobby::guests::iterator peer_lobby::dismiss(guests::iterator g) {
 }
 
 void peer_lobby::refuse(const guest& g, const std::string& why) {
-  // Who comes from where is counted by address: a port says nothing.
+  // The line names the address without the port, which carries no information.
   if (!brake_.may_tell(g.address + why, now_))
     return;
   log::warn("peer_link", "a connection to the server port was refused",
             {{"address", g.address}, {"reason", why}, {"refusals_not_told", brake_.take_untold()}});
 }
 
-// ---- a guest
+// ---- a pending connection
 
 peer_lobby::progress peer_lobby::serve(guest& g, std::vector<introduced_peer>& out) {
   char bytes[read_step];
   const auto n = ::recv(g.fd, bytes, sizeof bytes, MSG_DONTWAIT);
   if (n < 0)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? progress::waits : progress::gone;
-  if (n == 0) // scanners and probes of load balancers do that; a dialler that refuses us says so before
+  if (n == 0) // scanners and load balancers' probes do that; a dialler that rejects us gives a reason first
     return progress::gone;
   auto fed = g.introduction.feed({bytes, static_cast<std::size_t>(n)});
-  // At most a few KiB into an empty socket; one that does not take them is of no peer of ours.
+  // At most a few KiB into an empty socket; a connection that does not accept them is not a peer's.
   if (const auto answer = g.introduction.take_answer(); !answer.empty())
     (void)send_now(g.fd, answer);
   if (!fed) {

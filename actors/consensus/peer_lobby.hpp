@@ -1,6 +1,6 @@
 #pragma once
-// Where connections of peers wait until it is known whose they are: they are accepted here, shake hands, and say hello. Whatever
-// strangers do, it costs a bounded number of descriptors, bytes and time; who has not introduced himself in time is sent away.
+// Holds connections of peers until they are identified: accepts, does handshakes, reads hellos.
+// Unverified peers use a bounded number of descriptors, bytes and time; slow ones are dropped.
 
 #include "actors/consensus/peer_introduction.hpp"
 #include "actors/live_limit.hpp"
@@ -20,47 +20,47 @@
 namespace belay::actors {
 
 struct lobby_limits {
-  live_limit per_address_max{100};   ///< connections from one address, those that left the lobby included; 0: no limit
-  std::size_t connections_max = 512; ///< in all, those that left the lobby included
-  std::chrono::milliseconds deadline{5000}; ///< from being accepted to the end of the hello
-  /// Of the time of the thread that may be spent with handshakes and hellos; once for addresses that are known and once for others.
+  live_limit per_address_max{100};          ///< connections from one address, including identified peers; 0: no limit
+  std::size_t connections_max = 512;        ///< in all, including identified peers
+  std::chrono::milliseconds deadline{5000}; ///< from accept to the end of the hello
+  /// Share of the thread's time for handshakes and hellos; one each for known and other addresses.
   double share_of_time = 0.05;
 };
 
-/// A connection whose first words were a hello; whether it is a welcome one is for others to say.
+/// A connection that began with a hello. The receiver decides whether to accept it.
 struct introduced_peer {
-  int fd = -1;                         ///< the receiver's to close
-  std::string address;                 ///< host, in figures
-  std::optional<tls::channel> channel; ///< none: it speaks without TLS, which is allowed
+  int fd = -1;                         ///< the receiver has to close it
+  std::string address;                 ///< host, as a numeric address
+  std::optional<tls::channel> channel; ///< none: no TLS, which is allowed
   wire::hello hello;
-  std::string said; ///< behind the hello, deciphered: whole frames or parts of them
+  std::string said; ///< bytes after the hello, decrypted: whole frames or parts of them
 };
 
 class peer_lobby {
 public:
-  /// @param listener a listening socket that does not block; it is not closed here
-  /// @param credentials what is demanded of those who come from now on; asked for each connection
+  /// @param listener a non-blocking listening socket; it is not closed here
+  /// @param credentials requirements for new peers; called for each connection
   peer_lobby(int listener, lobby_limits limits, std::function<tls::credentials_ptr()> credentials);
   ~peer_lobby();
   peer_lobby(const peer_lobby&) = delete;
   peer_lobby& operator=(const peer_lobby&) = delete;
 
-  /// Accepts, reads and answers as far as that needs no waiting. @returns those who have introduced themselves
+  /// Accepts, reads and answers without waiting. @returns the peers that have identified themselves
   std::vector<introduced_peer> pump(monotonic_time now);
-  /// A connection that pump() returned from there is closed.
+  /// To be called when a connection that pump() returned is closed.
   void left(const std::string& address);
 
-  /// Whether somebody waits: then pump() again soon.
+  /// Whether any connection is pending: then call pump() again soon.
   bool occupied() const { return !waiting_.empty(); }
-  /// Nobody waits, nobody came when it looked last, and nobody is kept out for the moment: whoever comes is seen at the listening socket.
+  /// None is pending or arrived at the last pump(), accepting is not paused: poll the listener.
   bool quiet() const { return waiting_.empty() && !came_ && last_pump_ >= closed_until_; }
   std::size_t waiting() const { return waiting_.size(); }
-  /// Hosts of members: strangers cannot use up their time.
+  /// Sets the hosts of members: unverified peers cannot use up their share of time.
   void know(std::set<std::string> hosts) { known_ = std::move(hosts); }
   bool knows(const std::string& host) const { return known_.contains(host); }
-  /// Asked when a limit is reached and nobody waits who could be sent away.
-  /// @param give_way has left() called for somebody who should make room for one from that address, from there only if the flag is
-  ///   set; false: nobody should
+  /// Sets the function to call at a limit when no pending connection can be closed.
+  /// @param give_way has left() called for one connection, to make room for one from that address.
+  /// If the flag is set, only one from the same address may be chosen. false: none is closed
   void when_full(std::function<bool(const std::string& address, bool from_there)> give_way) {
     give_way_ = std::move(give_way);
   }
@@ -87,15 +87,15 @@ private:
   std::function<tls::credentials_ptr()> credentials_;
   std::function<bool(const std::string&, bool)> give_way_ = [](const std::string&, bool) { return false; };
   guests waiting_;                                ///< the newest first
-  std::map<std::string, std::size_t> by_address_; ///< all connections, inside or not
+  std::map<std::string, std::size_t> by_address_; ///< all connections, pending or identified
   std::size_t inside_count_ = 0;
   std::set<std::string> known_;
   time_purse for_known_, for_strangers_;
   monotonic_time last_pump_{};
-  monotonic_time closed_until_{}; ///< no descriptors left: nobody is accepted until then
+  monotonic_time closed_until_{}; ///< no descriptors left: no connection is accepted until then
   log_brake brake_;
   monotonic_time now_{};
-  bool came_ = false; ///< somebody, when it looked last
+  bool came_ = false; ///< a connection arrived at the last pump()
 };
 
 } // namespace belay::actors

@@ -9,7 +9,7 @@ bool is_bulk(const wire::frame& f) {
          std::holds_alternative<agent::user_event>(f) || std::holds_alternative<wire::coordinate_news>(f);
 }
 
-// A larger buffer is given back: it was one unusual batch.
+// A larger buffer is freed: it was one unusual batch.
 constexpr std::size_t kept_bytes_max = 256u << 10;
 
 } // namespace
@@ -23,7 +23,7 @@ bool peer_queue::push(const wire::frame& f, std::size_t unsent) {
   }
   if (unsent + bulk_bytes_ > bytes_max_)
     return false;
-  // Small frames share a string: there are many of them.
+  // Small frames share a string, because there are many of them.
   if (bulk_.empty() || bulk_.back().size() >= bulk_window / 4)
     bulk_.emplace_back();
   const auto before = bulk_.back().size();

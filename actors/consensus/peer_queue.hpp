@@ -1,7 +1,7 @@
 #pragma once
-// Frames on their way to one peer, in two classes: those of Raft, which are few and must not be late, and what servers do for each
-// other's clients, which can be tens of megabytes. Each class keeps its order; a frame of Raft waits for at most one window of the
-// other class (docs/adr/0002).
+// Frames to send to one peer, in two classes: Raft's, which are few and must not be late, and
+// those forwarded for clients, which can be tens of megabytes. Each class keeps its order.
+// A frame of Raft waits for at most one window of the other class (docs/adr/0002).
 
 #include "protocol/wire/frame_codec.hpp"
 
@@ -12,20 +12,20 @@ namespace belay::actors {
 
 class peer_queue {
 public:
-  /// Of the second class, handed to the connection and not sent yet; a frame that is larger goes when nothing else waits.
+  /// Limit of unsent bytes of the second class; a larger frame is sent when nothing else waits.
   static constexpr std::size_t bulk_window = 256u << 10;
 
   explicit peer_queue(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   /// @param unsent bytes that were taken and that the connection has not sent yet
-  /// @returns false if the frame was dropped: there is too much already
+  /// @returns false if the frame was dropped because the queue is full
   bool push(const wire::frame& f, std::size_t unsent);
 
-  /// Appends to `out` what the connection is to be given now.
+  /// Appends to `out` what the connection should send now.
   void take(std::size_t unsent, std::string& out);
 
   bool empty() const { return urgent_.empty() && bulk_.empty(); }
-  /// Whether take() would give something.
+  /// Whether take() would return anything.
   bool has_work(std::size_t unsent) const { return !urgent_.empty() || (!bulk_.empty() && unsent < bulk_window); }
   void clear();
 

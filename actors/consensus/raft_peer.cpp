@@ -10,10 +10,10 @@ namespace belay::actors {
 
 namespace {
 
-// How long a commit may stay unknown to followers when no append carries it: watches there fire that much later. And how often it is
-// looked whether entries have waited for raft::limits::append_gap.
+// How long followers may lack a commit index that no append carries: blocking queries wake later
+// there. Also how often to check whether entries have waited for raft::limits::append_gap.
 constexpr std::chrono::milliseconds spread_delay{2};
-// The service manager is told that Raft has had a turn: four times a second (actors/service/stall_watch.hpp).
+// How often the watchdog needs a sign of progress of Raft (actors/service/stall_watch.hpp).
 constexpr std::chrono::milliseconds longest_sleep{250};
 
 } // namespace
@@ -33,7 +33,7 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
   end_node_by_exceptions_of(*this, wires_, "raft_peer");
   if (formation_.cluster_id() != 0 || restored.entries.empty())
     return;
-  // It ended between its first entry and the note of its cluster in the data directory.
+  // The process ended between its first entry and the note of its cluster in the data directory.
   const auto& first = restored.entries.front();
   if (first.index != log_index{1} || first.kind != raft::entry_kind::configuration)
     return;
@@ -103,7 +103,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
   };
 }
 
-// ---- turns
+// ---- batches
 
 void raft_peer::schedule_flush() {
   stirred_ = true;
@@ -121,7 +121,7 @@ void raft_peer::flush() {
   }
   advance_calls();
   advance_barriers();
-  // Two rounds: what the first one commits or elects may let held requests go on.
+  // Two rounds: what the first one commits or elects may release queued requests.
   for (int round = 0; round < 2; ++round) {
     auto r = core_.take_ready();
     if (r.empty())
@@ -215,8 +215,9 @@ void raft_peer::send_outbox() {
   outbox_ = {};
 }
 
-/// One if anything is under way that ticks move on or give up. Else a server without others renews its lease in time, a leader does what it has
-/// to do when the next heartbeat is due, and a follower counts up to less than the ticks after which it would miss its leader.
+/// One tick if anything is in progress that ticks advance or end. Otherwise a single server
+/// renews its lease in time, a leader acts when the next heartbeat is due, and a follower
+/// sleeps fewer ticks than those after which it would miss its leader.
 int raft_peer::ticks_to_sleep() const {
   const auto& l = settings_.limits;
   const auto& members = core_.config();
@@ -235,22 +236,22 @@ int raft_peer::ticks_to_sleep() const {
   return std::clamp(static_cast<int>(longest_sleep / l.tick), 1, std::max(l.election_ticks / 2, 1));
 }
 
-/// The cluster stands, its members are connected, and this server is one of them.
+/// The cluster is steady: its members are connected, and this server is one of them.
 bool raft_peer::settled(const raft::configuration& members) const {
   const bool all_connected = connected_.size() + 1 >= members.members.size();
   return started_ && !members.joint() && members.contains(self_.id) && all_connected &&
          (leading() ? serving_ : !core_.soft().leader.is_zero());
 }
 
-/// After a tick.
+/// Called after a tick.
 void raft_peer::sleep() {
   sleeps_for_ = ticks_to_sleep();
   const std::chrono::nanoseconds tick = settings_.limits.tick;
   wake_ups_.ask(*this, *wires_, sleeps_for_ > 1 ? together(*this, sleeps_for_ * tick, tick) : tick, tick_atom::value);
 }
 
-/// The ticks that this sleep was to stand for, as far as their time has passed. What the process stood still for beyond that does not count.
-/// @param at_least 1: this is the end of the sleep
+/// The ticks of this sleep whose time has passed. Time beyond that, when the process was
+/// paused, is not counted. @param at_least 1: this is the end of the sleep
 int raft_peer::take_ticks(int at_least) {
   const std::chrono::nanoseconds tick = settings_.limits.tick;
   const auto passed = (now() - ticked_at_ + (at_least > 0 ? tick / 2 : tick.zero())) / tick;
@@ -261,7 +262,7 @@ int raft_peer::take_ticks(int at_least) {
   return n;
 }
 
-/// What comes now is younger than those.
+/// Executes pending ticks before a newer message is processed.
 void raft_peer::make_up_for_ticks() {
   if (sleeps_for_ <= 1)
     return;
@@ -346,7 +347,7 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
     levels_seen_[peer] = known->level;
   if (formation_.is_replica(peer) && core_.config().contains(peer))
     replicas_seen_.insert(peer);
-  // Frames of somebody unknown are not looked at: who is still heard would speak in vain until its next hello.
+  // Frames of unknown peers are ignored, so a peer that still sends to us must stay known.
   if (!p.heard) {
     formation_.lost(peer);
     tell_places_.erase(peer);

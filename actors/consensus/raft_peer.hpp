@@ -1,7 +1,7 @@
 #pragma once
-// The actor that owns a node's Raft core (protocol/raft) and the requests that wait for a leader (protocol/forward): it
-// feeds them messages, ticks and confirmed writes, and carries out what they return. Besides, it forms the cluster with
-// protocol/raft/formation and answers what operators ask of a leader.
+// The actor that owns a node's Raft core (protocol/raft) and the requests that wait for a leader
+// (protocol/forward). It feeds them messages, ticks and confirmed writes, and executes their output.
+// It also forms the cluster (protocol/raft/formation) and serves operators' requests to a leader.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -31,37 +31,37 @@ namespace belay::actors {
 struct raft_peer_settings {
   raft::limits limits;
   std::chrono::milliseconds hold{7000}; ///< how long a request waits for a leader (performance.rpc_hold_timeout)
-  /// Kept behind a checkpoint, for followers that are a little behind (raft_trailing_logs).
+  /// Entries kept before a checkpoint, for followers that are a little behind (raft_trailing_logs).
   std::uint64_t trailing_entries = 10240;
-  /// It is to have no vote (read_replica).
+  /// This server shall have no vote (read_replica).
   bool replica = false;
   bool coordinates =
-      false; ///< it measures how far other servers are, and tells and hears where nodes are (docs/adr/0015)
-  /// As long as operators have set nothing (docs/contract/12).
+      false; ///< measure network coordinates, and exchange them with the other servers (docs/adr/0015)
+  /// In force until operators set something (docs/contract/12).
   state::autopilot_settings autopilot;
-  /// A member that was not heard for so long counts as dead (serfHealth, SerfStatus, the list of members); Consul's gossip
-  /// takes about as long in a small cluster. Far more than an election, since sessions end by it.
+  /// A member that is silent this long counts as failed (serfHealth, SerfStatus, list of members).
+  /// Consul's gossip is about as fast in small clusters. Far above an election: sessions end by it.
   std::chrono::milliseconds member_silence{5000};
-  forward::shedding_rules shedding; ///< of writes that other servers forward
+  forward::shedding_rules shedding; ///< for writes that other servers forward
   std::uint64_t seed = 1;
-  /// What it says that it understands, and proposes itself. Less in simulations of an older server.
+  /// The level that it announces and proposes. Lower in simulations of an older server.
   state::feature_level level = state::own_level;
-  /// Of commands whose effects are in the tables that this server starts with.
+  /// Of commands whose effects are in the tables at the start of this server.
   state::feature_level level_in_tables = 0;
   std::size_t held_calls_max = forward::held_calls::count_max; ///< writes and renewals that wait for a leader
   std::vector<std::string> join;                               ///< host:port of peers to dial (retry_join)
-  bool stays_out = false;               ///< it has left its cluster: it dials no members, until they take it in again
-  std::function<void()> taken_in_again; ///< they have; null: nobody wants to know
-  /// Makes durable what this server has promised (protocol/raft/formation.hpp). @returns false: it could not, and nobody
-  /// must hear of it
+  bool stays_out = false;               ///< it has left its cluster: it dials no members until they add it again
+  std::function<void()> taken_in_again; ///< called when they have; may be null
+  /// Makes durable what this server has promised (protocol/raft/formation.hpp).
+  /// @returns false: it could not, and the promise must not be sent
   std::function<bool(const raft::promise&)> promised;
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970
-  /// Makes it durable that this data directory belongs to that cluster. @returns false: it could not; it is asked again
+  /// Makes durable that the data directory belongs to that cluster. @returns false: failed, retry
   std::function<bool(std::uint64_t cluster_id)> joined;
 };
 
-/// All messages that wait in its mailbox at one moment share one raft::ready: one write of the log, one append to each
-/// follower, one read round. Lives on the thread of the peer links.
+/// All messages that are in its mailbox at one moment share one raft::ready: one write of the log,
+/// one append to each follower, one read round. Runs on the thread of the peer links.
 class raft_peer : public hosted<raft_peer_actor::base> {
 public:
   raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings,
@@ -70,11 +70,11 @@ public:
 
   behavior_type make_behavior() override;
 
-  /// For checks between two messages, on the thread of this actor.
+  /// For checks between two messages, on this actor's thread.
   const raft::core& core() const { return core_; }
 
 private:
-  // raft_peer.cpp: turns
+  // raft_peer.cpp: batches
   monotonic_time now() { return now_of(*this, *wires_); }
   raft::local_time local_now() { return now().time_since_epoch(); }
   bool leading() const { return core_.is_leader(); }
@@ -82,7 +82,7 @@ private:
   void flush();
   void carry_out(raft::ready r);
   void on_committed(std::vector<raft::entry> entries);
-  /// Soon followers are told the commit index, and sent what has gathered for them, unless an append has done it by then.
+  /// Schedules sending the commit index and coalesced frames, unless an append carries them first.
   void spread_soon();
   void on_tick();
   int ticks_to_sleep() const;
@@ -96,7 +96,7 @@ private:
   void withdraw_lease(node_id heir);
   void on_lease_given_up(const give_up_lease& g);
   void on_change_members(const change_members& c);
-  /// @param why for the log. @returns false: not now
+  /// @param why for the log. @returns false: not possible now
   bool propose_members(const raft::configuration& next, std::string_view why);
   void queue_frame(node_id to, wire::frame f) { outbox_.list.emplace_back(to, std::move(f)); }
   void send_outbox();
@@ -109,7 +109,7 @@ private:
   void on_chunk_stored(const snapshot_chunk_stored& s);
   void on_snapshot_in_force(const snapshot_in_force& s);
 
-  // raft_peer_view.cpp: what the other actors are told of this node's place in the cluster
+  // raft_peer_view.cpp: tells the other actors about leadership and members
   void publish_view();
   void log_role(const raft::soft_state& before);
   void log_members(const raft::configuration& now);
@@ -133,9 +133,9 @@ private:
   void carry_out_barriers();
   void propose_here(std::vector<forward::held_call> batch);
   void pass_answer(const forward::held_call& asked, forward::reply r);
-  /// Refused or unknown.
+  /// Sends an outcome: refused (rejected) or unknown.
   void tell(const forward::origin& to, wire::call_outcome outcome, std::string text);
-  /// For one of this node's own gateways.
+  /// Responds to one of this node's own gateways.
   void answer_here(write_result r);
   void send_answers();
   void ask_again();
@@ -149,14 +149,14 @@ private:
   void on_read_index(node_id from, const wire::read_index& q);
   void on_read_index_reply(node_id from, const wire::read_index_reply& r);
 
-  // raft_peer_operators.cpp: what operators ask of the leader
+  // raft_peer_operators.cpp: operators' requests to the leader
   struct removal {
     forward::origin from;
     forward::remove_member what;
     raft::local_time deadline{0};
     std::string_view why; ///< for the log; static text
     bool begun = false;   ///< proposed
-    log_index entry{};    ///< the first half of it, if begun
+    log_index entry{};    ///< index of the first half of the change, if begun
   };
   struct addition {
     forward::origin from;
@@ -167,7 +167,7 @@ private:
     request_id id;
     std::string address;
     raft::local_time deadline{0};
-    bool fresh = false; ///< nobody else has named it
+    bool fresh = false; ///< no peer and no operator named it before
   };
   void fail_join(const joining& j, const std::string& why);
   void begin_join(const status_request& s);
@@ -184,7 +184,7 @@ private:
   void begin_removal(removal r);
   void follow_removals();
 
-  // raft_peer_autopilot.cpp: how the members are, and what the leader does about it by itself
+  // raft_peer_autopilot.cpp: health of the members, and what the leader does about it automatically
   void on_autopilot_changed(const autopilot_changed& a);
   http::server_health health_of(const raft::member& m, const std::vector<raft::progress_view>& progress,
                                 std::chrono::nanoseconds silence_max, std::uint64_t behind_max) const;
@@ -192,7 +192,7 @@ private:
   void look_at_members();
   void hand_over_if_replica();
 
-  // raft_peer_members.cpp: what peers say, and who belongs to the cluster
+  // raft_peer_members.cpp: messages from peers, and membership
   void on_frames(const frames_received& f);
   void on_hello(const wire::hello& h, bool proven);
   void on_message(node_id from, const raft::message& m);
@@ -208,13 +208,13 @@ private:
   void save_cluster();
   void bring_in_newcomers();
   void count_silence(int ticks);
-  /// It is this server, or was received from within raft_peer_settings::member_silence.
+  /// It is this server, or a frame from it arrived within raft_peer_settings::member_silence.
   bool is_alive(node_id member, const std::vector<raft::progress_view>& progress) const;
   bool is_replica(node_id id) const { return formation_.is_replica(id) || replicas_seen_.contains(id); }
   void dial();
   void tell_members_heard();
 
-  // raft_peer_keyring.cpp: what operators want of the keys of all members
+  // raft_peer_keyring.cpp: operators' requests about the keys of all members
   void begin_keyring(const status_request& s);
   void pass_keyring_on(request_id id, const forward::keyring_answer& own);
   std::string not_to_be_asked(node_id member) const;
@@ -222,28 +222,28 @@ private:
   void on_keyring_operated(const keyring_operated& k);
   void answer_keyring();
 
-  // raft_peer_coordinates.cpp: where nodes are in the network
+  // raft_peer_coordinates.cpp: network coordinates of the nodes
   void exchange_coordinates();
   void on_coordinates(node_id from, const wire::frame& f);
   void put_coordinate(const status_request& s);
   std::vector<coordinates::row> places_of_members() const;
 
-  // raft_peer_gossip.cpp: what peers are told regularly, cluster time and feature levels
+  // raft_peer_gossip.cpp: periodic messages to peers, cluster time and feature levels
   void gossip();
   void on_gossip(node_id from, const wire::gossip& g);
   void vouch_for(node_id from);
   cluster_time cluster_now();
-  /// A text if not all members of the configuration are known to understand that command; nullopt: they do.
-  /// @param by not zero: this member is meant alone
+  /// An error text if not all members of the configuration are known to support that command;
+  /// nullopt: they do. @param by not zero: only this member is checked
   std::optional<std::string> not_understood(std::string_view command, node_id by = {}) const;
   payload in_common_words(payload command) const;
   payload agent_in_common_words(payload call) const;
-  /// Something of this server's own is not proposed for that reason, and is tried again. Once for each reason.
+  /// Logs, once per reason, that a proposal of this server itself is postponed for that reason.
   void tell_log_of_upgrade(const std::string& why);
   state::feature_level level_of_member(node_id id) const;
   /// The cluster, and whether all members can read cursors that name their history.
   state::history_scope history();
-  /// With every tick, and when somebody has said who it is.
+  /// Publishes history(); called on every tick, and when a peer has identified itself.
   void say_history();
 
   wiring_ptr wires_;
@@ -258,46 +258,46 @@ private:
 
   bool started_ = false;
   wake_ups wake_ups_{wake_ups::begun::by_others};
-  int sleeps_for_ = 1;         ///< ticks; those that are not made up for yet
-  monotonic_time ticked_at_{}; ///< all ticks until then are made up for
-  bool stirred_ = false;       ///< something other than frames has come since the last tick
+  int sleeps_for_ = 1;         ///< ticks that this sleep stands for, as far as not executed yet
+  monotonic_time ticked_at_{}; ///< ticks are executed up to this time
+  bool stirred_ = false;       ///< active: messages other than frames arrived since the last tick
   bool flush_scheduled_ = false;
   bool spread_scheduled_ = false;
   send_frames outbox_;
   std::vector<raft::persist_batch> unwritten_;
   bool writing_ = false;
   bool disk_full_ = false;
-  bool no_room_for_snapshot_ = false; ///< the last chunk that came could not be stored for want of space
-  std::string snapshot_error_;        ///< why the last chunk was refused, as the log was told
+  bool no_room_for_snapshot_ = false; ///< there was no space to store the last chunk received
+  std::string snapshot_error_;        ///< reason the last chunk was rejected, as logged
   monotonic_time retry_disk_at_{};
-  std::vector<raft::persist_batch> in_flight_; ///< kept to be sent again when the disk was full
+  std::vector<raft::persist_batch> in_flight_; ///< kept to be sent again if the disk was full
   raft::soft_state soft_;
   bool serving_ = false;
-  bool handing_over_ = false; ///< the fsm was asked to give up the lease
+  bool handing_over_ = false; ///< the fsm was requested to give up the lease
   monotonic_time lease_sent_{};
   std::set<node_id> connected_;
-  /// Of servers that were received from within member_silence: ticks since then. Ticks, not time: while this node stood
-  /// still nobody could be received from.
+  /// Servers from which a frame arrived within member_silence: ticks since then.
+  /// Ticks, not time: a paused node cannot receive anything.
   std::map<node_id, int> silent_ticks_;
-  std::set<node_id> encrypted_; ///< of those: what they are sent nobody else can read
-  std::set<node_id> told_;      ///< peers that know the present configuration from this node
+  std::set<node_id> encrypted_; ///< of these: connections that are encrypted
+  std::set<node_id> told_;      ///< peers that received the present configuration from this node
   monotonic_time next_gossip_{};
-  std::set<node_id> skewed_; ///< peers whose wall clock is known to be off, as the log was told
+  std::set<node_id> skewed_; ///< peers whose wall clock is off, as logged
   raft::peer_clocks clocks_;
   raft::cluster_clock cluster_clock_;                   ///< of the present term, on the leader
-  std::string upgrade_told_;                            ///< what the log was told last
-  std::map<node_id, state::feature_level> levels_seen_; ///< of members that went away
-  state::feature_level level_committed_ = 0; ///< of commands that are committed: whoever lacks it stops there
-  state::history_scope history_told_;        ///< with the last view
-  monotonic_time began_{};                   ///< zero: it has had no tick yet
-  log_brake complaints_;                     ///< about servers that do not belong here
+  std::string upgrade_told_;                            ///< what was logged last
+  std::map<node_id, state::feature_level> levels_seen_; ///< of members that disconnected
+  state::feature_level level_committed_ = 0; ///< of committed commands: a server that lacks it stops there
+  state::history_scope history_told_;        ///< in the last view
+  monotonic_time began_{};                   ///< zero: no tick yet
+  log_brake complaints_;                     ///< limits log lines about servers that do not belong to the cluster
   members_heard told_heard_;
   raft::autopilot pilot_;
-  monotonic_time next_hand_over_{}; ///< not tried again before
-  std::set<node_id> replicas_seen_; ///< of members that went away
+  monotonic_time next_hand_over_{}; ///< earliest next attempt
+  std::set<node_id> replicas_seen_; ///< of members that disconnected
 
-  // What the log was told last.
-  node_id last_leader_; ///< zero: none was known since the process began
+  // What was logged last.
+  node_id last_leader_; ///< zero: none was known since the process started
   term_id last_leader_term_;
   raft::configuration members_told_; ///< never joint
   diagnosis::commit_watch commit_watch_;
@@ -309,19 +309,19 @@ private:
   std::vector<addition> additions_;
   std::vector<joining> joins_;
   forward::keyring_rounds keyrings_;
-  std::size_t keyring_calls_ = 0; ///< that keyring_keeper has not answered yet
+  std::size_t keyring_calls_ = 0; ///< not answered by keyring_keeper yet
 
   coordinates::exchange places_;
-  std::set<node_id> tell_places_; ///< peers that have said that they understand it
+  std::set<node_id> tell_places_; ///< peers that have announced that they support coordinates
 
   static constexpr std::size_t learned_max = 64; ///< all of them are dialled
-  /// Servers that peers or operators know (host:port), and for how many ticks nobody has named them.
+  /// Servers named by peers or operators (host:port), and the ticks since each was named last.
   std::map<std::string, int> learned_;
   wire::hello announced_;
-  std::uint64_t note_due_ = 0; ///< the cluster that this node has joined, until that is on the disk
+  std::uint64_t note_due_ = 0; ///< the cluster that this node has joined, until it is on the disk
   monotonic_time retry_note_at_{};
   std::uint64_t note_after_token_ =
-      0; ///< with this batch all of the log is there that was when it joined; 0: not known
+      0; ///< once this batch is durable, so is the log that existed when it joined; 0: not known
 
   forward::pending_calls calls_;
   forward::load_shedder shedder_;

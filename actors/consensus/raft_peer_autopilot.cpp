@@ -1,4 +1,5 @@
-// raft_peer: how the members are, and what the leader does about it by itself (docs/contract/12, docs/adr/0013).
+// raft_peer: health of the members, and what the leader does about it automatically
+// (docs/contract/12, docs/adr/0013).
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
@@ -10,7 +11,7 @@ namespace belay::actors {
 
 namespace {
 
-// An attempt takes an election time at most.
+// An attempt takes at most one election timeout.
 constexpr std::chrono::seconds hand_over_again{2};
 
 } // namespace
@@ -64,7 +65,7 @@ http::health_report raft_peer::health(const forward::describe_health& rules) {
   return http::report_on(std::move(servers), core_.config().voters.size());
 }
 
-/// With every tick.
+/// Called on every tick.
 void raft_peer::look_at_members() {
   if (!leading())
     return;
@@ -75,7 +76,7 @@ void raft_peer::look_at_members() {
     pilot_.saw(m.id, health_of(m, progress, rules.last_contact_threshold, rules.max_trailing_logs).healthy);
 }
 
-/// A voter that was started anew as a replica is made one by the next leader.
+/// A voter that was restarted as a replica is demoted by the next leader.
 void raft_peer::hand_over_if_replica() {
   if (!settings_.replica || !serving_ || now() < next_hand_over_)
     return;

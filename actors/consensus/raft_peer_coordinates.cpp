@@ -1,5 +1,5 @@
-// raft_peer: where nodes are in the network (protocol/coordinates). The servers measure round trips to each other here, since here frames
-// come and go; the fsm answers what clients ask.
+// raft_peer: network coordinates (protocol/coordinates). The servers measure round trips to each
+// other here, where frames are sent and received; the fsm serves clients' requests.
 
 #include "actors/consensus/raft_peer.hpp"
 #include "protocol/base/overloaded.hpp"
@@ -8,7 +8,7 @@
 
 namespace belay::actors {
 
-/// With every tick.
+/// Called on every tick.
 void raft_peer::exchange_coordinates() {
   if (!settings_.coordinates)
     return;
@@ -22,7 +22,7 @@ void raft_peer::exchange_coordinates() {
     send(wires_->fsm, coordinates_known{std::move(known)});
 }
 
-/// Of strangers nothing is taken: what they say would be kept for as long as this server runs.
+/// From members only: what unverified peers send would be stored as long as this server runs.
 void raft_peer::on_coordinates(node_id from, const wire::frame& f) {
   if (!settings_.coordinates || !core_.config().contains(from))
     return;
@@ -38,7 +38,8 @@ void raft_peer::on_coordinates(node_id from, const wire::frame& f) {
              f);
 }
 
-/// A client says where a node is; the others hear of it with the next tick. As in Consul it is not said if it could not be kept.
+/// A client reports a node's coordinate; the other servers get it at the next tick.
+/// As in Consul a failure to store it is not reported.
 void raft_peer::put_coordinate(const status_request& s) {
   if (settings_.coordinates)
     places_.put(s.what.place.node, s.what.place.segment, s.what.place.at, settings_.wall_clock().value);

@@ -1,4 +1,4 @@
-// raft_peer: the log on the disk, checkpoints, and snapshots that go to followers or come from the leader.
+// raft_peer: the log on disk, checkpoints, and snapshots to followers or from the leader.
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
@@ -12,9 +12,9 @@ namespace belay::actors {
 
 namespace {
 
-// How long a full disk is left alone before the next attempt.
+// Pause before the next attempt after the disk was full.
 constexpr std::chrono::milliseconds disk_retry{100};
-// A few small files; this is the thread of the peers.
+// The note is a few small files, written on the thread of the peers.
 constexpr auto note_retry = std::chrono::seconds(1);
 
 } // namespace
@@ -31,8 +31,8 @@ void raft_peer::write_next_batches() {
   send(wires_->log, write_log{in_flight_});
 }
 
-/// The identity must not say that this node belongs to a cluster before the log does: after a loss of power it would be
-/// a voter without memory.
+/// The identity must not name a cluster before the log does:
+/// after a power failure the node would be a voter without memory.
 void raft_peer::note_cluster() {
   if (note_due_ == 0 || note_after_token_ != 0 || now() < retry_note_at_)
     return;
@@ -68,7 +68,7 @@ void raft_peer::on_log_written(const log_written& w) {
     log::info("raft_peer", "disk has room again", {{"index", core_.last_index().value}});
   const bool entries =
       std::any_of(in_flight_.begin(), in_flight_.end(), [](const auto& b) { return !b.entries.empty(); });
-  // With entries it goes on without the snapshot that it had no room for.
+  // With entries, the server continues without the snapshot that it had no space for.
   const bool needed_no_snapshot = entries && std::exchange(no_room_for_snapshot_, false);
   if (std::exchange(disk_full_, false) || needed_no_snapshot) {
     metrics_.disk_full(no_room_for_snapshot_);
@@ -89,7 +89,8 @@ void raft_peer::on_checkpoint_written(const checkpoint_written& c) {
     return;
   checkpointed_ = c.meta.index;
   checkpoint_term_ = c.meta.term;
-  // For followers that are a little behind. The only member has none, and whoever joins it begins with a snapshot.
+  // For followers that are a little behind. A single member has none, and a server
+  // that joins it begins with a snapshot.
   const bool has_others = core_.config().members.size() > 1;
   // The older generation of the checkpoint needs more of the log than this server keeps in memory.
   const auto in_memory = core_.compact(c.meta, has_others ? settings_.trailing_entries : 0);
@@ -107,7 +108,7 @@ void raft_peer::on_chunk_loaded(const snapshot_chunk_loaded& s) {
 }
 
 void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
-  // A server that lacks nothing but this snapshot may be few entries behind, and be told as healthy otherwise.
+  // A server that lacks only this snapshot may be few entries behind, and look healthy.
   if (const bool full = s.no_space && !MUTANT(full_snapshot_told_healthy); full != no_room_for_snapshot_) {
     no_room_for_snapshot_ = full;
     metrics_.disk_full(disk_full_ || full);
@@ -128,7 +129,7 @@ void raft_peer::on_snapshot_in_force(const snapshot_in_force& s) {
   core_.snapshot_installed(s.meta);
   snapshot_error_.clear();
   checkpointed_ = std::max(checkpointed_, s.meta.index);
-  level_committed_ = std::max(level_committed_, s.level); // the entries that it stands for are committed
+  level_committed_ = std::max(level_committed_, s.level); // the entries that it replaces are committed
   schedule_flush();
 }
 

@@ -1,5 +1,5 @@
-// raft_peer: what servers tell each other regularly, beside Raft: their clocks, and whom they know. What follows from it:
-// whose requests count, what every member understands, which time an entry is stamped with.
+// raft_peer: what servers send each other periodically beside Raft: their clocks and known members.
+// It decides whose requests are accepted, what all members support, and the time of entries.
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
@@ -14,17 +14,17 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::seconds gossip_interval{5};
-/// A member that was not heard since this server began, for so long, is taken to be lost for good.
-/// Machines that are switched on together have started their servers by then.
+/// A member that has been silent for this long since this server began is taken to be lost for
+/// good. Machines that are switched on together have started their servers by then.
 constexpr std::chrono::seconds unheard_max{60};
-/// A clock that is off by more is told in the log; less is what time servers leave.
+/// A larger clock difference is logged; time synchronization leaves less.
 constexpr std::chrono::milliseconds skew_worth_a_line{500};
 
 } // namespace
 
 // ---- gossip
 
-/// With every tick. A peer that is new, or that does not know the present configuration from here, need not wait.
+/// Called on every tick. New peers, and those without the present configuration, need not wait.
 void raft_peer::gossip() {
   if (now() >= next_gossip_) {
     next_gossip_ = now() + gossip_interval;
@@ -38,7 +38,7 @@ void raft_peer::gossip() {
   for (const auto peer : connected_) {
     const auto* known = formation_.find(peer);
     if (told_.contains(peer) || known == nullptr || known->level == 0 || !formation_.belongs(peer))
-      continue; // of a server that has said no level yet it is not known whether it can read this
+      continue; // the peer may not understand gossip before it has announced a level
     told_.insert(peer);
     g.clock = clocks_.say(peer, settings_.wall_clock(), local_now());
     queue_frame(peer, g);
@@ -68,9 +68,9 @@ void raft_peer::on_gossip(node_id from, const wire::gossip& g) {
   }
 }
 
-/// A server that is in no cluster yet has bound itself to one, and takes its servers by their word.
-/// Servers without gossip cannot tell whom they know. While a member is one of them, whoever shows the cluster's id counts,
-/// as it was among those servers: else a server that is behind could be out of reach for as long as an upgrade takes.
+/// A server without a cluster accepts the servers of any one that leads it. Servers without gossip
+/// cannot name their members. While a member is one, a peer with the cluster's id is accepted, as
+/// on such a server: otherwise a server that is behind could be cut off for the whole upgrade.
 void raft_peer::vouch_for(node_id from) {
   if (core_.counts(from))
     return;
@@ -119,7 +119,8 @@ void raft_peer::tell_log_of_upgrade(const std::string& why) {
               {{"reason", why}});
 }
 
-/// Of a member that went away, the last it said: it comes back as what it was or newer, or stops at what it cannot read.
+/// Of a member that disconnected, the last level it announced: it returns with that or
+/// a newer one, or stops at what it cannot read.
 state::feature_level raft_peer::level_of_member(node_id id) const {
   if (id == self_.id)
     return settings_.level;
@@ -129,9 +130,9 @@ state::feature_level raft_peer::level_of_member(node_id id) const {
   return seen == levels_seen_.end() ? state::feature_level{0} : seen->second;
 }
 
-/// A member that nobody has heard since this server began would keep the others from naming
-/// histories for as long as it is lost, and its disk may be: what is written when all is lost has
-/// to name it.
+/// A member that has been silent since this server began would keep the others from naming
+/// histories for as long as it is lost, and its disk may be lost, too.
+/// What is written after such a loss has to name the history.
 state::history_scope raft_peer::history() {
   const auto& members = core_.config().members;
   const bool patient = began_ == monotonic_time{} || now() - began_ < unheard_max;

@@ -1,5 +1,5 @@
-// raft_peer: what operators want of the keys of all members (protocol/forward/keyring.hpp). Whoever is asked asks the members, without
-// a leader: a rotation of keys must be possible while there is none.
+// raft_peer: operators' requests about the keys of all members (protocol/forward/keyring.hpp).
+// The receiver sends them to all members itself: keys must be rotatable without a leader.
 
 #include "actors/consensus/raft_peer.hpp"
 #include "protocol/http/operators/keyring_report.hpp"
@@ -9,7 +9,7 @@ namespace belay::actors {
 
 namespace {
 
-// A member asks for one operation at a time of each of its clients; more than this is no rotation.
+// A member requests one operation at a time for each client; no rotation of keys needs more.
 constexpr std::size_t keyring_calls_max = 64;
 
 } // namespace
@@ -25,7 +25,7 @@ void raft_peer::begin_keyring(const status_request& s) {
   on_keyring_call(self_.id, {s.id, s.what.keys});
 }
 
-/// This server has done it itself, or not.
+/// This server has carried it out itself, or failed.
 void raft_peer::pass_keyring_on(request_id id, const forward::keyring_answer& own) {
   const auto* what = keyrings_.operation(id);
   if (what == nullptr)
@@ -38,7 +38,8 @@ void raft_peer::pass_keyring_on(request_id id, const forward::keyring_answer& ow
     else if (encrypted_.contains(m.id))
       queue_frame(m.id, wire::keyring_call{id, *what});
     else if (
-        own.no_keyring) // keys are not sent in the clear, and without any it is the same with those whom we reach so
+        own.no_keyring) // keys are not sent in the clear; without a keyring here, peers
+                        // reached unencrypted have none either
       keyrings_.answered(id, m.id, own);
     else
       keyrings_.not_asked(id, m.id, "the connection to it is not encrypted: keys are not sent on it");
@@ -46,7 +47,7 @@ void raft_peer::pass_keyring_on(request_id id, const forward::keyring_answer& ow
   keyrings_.answered(id, self_.id, own);
 }
 
-/// Why; empty: it can be asked.
+/// Returns why the member cannot be sent the operation; empty: it can.
 std::string raft_peer::not_to_be_asked(node_id member) const {
   if (!connected_.contains(member))
     return "not connected";

@@ -1,4 +1,4 @@
-// raft_peer: what peers say, who belongs to the cluster, and which of its members are heard.
+// raft_peer: messages from peers, membership, and which members respond.
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
@@ -13,7 +13,7 @@ namespace belay::actors {
 
 namespace {
 
-// Addresses that peers tell are dialled, so there must be no names to be looked up.
+// Addresses that peers send are dialled, so they must not be names that need a lookup.
 constexpr std::size_t address_bytes_max = 64;
 // A peer names those it knows once a second.
 constexpr int learned_ticks_max = 2400;
@@ -23,12 +23,12 @@ bool may_be_numeric(const std::string& address) {
          address.find_first_not_of("0123456789abcdefABCDEF.:[]") == std::string::npos;
 }
 
-/// Only leaders send them.
+/// Whether only leaders send it.
 bool of_leader(const raft::message_body& body) {
   return std::holds_alternative<raft::append_entries>(body) || std::holds_alternative<raft::snapshot_chunk>(body);
 }
 
-/// May change the log or the term of who takes it.
+/// Whether it may change the receiver's log or term.
 bool binds(const raft::message_body& body) {
   const auto* vote = std::get_if<raft::vote_request>(&body);
   return of_leader(body) || (vote != nullptr && !vote->pre_vote);
@@ -65,7 +65,7 @@ void raft_peer::on_frames(const frames_received& f) {
     } else if (wire::is_about_coordinates(frame)) {
       on_coordinates(f.from, frame);
     } else if (f.proven && core_.config().contains(f.from)) {
-      // Whoever asks for keys is given them, so that his own word is not enough.
+      // The sender receives keys, so its own claim of identity is not enough.
       if (const auto* asked = std::get_if<wire::keyring_call>(&frame))
         on_keyring_call(f.from, *asked);
       else if (const auto* said = std::get_if<wire::keyring_reply>(&frame))
@@ -75,7 +75,7 @@ void raft_peer::on_frames(const frames_received& f) {
   answer_keyring();
   const bool stirred = stirred_;
   schedule_flush();
-  stirred_ = stirred; // what they have set going is seen by ticks_to_sleep()
+  stirred_ = stirred; // ticks_to_sleep() detects what they started
 }
 
 void raft_peer::on_message(node_id from, const raft::message& m) {
@@ -131,10 +131,10 @@ void raft_peer::on_hello(const wire::hello& h, bool proven) {
     form_cluster(); // which announces what has changed
   else
     announce_self();
-  say_history(); // a server that cannot read cursors is told of none from here on
+  say_history(); // while a server cannot read cursors, none is sent
 }
 
-/// Servers that name one seed only find each other through it, and so do members that have moved.
+/// Servers that name only one seed find each other through it, as do members whose address changed.
 void raft_peer::learn(const wire::hello& h) {
   const auto& members = core_.config();
   if (!formation_.belongs(h.self.id) || (!members.empty() && !members.contains(h.self.id)))
@@ -168,7 +168,7 @@ std::vector<std::string> raft_peer::known_addresses() const {
   return all;
 }
 
-/// Of those who were named, by the configuration or by peers.
+/// Whether every address that the configuration or a peer names has been reached.
 bool raft_peer::all_met() const {
   const auto heard = formation_.heard_addresses();
   const auto met = [&](const std::string& address) {
@@ -218,7 +218,7 @@ void raft_peer::form_cluster() {
 
 /// @returns whether this server belongs to a cluster now
 bool raft_peer::join_first_cluster() {
-  if (core_.config().contains(self_.id)) { // a leader has told us of its cluster
+  if (core_.config().contains(self_.id)) { // a leader has sent its cluster's configuration
     for (const auto& m : core_.config().members)
       if (const auto* peer = formation_.find(m.id); peer != nullptr && peer->cluster_id != 0) {
         formation_.joined(peer->cluster_id);
@@ -236,7 +236,7 @@ bool raft_peer::join_first_cluster() {
   return true;
 }
 
-/// Taking its log would let it make a voter of this server.
+/// Following this leader could make this server a voter.
 void raft_peer::refuse_older_leader(node_id leader) {
   PROBE("peer: a replica does not follow a leader that knows no replicas");
   const auto* said = formation_.find(leader);
@@ -296,7 +296,8 @@ void raft_peer::count_silence(int ticks) {
   }
 }
 
-/// On the leader a member must also answer appends: what it writes into the catalog goes by that (tell_members_heard).
+/// On the leader a member must also answer appends, because the leader's catalog rows
+/// depend on that (tell_members_heard).
 bool raft_peer::is_alive(node_id member, const std::vector<raft::progress_view>& progress) const {
   if (member == self_.id)
     return true;
@@ -310,10 +311,10 @@ void raft_peer::tell_members_heard() {
     return;
   members_heard h{core_.term(), {{self_.id, true}}};
   for (const auto& p : core_.progress()) {
-    // Ticks, not time: while this node stood still nobody could be heard.
+    // Ticks, not time: a paused node cannot receive anything.
     if (p.silent_ticks * settings_.limits.tick >= settings_.member_silence)
       h.list.emplace_back(p.id, false);
-    else if (!p.match.is_zero()) // it has answered in this term
+    else if (!p.match.is_zero()) // it has responded in this term
       h.list.emplace_back(p.id, true);
   }
   if (h == told_heard_)

@@ -1,4 +1,5 @@
-// raft_peer: what operators ask of the leader about the set of servers (docs/contract/12; protocol/forward/operator_calls.hpp).
+// raft_peer: operators' requests to the leader about the set of servers (docs/contract/12;
+// protocol/forward/operator_calls.hpp).
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
@@ -16,8 +17,8 @@ namespace belay::actors {
 
 namespace {
 
-/// The configuration without that server, and without learners that would take its place: they would have none to take,
-/// and be voters more than wanted. nullopt: it is not in it.
+/// The configuration without that server, and without learners that were to replace it: with
+/// nothing to replace they would become surplus voters. nullopt: it is not in the configuration.
 std::optional<raft::configuration> without(const raft::configuration& now, const forward::remove_member& which) {
   const bool by_id = which.by == forward::remove_member::named_by::id;
   const auto meant = [&](const raft::member& m) {
@@ -40,9 +41,9 @@ std::string not_found(const forward::remove_member& which) {
   return std::string(name_of(which.by)) + " " + golang::quoted(which.name) + " was not found in the Raft configuration";
 }
 
-// Of joins that wait, for clients that do not.
+// Upper bound on pending joins, including those whose clients have gone away.
 constexpr std::size_t joins_max = 64;
-// Two attempts, and the look-up of a name.
+// Two attempts, and the lookup of a name.
 constexpr std::chrono::seconds join_limit{5};
 
 std::string uncapitalized(std::string text) {
@@ -76,7 +77,7 @@ void raft_peer::decide(const forward::held_call& c) {
     begin_removal({c.from, std::get<forward::remove_member>(*call), c.deadline, "an operator removes it"});
 }
 
-/// The answer of the leader itself, not of an entry of the log.
+/// Sends the leader's own response, not the result of a log entry.
 void raft_peer::answer_decided(const forward::origin& to, state::reply reply) {
   if (to.id.is_zero())
     return;
@@ -95,7 +96,7 @@ void raft_peer::hear_client_agent(const forward::origin& from, const forward::ag
     answer_decided(from, true);
 }
 
-/// Members that answer this leader, itself included.
+/// Members that respond to this leader, itself included.
 std::vector<node_id> raft_peer::members_that_answer() const {
   std::vector<node_id> heard{self_.id};
   for (const auto& p : core_.progress())
@@ -120,7 +121,8 @@ void raft_peer::force_leave(const forward::held_call& c, const std::string& name
   const auto lost = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.name == name; });
   if (lost == members.end()) // Consul's text
     return answer_decided(c.from, state::refusal{"agent: No node found with name '" + name + "'"});
-  if (lost->id == c.from.node) // it refutes that it has left, as in Consul, whose tests ask the server for itself
+  if (lost->id == c.from.node) // a running server refutes that it has left, as in Consul,
+                               // whose tests request this for the server itself
     return answer_decided(c.from, true);
   const auto heard = members_that_answer();
   if (std::find(heard.begin(), heard.end(), lost->id) != heard.end())
@@ -141,18 +143,18 @@ void raft_peer::begin_removal(removal r) {
     return answer_decided(r.from, state::refusal{not_found(r.what)});
   if (next->voters.empty())
     return answer_decided(r.from, state::refusal{"need at least one voter in configuration: {[]}"});
-  // Not now (another change is under way): with the next tick again.
+  // If another change is in progress, the next tick tries again.
   r.begun = !core_.config().joint() && propose_members(*next, r.why);
   r.entry = core_.last_index();
   removals_.push_back(std::move(r));
 }
 
-/// With every tick.
+/// Called on every tick.
 void raft_peer::follow_removals() {
   for (auto& r : std::exchange(removals_, {})) {
     const bool there = core_.config().joint() || without(core_.config(), r.what);
     if (r.begun && !there && core_.commit_index() >= r.entry)
-      answer_decided(r.from, true); // once the second half is there, the first one is committed for good
+      answer_decided(r.from, true); // once the second half is in force, the first one is committed for good
     else if (!leading())
       tell(r.from, wire::call_outcome::unknown, forward::leadership_lost);
     else if (r.deadline <= local_now())
@@ -164,7 +166,7 @@ void raft_peer::follow_removals() {
   }
 }
 
-// ---- agent/join: of this server itself, whether it leads or not
+// ---- agent/join: by this server itself, as leader or follower
 
 void raft_peer::begin_join(const status_request& s) {
   const auto& address = s.what.text;
@@ -189,7 +191,7 @@ void raft_peer::on_dialled(const dialled_now& d) {
   schedule_flush();
 }
 
-/// With every tick.
+/// Called on every tick.
 void raft_peer::follow_joins() {
   for (auto& j : std::exchange(joins_, {}))
     if (j.deadline > local_now())
@@ -209,14 +211,14 @@ void raft_peer::begin_addition(addition a) {
   if (id.empty() && split_host_port(address).number() == 0)
     return answer_decided(a.from, state::refusal{"address " + golang::quoted(address) + " is not host:port"});
   formation_.admit(id.empty() ? address : id);
-  if (id.empty()) { // by its ID alone nobody is found: it has to dial one of us
+  if (id.empty()) { // an ID alone does not lead to a server: that server has to connect to one of us
     learned_[address] = 0;
     dial();
   }
   additions_.push_back(std::move(a));
 }
 
-/// With every tick.
+/// Called on every tick.
 void raft_peer::follow_additions() {
   const bool settled = !core_.config().joint() && core_.meta_at_commit().config == core_.config();
   for (auto& a : std::exchange(additions_, {})) {

@@ -1,4 +1,4 @@
-// raft_peer: requests of clients. What happens to them is decided by protocol/forward; here it is carried out.
+// raft_peer: requests of clients. protocol/forward decides about them; this file carries that out.
 
 #include "actors/consensus/raft_peer.hpp"
 #include "protocol/base/mutants.hpp"
@@ -12,7 +12,7 @@ namespace belay::actors {
 
 namespace {
 
-/// Who wants this leader to be confirmed is told by the last bit of the number that the core knows the read by.
+/// Why the core confirms leadership for a read: the last bit of the read's number.
 enum class reads_for : std::uint64_t { barriers, renewals };
 
 std::uint64_t read_number(std::uint64_t attempt, reads_for who) {
@@ -74,7 +74,7 @@ void raft_peer::carry_out_calls() {
                action);
 }
 
-/// What servers of the version before do not understand is left out as long as there is one.
+/// Leaves out what servers of the previous version do not understand while there is one.
 payload raft_peer::in_common_words(payload command) const {
   if (!not_understood(*command))
     return command;
@@ -95,7 +95,7 @@ payload raft_peer::in_common_words(payload command) const {
   return command;
 }
 
-/// While a server is too old to know it, all decide about agents as that one does.
+/// While one server is too old to support it, all decide about agents as that one does.
 payload raft_peer::agent_in_common_words(payload call) const {
   const auto knows = [this](const raft::member& m) { return level_of_member(m.id) >= state::client_address_level; };
   const auto& members = core_.config().members;
@@ -108,7 +108,7 @@ payload raft_peer::agent_in_common_words(payload call) const {
 void raft_peer::on_propose_write(const propose_write& p) {
   auto command =
       p.kind == wire::call_kind::remove_member ? agent_in_common_words(p.command) : in_common_words(p.command);
-  // Rows of a restore do not say what they need: an older leader could only say that it cannot read them.
+  // Rows of a restore do not say which level they need: an older leader just fails to read them.
   const auto leader = leadership_now().elsewhere;
   auto why = leader.is_zero() || p.kind != wire::call_kind::propose ? std::nullopt : not_understood(*command, leader);
   if (!why)
@@ -182,7 +182,7 @@ void raft_peer::send_answers() {
 }
 
 void raft_peer::on_internal_proposal(const propose_internal& p) {
-  // What a timer of an earlier leadership wants is not wanted any more: docs/pitfalls.md R25.
+  // A proposal by a timer of an earlier leadership is obsolete: docs/pitfalls.md R25.
   const bool ours = leading() && core_.term() == p.required_term;
   if (ours || MUTANT(expiry_by_deposed_leader))
     hold({{ours ? node_id{} : self_.id, {}},
@@ -194,7 +194,7 @@ void raft_peer::on_internal_proposal(const propose_internal& p) {
     PROBE("peer: timer of an earlier leadership dropped");
 }
 
-// The leader knows every member, and nobody else has clients of this cluster.
+// The leader knows every member, and only members have clients of this cluster.
 bool raft_peer::may_forward(node_id from) const {
   return !leading() || core_.config().contains(from) || MUTANT(stranger_forwards);
 }
@@ -208,7 +208,8 @@ void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
                     c.id, wire::call_outcome::refused, {}, "the server that was asked is not a member of the cluster"});
     return;
   }
-  // Once it is in the log, a command that cannot be read stops every server. Those of the own gateways were made here.
+  // A command in the log that cannot be decoded stops every server.
+  // Commands of this node's gateways were encoded here.
   if (c.kind == wire::call_kind::propose && leading() && !MUTANT(garbage_proposed) && !wire::decode_command(*c.bytes)) {
     PROBE("peer: forwarded command that cannot be read");
     const auto needs = wire::needs_of(*c.bytes);
@@ -227,7 +228,7 @@ void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
   carry_out_calls();
 }
 
-/// The servers refuse what their own clients bring; this is for what they bring together.
+/// The servers limit the load of their own clients; this limits the sum.
 bool raft_peer::too_much_for(const wire::forward_call& c) {
   const auto load = calls_.unfinished();
   shedder_.look(local_now(), load);

@@ -1,4 +1,4 @@
-// raft_peer: what the other actors of this node are told of its place in the cluster.
+// raft_peer: publishes this node's role and view of the cluster to the other actors of this node.
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
@@ -12,14 +12,14 @@ namespace belay::actors {
 
 namespace {
 
-// A lease is told on only when it got longer by this much and less than half of the one told last is left, so that neither a busy leader
-// sends a message with each append nor an idle one with each heartbeat.
+// A lease is published only if it grew by this much and less than half of the last one is left.
+// So neither a busy leader sends a message with each append nor an idle one with each heartbeat.
 constexpr std::chrono::milliseconds lease_step{20};
 
-// Elections at the start of a server, and after a leader was lost, are over by then.
+// Elections at the start of a server, and after the loss of a leader, are over by then.
 constexpr std::chrono::seconds leaderless_grace{2};
 constexpr std::chrono::seconds leaderless_interval{10};
-// Consul's.
+// As in Consul.
 constexpr std::chrono::seconds health_interval{2};
 
 } // namespace
@@ -152,7 +152,7 @@ std::string raft_peer::name_of_server(node_id id) const {
   return peer != nullptr ? peer->self.name : to_string(id);
 }
 
-/// With every tick.
+/// Called on every tick.
 void raft_peer::tell_log_of_no_leader() {
   const auto t = local_now();
   if (!core_.soft().leader.is_zero()) {
@@ -170,7 +170,8 @@ void raft_peer::tell_log_of_no_leader() {
   }
 }
 
-/// Called on every tick. Followers still answer heartbeats, so this server stays the leader, but no majority stores its entries.
+/// Called on every tick. Followers still answer heartbeats, so this server stays
+/// the leader, but no majority stores its entries.
 void raft_peer::tell_log_of_no_majority(int ticks) {
   if (!leading())
     return commit_watch_.forget();
@@ -202,7 +203,7 @@ void raft_peer::tell_log_of_no_majority(int ticks) {
              {"advice", "free space on the disks named, or bring the servers back"}});
 }
 
-/// With every tick: what autopilot thinks of the servers, as metrics.
+/// Called on every tick: publishes autopilot's view of the servers as metrics.
 void raft_peer::say_health() {
   const auto t = local_now();
   if (!leading()) {
