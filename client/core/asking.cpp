@@ -23,7 +23,7 @@ bool is_failure(const answer& a) {
 }
 
 bool knows_no_keys(const answer& a) {
-  // It says so by 409 and a text; other answers of that status have a reason, or are those of transactions.
+  // The server rejects them by 409 and a plain text; other 409s have a reason, or are those of transactions.
   if (a.status() != 409 || !a.header("X-Belay-Reason").empty())
     return false;
   auto failed = txn_failure_in(a.body());
@@ -80,7 +80,7 @@ error decision::judge() const {
 
 namespace {
 
-/// How long to wait for the answer of one try. What cannot be sent again gets most of the time that there is.
+/// Deadline of one try. A request that cannot be repeated gets most of the remaining time.
 instant try_until(instant now, const patience& limit, repeats how) {
   auto each = std::chrono::nanoseconds(one_try);
   if (how == repeats::once)
@@ -100,8 +100,8 @@ task<decision> write_once(world& w, request plain, patience limit, backoff pause
       q.header("Idempotency-Key", key);
     auto deadline = try_until(w.now(), limit, how);
     answer a = co_await ask(w, q, deadline, limit);
-    // With a key nothing was done whose answer is too large to be kept. What may be sent again
-    // needs none.
+    // With a key, the server rejects a write whose response is too large to keep: nothing was done.
+    // A write that may be repeated needs no key.
     bool too_large = how == repeats::harmless && a.status() == 413 && a.header("X-Belay-Reason") == "answer-size";
     if (keyed && (knows_no_keys(a) || too_large)) {
       keyed = false;

@@ -1,5 +1,5 @@
 #pragma once
-// Asking until there is an answer.
+// Sends requests and retries them until a server responds.
 
 #include <belay/keys.hpp>
 
@@ -10,47 +10,47 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-/// How long to wait for an answer that should come at once, before asking again.
+/// Deadline of one try of a request that the server answers at once.
 constexpr milliseconds one_try{5000};
 
-/// Asks again, after pauses, while no server can be reached, no answer comes, or the server says that it failed.
-/// @param each how long one try may take
-/// @returns the last answer. @pre asking twice does no harm
+/// Retries, after pauses, while no server can be reached, no response arrives, or the server
+/// reports an internal failure. @param each time limit of one try @returns the last response. @pre
+/// repeating the request is harmless
 task<answer> ask_until_answered(world& w, request q, patience limit, milliseconds each);
 
 struct decision {
   answer last;
-  /// Whether an answer was lost on the way: the effect may be there although the last answer says that it was not made.
+  /// Whether a response was lost: the write may have taken effect although `last` says that it has not.
   bool lost;
   decision(answer a, bool l) : last(std::move(a)), lost(l) {}
 
-  /// What that is if it is not done.
+  /// The error of a write that is not made.
   error judge() const;
 };
 
-/// Whether a write may be sent again where servers know no idempotency keys.
+/// Whether a write may be repeated on servers that do not support idempotency keys.
 enum class repeats : std::uint8_t {
-  harmless, ///< it takes effect once at most, whoever counts: with an index
+  harmless, ///< it takes effect at most once, however often it is sent: it is conditional on an index
   once,     ///< never
 };
 
-/// Asks for a write until it is decided. It has an idempotency key: when an answer was lost, the server is asked what became
-/// of it, and told that nothing shall if nothing did (docs/exactly-once.md). Consul ignores the key and knows no outcomes.
+/// Sends a write until its outcome is decided. After a lost response, its idempotency key gets the outcome, and
+/// cancels the write if it has not happened (docs/exactly-once.md). Consul ignores the key and has no outcomes.
 task<decision> write_once(world& w, request plain, patience limit, backoff pauses, repeats how);
 
-/// Whether to ask again: there was no answer, or one of a server that failed.
+/// Whether to retry: there was no response, or the server failed.
 bool is_failure(const answer& a);
 
-/// Whether a server that does not know idempotency keys yet has refused one: nothing was done.
+/// Whether a server that does not support idempotency keys yet has rejected one: nothing was done.
 bool knows_no_keys(const answer& a);
 
-/// Whether it is `true`: what a write was answered that was made.
+/// Whether the body is `true`: the response to a write that was made.
 bool says_true(const answer& a);
 
 /// 128 random bits in hexadecimal.
 std::string fresh_id(world& w);
 
-/// Of a key that should hold one.
+/// The error for a key that should hold a number and does not.
 error no_number(const std::string& key);
 
 std::string text_of(milliseconds t);

@@ -21,7 +21,7 @@ std::optional<std::uint64_t> history_in(std::string_view digits) {
   return n;
 }
 
-/// nullopt: none is written there.
+/// nullopt: there is no history in it.
 std::optional<std::uint64_t> history_in_blanks(std::string_view text) {
   if (text.size() < history_bits)
     return std::nullopt;

@@ -1,7 +1,7 @@
 #pragma once
-// Cursors as servers write them: `INDEX` or `INDEX.N`, and with servers of 0.3.0 `@` and the
-// history that it belongs to in 16 hexadecimal digits (docs/changes.md, Cursors). Recipes keep the
-// history beside `INDEX.N`, where 0.2.0 does not look.
+// Cursors as servers write them: `INDEX` or `INDEX.N`; servers from 0.3.0 on append `@` and the
+// history in 16 hexadecimal digits (docs/changes.md, Cursors). Recipes store the history beside
+// `INDEX.N`, in a place that 0.2.0 does not read.
 
 #include <cstdint>
 #include <optional>
@@ -15,27 +15,27 @@ namespace detail {
 
 struct cursor {
   std::string position;      ///< `INDEX` or `INDEX.N`; empty: none
-  std::uint64_t history = 0; ///< 0: it names none
+  std::uint64_t history = 0; ///< 0: the cursor names none
 
   std::string text() const;
 };
-/// What is in front of an `@` is the position, whatever it is. A history that cannot be read counts
+/// The text before an `@` is the position, whatever it is. A history that cannot be parsed counts
 /// as none.
 cursor cursor_in(std::string_view text);
 /// Whether a server could have written it.
 bool is_cursor(std::string_view text);
-/// The entry, and how much of it. INDEX alone is all of it.
+/// The index of the entry, and how many of its changes. INDEX alone means all of them.
 std::pair<std::uint64_t, std::uint64_t> order_of(std::string_view cursor);
 
-/// The text of a file with a cursor in it:
+/// The text of a file that holds a cursor:
 ///
 ///     INDEX.N LF (64 characters, SPACE for 0 and LF for 1: the bits of the history, the highest first) LF
 ///
-/// 0.2.0 takes the text of a file for a cursor if there are only digits and dots in it but for
-/// spaces and line breaks at the end, and sends all the rest to its server, which takes `INDEX.N`.
-/// These are the only characters that it passes over.
+/// 0.2.0 accepts a file as a cursor if it has only digits and dots, and then spaces and line
+/// breaks. It ignores only these trailing characters, and sends all the rest to its server, which
+/// accepts `INDEX.N`.
 std::string file_text_of(std::string_view cursor);
-/// Also of a text that 0.2.0 or somebody else has written. nullopt: there is no cursor in it.
+/// Also parses a text from 0.2.0 or another program. nullopt: there is no cursor in it.
 std::optional<std::string> cursor_in_file_text(std::string_view text);
 
 } // namespace detail

@@ -25,7 +25,7 @@ task<result<entry>> update_entry(world& w, std::string key, const entry_change& 
       q.query("flags", std::to_string(wanted->flags));
     q.body(wanted->value);
 
-    // The same write with the same index takes effect once at most: asked until it is decided.
+    // Repeated with the same index the write takes effect at most once, so retry until it is decided.
     decision made = co_await write_once(w, q, limit, pauses, repeats::harmless);
     if (says_true(made.last)) {
       entry now;
@@ -38,8 +38,8 @@ task<result<entry>> update_entry(world& w, std::string key, const entry_change& 
       error why = made.judge();
       co_return why;
     }
-    // Not written now. If an answer was lost the first try may have been, and be overwritten since:
-    // nobody knows.
+    // This try was not made. If a response was lost, an earlier try may have been, and been
+    // overwritten since: the outcome is unknown.
     if (made.lost && !CLIENT_MUTANT(lost_write_repeated))
       co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the key has changed since");
     auto again = w.now() + pauses.next(w);

@@ -1,5 +1,5 @@
 #pragma once
-// Writing what a function makes of a key, with its flags.
+// Updates a key, its flags included, by a function of its present state.
 
 #include <belay/keys.hpp>
 
@@ -17,12 +17,12 @@ struct value_and_flags {
   std::uint64_t flags = 0;
 };
 
-/// What becomes of a key: a function of what is there. nullopt leaves it as it is.
+/// A function from the current entry to the new value and flags. nullopt leaves the key as it is.
 using entry_change = std::function<std::optional<value_and_flags>(const std::optional<entry>&)>;
 
-/// As belay::update(). @param fn outlives the task; it is called again if somebody else wrote
-/// meanwhile
-/// @returns what is there afterwards; of its numbers only the flags
+/// Like belay::update(), with flags. @param fn must outlive the task; called again if another
+/// client wrote meanwhile
+/// @returns what is there afterwards; of the numbers only the flags are set
 task<result<entry>> update_entry(world& w, std::string key, const entry_change& fn, patience limit, backoff pauses);
 
 } // namespace detail

@@ -1,6 +1,6 @@
 #pragma once
-// What servers say in JSON, as far as recipes ask. Boost.JSON stays in the source. A text that is not what it should be is
-// nullopt; members that are missing have their defaults.
+// Parses the JSON in servers' responses, as far as recipes need it. Boost.JSON stays in the source
+// file. A malformed text gives nullopt; missing members have their defaults.
 
 #include <belay/changes.hpp>
 #include <belay/keys.hpp>
@@ -16,7 +16,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-/// The member ID of an object: of a new session.
+/// The member ID of an object, such as a new session.
 std::optional<std::string> id_in(std::string_view body);
 
 /// The member Cause of `/v1/session/ended/ID`.
@@ -41,7 +41,7 @@ struct claim_holder {
   std::uint64_t fence = 0;
   std::string value;
 };
-/// The first holder of `GET /v1/claim/NAME`; one without an ID if there is none.
+/// The first holder in `GET /v1/claim/NAME`; its ID is empty if there is none.
 std::optional<claim_holder> first_holder_in(std::string_view body);
 
 /// The value of the key with which Consul's clients run a semaphore: {"Limit":3,"Holders":{"ID":true}}.
@@ -52,33 +52,33 @@ struct slot_table {
 std::optional<slot_table> slots_in(std::string_view text);
 std::string text_of(const slot_table& slots);
 
-/// Whether operations of a transaction failed because the key was not there, and for other reasons.
+/// Why operations of a transaction failed: because the key did not exist, or for other reasons.
 struct txn_failure {
   bool absent = false;
   bool index = false;
-  std::vector<std::size_t> operations; ///< numbers of those that failed, from 0
-  std::string text;                    ///< of the first
+  std::vector<std::size_t> operations; ///< numbers of the failed operations, from 0
+  std::string text;                    ///< error text of the first
 };
 txn_failure txn_failure_in(std::string_view body);
-/// `ModifyIndex` of that key in the last of a transaction's results that has it; 0 if none has.
+/// `ModifyIndex` of that key in the last result of a transaction that has it; 0 if none has.
 std::uint64_t index_of_result(std::string_view body, std::string_view key);
 
-/// What became of a write: the answer to `DELETE /v1/outcome/KEY`. nullopt: that is no such answer.
+/// The outcome of a write, from the response to `DELETE /v1/outcome/KEY`. nullopt: malformed.
 struct write_outcome {
-  bool done = false; ///< false: it never takes effect
-  answer answered;   ///< as it was answered, if it is done
+  bool done = false; ///< false: the write never takes effect
+  answer answered;   ///< the original response, if it is done
 };
 std::optional<write_outcome> outcome_in(const answer& a);
 
-/// What recipes keep in keys of their own: rows of texts, `[["a","1"],["b"]]`. Bytes that are no UTF-8 go in as base64.
+/// Values of recipes' own keys: rows of texts, `[["a","1"],["b"]]`. Bytes that are not UTF-8 need base64.
 using text_rows = std::vector<std::vector<std::string>>;
 std::optional<text_rows> rows_in(std::string_view text);
 std::string text_of(const text_rows& rows);
-/// nullopt unless it is a number of 64 bits.
+/// nullopt unless it is a 64-bit number.
 std::optional<std::uint64_t> number_in(std::string_view text);
 
-/// The name may be that of several keys: for a byte that is no UTF-8 Go and this server write
-/// U+FFFD in JSON. A read of one key tells whether there is one of exactly that name.
+/// Whether several keys may have this name: in JSON, Go and this server write U+FFFD for a byte
+/// that is not UTF-8. A read of one key shows whether a key of exactly that name exists.
 bool is_ambiguous(std::string_view key);
 
 std::string quoted_json(std::string_view text);

@@ -1,6 +1,6 @@
 #pragma once
-// The world of recipes in a loop of somebody else's: an actor, an executor. Its owner calls it from that loop, and what waited goes on
-// in there.
+// The environment of recipes on a loop that belongs to something else: an actor, an executor. Its
+// owner calls it from that loop, and these calls resume the coroutines that wait.
 
 #include <belay/loops/transport.hpp>
 #include <belay/world.hpp>
@@ -19,10 +19,10 @@ inline namespace v0 {
 
 class loop_world final : public world {
 public:
-  /// @param seed of chance; zero: another one each time
-  /// @param tell_loop of an answer: lets answered() be called; called on any thread
-  /// @param wake_loop lets tick() be called at that time, or earlier
-  /// @param settle_soon something was stopped: lets settle() be called; empty if that is called behind everything
+  /// @param seed of random numbers; zero: a different one each time
+  /// @param tell_loop must arrange a call of answered() with the response; called on any thread
+  /// @param wake_loop must arrange a call of tick() at that time, or earlier
+  /// @param settle_soon must arrange a call of settle(), after a stop; empty if settle() is called after every event
   loop_world(std::shared_ptr<transport> over, std::function<instant()> now, std::uint64_t seed,
              std::function<void(std::uint64_t, answer)> tell_loop, std::function<void(instant)> wake_loop,
              std::function<void()> settle_soon = {});
@@ -35,10 +35,10 @@ public:
   void stop(operation& op) override;
   void forget(operation& op) noexcept override;
 
-  // By the owner, on the loop.
+  // Called by the owner, on the loop.
   void answered(std::uint64_t ticket, answer a);
   void tick();
-  /// Ends what was told to stop: to be called when something may have been.
+  /// Finishes the operations that were stopped. Call it whenever some may have been.
   void settle();
   bool has_stopped() const noexcept { return !stopped_.empty(); }
 
@@ -54,7 +54,7 @@ private:
   std::uint64_t next_ticket_ = 1;
   std::unordered_map<std::uint64_t, operation*> asked_;
   std::map<std::pair<instant, std::uint64_t>, operation*> sleeping_;
-  std::unordered_map<std::uint64_t, instant> wakes_at_; ///< of those that sleep, by ticket
+  std::unordered_map<std::uint64_t, instant> wakes_at_; ///< when the sleeping operations are due, by ticket
   std::deque<std::uint64_t> stopped_;
   instant armed_ = instant::max();
 };

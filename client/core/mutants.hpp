@@ -1,7 +1,7 @@
 #pragma once
-// Known bugs of recipes that tests switch on, one at a time, to see that they are found. Never in what is shipped: they are
-// there in builds with BELAY_SIMULATION_HOOKS only. (Those of the server are in protocol/base/mutants.hpp; the server's
-// simulator looks for them.)
+// Known bugs of recipes that tests switch on, one at a time, to check that they are found. They
+// exist only in builds with BELAY_SIMULATION_HOOKS, never in releases. (The server's mutants are in
+// protocol/base/mutants.hpp; its simulator finds those.)
 
 #include <string_view>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Requests over a world, for who is no coroutine: each has a number, and a function that is told. On the world's loop.
+// Requests for callers that are not coroutines: each has a number and a callback. On the environment's loop.
 
 #include <belay/loops/transport.hpp>
 #include <belay/task.hpp>
@@ -36,7 +36,7 @@ private:
     done(std::move(a));
     all.ended_.push_back(number);
   }
-  /// A coroutine does not destroy itself.
+  /// Destroys the finished coroutines: a coroutine cannot destroy itself.
   void sweep() {
     for (auto number : std::exchange(ended_, {}))
       asked_.erase(number);

@@ -1,6 +1,6 @@
 #pragma once
-// Which requests may have one of a transport's connections. What waits at servers for a long time must not hold up what is short,
-// and nothing a renewal.
+// Decides which requests get one of a transport's connections. Requests that block at servers for a
+// long time must not delay short ones, and no request may delay a renewal.
 
 #include <belay/world.hpp>
 
@@ -15,11 +15,11 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-/// Who asks for a connection.
+/// The class of a request.
 enum class room : std::uint8_t {
   urgent,  ///< request::urgent()
-  brief,   ///< is answered at once
-  waiting, ///< the server may let it wait
+  brief,   ///< the server answers at once
+  waiting, ///< the server may block it
 };
 
 inline room room_of(const request& q) {
@@ -28,8 +28,8 @@ inline room room_of(const request& q) {
   return q.waits() ? room::waiting : room::brief;
 }
 
-/// Of `connections` an eighth, one to eight, is kept from requests that wait, and of `requests` an eighth. Urgent ones are never refused,
-/// and have one connection more, to which the others do not come. A single connection is for all that is not urgent.
+/// An eighth of `connections` (1 to 8) and of `requests` is reserved for requests that do not wait. Urgent
+/// ones are never rejected, and have one more connection. A single connection serves all that are not urgent.
 class rooms {
 public:
   /// @pre connections > 0
@@ -38,9 +38,9 @@ public:
         for_waiting_(std::max<std::size_t>(connections - std::clamp<std::size_t>(connections / 8, 1, 8), 1)),
         requests_(requests), requests_waiting_(requests - requests / 8) {}
 
-  /// How many connections there are at most.
+  /// Maximum number of connections.
   std::size_t connections_max() const noexcept { return connections_ + 1; }
-  /// Whether one more request is taken.
+  /// Whether one more request of this class is accepted.
   bool takes(room r) const noexcept {
     if (r == room::urgent)
       return true;
@@ -50,7 +50,7 @@ public:
   void came(room r) noexcept { ++there_[r]; }
   void gone(room r) noexcept { --there_[r]; }
 
-  /// Whether one more may have a connection.
+  /// Whether one more request of this class gets a connection.
   bool is_free(room r) const noexcept {
     auto others = busy_[room::brief] + busy_[room::waiting];
     if (others + busy_[room::urgent] >= connections_max())
@@ -62,13 +62,13 @@ public:
   void begun(room r) noexcept { ++busy_[r]; }
   void ended(room r) noexcept { --busy_[r]; }
 
-  /// It waits for a connection. @param ticket larger than those before
+  /// The request waits for a connection. @param ticket larger than all before
   void enqueue(room r, std::uint64_t ticket) { queues_[r].push_back(ticket); }
   void withdraw(room r, std::uint64_t ticket) { std::erase(queues_[r], ticket); }
   bool somebody_queues() const noexcept {
     return std::any_of(queues_.all.begin(), queues_.all.end(), [](const auto& q) { return !q.empty(); });
   }
-  /// Who has one now: what is urgent, else who has queued longest of those for whom one is free. It queues no more.
+  /// Dequeues the request that gets a connection now: an urgent one, else the oldest that may have one.
   std::optional<std::uint64_t> next() {
     std::deque<std::uint64_t>* first = nullptr;
     for (auto r : {room::urgent, room::brief, room::waiting}) {

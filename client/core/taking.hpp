@@ -1,5 +1,5 @@
 #pragma once
-// Recipes as one call each, for faces whose callers have no recipe of their own: it lives in the frame of the call.
+// Recipes as one call each, for interfaces whose callers own no recipe object: it lives in the frame of the call.
 
 #include <belay/election.hpp>
 #include <belay/mutex.hpp>
@@ -40,7 +40,7 @@ inline task<result<std::optional<leader>>> look_at_office(session& s, std::strin
   co_return now;
 }
 
-/// The session of several callers, which is opened when one of them first needs it, and again after a loss.
+/// A session shared by several callers. It is opened when one of them first needs it, and again after a loss.
 class shared_session {
 public:
   shared_session(world& w, session_options options) : it_(w, std::move(options)) {}
@@ -48,7 +48,7 @@ public:
   session& operator*() noexcept { return it_; }
   session* operator->() noexcept { return &it_; }
 
-  /// One of those who need it opens it, the others wait.
+  /// One of the callers opens it, the others wait.
   task<status> open(patience limit) {
     for (;;) {
       bool have = it_.state() == session_state::live || it_.state() == session_state::uncertain;

@@ -1,5 +1,5 @@
 #pragma once
-// Several operations on keys that happen together or not at all: docs/contract/05-txn.md.
+// Transactions: several operations on keys that happen together or not at all (docs/contract/05-txn.md).
 
 #include "client/core/asking.hpp"
 #include "client/core/json_answers.hpp"
@@ -13,22 +13,22 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-/// Consul 1.8 takes no more (docs/contract/05-txn.md, section 4).
+/// The limit of Consul 1.8 (docs/contract/05-txn.md, section 4).
 constexpr std::size_t operations_max = 64;
 
 class transaction {
 public:
-  /// The key is as it was at that index.
+  /// Requires that the key still has that index.
   transaction& check_index(std::string_view key, std::uint64_t index);
-  /// The session has the lock of the key.
+  /// Requires that the session holds the lock of the key.
   transaction& check_session(std::string_view key, std::string_view session);
   transaction& set(std::string_view key, std::string_view value, std::uint64_t flags = 0);
-  /// Index 0: there is no such key.
+  /// Writes the key if it has that index. Index 0: if it does not exist.
   transaction& cas(std::string_view key, std::string_view value, std::uint64_t index, std::uint64_t flags = 0);
   transaction& lock(std::string_view key, std::string_view value, std::uint64_t flags, std::string_view session);
   transaction& unlock(std::string_view key, std::string_view value, std::uint64_t flags, std::string_view session);
   transaction& erase(std::string_view key);
-  /// A key that is not there is no failure.
+  /// A key that does not exist is not a failure.
   transaction& erase_cas(std::string_view key, std::uint64_t index);
 
   std::size_t size() const noexcept { return size_; }
@@ -41,15 +41,15 @@ private:
   std::size_t size_ = 0;
 };
 
-/// Gives the lock of a key back as it was at one index: what comes late finds another one.
+/// Releases the lock of a key as it was at one index: a request that arrives late fails.
 request unlocked_at(std::string_view key, std::uint64_t index, std::string_view value, std::uint64_t flags,
                     std::string_view session);
 
-/// Whether it was carried out.
+/// Whether the transaction was carried out.
 inline bool is_made(const decision& d) {
   return d.last.status() == 200;
 }
-/// Whether it was not, because an operation of it did not hold.
+/// Whether it was rejected because a check of it failed.
 inline bool is_conflict(const decision& d) {
   if (d.last.status() != 409)
     return false;
@@ -57,7 +57,7 @@ inline bool is_conflict(const decision& d) {
   return failed.absent || failed.index;
 }
 
-/// Asks for it until it is decided. @param how whether it takes effect once at most, however often it is sent
+/// Sends it until its outcome is decided. @param how whether it takes effect at most once, however often it is sent
 task<decision> commit(world& w, const transaction& t, patience limit, repeats how);
 
 } // namespace detail
