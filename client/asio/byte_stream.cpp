@@ -18,7 +18,7 @@ namespace {
 
 using socket_type = asio::generic::stream_protocol::socket;
 
-/// Asio would open it without FD_CLOEXEC.
+/// Asio would open the socket without FD_CLOEXEC.
 error_code open(socket_type& socket, const byte_stream::endpoint& to) {
   int family = to.protocol().family();
   int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -42,7 +42,7 @@ bool is_quiet(socket_type& socket) {
   return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-/// `connected` is told of a socket that cannot be opened, too.
+/// `connected` is also called if the socket cannot be opened.
 void begin_connect(asio::io_context& loop, socket_type& socket, const byte_stream::endpoint& to,
                    byte_stream::ready connected) {
   if (auto failed = open(socket, to)) {
@@ -57,10 +57,10 @@ public:
   explicit plain(asio::io_context& loop) : loop_(loop), socket_(loop) {}
 
   void connect(const endpoint& to, ready done) override { begin_connect(loop_, socket_, to, std::move(done)); }
-  /// A request mostly fits: nothing is to be waited for, and no handler keeps the loop from waiting for the answer.
+  /// Usually the request fits into the socket's buffer: no wait, and no handler on the loop.
   void write(const std::string& text, moved done) override {
     auto n = ::send(socket_.native_handle(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    auto sent = n < 0 ? 0 : static_cast<std::size_t>(n); // what is wrong is told by the next one
+    auto sent = n < 0 ? 0 : static_cast<std::size_t>(n); // the next call reports the error
     if (sent == text.size())
       done({}, sent);
     else
@@ -91,7 +91,7 @@ public:
         done(failed);
         return;
       }
-      // A name of one's own, not an address: that is no SNI.
+      // SNI takes host names, not addresses.
       error_code ignored;
       asio::ip::make_address(host_, ignored);
       if (ignored)

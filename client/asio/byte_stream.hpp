@@ -1,5 +1,5 @@
 #pragma once
-// A connection's bytes: over TCP, a Unix socket, or TLS. Sockets are closed in children that execute something else.
+// The byte stream of a connection: TCP, a Unix socket, or TLS. Children that exec another program do not inherit it.
 
 #include "client/asio/transport_options.hpp"
 
@@ -28,18 +28,18 @@ public:
   using endpoint = asio::generic::stream_protocol::endpoint;
 
   virtual ~byte_stream() = default;
-  /// Connects, and shakes hands where there is TLS.
+  /// Connects, and performs the handshake if there is TLS.
   virtual void connect(const endpoint& to, ready done) = 0;
-  /// @param text must stay as it is until `done`, which may be called at once when all is well
+  /// @param text must not change until `done`, which may be called at once on success
   virtual void write(const std::string& text, moved done) = 0;
   virtual void read(char* into, std::size_t size, moved done) = 0;
   virtual void close() noexcept = 0;
-  /// Nothing has come that nobody asked for, such as the end of the connection.
+  /// Whether nothing unexpected has arrived, such as the end of the connection.
   virtual bool quiet() = 0;
 };
 
 std::unique_ptr<byte_stream> plain_stream(asio::io_context& loop);
-/// @param host what its certificate has to name
+/// @param host the name that its certificate must have
 std::unique_ptr<byte_stream> tls_stream(asio::io_context& loop, asio::ssl::context& with, const std::string& host);
 /// @returns refused if a file cannot be read
 result<std::shared_ptr<asio::ssl::context>> tls_context(const transport_options& options);

@@ -39,7 +39,7 @@ task<result<cache_ptr>> begin_to_follow(client_parts& c, std::string prefix, nea
 
 task<void> close_session(client_parts& c, session& s, patience limit) {
   co_await s.close(limit);
-  // Behind what was posted before: callers are still told what was lost.
+  // Posted after everything posted before, so callers are still notified of losses.
   c.post([&c] { c.loop.context().stop(); });
 }
 
@@ -49,7 +49,7 @@ client::client(client_options options) : parts_(std::make_shared<detail::client_
 
 client::~client() {
   if (parts_->pid != ::getpid()) {
-    // The thread is in the parent: neither is it joined, nor are its sockets closed under it.
+    // The thread is in the parent: do not join it, and do not close its sockets.
     new (std::nothrow) std::shared_ptr<detail::client_parts>(std::move(parts_));
     return;
   }
@@ -57,7 +57,7 @@ client::~client() {
   auto closing = std::make_shared<task<void>>();
   auto* p = parts_.get();
   p->call_back([p, closing] {
-    // Nobody can wait any more: calls during the destructor are the caller's error, and end here.
+    // No thread can wait any more: calls during the destructor are the caller's error, and end here.
     p->end_all();
     patience limit(p->sockets->now() + p->options.linger);
     *closing = close_session(*p, **p->held_by, limit);

@@ -7,7 +7,7 @@ inline namespace v0 {
 namespace detail {
 
 void waiting_call::end(std::exception_ptr what) {
-  // Behind the coroutine that says so.
+  // Posted, because the coroutine that calls this must end first.
   parts.post([self = shared_from_this()] { self->parts.take_away(self); });
   parts.loop.call_ended();
   {
@@ -17,7 +17,7 @@ void waiting_call::end(std::exception_ptr what) {
     thrown = std::move(what);
     waits.reset();
   }
-  // Who wakes up finds the lock free.
+  // Notified without the lock, so that the waiter finds it free.
   changed.notify_all();
 }
 
@@ -63,7 +63,7 @@ error client_parts::run(whose code, job make, bool with_session, milliseconds wi
   bool begun = run_here();
   if (!begun) {
     wait();
-    // Who left the loop meanwhile did not know of this one.
+    // A caller that left the loop in between did not know of this waiter.
     begun = run_here();
   }
   if (!begun && code == whose::library)
@@ -75,7 +75,7 @@ error client_parts::run(whose code, job make, bool with_session, milliseconds wi
   std::unique_lock guard(call->lock);
   auto end = std::chrono::steady_clock::now() + within + options.grace;
   if (!call->changed.wait_until(guard, end, has_ended)) {
-    // It is destroyed on the loop.
+    // The call is destroyed on the loop.
     post([c = c.get(), call] {
       c->take_away(call);
       call->end();

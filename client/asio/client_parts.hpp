@@ -1,5 +1,5 @@
 #pragma once
-// What is behind the blocking face: the client's loop, and calls that wait for what is done on it.
+// The implementation of the blocking client: its loop, and calls that wait for what runs on it.
 
 #include "client/asio/face.hpp"
 #include "client/asio/shared_loop.hpp"
@@ -25,7 +25,7 @@ public:
   };
   std::weak_ptr<face> owner;
   near_cache_options options;
-  near_cache it; ///< of the loop
+  near_cache it; ///< used on the loop only
   std::atomic<std::shared_ptr<const state>> now;
 };
 
@@ -33,7 +33,7 @@ using cache_ptr = std::shared_ptr<cache_parts>;
 
 class client_parts;
 
-/// A call that waits.
+/// A call that blocks its thread.
 class waiting_call final : public call, public std::enable_shared_from_this<waiting_call> {
 public:
   explicit waiting_call(client_parts& p) : parts(p) {}
@@ -43,7 +43,7 @@ public:
   std::condition_variable changed;
   std::atomic<bool> ended{false};
   std::exception_ptr thrown;
-  std::optional<shared_loop::waiter> waits; ///< below lock; until it has ended
+  std::optional<shared_loop::waiter> waits; ///< protected by `lock`; until the call has ended
 
   void end(std::exception_ptr what = nullptr) override;
 };

@@ -10,7 +10,7 @@ std::int64_t ticks(instant t) {
   return t.time_since_epoch().count();
 }
 
-/// A call from its beginning to its end, on the loop.
+/// Runs a call from start to end, on the loop.
 task<void> carry_out(face& f, job make, bool with_session, patience limit, error& why) {
   if (with_session) {
     status opened = co_await f.held_by->open(limit);
@@ -34,7 +34,7 @@ task<void> carry_out_and_tell(face& f, call& c, job make, bool with_session, pat
   c.end(thrown);
 }
 
-/// The hold belongs to the face from the moment that it is there.
+/// Hands the hold over to the face as soon as it exists.
 task<result<held_ptr>> keep(face& f, making<hold> make, session& s, patience limit) {
   task<result<hold>> making = make(s, limit);
   result<hold> h = co_await making;
@@ -103,7 +103,7 @@ void face::lose(held_parts& h, const std::string& why) {
     std::lock_guard guard(h.lock);
     h.because = why;
   }
-  // Callers' functions run here: not in the middle of a recipe.
+  // Callers' functions must not run in the middle of a recipe.
   call_back([source = h.lost, told = std::exchange(h.watchers, {})]() mutable {
     source.request_stop();
     for (auto& [number, w] : told)

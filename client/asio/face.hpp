@@ -1,6 +1,6 @@
 #pragma once
-// What the faces for programs have in common: one session, what is held by it, and calls, each a coroutine. All of it is of one loop,
-// but what says otherwise.
+// What the public clients have in common: one session, its holds, and calls, each a coroutine.
+// Everything is used on one loop, unless documented otherwise.
 
 #include "client/core/taking.hpp"
 
@@ -21,7 +21,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-/// Of calls on what is closed, and in the child of a fork.
+/// The error of calls on a closed client, and in the child of a fork.
 error closed_error();
 
 class face;
@@ -32,14 +32,14 @@ public:
   held_parts(std::weak_ptr<face> c, hold h) : owner(std::move(c)), it(std::move(h)), fence(it.fence()) {}
 
   std::weak_ptr<face> owner;
-  hold it; ///< of the loop
+  hold it; ///< used on the loop only
   std::uint64_t fence;
   std::atomic<std::int64_t> safe_until{0};
   pid_t pid = ::getpid();
   std::stop_source lost;
-  std::mutex lock; ///< of because
+  std::mutex lock; ///< protects `because`
   std::string because;
-  /// Of the loop: told once, when it is lost or given back.
+  /// On the loop: called once, when the hold is lost or released.
   std::map<std::uint64_t, std::function<void()>> watchers;
 };
 
@@ -49,11 +49,11 @@ using job = std::function<task<void>(session&, patience)>;
 template <class T>
 using making = std::function<task<result<T>>(session&, patience)>;
 
-/// One that is under way.
+/// A call in progress.
 class call {
 public:
   virtual ~call() = default;
-  /// It is over, and destroyed by who calls that, behind it.
+  /// Reports its end. The caller of end() destroys the call afterwards.
   virtual void end(std::exception_ptr thrown = nullptr) = 0;
 
   stopper stop;
@@ -61,7 +61,7 @@ public:
   task<void> running;
 };
 
-/// What code a call runs: the library's, or the program's, which has been promised a thread.
+/// Which code a call runs: the library's, or the program's, which runs on one documented thread.
 enum class whose { library, program };
 
 using call_ptr = std::shared_ptr<call>;
@@ -73,9 +73,9 @@ public:
 
   /// Runs it on the loop, soon. From any thread.
   virtual void post(std::function<void()> what) = 0;
-  /// The same for what is the program's: where callbacks are promised to run.
+  /// The same for code of the program: on the thread where callbacks are documented to run.
   virtual void call_back(std::function<void()> what) { post(std::move(what)); }
-  /// From any thread but the loop's, for which it waits. Throws what the job threw
+  /// Waits for the loop. From any thread except the loop's. Throws what the job threw.
   /// @returns why there is no result
   virtual error run(whose code, job make, bool with_session, milliseconds within, std::stop_token stop) = 0;
   /// The same, with a result.
@@ -93,12 +93,12 @@ public:
 
   void live_in(world& w);
   void begin(const call_ptr& c, job make, bool with_session, instant deadline);
-  /// Of all holds: how long they are safe, and whether they are lost.
+  /// Updates all holds: until when they are safe, and whether they are lost.
   void tell();
   void tell(held_parts& h);
   void lose(held_parts& h, const std::string& why);
   void forget(const held_ptr& h);
-  /// Calls end, holds are lost and given back.
+  /// Ends calls; releases all holds, and reports them as lost.
   void end_all();
 
   // Jobs.

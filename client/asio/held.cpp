@@ -31,7 +31,7 @@ held::~held() {
     return;
   }
   auto c = parts_->owner.lock();
-  // What is closed has given everything back.
+  // A closed client has released everything.
   if (!c || c->closed)
     return;
   parts_->safe_until = 0;

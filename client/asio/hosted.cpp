@@ -14,7 +14,7 @@ namespace detail {
 
 namespace {
 
-/// Longer ones are cut: times are nanoseconds in 64 bits.
+/// Longer limits are cut: times are nanoseconds in 64 bits.
 constexpr milliseconds longest_within = std::chrono::hours(24 * 365);
 
 class hosted_call final : public call {
@@ -29,7 +29,7 @@ public:
   std::uint64_t number;
   hosted_client::ended done;
   instant destroyed_at{};
-  task<void> watch; ///< destroys it when its time is over
+  task<void> watch; ///< destroys the call when its grace period ends
 };
 
 } // namespace
@@ -40,7 +40,7 @@ public:
       : face(std::move(o)), loop_(std::move(loop)), over_(std::move(over)) {}
   ~hosted_parts() override { abandon(); }
 
-  /// What is destroyed here may be the last to refer to the client.
+  /// Destroying these may drop the last reference to the client.
   void abandon() {
     auto here = weak_from_this().lock();
     closed = true;
@@ -115,7 +115,7 @@ public:
     c.stop.stop();
     watch(c, std::min(c.destroyed_at, world_->now() + options.grace));
   }
-  /// It says itself that it is over, or is made to be.
+  /// Ends a call that has finished, or that has to be destroyed.
   void over(hosted_call& c, std::exception_ptr thrown) {
     auto found = numbered_.find(c.number);
     if (found == numbered_.end())
@@ -139,7 +139,7 @@ public:
     close_ = close_session(limit, std::move(done));
     close_.start();
     if (!ended_) {
-      // Answers find what they are for as long as the loop means to call tick().
+      // Keeps this alive, as loop_.wake() does, until responses have arrived or the limit is over.
       keep_ = wait_until(limit.deadline());
       keep_.start();
       world_->tick();
@@ -147,7 +147,7 @@ public:
   }
 
   world& where() { return *world_; }
-  /// As post(), and kept until it has run.
+  /// Like post(), but keeps the function until it has run.
   void run_on_loop(std::function<void()> what) { loop_.post(std::move(what)); }
   std::atomic<std::uint64_t> next_number{1};
 
@@ -157,7 +157,7 @@ private:
   void wake(instant at) {
     if (ended_)
       return;
-    // While it closes it has no other owner than the loop.
+    // While it closes, only the loop owns it.
     if (closed) {
       loop_.wake(at, [here = self()] { here->tick(); });
       return;
@@ -168,7 +168,7 @@ private:
         here->tick();
     });
   }
-  /// For as long as the loop runs something of this. Behind it what was told to stop ends, and coroutines that ended are destroyed.
+  /// Exists while the loop runs this client's code. Its end finishes stopped operations, destroys ended coroutines.
   class entry {
   public:
     explicit entry(hosted_parts& p) : parts_(p) { ++parts_.inside_; }
@@ -191,7 +191,7 @@ private:
     entry inside(*this);
     world_->answered(ticket, std::move(a));
   }
-  /// Something was stopped by who is not called from here.
+  /// Something was stopped by code that was not called from here.
   void settle_soon() {
     if (inside_ == 0)
       post([] {});
@@ -239,7 +239,7 @@ private:
   std::map<std::uint64_t, std::shared_ptr<hosted_call>> numbered_;
   std::vector<task<void>> over_tasks_;
   int inside_ = 0;
-  bool ended_ = false; ///< the session, and this with it
+  bool ended_ = false; ///< the session has ended, and this client with it
   task<void> close_;
   task<void> keep_;
 };

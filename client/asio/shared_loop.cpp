@@ -13,14 +13,14 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// A caller that runs it for longer is sent away: what else is to be done on the loop depends on no caller. (Callers set no timers of their
-/// own: on a virtual machine each costs more than a system call.)
+/// A caller that runs the loop for longer has to leave it, so that other work on it depends on no caller.
+/// (Callers set no timers of their own: on a virtual machine each costs more than a system call.)
 constexpr std::chrono::milliseconds rest_length{1};
 
 } // namespace
 
 void shared_loop::start() {
-  // The thread compares its ID with this one's.
+  // The new thread compares its ID with thread_'s.
   std::lock_guard turn(turn_);
   thread_ = std::thread([this] { run(); });
 }
@@ -84,7 +84,7 @@ bool shared_loop::run_here(const std::function<void()>& begin, const std::functi
       return false;
     ++runs_of_callers_;
     runner_ = std::this_thread::get_id();
-    // As on the loop's own thread, what is thrown by a handler ends the process: calls catch what is theirs.
+    // As on the loop's own thread, an exception from a handler ends the process: calls catch their own.
     [&]() noexcept {
       begin();
       while (!done() && for_own_.empty() && !own_comes_.load() && context_.run_one() > 0)

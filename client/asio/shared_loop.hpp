@@ -1,10 +1,10 @@
 #pragma once
-// A loop that one thread at a time runs: its own one, or for a short time a caller that waits for something to happen on it. Such
-// a caller is not woken by another thread, nor wakes one: a hand-over costs some 10 us, each way.
+// A loop that one thread at a time runs: its own thread, or for a short time a caller that waits for an event on
+// it. Such a caller is not woken by another thread and wakes none: a thread switch costs some 10 us each way.
 //
-// The loop's own thread leaves it to callers for a millisecond after each call that has ended, for as long as there is another one, and
-// takes it from a caller that runs it for longer than that or twice that.
-// What is the program's (callbacks, coroutines of its own) runs on the loop's own thread only.
+// After a call has ended, the loop's own thread leaves the loop to callers for a millisecond, for as
+// long as calls follow. It takes the loop back from a caller that runs it for longer than one or two
+// milliseconds. Code of the program (callbacks, its coroutines) runs on the loop's own thread only.
 
 #include "client/asio/face.hpp"
 
@@ -32,21 +32,21 @@ public:
   boost::asio::io_context& context() { return context_; }
   void start();
   void join() { thread_.join(); }
-  /// Whether the calling thread runs it.
+  /// Whether the calling thread runs the loop.
   bool runs_here() const { return runner_.load() == std::this_thread::get_id(); }
 
-  /// As soon as the loop's own thread runs it. From any thread.
+  /// Runs it as soon as the loop's own thread runs the loop. From any thread.
   void post_to_own(std::function<void()> what);
-  /// Calls `begin`, and then runs the loop on this thread until `done`, or for as long as a caller may.
-  /// @returns false: another thread runs it, or has to; nothing was begun
+  /// Calls `begin`, and then runs the loop on this thread until `done`, or for as long as a caller
+  /// may. @returns false: another thread runs the loop, or must; nothing was begun
   bool run_here(const std::function<void()>& begin, const std::function<bool()>& done);
-  /// On the loop: a call has ended. Behind what runs now, callers may run the loop.
+  /// On the loop: a call has ended. After the current handler, callers may run the loop.
   void call_ended() { leaves_ = true; }
 
-  /// For as long as a thread waits for what happens on the loop. The loop's own thread stays on it.
+  /// Exists while a thread waits for an event on the loop, and keeps the loop's own thread on it.
   class waiter {
   public:
-    /// @param code the program's: as long as it waits, only the loop's own thread runs it
+    /// @param code the program's: while it waits, only the loop's own thread runs the loop
     waiter(shared_loop& l, whose code);
     ~waiter();
     waiter(const waiter&) = delete;
@@ -65,20 +65,20 @@ private:
 
   boost::asio::io_context context_{1};
   std::thread thread_;
-  std::mutex turn_; ///< of who runs the loop
+  std::mutex turn_; ///< held by the thread that runs the loop
   std::atomic<std::thread::id> runner_;
   std::atomic<int> waiters_{0};
   std::atomic<int> own_only_{0};
   std::atomic<std::uint64_t> runs_of_callers_{0};
-  std::atomic<bool> own_comes_{false}; ///< whoever runs the loop leaves it
+  std::atomic<bool> own_comes_{false}; ///< a caller that runs the loop leaves it
 
-  // Of who has the turn.
+  // Protected by turn_.
   bool leaves_ = false;
   std::vector<std::function<void()>> for_own_;
 
   std::mutex rest_lock_;
   std::condition_variable called_;
-  bool called_own_ = false; ///< below rest_lock_
+  bool called_own_ = false; ///< protected by rest_lock_
 };
 
 } // namespace detail

@@ -25,7 +25,7 @@ namespace http = boost::beast::http;
 
 namespace {
 
-/// Timers stand still while the machine is suspended; the clock of sessions does not. It is looked at that often.
+/// Timers stop during a suspension; the clock of sessions does not. So check it this often.
 constexpr std::chrono::seconds look_at_clock{5};
 constexpr std::size_t idle_max = 16;
 constexpr std::chrono::seconds idle_longest{60};
@@ -35,7 +35,7 @@ std::chrono::nanoseconds timer_length(instant until) {
   return std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), look_at_clock);
 }
 
-/// Control characters would end a line of a header.
+/// Control characters would end a header line.
 bool is_plain(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 127; });
 }
@@ -57,7 +57,7 @@ public:
     std::size_t next_address = 0;
     bool connected = false;
     bool closed = false;
-    std::uint64_t ticket = 0; ///< whose request it carries; 0: nobody's
+    std::uint64_t ticket = 0; ///< of the request that it carries; 0: none
     std::string out;
     std::array<char, 16384> in{};
     std::string unread;
@@ -99,7 +99,7 @@ public:
   void gone(std::uint64_t ticket, exchange& e);
   void resolve(const connection_ptr& c);
   void connect_next(const connection_ptr& c);
-  /// @returns what was under way on it, which says now that it failed; null: nothing was
+  /// @returns the request that was in progress on it, which has failed now; null: none was
   exchange* end_connection(const connection_ptr& c, const std::string& why);
   void not_connected(const connection_ptr& c, const std::string& why);
   void send(const connection_ptr& c);
@@ -195,7 +195,7 @@ void socket_world::parts::arm(std::uint64_t ticket, exchange& e) {
       self->arm(ticket, late);
       return;
     }
-    // A server that takes connections and does not answer is not asked again at once.
+    // A server that accepts connections and does not respond is not retried at once.
     if (late.on)
       self->avoid(late.on->server);
     self->finish(ticket, false, answer::none(late.sent, late.sent ? "no answer in time" : late.last_failure));
@@ -231,7 +231,7 @@ socket_world::parts::connection_ptr socket_world::parts::take_back(exchange& e) 
   return c;
 }
 
-/// Nobody waits for it any more.
+/// The response is not needed any more.
 void socket_world::parts::gone(std::uint64_t ticket, exchange& e) {
   e.timer.cancel();
   has_room.gone(e.kind);
@@ -249,7 +249,7 @@ void socket_world::parts::dispatch(std::uint64_t ticket) {
     has_room.enqueue(e.kind, ticket);
     return;
   }
-  // One that was kept, if there is one.
+  // Use an idle connection, if there is one.
   auto now = std::chrono::steady_clock::now();
   auto idle = connections;
   for (auto& c : idle) {
@@ -266,7 +266,7 @@ void socket_world::parts::dispatch(std::uint64_t ticket) {
     return;
   }
   if (connections.size() >= has_room.connections_max()) {
-    // One that is idle and of another server makes room.
+    // Close an idle connection to another server.
     auto unused = std::find_if(idle.begin(), idle.end(), [](const auto& c) { return !c->closed && c->ticket == 0; });
     if (unused != idle.end())
       drop(*unused);
@@ -312,7 +312,7 @@ void socket_world::parts::resolve(const connection_ptr& c) {
 
 void socket_world::parts::connect_next(const connection_ptr& c) {
   if (c->next_address >= c->addresses.size()) {
-    // Not inside of ask().
+    // Never finish inside ask().
     asio::post(loop, [self = shared_from_this(), c] { self->not_connected(c, "the name has no address"); });
     return;
   }
@@ -393,7 +393,7 @@ void socket_world::parts::send(const connection_ptr& c) {
   c->parser->eager(true);
   e.sent = true;
   c->bytes->write(c->out, [self = shared_from_this(), c](error_code failed, std::size_t) {
-    // A server may answer, and close, before it has read everything: the answer tells.
+    // A server may respond and close before it has read everything: the response decides.
     if (!c->closed && failed && failed != asio::error::broken_pipe && failed != asio::error::connection_reset)
       self->broken(c, failed.message());
   });
@@ -454,7 +454,7 @@ void socket_world::parts::answered(const connection_ptr& c) {
   } else {
     drop(c);
   }
-  // A connection is free: who waits for one comes first.
+  // A connection is free: waiting requests come first.
   next_waiting();
   finish(ticket, false, std::move(a));
 }

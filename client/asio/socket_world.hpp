@@ -1,10 +1,10 @@
 #pragma once
-// The world of recipes on sockets: requests over connections that are kept, to the server that answers; timers by the clock of
-// sessions. All of it on the one thread that runs the loop.
+// The environment of recipes on sockets: requests over persistent connections to the server that
+// responds, and timers by the clock of sessions. Everything runs on the one thread that runs the loop.
 //
-// A request goes to the server that answered last. One that cannot be reached is left out, and the next one is asked; nothing
-// was sent then. One that was sent and not answered is *not* sent to another server, unless it is repeatable and the
-// connection, one that had been kept, ended without a byte of an answer.
+// A request goes to the server that responded last. If a server cannot be reached, nothing was sent,
+// and the next one is tried. A request that was sent without a response is *not* sent to another
+// server, unless it is repeatable and its connection, a reused one, ended without a byte of a response.
 
 #include "client/asio/transport_options.hpp"
 
@@ -21,7 +21,7 @@ namespace detail {
 class socket_world : public world {
 public:
   socket_world(boost::asio::io_context& loop, transport_options options);
-  /// Everything that waits is dropped.
+  /// Drops everything that waits.
   ~socket_world() override;
 
   instant now() override;
@@ -31,7 +31,7 @@ public:
   void stop(operation& op) override;
   void forget(operation& op) noexcept override;
 
-  /// What is wrong with the options; reason::none if nothing is. Requests are refused with it.
+  /// What is wrong with the options; reason::none if nothing is. All requests are refused with it.
   const error& wrong() const;
 
 private:

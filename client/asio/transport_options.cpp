@@ -35,7 +35,7 @@ result<server_address> parse_server(std::string_view text) {
     out.unix_socket = true;
     out.host = rest.substr(7);
     out.host_header = "localhost";
-    // What fits into sockaddr_un.
+    // The size of sockaddr_un.
     if (out.host.empty() || out.host.size() > 107)
       return bad(text, "a path of 1 to 107 bytes is needed");
     return out;

@@ -1,5 +1,5 @@
 #pragma once
-// Which servers are asked, and how. What is wrong with it is found before anything is asked.
+// Which servers to use, and how. Errors in the options are found before any request.
 
 #include <belay/client.hpp>
 
@@ -21,12 +21,12 @@ struct transport_options {
   std::string key_file;
   bool verify_server = true;
   std::size_t connections_max = 64;
-  std::size_t waiting_max = 1024; ///< requests under way or waiting for a connection
+  std::size_t waiting_max = 1024; ///< requests in progress or waiting for a connection
   std::size_t answer_bytes_max = 64u << 20;
   std::chrono::milliseconds connect_within{3000};
 };
 
-/// The part of a client's options that is about requests.
+/// The part of a client's options that concerns requests.
 transport_options transport_of(const client_options& o);
 
 struct server_address {
@@ -37,7 +37,7 @@ struct server_address {
   std::string host_header;
 };
 
-/// Of `http://HOST[:PORT]`, `https://HOST[:PORT]`, `HOST:PORT`, `unix:///PATH`.
+/// Parses `http://HOST[:PORT]`, `https://HOST[:PORT]`, `HOST:PORT`, `unix:///PATH`.
 result<server_address> parse_server(std::string_view text);
 
 } // namespace detail

@@ -31,7 +31,7 @@ std::string text_in(const ::caf::message& context) {
   return context.match_elements<std::string>() ? context.get_as<std::string>(0) : std::string();
 }
 
-/// Waits for the transport's thread where nobody else is made to wait: on a thread of its own, for which the end of the system waits.
+/// The destructor waits for the transport's thread: run it on its own thread, which the system waits for.
 void destroy_on_own_thread(::caf::actor_system& system, transport* over) {
   system.spawn<::caf::detached>([over](::caf::event_based_actor*) { delete over; });
 }
@@ -39,7 +39,7 @@ void destroy_on_own_thread(::caf::actor_system& system, transport* over) {
 } // namespace
 
 ::caf::error error_to_send(const error& why) {
-  // Zero is no error to CAF.
+  // CAF treats zero as no error.
   auto code = static_cast<std::uint8_t>(static_cast<std::uint8_t>(why.why()) + 1);
   if (why.how() == outcome::unknown)
     code |= unknown_bit;

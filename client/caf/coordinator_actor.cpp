@@ -15,7 +15,7 @@ namespace detail {
 
 namespace {
 
-/// CAF's timers stand still while the machine is suspended; the clock of sessions does not. It is looked at that often.
+/// CAF's timers stop during a suspension; the clock of sessions does not. So check it this often.
 constexpr std::chrono::seconds look_at_clock{5};
 
 } // namespace
@@ -46,7 +46,7 @@ coordinator_self::behavior_type coordinator_state::make_behavior() {
     exit_message(m);
     settle();
   });
-  // Of actors that cannot read what they were sent.
+  // Errors of actors that cannot handle what they were sent.
   set_error_handler([](::caf::error&) {});
   set_default_handler(::caf::drop);
   using granting = ::caf::delegated<grant>;
@@ -125,7 +125,7 @@ coordinator_self::behavior_type coordinator_state::make_behavior() {
 }
 
 void coordinator_state::on_exit() {
-  // Without having been closed it was killed: the session ends by its TTL.
+  // If it was not closed, it was killed: the session ends by its TTL.
   for (auto& [number, c] : std::exchange(calls_, {})) {
     auto over = std::move(c->running);
     if (c->wants_reply)
@@ -156,7 +156,7 @@ void coordinator_state::leave(const party& who) {
   demonitor(who);
 }
 
-/// That actor has ended: what it waits for is withdrawn, and what it holds given back, all at once.
+/// An actor has ended: withdraws its waiting calls and releases its holds, all at once.
 void coordinator_state::ended(const party& who) {
   if (parties_.erase(who) == 0)
     return;
@@ -181,7 +181,7 @@ void coordinator_state::ended(const party& who) {
 }
 
 void coordinator_state::exit_message(::caf::exit_msg& m) {
-  // The end of an actor that is linked names that actor, and so does send_exit(); anon_send_exit() names who gets it.
+  // A linked actor that ends is the source, as is the sender of send_exit(); anon_send_exit() names the receiver.
   bool was_sent = !m.source || m.source == address();
   if (was_sent)
     begin_to_close(std::move(m.reason));
@@ -235,7 +235,7 @@ void coordinator_state::lose(std::map<std::uint64_t, holding>::iterator h, const
 }
 
 void coordinator_state::settle() {
-  // What is over first: it must not go on.
+  // Destroy finished coroutines first: they must not resume.
   do {
     std::exchange(over_, {}).clear();
     world_->settle();

@@ -1,5 +1,5 @@
 #pragma once
-// The coordinator: calls of actors, each a coroutine; what they hold; and who they are.
+// The actor of a coordinator: calls of other actors, each a coroutine; their holds; and the actors that it monitors.
 
 #include "client/core/taking.hpp"
 
@@ -21,12 +21,12 @@ inline namespace v0 {
 namespace caf {
 namespace detail {
 
-/// To itself, from the transport's thread.
+/// Sent to itself, from the transport's thread.
 struct answered {
   std::uint64_t ticket;
   answer came;
 };
-/// To itself. Timers cannot be cancelled: only the number that was given last counts.
+/// Sent to itself. Timers cannot be cancelled: only the newest number counts.
 struct tick {
   std::uint64_t number;
 };
@@ -45,7 +45,7 @@ namespace caf {
 namespace detail {
 
 using coordinator_self =
-    coordinator_actor::extend<::caf::reacts_to<answered>, ::caf::reacts_to<tick>>; // what only it sends to itself
+    coordinator_actor::extend<::caf::reacts_to<answered>, ::caf::reacts_to<tick>>; // sent to itself
 
 class coordinator_state final : public coordinator_self::base {
 public:
@@ -59,12 +59,12 @@ private:
   using party = ::caf::actor_addr;
   using taking = std::function<task<result<hold>>(session&, patience)>;
 
-  /// A request that is under way.
+  /// A request in progress.
   struct call {
     ::caf::response_promise reply;
     bool wants_reply = true;
     party from;
-    bool withdrawn_with_actor = false; ///< false: it is answered soon, and goes on if its actor ends
+    bool withdrawn_with_actor = false; ///< false: it is answered soon, and continues if its actor ends
     task<void> running;
   };
   struct holding {
@@ -74,23 +74,23 @@ private:
   };
   struct following {
     std::string key;
-    bool handled = true; ///< what was sent last
+    bool handled = true; ///< whether the follower has handled the last message
     stopper when_handled;
   };
 
   // Requests, in coordinator_calls.cpp.
   enum class replies { always, to_requests };
   enum class bound {
-    no,        ///< it gives something back
-    yes,       ///< it counts among calls_max
-    long_wait, ///< and its actor is watched: the call is withdrawn when that ends
+    no,        ///< it releases something
+    yes,       ///< it counts towards calls_max
+    long_wait, ///< and its actor is monitored: the call is withdrawn when that ends
   };
 
   void take(std::string name, milliseconds within, taking make);
   void begin_check(const check& m);
   void begin_release(const release& m);
   void begin_hand_over(const hand_over& m);
-  /// What is begun by its message alone. @param serve its coroutine, until the deadline that the message names
+  /// For calls that need only their message. @param serve its coroutine, with the deadline of the message
   template <class Message>
   void begin(replies to, Message m, task<void> (coordinator_state::*serve)(std::uint64_t, Message, patience)) {
     if (auto number = enter(to, bound::yes)) {
@@ -114,22 +114,22 @@ private:
   task<void> serve_follow(std::uint64_t number, std::string key, patience limit);
   task<void> give_back(std::uint64_t number, hold h);
 
-  /// Takes the present message up. @returns 0: it was refused
+  /// Accepts the present message as a call. @returns 0: it was refused
   std::uint64_t enter(replies to, bound how);
   void start(std::uint64_t number, task<void> t);
-  /// By its coroutine, as the last thing that it does. @param what a message, or an error
+  /// The last thing that a call's coroutine does. @param what a message, or an error
   template <class T>
   void finish(std::uint64_t number, T what);
-  /// The same, for what is answered by nothing.
+  /// The same, for calls whose response is empty.
   void finish(std::uint64_t number, const status& what);
   void forget_call(std::uint64_t number);
   patience within(milliseconds length);
   grant described(std::uint64_t id, const holding& h);
-  /// The hold with that ID, if it is that actor's.
+  /// The hold with that ID, if that actor owns it.
   std::map<std::uint64_t, holding>::iterator own(std::uint64_t id, const party& who);
   void keep(std::uint64_t id, hold h, const party& holder, std::string name);
 
-  // Who asks, in coordinator_actor.cpp.
+  // The actors that send requests, in coordinator_actor.cpp.
   static error closed();
   void attend(const party& who);
   void leave(const party& who);
@@ -140,7 +140,7 @@ private:
   void look_for_losses();
   void tell_lost(const party& holder, std::uint64_t id, const std::string& name, const std::string& because);
   void lose(std::map<std::uint64_t, holding>::iterator h, const std::string& because);
-  /// Behind each handler: what was told to stop ends, coroutines that ended are destroyed, and so is this.
+  /// Called after each handler: finishes stopped operations, destroys ended coroutines and, once closed, this actor.
   void settle();
 
   client_options options_;
@@ -150,7 +150,7 @@ private:
   std::unique_ptr<belay::detail::shared_session> session_;
   std::uint64_t next_call_ = 1;
   std::uint64_t next_hold_ = 1;
-  std::map<party, std::size_t> parties_; ///< how many calls and holds make that actor be watched
+  std::map<party, std::size_t> parties_; ///< number of calls and holds for which the actor is monitored
   std::map<std::uint64_t, std::unique_ptr<call>> calls_;
   std::map<std::uint64_t, holding> holds_;
   std::map<std::uint64_t, std::unique_ptr<following>> follows_; ///< by call

@@ -1,4 +1,4 @@
-// The requests of actors, from their message to their answer.
+// Implements the requests of actors, from message to response.
 #include "client/caf/coordinator_actor.hpp"
 
 #include "client/core/mutants.hpp"
@@ -13,11 +13,11 @@ namespace detail {
 
 namespace {
 
-/// How long a server is let wait for a change of a key, and how long its answer may take then.
+/// How long a server may block while a key does not change, and how long its response may take.
 constexpr milliseconds change_wait{60000};
 constexpr milliseconds change_answer{75000};
 constexpr milliseconds give_back_within{5000};
-/// Longer ones are cut: times are nanoseconds in 64 bits.
+/// Longer limits are cut: times are nanoseconds in 64 bits.
 constexpr milliseconds longest_within = std::chrono::hours(24 * 365);
 
 key_value as_message(const std::string& key, const reading& r) {
@@ -196,7 +196,7 @@ void coordinator_state::begin_hand_over(const hand_over& m) {
       holds_.erase(h);
       auto limit = within(m.within);
       start(number, serve_hand_over(number, m.id, std::move(gone.name), std::move(gone.it), limit));
-      // The coroutine has it meanwhile; if it keeps it, it is watched again.
+      // Meanwhile the coroutine owns the hold; if it keeps it, the actor is monitored again.
       leave(gone.holder);
     }
   }
@@ -297,7 +297,7 @@ task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key
       continue;
     }
     pauses.reset();
-    // An index that goes back is that of another history.
+    // An index that goes back belongs to another history.
     seen = now->index < seen ? 0 : now->index;
     key_value next = as_message(key, *now);
     if (same(next, shown))
@@ -314,7 +314,7 @@ task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key
 void coordinator_state::tell_change(std::uint64_t number, key_value now) {
   auto follower = ::caf::actor_cast<::caf::strong_actor_ptr>(calls_.at(number)->from);
   if (!follower)
-    return; // its end is about to be told
+    return; // it has ended, and the message about that is on its way
   follows_.at(number)->handled = false;
   changed told;
   told.now = std::move(now);
