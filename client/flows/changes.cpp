@@ -22,7 +22,7 @@ namespace {
 
 constexpr milliseconds longest_poll{60000};
 
-/// The rows of a listing as changes: on Consul, which ignores what it does not know.
+/// The entries of a listing as changes: for Consul, which ignores unknown parameters.
 std::vector<key_change> changes_of(std::vector<entry> entries) {
   std::vector<key_change> out;
   for (auto& e : entries) {
@@ -51,7 +51,7 @@ std::uint64_t history_of(std::string_view place) {
   return detail::cursor_in(place).history;
 }
 
-// docs/changes.md, Cursors: the upper half is that of the cluster.
+// docs/changes.md, Cursors: the upper half identifies the cluster.
 bool in_one_cluster(std::uint64_t history, std::uint64_t other) noexcept {
   return history >> 32 == other >> 32;
 }
@@ -59,7 +59,7 @@ bool in_one_cluster(std::uint64_t history, std::uint64_t other) noexcept {
 changes::changes(world& w, std::string prefix, std::string place)
     : world_(w), prefix_(std::move(prefix)), place_(std::move(place)) {}
 
-/// @param names_history false: for a server of 0.2.0, which cannot read one
+/// @param names_history false: for a server of 0.2.0, which cannot parse one
 request changes::asking(milliseconds wait, bool names_history) const {
   request q("GET", request::path_of("/v1/kv/", prefix_));
   q.query("recurse").query("changes").query("wait", detail::text_of(wait));
@@ -78,11 +78,11 @@ task<result<change_batch>> changes::next(patience limit) {
     request q = asking(wait, names_history);
     answer a = co_await detail::ask_until_answered(world_, q, limit, wait + wait / 16 + detail::one_try);
     if (a.status() == 400 && names_history) {
-      names_history = false; // a server of 0.2.0, to which its cluster has gone back
+      names_history = false; // a server of 0.2.0, after a downgrade of the cluster
       continue;
     }
     if (a.status() == 410) {
-      // What happened behind the place is gone.
+      // The history after the cursor is gone.
       place_ = CLIENT_MUTANT(gap_unsaid) ? "now" : "";
       continue;
     }
@@ -91,7 +91,7 @@ task<result<change_batch>> changes::next(patience limit) {
     auto told = detail::changes_in(a.body());
     auto listed = detail::entries_in(a.body());
     if (a.status() == 404 && !out.place.empty()) {
-      // A listing of nothing: servers with changes say [].
+      // The listing is empty: servers that support changes send [].
       out.is_snapshot = true;
     } else if (a.status() == 200 && told && !out.place.empty()) {
       detail::cursor reached = detail::cursor_in(a.header("X-Belay-Cursor"));
@@ -111,10 +111,10 @@ task<result<change_batch>> changes::next(patience limit) {
       co_return why;
     }
     out.is_newest = out.is_snapshot && snapshot;
-    // A list may have been cut: the place is behind its last one, not that of the server.
+    // The list may be truncated: the cursor is that of its last change, not the server's.
     if (CLIENT_MUTANT(rest_of_list_lost) && out.place.find('.') != out.place.npos)
       out.place = out.place.substr(0, out.place.find('.'));
-    // An index that goes back is that of another history; on Consul the same index means that nothing has changed.
+    // An index that goes back belongs to another history; on Consul the same index means that nothing has changed.
     bool same = out.is_snapshot && !snapshot && out.place == place_;
     bool first = place_ == "now";
     place_ = out.place;
@@ -142,7 +142,7 @@ task<result<bool>> changes::is_current(patience limit) {
     if (a.status() == 410)
       co_return CLIENT_MUTANT(gap_taken_for_nothing);
     auto told = detail::changes_in(a.body());
-    // On Consul, which lists what there is, the same index says it.
+    // On Consul, which lists the keys, the same index means that nothing has changed.
     if (a.status() == 200 && told)
       co_return told->empty();
     if (a.status() == 200 || a.status() == 404)
@@ -156,14 +156,14 @@ task<result<bool>> changes::is_current(patience limit) {
 
 namespace {
 
-/// More than any cursor and its history take.
+/// More than any cursor and its history need.
 constexpr std::size_t file_bytes_max = 4096;
 
 error of_file(const std::string& path, const std::string& why) {
   return error(outcome::refused, reason::unavailable, path + ": " + why);
 }
 
-/// Closed when it goes.
+/// Closes the file when it is destroyed.
 class file_descriptor {
 public:
   explicit file_descriptor(int fd) : fd_(fd) {}
@@ -193,9 +193,9 @@ bool write_all(int fd, std::string_view text) {
 
 } // namespace
 
-// Not by a stream: of a folder that is opened as a file it throws (docs/pitfalls.md R43).
+// Not by a stream, which throws if a folder is opened as a file (docs/pitfalls.md R43).
 result<std::string> place_in_file::load() const {
-  // A pipe or a device is opened without waiting for it.
+  // Opening a pipe or a device must not block.
   file_descriptor in(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!in.opened() && errno == ENOENT)
     return std::string();
@@ -224,7 +224,7 @@ result<std::string> place_in_file::load() const {
 }
 
 status place_in_file::store(const std::string& place) const {
-  // The new one is complete and on the disk before it takes the name of the old one.
+  // The new file is complete and on disk before it is renamed over the old one.
   auto fresh = path_ + ".new";
   {
     file_descriptor out(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));

@@ -26,7 +26,7 @@ consumer::consumer(session& s, std::string prefix, std::string name, consumer_op
   options_.unacknowledged_max = std::clamp<std::size_t>(options_.unacknowledged_max, 1, 256);
 }
 
-/// What is known is left: the next call of next() begins anew with what is kept.
+/// Discards the state in memory: the next call of next() starts from the stored state.
 void consumer::give_up() {
   held_.drop();
   source_.reset();
@@ -114,19 +114,19 @@ task<status> consumer::keep_state(writes effect, patience limit) {
   co_return not_active();
 }
 
-/// Gets what comes next, and writes down that it is delivered before it is.
+/// Fetches the next changes, and stores that they are delivered before they are.
 task<status> consumer::fetch(patience limit) {
   auto source = source_;
   result<change_batch> batch = co_await source->next(limit);
   if (!batch)
     co_return batch.why();
-  // An ack may have found out meanwhile that this member is not the group's any more.
+  // An ack may have found out meanwhile that this member is not active any more.
   if (source_ != source)
     co_return not_active();
   auto at_once = session_.where().now();
   history_ = history_of(batch->place);
   if (batch->is_snapshot) {
-    // Its place may be before that, in another history.
+    // Its cursor may be before the one that was reached, in another history.
     done_.clear();
     done_beyond_.clear();
     open_.clear();
@@ -137,7 +137,7 @@ task<status> consumer::fetch(patience limit) {
     all.place = batch->place;
     all.changes = std::move(batch->changes);
     all.tries = before;
-    // Who dies with it has had it once more.
+    // A member that dies during the delivery has had it once more.
     auto position = position_of(all.place);
     tries_[position] = before + 1;
     auto& f = open_[position];
@@ -145,7 +145,7 @@ task<status> consumer::fetch(patience limit) {
     f.it = std::move(all);
   } else {
     for (auto& c : batch->changes) {
-      // What was done beyond a gap is no longer noted one by one when the gap is closed: then the place says it.
+      // Acknowledged changes beyond a gap are no longer listed once the gap is closed: done_ covers them.
       auto position = position_of(c.place);
       bool done = done_beyond_.count(position) || (!done_.empty() && !is_behind(position, done_));
       if (done && !CLIENT_MUTANT(consumer_forgets_beyond))
@@ -224,7 +224,7 @@ task<result<delivery>> consumer::next(patience limit) {
 
 task<status> consumer::finish(std::string place, writes effect, patience limit) {
   world& w = session_.where();
-  // Acks of several tasks follow each other.
+  // Acks of several tasks are serialized.
   session::turn mine(session_, "consumer/" + name_);
   while (!mine.has_come()) {
     if (limit.over(w.now()))
@@ -238,7 +238,7 @@ task<status> consumer::finish(std::string place, writes effect, patience limit) 
   open_.erase(place);
   tries_.erase(place);
   done_beyond_[place] = true;
-  // Everything that was fetched is acknowledged or open. What an earlier member did may lie beyond that, with a gap between.
+  // All fetched changes are acknowledged or open. Acks of an earlier member may lie beyond them, after a gap.
   std::string fetched = position_of(source_->place());
   done_ = open_.empty() ? fetched : done_;
   while (!done_beyond_.empty()) {
@@ -251,7 +251,7 @@ task<status> consumer::finish(std::string place, writes effect, patience limit) 
     done_beyond_.erase(done_beyond_.begin());
   }
   status kept = co_await keep_state(effect, limit);
-  // What is not certain is read again by the next one who is active: this one, if it gets the lock.
+  // After an uncertain outcome the next active member reads the state again: this one, if it gets the lock.
   if (!kept)
     give_up();
   co_return kept;

@@ -21,7 +21,7 @@ std::uint64_t fnv(std::string_view text, std::uint64_t h = fnv_start) noexcept {
   return h;
 }
 
-/// Bits of a sum are spread, so that sums of few keys differ in all of them (the finish of splitmix64).
+/// Mixes the bits, so that sums of a few keys differ in all bits (the finalizer of splitmix64).
 std::uint64_t spread(std::uint64_t z) noexcept {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -30,10 +30,10 @@ std::uint64_t spread(std::uint64_t z) noexcept {
 
 using table = std::map<std::string, entry>;
 
-/// All keys below a prefix, by their names without it.
+/// All keys below a prefix, by name without it.
 struct listing {
   table keys;
-  std::set<std::string> unnameable; ///< names as they are shown; not in `keys`
+  std::set<std::string> unnameable; ///< names as listed; not in `keys`
 };
 
 task<result<listing>> list(world& w, std::string prefix, patience limit) {
@@ -102,7 +102,7 @@ std::vector<difference> differences(const listing& ours, const listing& theirs) 
   return out;
 }
 
-/// What two looks have in common.
+/// The differences that both reads have.
 std::vector<difference> stayed(const std::vector<difference>& first, const std::vector<difference>& second) {
   std::vector<difference> out;
   for (const auto& d : second)
@@ -124,7 +124,7 @@ std::size_t key_digests::slot_of(std::string_view key) noexcept {
 }
 
 void key_digests::add(std::string_view key, std::string_view value, std::uint64_t flags) noexcept {
-  // Lengths keep apart what would be the same text when written one behind the other.
+  // The lengths separate texts that would be equal when concatenated.
   auto h = fnv(key);
   h = spread(h ^ key.size());
   h = fnv(value, h);

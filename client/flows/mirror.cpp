@@ -11,13 +11,13 @@ inline namespace v0 {
 
 namespace {
 
-/// Refused for what the key or its value is: asking again, and going on with others, makes no
-/// difference to it.
+/// Rejected because of the key or its value: retries would fail again, and other keys are not
+/// affected.
 bool is_of_the_key(int status) {
   return status == 400 || status == 413;
 }
 
-/// Of the two operations: the first writes the note.
+/// The first of the two operations writes the record.
 bool note_has_changed(const detail::txn_failure& f) {
   return f.operations.empty() || std::find(f.operations.begin(), f.operations.end(), 0u) != f.operations.end();
 }
@@ -84,8 +84,8 @@ task<status> mirror::begin(patience limit) {
   co_return nothing();
 }
 
-/// Finds out what the batch says about what is noted. The first one of another history is said in
-/// NAME/place before anything is copied, so that mirrors that copy the history of before find it
+/// Compares the batch with the records. If it is the first one of another history, this is stored
+/// in NAME/place before anything is copied, so that mirrors that copy the previous history find it
 /// there.
 task<result<mirror::standing>> mirror::take_on(const change_batch& b, patience limit) {
   history_ = history_of(b.place);
@@ -95,8 +95,8 @@ task<result<mirror::standing>> mirror::take_on(const change_batch& b, patience l
     n.later = false;
   if (b.is_snapshot)
     left_out_.clear();
-  // What was copied before this was asked for has happened before it, so that an index that goes
-  // back is of another history.
+  // What was copied before this request happened before it, so an index that goes back belongs to
+  // another history.
   bool named = history_ != 0 && kept_.history != 0;
   bool went_back = !kept_.position.empty() && detail::order_of(kept_.position).first > index;
   other_history_ = b.is_snapshot && b.is_newest && (named ? history_ != kept_.history : went_back);
@@ -108,7 +108,7 @@ task<result<mirror::standing>> mirror::take_on(const change_batch& b, patience l
                         " copies an original that has another history. Stop one of them, or give it another name");
   if (!other_history_ || history_ == 0)
     co_return standing::ours;
-  // Without a position: whoever reads it begins with a snapshot.
+  // Without a position: a mirror that reads it begins with a snapshot.
   request q("PUT", request::path_of("/v1/kv/", name_ + "/place"));
   q.query("cas", std::to_string(kept_.index)).query("flags", std::to_string(history_));
   backoff pauses(milliseconds(50));
@@ -124,30 +124,30 @@ task<result<mirror::standing>> mirror::take_on(const change_batch& b, patience l
   co_return where;
 }
 
-/// Nothing that it says counts any more.
+/// Whether the record is obsolete.
 bool mirror::is_void(const noted& n) const {
   if (CLIENT_MUTANT(mirror_keeps_other_history))
     return false;
   if (history_ != 0 && n.history != 0 && n.history != history_)
     return true;
-  // Of a note that names no history nothing is known where everything is compared.
+  // When everything is compared, a record that names no history proves nothing.
   return !n.later && (other_history_ || (snapshot_ != 0 && history_ != 0 && n.history == 0));
 }
 
-/// The copy has that, or something later.
+/// Whether the copy has this change, or a later one.
 bool mirror::has_it(const noted& n, const key_change& c) const {
   if (n.index == 0 || is_void(n))
     return false;
   if (snapshot_ == 0)
     return n.original >= c.index;
-  // A snapshot has all that was noted before it was read. A key with a lower index than its note
-  // was brought back by a restore.
+  // A snapshot has everything that was recorded before it was read. A restore brought back a key
+  // whose index is lower than its record's.
   return n.original == c.index || n.original > snapshot_ || (n.later && n.original > c.index);
 }
 
-/// Whether the change is of the key that it names, or of one whose name is no UTF-8.
-/// @returns none_left: of such a key, and none of them is there any more that is shown with this
-/// name
+/// Whether the change belongs to the key that it names, or to one whose name is not UTF-8.
+/// @returns none_left: to one that is not UTF-8, and no such key with this displayed name is
+/// left
 task<result<mirror::naming>> mirror::naming_of(const key_change& c, patience limit) {
   if (!detail::is_ambiguous(c.key))
     co_return naming::exact;
@@ -233,7 +233,7 @@ task<result<mirror::standing>> mirror::copy_one(key_change c, patience limit) {
       error why = made.judge();
       co_return why;
     }
-    // Another mirror was faster, or this one was, and the answer was lost.
+    // Another mirror was faster, or this one was and the response was lost.
     status read = co_await read_notes(limit);
     if (!read)
       co_return read.why();
@@ -245,15 +245,15 @@ task<result<mirror::standing>> mirror::copy_one(key_change c, patience limit) {
   }
 }
 
-/// What was copied and is not in the snapshot was erased before it.
+/// Keys that were copied and are not in the snapshot were erased before it.
 task<result<mirror::standing>> mirror::erase_others(const change_batch& b, patience limit) {
   std::map<std::string, bool> there;
   for (const auto& c : b.changes)
     there[c.key.substr(prefix_.size())] = true;
   auto notes = notes_;
   for (const auto& [key, n] : notes) {
-    // An erasure of another history is noted again: a later change here may have a lower index than
-    // it has.
+    // An erasure of another history is recorded again: a later change in this history may have a
+    // lower index.
     bool noted_already = n.erased && !is_void(n);
     if (noted_already || there.count(key) || CLIENT_MUTANT(mirror_keeps_erased))
       continue;
@@ -268,8 +268,8 @@ task<result<mirror::standing>> mirror::erase_others(const change_batch& b, patie
   co_return standing::ours;
 }
 
-/// Unless a later one is there. With keys left out it stays: they are tried again by whoever begins
-/// there.
+/// Stores the cursor unless a later one is there. While keys are left out it stays: a mirror that
+/// begins there tries them again.
 task<result<mirror::standing>> mirror::store_place(std::string place, patience limit) {
   auto wanted = detail::cursor_in(place);
   bool went_back = other_history_ && history_ == 0;
@@ -291,7 +291,7 @@ task<result<mirror::standing>> mirror::store_place(std::string place, patience l
     q.body(wanted.position);
     detail::decision made = co_await detail::write_once(copy_, q, limit, pauses, detail::repeats::harmless);
     if (detail::says_true(made.last))
-      continue; // and reads the index that it has now
+      continue; // the next round reads its new index
     if (made.last.status() != 200) {
       error why = made.judge();
       co_return why;
@@ -336,7 +336,7 @@ task<status> mirror::step(patience limit) {
   if (!batch)
     co_return batch.why();
   result<standing> copied = co_await copy_all(*batch, limit);
-  // From the kept place on, with notes as they are.
+  // Continue from the stored cursor, with the records as they are.
   if (!copied || *copied == standing::taken_over)
     source_.reset();
   if (!copied)
@@ -377,7 +377,7 @@ task<result<std::uint64_t>> mirror::repair(patience limit) {
     bool equal = there.index > 0 && there.value == e.value && there.flags == e.flags;
     if (!copied || equal)
       continue;
-    // The note and the copy are as they were read.
+    // The record and the copy must be as they were read.
     detail::transaction t;
     t.check_index(name_ + "/at/" + key, n->second.index).cas(copy_prefix_ + key, e.value, there.index, e.flags);
     detail::decision made = co_await detail::commit(copy_, t, limit, detail::repeats::harmless);

@@ -38,7 +38,7 @@ void reconciler::start() {
 void reconciler::stop() {
   workers_.clear();
   passes_.reset();
-  // What was under way is worked on again.
+  // Keys that were in progress are processed again.
   for (const auto& key : busy_)
     enqueue(key);
   busy_.clear();
@@ -88,13 +88,13 @@ task<void> reconciler::run_worker() {
     backoff pauses(milliseconds(50), milliseconds(5000));
     std::uint32_t tries = 0;
     for (;;) {
-      // Each try has a moment of its own, so many a second.
+      // Tries are spaced evenly, to keep to the rate.
       auto now = world_.now();
       auto mine = std::max(next_start_, now);
       next_start_ = mine + std::chrono::nanoseconds(std::chrono::seconds(1)) / options_.per_second;
       if (mine > now && !CLIENT_MUTANT(works_without_rate))
         co_await sleep_until(world_, mine);
-      // From here on it sees what there is; what is offered later is another round.
+      // From here on the work sees the present state; a later offer needs another run.
       again_.erase(key);
       patience limit(world_.now() + options_.work_limit);
       task<status> working = work_(key, limit);

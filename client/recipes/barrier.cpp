@@ -14,28 +14,28 @@ inline namespace v0 {
 
 namespace {
 
-/// As many keys of the dead are erased with the beginning of a round.
+/// How many keys of dead participants are erased when a round begins.
 constexpr std::size_t swept_at_once = 8;
 
-/// One who is in the list, and the key by which it is seen to live.
+/// A listed participant, and the key that shows that it is alive.
 class participant {
 public:
   std::string session;
   std::string call;
   std::uint64_t created =
-      0; ///< CreateIndex of its key: one that a late request makes again is another, and counts for nothing
-  std::uint64_t index = 0; ///< of its key; 0: it is gone, or its session has ended
+      0; ///< CreateIndex of its key. A key that a late request creates again differs, and does not count
+  std::uint64_t index = 0; ///< index of its key; 0: it is gone, or its session has ended
 };
 
-/// What is below NAME/ at one index.
+/// The keys below NAME/ at one index.
 class round_state {
 public:
-  std::uint64_t index = 0; ///< of the key with the list; 0: there is none
+  std::uint64_t index = 0; ///< index of the key with the list; 0: there is none
   std::uint64_t number = 0;
   std::uint64_t needed = 0;
   bool full = false;
   std::vector<participant> listed;
-  std::vector<entry> left_over; ///< keys of those whose sessions have ended
+  std::vector<entry> left_over; ///< keys whose sessions have ended
   std::vector<entry> live;
 
   bool lists(const std::string& session, const std::string& call) const {
@@ -111,7 +111,7 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
       co_return *why;
     co_await sleep_until(w, limit.deadline(), whole.stop(), &session_.turns());
   }
-  // Each call has a key of its own: a request that comes late concerns no later call.
+  // Each call has a key of its own, so late requests cannot affect later calls.
   std::string call = detail::fresh_id(w);
   std::string own_key = key_of(name_, id, call);
   request give_back("DELETE", request::path_of("/v1/kv/", own_key));
@@ -126,7 +126,7 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
 
   std::string prefix = name_ + "/";
   std::uint64_t seen = 0;
-  // The newest list that may have this one, or be followed by one that has: only a newer one without it says that it has not.
+  // The newest list that may have it, or precede one that has. Only a newer list without it proves it unlisted.
   std::optional<std::uint64_t> may_be_in;
   backoff pauses(milliseconds(20), milliseconds(1000));
   for (;;) {
@@ -156,7 +156,7 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
     else if (may_be_in && state->index > *may_be_in)
       may_be_in.reset();
     if (own == state->live.end()) {
-      // A server that is behind, or the session has ended.
+      // The server lags behind, or the session has ended.
       seen = now->index < seen ? 0 : now->index;
       continue;
     }
@@ -185,7 +185,7 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
     });
     next.listed.push_back({id, call, own->created, own->index});
     next.full = next.listed.size() >= participants_;
-    // All who are listed are there when it is written.
+    // All listed participants must be alive when the list is written.
     detail::transaction t;
     for (const auto& p : next.listed)
       if (p.index > 0)

@@ -19,7 +19,7 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
   std::string session_id = s.id();
   std::string id = fresh_id(w);
 
-  // One of those who share the session asks at a time. The server refuses a session that would wait for itself.
+  // Tasks that share the session take turns: the server rejects a session that would wait for itself.
   session::turn asks(s, "asks/" + wanted.name);
   while (!asks.has_come()) {
     auto over = given_up(s, session_id, limit, w.now());
@@ -45,7 +45,7 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
       q.query("mode", wanted.mode);
     if (wanted.permits)
       q.query("permits", std::to_string(wanted.permits)).query("limit", std::to_string(wanted.limit));
-    // The same ID is the same claim, with its place in the queue.
+    // The same ID is the same claim, and keeps its position in the queue.
     q.body(wanted.value).repeatable();
     auto deadline = now + wait + answer_slack;
     answer a = co_await ask(w, q, deadline, limit);
@@ -58,7 +58,7 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
       co_return std::move(held);
     }
     if (a.status() == 409 && a.header("X-Belay-Reason") == "deadlock") {
-      // Another hold of this session is in the way: whoever gives one back wakes who waits.
+      // Another hold of this session is in the way: its release wakes this task.
       auto look_again = w.now() + milliseconds(500);
       co_await sleep_until(w, std::min(look_again, limit.deadline()), whole.stop(), &s.turns());
       continue;

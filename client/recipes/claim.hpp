@@ -1,5 +1,5 @@
 #pragma once
-// A claim on a server that has them: asked for once, queued and granted there.
+// A claim on a server that supports them: requested once, queued and granted there.
 
 #include <belay/hold.hpp>
 
@@ -15,13 +15,13 @@ public:
   claim(std::string name, std::string kind) : name(std::move(name)), kind(std::move(kind)) {}
   std::string name;
   std::string kind;
-  std::string mode;          ///< of a read-write lock: shared, or exclusive
+  std::string mode;          ///< of a read-write lock: shared or exclusive
   std::uint64_t limit = 0;   ///< of a semaphore
   std::uint64_t permits = 0; ///< of a semaphore
   std::string value;
 };
 
-/// Each call is a claim of its own, with an ID of its own. Destroying the task withdraws it.
+/// Each call makes a claim of its own, with its own ID. Destroying the task withdraws it.
 task<result<hold>> take(session& s, claim wanted, patience limit);
 
 } // namespace detail

@@ -11,7 +11,7 @@ inline namespace v0 {
 
 namespace {
 
-/// Seconds since 1970 of the Date of an answer.
+/// The Date header of a response, in seconds since 1970.
 std::optional<std::chrono::system_clock::time_point> date_of(const answer& a) {
   std::string text(a.header("Date"));
   std::tm t{};
@@ -52,7 +52,7 @@ clock_guard::judgement clock_guard::of_offset() const {
   return {};
 }
 
-/// The worse of both; of two that are as bad, what the own clocks show.
+/// The worse of both verdicts; if they are equal, the one about the local clocks.
 clock_verdict clock_guard::decide() {
   auto far = of_offset();
   now_ = far.verdict > own_.verdict ? std::move(far) : own_;
@@ -78,7 +78,7 @@ task<result<clock_verdict>> clock_guard::sample(patience limit) {
     error why = a.judge(false);
     co_return why;
   }
-  // The server looked between the two moments, and cut off what was more than whole seconds.
+  // The server read its clock between the two times, and truncated it to whole seconds.
   auto earliest = *date;
   auto latest = *date + std::chrono::seconds(CLIENT_MUTANT(date_taken_as_exact) ? 0 : 1);
   offset_ = milliseconds(0);

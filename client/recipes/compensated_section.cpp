@@ -9,7 +9,7 @@
 namespace belay {
 inline namespace v0 {
 
-/// What is in the key: the name of the section, then its steps.
+/// The content of the key: the name of the section, then its steps.
 class compensated_section::intent {
 public:
   static std::string text_of(const std::string& section, const std::vector<noted_step>& steps, std::uint64_t fence) {
@@ -18,7 +18,7 @@ public:
       rows.push_back({s.what, detail::base64_encoded(s.data)});
     return detail::text_of(rows);
   }
-  /// nullopt: this is no intent.
+  /// nullopt: malformed.
   static std::optional<std::vector<noted_step>> steps_in(const std::string& text) {
     auto rows = detail::rows_in(text);
     if (!rows || rows->empty() || rows->front().size() != 2)
@@ -61,7 +61,7 @@ void compensated_section::drop() noexcept {
   section_.clear();
 }
 
-/// Makes the intent that text, if nobody else has changed it and the lock still is this one's. Empty: erases it.
+/// Writes the text if no other client has changed the key and the lock is still held. Empty: erases the key.
 task<status> compensated_section::write(std::string text, patience limit) {
   if (!held_.safe())
     co_return detail::session_error(session_);
@@ -101,7 +101,7 @@ task<result<std::uint64_t>> compensated_section::undo_left(patience limit) {
   if (!left)
     co_return error(outcome::refused, reason::invalid, "the key " + intent_key_ + " holds no intent");
   std::string section = intent::section_in(now->found->value);
-  // With another index nothing of the section that left it can come any more.
+  // Changing the index makes all late writes of the previous holder fail.
   std::string same = intent::text_of(section, *left, held_.fence());
   status mine = co_await write(same, limit);
   if (!mine)

@@ -15,7 +15,7 @@ inline namespace v0 {
 
 namespace {
 
-/// @returns an error if that is not an answer about the office
+/// @returns an error if the response does not show a leadership
 result<std::optional<leader>> leader_in(const answer& a, bool claims) {
   std::optional<leader> none;
   if (a.status() == 404 && a.number("X-Consul-Index") > 0)
@@ -77,7 +77,7 @@ task<status> election::hand_over(hold& office, patience limit, std::string to) {
   q.query("id", office.claim_id());
   if (!to.empty())
     q.query("to", to);
-  // The next one may have it before the answer is here.
+  // The next leader may start before the response arrives.
   office.passing_on(!CLIENT_MUTANT(office_safe_while_passed_on));
   answer a = co_await ask(w, q, limit.deadline(), limit);
   office.passing_on(false);

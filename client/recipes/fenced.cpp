@@ -21,7 +21,7 @@ task<status> put_under(session& s, const hold& h, std::string lock, std::string 
     q = t.check_index(lock, h.fence()).set(key, value).asked();
   }
   backoff pauses(milliseconds(50));
-  // Not sent again unless it is known to have had no effect: somebody may have written since.
+  // Repeated only if it certainly had no effect: another client may have written since.
   detail::decision made = co_await detail::write_once(w, q, limit, pauses, detail::repeats::once);
   if (made.last.status() == 200)
     co_return nothing();

@@ -40,7 +40,7 @@ task<answer> giving_back::ask(world& w, giving_back what, patience limit) {
       what.idempotency_key_.clear();
       continue;
     }
-    // A transaction is refused with 409, a write with an index is answered false.
+    // A transaction is rejected with 409; a conditional write responds `false`.
     bool changed = a.status() == 409 || (a.status() == 200 && a.body().substr(0, 5) == "false");
     if (!what.exactly_ || !changed) {
       if (what.exactly_ && a.status() == 200)

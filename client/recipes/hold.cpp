@@ -62,7 +62,7 @@ void hold::forget() noexcept {
 }
 
 void hold::drop() noexcept {
-  // One that was asked for and not answered may still be on its way: it is given back twice.
+  // An acquire without a response may still arrive, so the release is sent twice.
   if (same_session())
     session_->owe(give_back_, std::move(turn_), !granted_);
   forget();

@@ -107,7 +107,7 @@ task<result<std::string>> update(world& w, std::string key, change fn, patience 
 }
 
 task<result<erased>> erase_if(world& w, std::string key, std::uint64_t index, patience limit) {
-  // A plain delete with cas answers `true` for a key that is not there; a transaction says which it was.
+  // A plain delete with cas responds `true` for a key that does not exist; a transaction tells these apart.
   detail::transaction t;
   if (!CLIENT_MUTANT(erased_unseen))
     t.check_index(key, index);
@@ -143,7 +143,7 @@ task<result<erased>> erase_tree_if(world& w, std::string prefix, std::uint64_t i
   }
   if (t.size() > detail::operations_max)
     co_return error(outcome::refused, reason::limit, "there are more than 64 keys");
-  // The same keys with the same indexes are erased once at most: asked until it is decided.
+  // The same keys with the same indexes are erased at most once, so retry until it is decided.
   detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
   if (detail::is_made(made))
     co_return erased::erased;

@@ -46,7 +46,7 @@ task<status> latch::wait(patience limit) {
       co_return nothing();
     if (limit.over(world_.now()))
       co_return limit.why();
-    // An index that goes back is that of another history.
+    // An index that goes back belongs to another history.
     seen = now->index < seen ? 0 : now->index;
     if (CLIENT_MUTANT(latch_wakes_late))
       seen += 1000;

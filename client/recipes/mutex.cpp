@@ -16,8 +16,8 @@ inline namespace v0 {
 mutex::mutex(session& s, std::string key, mutex_options options)
     : session_(s), key_(std::move(key)), options_(std::move(options)) {}
 
-/// On Consul there is no fence. The index of the key, read while it is held, is smaller than that of any later grant.
-/// @returns 0 if the key is not locked by that session, or cannot be read
+/// Consul has no fencing tokens. The index of the key, read while it is held, is smaller than that
+/// of any later grant. @returns 0 if the key is not locked by that session, or cannot be read
 task<std::uint64_t> mutex::fence_of_key(std::string id, patience limit) {
   world& w = session_.where();
   result<reading> now = co_await read_key(w, key_, limit);
@@ -74,8 +74,8 @@ task<result<hold>> mutex::acquire(patience whole) {
     auto wait = std::min(detail::wait_within(left), detail::longest_wait);
     request q("PUT", request::path_of("/v1/kv/", key_));
     q.query("acquire", id).query("flags", std::to_string(options_.flags)).query("queue", detail::text_of(wait));
-    q.query("wait", detail::text_of(wait)); // the same for servers of 0.2.0; to be removed in 0.5
-    // By the same session it is the same wait, or what is held already.
+    q.query("wait", detail::text_of(wait)); // the same parameter for servers of 0.2.0; to be removed in 0.5
+    // For the same session this continues the wait, or finds the lock held.
     q.body(options_.value).repeatable();
     auto deadline = now + wait + detail::answer_slack;
     answer a = co_await ask(w, q, deadline, limit);
@@ -102,7 +102,7 @@ task<result<hold>> mutex::acquire(patience whole) {
     if (why.retry_after().count() > 0)
       again = w.now() + why.retry_after();
     if (a.status() == 200 && a.header("X-Belay-Reason").empty()) {
-      // Consul does not queue. If nobody has it, there is a lock delay, of which it does not say how long it is.
+      // Consul does not queue. If the key is not locked, a lock delay is in force, of unknown length.
       bool was_locked = co_await wait_while_locked(limit);
       if (was_locked)
         continue;
@@ -111,7 +111,7 @@ task<result<hold>> mutex::acquire(patience whole) {
   }
 }
 
-/// @returns whether it was locked when that was called; true if that is not known
+/// @returns whether the key was locked at the time of the call; true if that is unknown
 task<bool> mutex::wait_while_locked(patience limit) {
   world& w = session_.where();
   std::uint64_t seen = 0;
@@ -121,7 +121,7 @@ task<bool> mutex::wait_while_locked(patience limit) {
     if (!key || !key->found || key->found->session.empty())
       co_return was_locked;
     was_locked = true;
-    // An index that goes back is that of another history.
+    // An index that goes back belongs to another history.
     seen = key->index < seen ? 0 : key->index;
     if (limit.over(w.now()))
       co_return true;

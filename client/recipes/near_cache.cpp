@@ -11,7 +11,7 @@ inline namespace v0 {
 
 namespace {
 
-/// @returns null, and why, if that is not a list of keys
+/// @returns null, and the error in `why`, if the response is not a list of keys
 std::shared_ptr<const key_table> table_in(const answer& a, error& why) {
   auto out = std::make_shared<key_table>();
   out->index = a.number("X-Consul-Index");
@@ -49,7 +49,7 @@ task<void> near_cache::follow() {
     answer a = co_await ask(world_, q, deadline);
     auto now = table_in(a, last_error_);
     if (now) {
-      // A smaller index is that of another history: from now on that one counts.
+      // A smaller index belongs to another history, which counts from now on.
       table_ = std::move(now);
       confirmed_ = CLIENT_MUTANT(confirmed_when_answered) ? world_.now() : asked;
       pauses.reset();

@@ -12,7 +12,7 @@ inline namespace v0 {
 
 namespace {
 
-/// A lock delay ends without a change that would wake who waits, on Consul.
+/// On Consul, a lock delay ends without a change that wakes those that wait.
 constexpr milliseconds look_for_delays{2000};
 
 request back_at(const entry& item, const std::string& id) {
@@ -31,11 +31,11 @@ giving_back back_in_queue(const std::string& key, const std::string& id) {
 
 task<status> queue::put(std::string value, patience limit) {
   world& w = session_.where();
-  // A name of its own for each item: the order is that of the log.
+  // Each item has a unique name; the order is that of the log.
   request q("PUT", request::path_of("/v1/kv/", name_ + "/" + detail::fresh_id(w)));
   q.query("cas", "0").body(std::move(value));
   backoff pauses(milliseconds(50));
-  // Sent again when it has been there and is done with, it would be there again.
+  // If it was put and acknowledged already, a repeat would put it again.
   detail::decision made = co_await detail::write_once(w, q, limit, pauses, detail::repeats::once);
   if (detail::says_true(made.last))
     co_return nothing();
@@ -65,7 +65,7 @@ task<result<queue_item>> queue::take(patience whole) {
     }
     auto& items = now->found;
     std::sort(items.begin(), items.end(), [](const entry& a, const entry& b) { return a.created < b.created; });
-    // Those of this session that nobody here has: a grant whose answer was lost.
+    // Also try items that this session holds without a task here: grants whose response was lost.
     session::turn mine;
     auto item = items.begin();
     for (; item != items.end(); ++item) {
@@ -86,7 +86,7 @@ task<result<queue_item>> queue::take(patience whole) {
     ++taken.flags;
     hold held(session_, back_in_queue(taken.key, id), std::move(mine));
     detail::transaction t;
-    // A key that is gone would be made anew by the lock.
+    // Without the check, the lock would create a key that is gone again.
     if (!CLIENT_MUTANT(queue_takes_unseen))
       t.check_index(taken.key, item->index);
     t.lock(taken.key, taken.value, taken.flags, id);

@@ -48,7 +48,7 @@ task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner,
       ++have->count;
       co_return level(std::move(have));
     }
-    // It is being asked for, or given back.
+    // The first hold is being acquired, or the last one released.
     if (whole.over(w.now()))
       co_return whole.why();
     have = nullptr;

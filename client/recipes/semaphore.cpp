@@ -15,20 +15,20 @@ inline namespace v0 {
 
 namespace {
 
-/// What Consul's clients mark the keys of a semaphore with.
+/// The flags with which Consul's clients mark the keys of a semaphore.
 constexpr std::uint64_t slot_flags = 0xe0f69a2baa414de0;
 
-/// What is below NAME/ at one index.
+/// The keys below NAME/ at one index.
 class slots {
 public:
   slots() = default;
   detail::slot_table table;
-  std::uint64_t table_index = 0; ///< of the key with the holders; 0: there is none
+  std::uint64_t table_index = 0; ///< index of the key with the holders; 0: there is none
   std::uint64_t index = 0;
-  std::uint64_t own_index = 0; ///< of the own contender; 0: it is not there
+  std::uint64_t own_index = 0; ///< index of its own contender key; 0: there is none
 };
 
-/// Holders without a contender that lives are left out.
+/// Leaves out holders whose contender key is gone.
 result<slots> slots_of(const answer& a, const std::string& lock_key, const std::string& own_key, std::uint64_t limit) {
   slots out;
   out.table.limit = limit;
@@ -103,12 +103,12 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
       co_return *why;
     co_await sleep_until(w, limit.deadline(), whole.stop(), &session_.turns());
   }
-  // Without its contender a holder does not count.
+  // A holder without its contender key does not count.
   hold held(session_, giving_back(own_key, contender_removed_at), std::move(mine));
 
   request contend("PUT", request::path_of("/v1/kv/", own_key));
   contend.query("acquire", id).query("flags", std::to_string(slot_flags)).repeatable();
-  // Another value each time, and so another index: what comes late is of an earlier one.
+  // A new value each time gives a new index, so that late requests fail.
   contend.body(detail::fresh_id(w));
   answer there = co_await detail::ask_until_answered(w, contend, limit, milliseconds(5000));
   if (!detail::says_true(there)) {
@@ -142,7 +142,7 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
     bool have = listed && (asked || CLIENT_MUTANT(stale_slot_taken));
     if (!have) {
       if (listed) {
-        // Of an earlier hold that was given back. Somebody may have read that, and be about to leave it out.
+        // From an earlier hold that was released. Another client may have read it, and be about to remove it.
         std::erase(holders, id);
       } else if (holders.size() >= limit_) {
         seen = now->index < seen ? 0 : now->index;

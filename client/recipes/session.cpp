@@ -13,7 +13,7 @@ inline namespace v0 {
 
 namespace {
 
-/// Debts are asked with this deadline, and again after a pause.
+/// Deadline of one try of a pending release; it is retried after a pause.
 constexpr milliseconds debt_try{2000};
 constexpr milliseconds second_time{1000};
 
@@ -55,7 +55,7 @@ task<status> session::open(patience limit) {
       error why = a.judge(false);
       co_return why;
     }
-    // Consul has no such path; a token that may not look still has claims.
+    // Consul has no such path; on 403 the server has claims, and the token no permission to read them.
     has_claims_ = a.status() == 200 || a.status() == 403;
     probed_ = true;
   }
@@ -68,7 +68,7 @@ task<status> session::open(patience limit) {
   backoff pauses(milliseconds(100));
   for (;;) {
     auto asked = world_.now();
-    // One that is made, and whose answer is lost, holds nothing and ends by its TTL: asking again does no harm.
+    // If a response is lost, its session holds nothing and ends by its TTL: retrying is harmless.
     auto deadline = std::min(limit.deadline(), asked + options_.ttl / 3);
     answer a = co_await ask(world_, question, deadline, limit);
     auto id = detail::id_in(a.body());
@@ -101,7 +101,7 @@ task<status> session::open(patience limit) {
 task<status> session::close(patience limit) {
   if (state_ == session_state::closed)
     co_return nothing();
-  // What is given back comes first: it would be withheld for the lock delay if the session ended with it.
+  // Releases come first: what the session still holds at its end is withheld for the lock delay.
   closing_ = true;
   closing_bell_.stop();
   while (owes() && !limit.over(world_.now()) && !ended_.stopped())
@@ -125,17 +125,17 @@ bool session::safe() {
 }
 
 void session::extend(instant asked) {
-  // docs/claims.md, rule 21. It counts from the question: the server's clock began somewhere before the answer came.
+  // docs/claims.md, rule 21. Counted from the request: the server's TTL begins before the response arrives.
   auto from = CLIENT_MUTANT(safe_from_answer) ? world_.now() : asked;
   safe_until_ = from + options_.ttl - options_.ttl / 100;
-  // Sessions that were made at one time are not renewed at one time.
+  // Spread the renewals of sessions that were created at the same time.
   auto third = std::chrono::nanoseconds(options_.ttl) / 3;
   renew_at_ = asked + third - third / 1000 * static_cast<std::int64_t>(world_.draw(100));
 }
 
 task<void> session::renew() {
   backoff pauses(milliseconds(100), milliseconds(1000));
-  // An answer that is lost should not cost all the time that there is; a slow server should get enough of it.
+  // A lost response should not cost all the remaining time; a slow server should get enough of it.
   milliseconds each = options_.ttl / 10;
   for (;;) {
     bool came = co_await sleep_until(world_, std::min(renew_at_, safe_until_), &ended_);
@@ -173,7 +173,7 @@ task<void> session::renew() {
     if (a.status() == 404) {
       request why("GET", request::path_of("/v1/session/ended/", id_));
       auto soon = world_.now() + milliseconds(1000);
-      // Nobody may think that it is held while the reason is asked for.
+      // It must not count as held while the reason is requested.
       safe_until_ = asked;
       state_ = session_state::uncertain;
       tell();

@@ -33,7 +33,7 @@ task<status> shared_mutex::downgrade(hold& alone, patience limit) {
     co_return detail::session_error(session_);
   world& w = session_.where();
   request q("PUT", request::path_of("/v1/claim/", name_) + "/mode");
-  // One that is a reader's already stays one: asking again does no harm.
+  // A claim that is a reader's already stays one: retrying is harmless.
   q.query("id", alone.claim_id()).query("mode", "shared").repeatable();
   answer a = co_await detail::ask_until_answered(w, q, limit, detail::one_try);
   if (a.status() == 200 && alone.safe())

@@ -48,7 +48,7 @@ task<result<std::vector<hold>>> striped_mutex::acquire_all(std::vector<std::stri
       co_return held.why();
     out.push_back(std::move(*held));
   }
-  // The first ones may have been lost while the last ones were waited for.
+  // The first ones may have been lost during the wait for the last ones.
   for (const auto& h : out)
     if (!h.safe())
       co_return error(outcome::refused, reason::session, "the session was lost meanwhile");

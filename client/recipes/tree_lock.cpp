@@ -8,8 +8,8 @@ inline namespace v0 {
 
 namespace {
 
-/// The nodes from the root to the path, by their names as claims. They end in a slash: `a` is not above `ab`, and no name is
-/// that of an action of the API.
+/// The names of the claims from the root to the path. They end in a slash: `a` is not above `ab`,
+/// and no name equals an action of the API.
 std::vector<std::string> nodes_to(const std::string& root, const std::string& path) {
   std::vector<std::string> out = {root + "/"};
   std::size_t from = 0;

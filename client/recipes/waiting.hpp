@@ -1,5 +1,5 @@
 #pragma once
-// What recipes that wait for a grant have in common.
+// Helpers of recipes that wait for a grant.
 
 #include <belay/session.hpp>
 
@@ -11,13 +11,13 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-/// An answer may come that much later than the wait that it was asked with.
+/// How much later than the requested wait a response may arrive.
 constexpr milliseconds answer_slack{5000};
 
-/// How long one request lets a server wait for a change or a grant.
+/// The longest wait for a change or a grant in one request.
 constexpr milliseconds longest_wait{60000};
 
-/// How long to let the server wait, so that its answer comes before the caller's time is over.
+/// How long to let the server wait, so that its response arrives before the caller's deadline.
 inline milliseconds wait_within(milliseconds left) {
   return left - std::min(left / 8, milliseconds(200));
 }
@@ -28,7 +28,7 @@ inline error session_error(const session& s) {
   return error(outcome::refused, reason::session, std::move(text));
 }
 
-/// Whether to wait on for a grant to the session with that ID: none, or why not.
+/// Whether to stop waiting for a grant to the session with that ID: nullopt, or the error.
 inline std::optional<error> given_up(session& s, const std::string& id, const patience& limit, instant now) {
   if (s.id() != id || s.ended().stopped())
     return session_error(s);
@@ -37,7 +37,7 @@ inline std::optional<error> given_up(session& s, const std::string& id, const pa
   return std::nullopt;
 }
 
-/// Of a grant that came: whether the session with that ID still is safe.
+/// After a grant: whether the session with that ID still is safe.
 inline bool still_safe(session& s, const std::string& id) {
   return s.id() == id && s.safe();
 }
