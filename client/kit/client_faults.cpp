@@ -6,7 +6,7 @@ namespace sim {
 
 namespace {
 
-// Above those of processes (kit_process.cpp).
+// Numbers of streams, above those of processes (kit_process.cpp).
 constexpr std::uint16_t drawn_from = 60'000;
 
 } // namespace
@@ -18,7 +18,7 @@ const std::set<std::string>& client_faults::names() {
 }
 
 client_faults client_faults::drawn(belay_ground::ground& g, const std::set<std::string>& without) {
-  // Each asks on a stream of its own, so that taking one away leaves the others as they are.
+  // Each fault draws from its own stream, so that disabling one leaves the others as they are.
   std::uint16_t number = drawn_from;
   const auto one_in = [&](std::uint32_t n) { return g.choose_rarely(number++, 2, 1'000'000 / n) != 0; };
   const auto one_of = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c) {

@@ -1,5 +1,5 @@
 #pragma once
-// Which faults the processes of clients have in a run, and how often: drawn once.
+// Which faults the client processes have in a run, and how often: drawn once per run.
 
 #include "sim/kit/ground.hpp"
 
@@ -10,21 +10,21 @@ namespace belay {
 inline namespace v0 {
 namespace sim {
 
-/// Per million: of requests, of looks at the clock, of requests, of requests.
+/// Rates per million: of requests, of clock reads, of requests, of requests.
 class client_faults {
 public:
   std::uint32_t pause_before_send = 0;
   std::uint32_t pause_at_clock = 0;
   std::uint32_t lost = 0;
   std::uint32_t late = 0;
-  bool stop = false; ///< processes stand still at any time
+  bool stop = false; ///< processes pause at any time
   bool crash = false;
   bool cut = false;
   bool clock = false;
 
   static client_faults drawn(belay_ground::ground& g, const std::set<std::string>& without);
   static const std::set<std::string>& names();
-  /// For the story; empty: none.
+  /// A description for the story; empty: no faults.
   std::string words() const;
 };
 

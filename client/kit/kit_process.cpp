@@ -16,15 +16,15 @@ using std::chrono::microseconds;
 
 namespace {
 
-// Streams of a process: a block for each.
+// Streams of random numbers: each process has a block of them.
 constexpr std::uint16_t first_stream = 2000;
 constexpr std::uint16_t streams_each = 16;
 
-// How long a pause, an outage and what is cut last; the shortest is the dullest. The longest is above any TTL that a scenario
-// can wait for.
+// Lengths of pauses, outages and cuts; shrinking prefers the shortest. The longest exceeds any TTL
+// that a scenario can wait for.
 constexpr milliseconds lengths[] = {100ms, 1000ms, 4000ms, 15000ms, 40000ms};
 constexpr std::uint64_t lengths_count = std::size(lengths);
-// A process is looked at that often, and something happens to it in so many cases.
+// Each process draws a fault this often, with this probability.
 constexpr milliseconds round{1000};
 constexpr std::uint32_t rounds_per_million = 150'000;
 
@@ -46,7 +46,7 @@ answer answer_of(belay_ground::reply r) {
   return a;
 }
 
-/// Where the clocks of processes begin: a steady clock has no meaningful zero.
+/// What the clocks of processes show at the start: a steady clock has no meaningful zero.
 constexpr instant origin{std::chrono::seconds(1000)};
 
 } // namespace
@@ -55,7 +55,7 @@ kit_process::kit_process(run_parts& shared, std::size_t number, std::string name
     : shared_(shared), number_(number), name_(std::move(name)), main_(std::move(main)), cut_until_(ground().servers()),
       preferred_(number % ground().servers()) {
   if (shared_.faults.clock) {
-    constexpr std::uint64_t steps = 9; // of a thousandth: within what sessions bear (a hundredth)
+    constexpr std::uint64_t steps = 9; // in thousandths: within what sessions tolerate (a hundredth)
     const auto drawn = ground().choose(stream(use::clock), 1 + 2 * steps);
     clock_ppm_ = 1000 * (drawn <= steps ? static_cast<std::int64_t>(drawn) : static_cast<std::int64_t>(steps - drawn));
     if (clock_ppm_ != 0)
@@ -72,7 +72,7 @@ void kit_process::say(const std::string& text) {
     ground().tell(name_, text);
 }
 
-// ---- lives
+// ---- crashes and restarts
 
 void kit_process::begin() {
   ++life_;
@@ -110,7 +110,7 @@ void kit_process::crash(std::uint64_t length) {
   task_.reset();
   if (!waiting_.empty())
     shared_.fail("crash", name_ + ": something waits that is not part of the task of the process");
-  if (!for_long) // else until the faults are over
+  if (!for_long) // otherwise until the faults end
     ground().at(ground().now() + lengths[length], [this, life = life_] {
       if (down_ && life_ == life)
         begin();
@@ -127,13 +127,13 @@ void kit_process::end() {
   task_.reset();
 }
 
-// ---- what happens to it at any time
+// ---- faults at any time
 
 void kit_process::act() {
   if (shared_.healed)
     return;
   ground().at(ground().now() + round, [this] { act(); });
-  // One number for all of it: leaving it out leaves out one fault, and changes no other.
+  // One number for all of it: removing it removes one fault and changes no other.
   const auto places = ground().servers() + 1;
   const auto drawn = ground().choose_rarely(stream(use::rounds), 1 + 3 * lengths_count * places, rounds_per_million);
   if (drawn == 0 || down_ || !task_.valid())
@@ -161,7 +161,7 @@ bool kit_process::is_cut(std::size_t server) const {
 }
 
 void kit_process::stand_still(moment length, const std::string& where) {
-  // All go on when the faults are over.
+  // All pauses end with the faults.
   const auto until = std::min(ground().now() + length, shared_.faults_end);
   count("client-pause");
   say("stands still for " + in_seconds(until - ground().now()) + where);
@@ -184,9 +184,9 @@ bool kit_process::maybe_pause(use what, std::uint32_t per_million, const char* w
   return true;
 }
 
-// ---- its clock and its chance
+// ---- its clock and its random numbers
 
-// A look at the clock while it stands still is one of the time when it goes on.
+// A clock read during a pause shows the time at its end.
 instant kit_process::local_of(moment global) const {
   return origin + global + global / 1'000'000 * clock_ppm_;
 }
@@ -194,12 +194,12 @@ instant kit_process::local_of(moment global) const {
 kit_process::moment kit_process::global_of(instant local) const {
   if (clock_ppm_ == 0)
     return local - origin;
-  // A moment at which its clock shows at least that: the division rounds down, by less than 1.1 ms.
+  // A time at which its clock shows at least that: the division rounds down, by less than 1.1 ms.
   return (local - origin) / (1'000'000 + clock_ppm_) * 1'000'000 + 2ms;
 }
 
 instant kit_process::now() {
-  // It looks, and is stopped before it can do anything with what it saw.
+  // The pause comes after the clock was read, before the process can use the result.
   const auto seen = local_of(global());
   maybe_pause(use::clock_pause, shared_.faults.pause_at_clock, ", just after it looked at its clock", "");
   return seen;
@@ -275,14 +275,14 @@ void kit_process::ask(operation& op, const request& q, instant deadline) {
   if (!shared_.healed && shared_.faults.lost > 0)
     l.lost = ground().choose_rarely(stream(use::loss), 3, shared_.faults.lost);
   l.server = preferred_;
-  // The deadline was drawn from a clock that it may have looked at long ago.
+  // The deadline was computed from a clock that may have been read long ago.
   const auto until = std::max(global_of(deadline), global());
   ground().at(global(), [this, ticket, l = std::move(l)]() mutable { send(ticket, std::move(l)); });
   ground().at(until, [this, ticket, q] {
     const auto found = waiting_.find(ticket);
     if (found == waiting_.end())
       return;
-    // A server that takes requests and does not answer is not asked again at once.
+    // A server that accepts requests and does not respond is not retried at once.
     if (found->second.number != 0)
       avoid(found->second.server);
     ++shared_.counts.unknown;
@@ -293,7 +293,7 @@ void kit_process::ask(operation& op, const request& q, instant deadline) {
 }
 
 void kit_process::send(std::uint64_t ticket, letter l) {
-  // It stands still, now or again: what has not left does not leave.
+  // The process is paused: what has not left does not leave.
   if (ground().now() < frozen_until_) {
     ground().at(frozen_until_, [this, ticket, l = std::move(l)]() mutable { send(ticket, std::move(l)); });
     return;
@@ -306,7 +306,7 @@ void kit_process::send(std::uint64_t ticket, letter l) {
     answered(ticket, l, answer::none(true, "the connection broke"));
     return;
   }
-  // From here on it arrives, whatever becomes of who sent it.
+  // From here on it arrives, whatever happens to the sender.
   ground().at(ground().now() + way, [this, ticket, l = std::move(l)]() mutable { arrive(ticket, std::move(l)); });
 }
 
@@ -319,7 +319,7 @@ void kit_process::arrive(std::uint64_t ticket, letter l) {
   if (l.to != nullptr)
     return serve(ticket, l);
   if (is_cut(l.server)) {
-    // Bytes that nobody acknowledges: the deadline ends it.
+    // The bytes are never acknowledged: the request ends at its deadline.
     if (const auto found = waiting_.find(ticket); found != waiting_.end()) {
       found->second.number = UINT64_MAX;
       found->second.server = l.server;
@@ -392,7 +392,7 @@ void kit_process::told(std::uint64_t ticket, const letter& l, answer a) {
   finish(ticket, false, std::move(a));
 }
 
-/// What a server was asked, and nobody waits for any more.
+/// Withdraws a request from its server when its response is not needed any more.
 void kit_process::hang_up(const waiting& w) noexcept {
   if (w.number != 0 && w.number != UINT64_MAX && !is_cut(w.server))
     ground().hang_up(w.number);

@@ -1,5 +1,5 @@
 #pragma once
-// One process of a scenario: the world of its recipes, the connections with the servers, and its faults.
+// A process of a scenario: the environment of its recipes, its connections to the servers, and its faults.
 
 #include "client/kit/client_faults.hpp"
 #include "sim/kit/ground.hpp"
@@ -22,7 +22,7 @@ struct beside_service {
   std::function<answer(const request&)> answers;
 };
 
-/// What the processes of a run share.
+/// State shared by the processes of a run.
 struct run_parts {
   belay_ground::ground* stands_on = nullptr;
   client_faults faults;
@@ -30,8 +30,8 @@ struct run_parts {
   belay_ground::moment faults_end{0};
   std::vector<beside_service> services;
   belay_ground::outcome_counts counts;
-  std::map<std::string, std::string> sessions;     ///< ID to whose it is, for the story
-  std::optional<belay_ground::broken_rule> broken; ///< the first
+  std::map<std::string, std::string> sessions;     ///< process by session ID, for the story
+  std::optional<belay_ground::broken_rule> broken; ///< the first broken rule
 
   void fail(std::string checker, std::string text) {
     if (!broken)
@@ -45,9 +45,9 @@ public:
   kit_process(run_parts& shared, std::size_t number, std::string name, std::function<task<>(process&)> main);
 
   void begin();
-  /// Its faults are over: it goes on, or begins again.
+  /// Ends its faults: it continues, or restarts.
   void heal();
-  /// Whatever it does ends.
+  /// Destroys its task.
   void end();
 
   const std::string& name() const noexcept override { return name_; }
@@ -71,13 +71,13 @@ private:
     std::uint64_t number = 0; ///< of the exchange with a server; 0: none
     std::size_t server = 0;
   };
-  /// A request that has left, or is about to.
+  /// A request that was sent, or is about to be.
   struct letter {
     request question;
-    const beside_service* to = nullptr; ///< null: a server
+    const beside_service* to = nullptr; ///< null: the request is for a server
     std::size_t server = 0;
-    std::size_t tried = 0;  ///< servers that did not listen
-    std::uint64_t lost = 0; ///< 1: the request is, 2: its answer
+    std::size_t tried = 0;  ///< servers that refused the connection
+    std::uint64_t lost = 0; ///< 1: the request is lost, 2: its response is
   };
 
   belay_ground::ground& ground() const { return *shared_.stands_on; }

@@ -51,7 +51,7 @@ bool has_parameter(const request& q, std::string_view name) {
 
 enum class kind { renewal, probe, opening, closing, acquire, release, claim, withdrawal, other };
 
-/// What it is about: the name of a key or of a claim.
+/// The name of the key or claim in a path.
 std::string name_of(const std::string& path) {
   for (const auto* start : {"/v1/kv/", "/v1/claim/"})
     if (starts_with(path, start))

@@ -1,5 +1,5 @@
 #pragma once
-// Requests and answers in the words of the story.
+// Describes requests and responses in words, for the story.
 
 #include <belay/world.hpp>
 
@@ -9,14 +9,14 @@ namespace belay {
 inline namespace v0 {
 namespace sim {
 
-/// As bytes for a server.
+/// The bytes to send to a server.
 std::string bytes_of(const request& q);
 
-/// What somebody who sends it wants, behind his name: "asks for the lock jobs/x".
+/// What the request is for, to follow a process's name: "asks for the lock jobs/x".
 std::string words_of(const request& q);
-/// What came of it, behind his name; empty: nothing worth a line (a session that was renewed).
+/// What the response means, to follow a process's name; empty: not worth a line (a renewal that succeeded).
 std::string words_of(const request& q, const answer& a);
-/// The ID of the session that was opened with it; empty: none was.
+/// The ID of the session that was created; empty: none was.
 std::string opened_session(const request& q, const answer& a);
 
 } // namespace sim

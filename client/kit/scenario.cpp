@@ -23,7 +23,7 @@ struct wanted_client {
 constexpr milliseconds longest_run{600'000};
 constexpr std::size_t servers_min = 3, servers_max = 5;
 
-/// Mistakes in a scenario are found before anything is run.
+/// Mistakes in a scenario are reported before anything runs.
 [[noreturn]] void give_up(const std::string& text) {
   std::cerr << "scenario: " << text << std::endl;
   std::exit(64);

@@ -1,2 +1,2 @@
-// Boost.JSON becomes part of the library, and cannot be seen from outside: who uses it needs no Boost.
+// Compiles Boost.JSON into the library and hides its symbols, so that users need no Boost.
 #include <boost/json/src.hpp>

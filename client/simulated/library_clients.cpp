@@ -20,18 +20,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Servers take TTLs of the simulator's other clients, which are as short.
+// The simulator's other clients use TTLs as short as this.
 constexpr milliseconds ttl = 4s;
-// A lock delay is in force now and then, and not for as long as a run.
+// Long enough to be in force now and then, and much shorter than a run.
 constexpr milliseconds lock_delay = 500ms;
 constexpr milliseconds ack_wait = 3s;
 constexpr milliseconds opening_max = 5s, closing_max = 20s;
-// One thing that a process does. Above the longest lock delay; others get their turn meanwhile.
+// Time limit of one task of a process: above the longest lock delay, and the others get their turn.
 constexpr milliseconds turn_max = 4s;
 constexpr milliseconds pause_after_failure = 300ms;
 constexpr std::size_t participants = 2;
 
-/// What the processes of a run have in common, and what they were told.
+/// State shared by the processes of a run, and what they report.
 class board {
 public:
   explicit board(belay_ground::library_settings s) : settings(std::move(s)) {}
@@ -39,10 +39,10 @@ public:
   belay_ground::library_settings settings;
   stopper stop;
   std::map<std::string, std::uint64_t> counts;
-  std::set<std::string> running; ///< names of processes that have not ended
+  std::set<std::string> running; ///< names of the processes that have not ended
   std::optional<belay_ground::broken_rule> broken;
 
-  /// An item, or a change, is acknowledged once at most.
+  /// Checks that an item, or a change, is acknowledged at most once.
   void acknowledged(const std::string& what, const std::string& which) {
     ++counts[what];
     if (!acknowledged_[what].insert(which).second && !settings.goes_back)
@@ -57,7 +57,7 @@ public:
     if (committed_.count(section) != 0 && !settings.goes_back)
       fail("a step of section " + section + " was undone, which was committed");
   }
-  /// No more pass together than the barrier is for.
+  /// Checks that no more processes pass together than the barrier admits.
   void passed(std::uint64_t round) {
     ++counts["barrier passed"];
     if (++passes_[round] > participants && !settings.goes_back)
@@ -89,7 +89,7 @@ task<> follow(process& me, board& b, consumer& member, patience limit) {
     ++b.counts["change refused"];
     co_return;
   }
-  if (what == 1) { // another member goes on with it
+  if (what == 1) { // another member continues
     status left = co_await member.leave(limit);
     b.counts["group left"] += left ? 1 : 0;
     co_return;
@@ -118,7 +118,7 @@ task<> take_item(process& me, board& b, queue& items, patience limit) {
     b.counts["item given back"] += back ? 1 : 0;
     co_return;
   }
-  if (what == 1) // it goes back without being asked for
+  if (what == 1) // it is released without a request by the process
     co_return;
   status done = co_await items.ack(std::move(*item), limit);
   if (done)
@@ -149,7 +149,7 @@ task<> work_in_section(process& me, board& b, compensated_section& section, std:
     }
   }
   auto what = me.draw(4);
-  if (what == 0) { // the next one that begins undoes it
+  if (what == 0) { // the next section undoes it
     section.drop();
     co_return;
   }
@@ -189,7 +189,7 @@ consumer_options consuming() {
   return o;
 }
 
-/// One thing after the other, each under the same session.
+/// One task after the other, each under the same session.
 task<> live(process& me, board& b) {
   b.running.insert(me.name());
   session s(me, options_of(b));
@@ -220,7 +220,7 @@ task<> live(process& me, board& b) {
       co_await meet(b, all, limit);
     else
       co_await work_in_section(me, b, section, name, limit);
-    // Nothing that failed at once is tried again at once.
+    // A failed task is not retried at once.
     auto later = me.now() + 20ms + milliseconds(me.draw(200));
     co_await sleep_until(me, later, &b.stop);
   }

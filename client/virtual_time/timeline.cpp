@@ -45,7 +45,7 @@ instant process::local_of(instant global) const {
 instant process::global_of(instant local) const {
   if (clock_ppm_ == 0)
     return local;
-  // A moment at which the clock of the process shows at least that: both divisions round down, by less than 1 ms.
+  // A time at which the process's clock shows at least that: both divisions round down, by less than 1 ms.
   return origin_ + (local - origin_) / (1'000'000 + clock_ppm_) * 1'000'000 + milliseconds(2);
 }
 
@@ -60,7 +60,7 @@ void process::pause(std::chrono::nanoseconds length) {
 }
 
 instant process::now() {
-  // It looks, and is stopped before it can do anything with what it saw.
+  // The pause comes after the clock was read, before the process can use the result.
   auto seen = local_of(global());
   maybe_pause(time_.rates().pause_at_clock);
   return seen;

@@ -1,7 +1,7 @@
 #pragma once
-// Virtual time for recipes: one thread, events in order, all chance from a tape with a seed. Processes (worlds of recipes)
-// ask servers over a network that loses requests and answers, and stop for a while: before a request leaves, and where
-// they look at the clock. The same seed is the same run.
+// Virtual time for recipes: one thread, ordered events, all randomness from a tape with a seed.
+// Processes (environments of recipes) send requests over a network that loses requests and responses.
+// They pause before a request leaves, and when they read the clock. The same seed gives the same run.
 
 #include <belay/world.hpp>
 
@@ -15,14 +15,14 @@
 
 namespace belay::virtual_time {
 
-/// Where all chance of a run comes from.
+/// The source of all randomness of a run.
 class tape {
 public:
   explicit tape(std::uint64_t seed) : state_(seed) {}
-  /// 0 to n-1. @pre n > 0
+  /// A random number from 0 to n-1. @pre n > 0
   std::uint64_t draw(std::uint64_t n);
   bool chance(std::uint32_t per_million) { return per_million && draw(1'000'000) < per_million; }
-  /// Of everything drawn so far: two runs that are the same have the same.
+  /// A digest of everything drawn so far: equal runs have equal digests.
   std::uint64_t drawn() const { return state_ ^ count_; }
 
 private:
@@ -30,7 +30,7 @@ private:
   std::uint64_t count_ = 0;
 };
 
-/// Faults in parts per million.
+/// Fault rates in parts per million.
 struct fault_rates {
   std::uint32_t request_lost = 0;
   std::uint32_t answer_lost = 0;
@@ -38,7 +38,7 @@ struct fault_rates {
   std::uint32_t pause_at_clock = 0;
   milliseconds pause_max{0};
   milliseconds latency_max{20};   ///< one way
-  std::uint32_t request_late = 0; ///< so many come to the server up to late_max later
+  std::uint32_t request_late = 0; ///< requests that arrive up to late_max later
   milliseconds late_max{0};
 };
 
@@ -47,16 +47,16 @@ public:
   timeline(std::uint64_t seed, fault_rates rates) : rates_(rates), tape_(seed) {}
 
   instant now() const { return now_; }
-  /// Events of one moment happen in the order in which they were asked for.
+  /// Events at the same time happen in the order in which they were scheduled.
   void at(instant when, std::function<void()> event);
-  /// @returns false if nothing is left to happen
+  /// @returns false if no event is left
   bool step();
-  /// Until `holds`, or until nothing happens up to `end`. @returns holds()
+  /// Runs until `holds`, or until no event is left before `end`. @returns holds()
   bool run_until(instant end, const std::function<bool()>& holds);
 
   tape& chance() { return tape_; }
   const fault_rates& rates() const { return rates_; }
-  /// From now on there are no faults.
+  /// Ends all faults.
   void heal() { rates_ = fault_rates{.latency_max = rates_.latency_max}; }
   std::uint64_t steps() const { return steps_; }
 
@@ -69,7 +69,7 @@ private:
   std::map<std::pair<instant, std::uint64_t>, std::function<void()>> events_;
 };
 
-/// A server, or what stands for one.
+/// A server, or a model of one.
 class server {
 public:
   using reply = std::function<void(answer)>;
@@ -78,10 +78,10 @@ public:
   virtual void take(const request& q, reply done) = 0;
 };
 
-/// The world of one client process.
+/// The environment of one client process.
 class process : public world {
 public:
-  /// @param clock_ppm by how much its clock is too fast
+  /// @param clock_ppm how much its clock is too fast
   process(timeline& time, server& asked, std::int64_t clock_ppm = 0)
       : time_(time), server_(asked), clock_ppm_(clock_ppm), origin_(time.now()) {}
 
@@ -92,9 +92,9 @@ public:
   void stop(operation& op) override;
   void forget(operation& op) noexcept override;
 
-  /// What its clock shows, for who watches it: nobody is stopped by that.
+  /// What its clock shows, for observers: reading it causes no pause.
   instant shows() const { return local_of(time_.now()); }
-  /// Nothing happens in it for so long.
+  /// Pauses the process for this time.
   void pause(std::chrono::nanoseconds length);
   std::size_t waiting() const { return waiting_.size(); }
 
