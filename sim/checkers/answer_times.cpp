@@ -7,7 +7,7 @@ namespace belay::sim {
 
 namespace {
 
-// In a blocking query's time is up to a sixteenth that the server adds (docs/contract/02, section 4).
+// The server adds up to a sixteenth to the wait of a blocking query (docs/contract/02, section 4).
 virtual_time longest_wait(const http::read_request& r) {
   return r.min_index > 0 ? r.wait + r.wait / 16 : virtual_time::zero();
 }

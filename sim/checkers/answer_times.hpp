@@ -1,6 +1,6 @@
 #pragma once
-// Judges that every request is answered in time: within the hold time and a stated slack, whatever happens to leaders, links and
-// disks meanwhile.
+// Checks that every request is answered in time: within the hold time and a stated slack, whatever
+// happens to leaders, links and disks meanwhile.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
@@ -12,23 +12,23 @@ namespace belay::sim {
 
 struct answer_time_rules {
   virtual_time hold{std::chrono::milliseconds(7000)}; ///< the servers' setting
-  /// What may come on top: a forwarded request is told to be unknown a second after the hold time; a leader that has
-  /// proposed it, and then hears no quorum, steps down within two election time-outs; ticks and messages.
+  /// What may be added: a forwarded request is reported unknown 1 s after the hold time; a leader
+  /// that proposed it and loses its quorum steps down in two election timeouts; messages take time.
   virtual_time slack{std::chrono::milliseconds(2500)};
-  /// A request that an agent passes on waits as long for a server that can be reached; then, while it is on its way, it takes so long to
-  /// notice that nothing comes any more, over a wire that is cut or from a server that stands still. A read is passed on again, up to three
-  /// times.
+  /// An agent that forwards a request waits as long for a reachable server. Then it takes up to
+  /// this time to notice that nothing arrives any more, over a cut link or from a paused server. A
+  /// read is forwarded again, up to three times.
   virtual_time broken_wire{std::chrono::milliseconds(5500)};
 
-  /// @param there that a server may take for it
+  /// @param there how long a server may take for it
   virtual_time through_agent(virtual_time there, bool is_read) const {
     constexpr int attempts = 3;
     return hold + (is_read ? attempts : 1) * (std::max(hold, there) + broken_wire);
   }
 };
 
-/// Time counts as it passes on the node that was asked: not while that is paused, and never faster than true time (a clock
-/// that jumps ahead takes nothing from anybody).
+/// Counts time as it passes on the node that got the request: not while it is paused, and never
+/// faster than true time, so a clock that jumps ahead shortens nothing.
 class answer_time_checker {
 public:
   explicit answer_time_checker(answer_time_rules rules) : rules_(rules) {}
@@ -36,13 +36,13 @@ public:
   void begun(const operation& op) { begun(op.id, op.node, words(op), longest(op)); }
   void ended(const operation& op) { ended(op.id); }
 
-  /// Of any request. @param what it is and whose, for the complaint @param longest without the slack
+  /// For any request. @param what for the error: request and client @param longest without slack
   void begun(std::uint64_t id, std::size_t node, std::string what, virtual_time longest);
-  /// Answered, or its client has given up.
+  /// It was answered, or its client has given up.
   void ended(std::uint64_t id) { waiting_.erase(id); }
 
-  /// Call it for every node now and then, with true time and what its own clock shows.
-  /// @returns who should have been answered by now
+  /// Call it for every node from time to time, with true time and the time on the node's own clock.
+  /// @returns the requests that are overdue
   broken look(std::size_t node, bool running, virtual_time now, virtual_time own);
 
 private:

@@ -14,7 +14,7 @@ using std::chrono::nanoseconds;
 // Autopilot's defaults (docs/contract/12).
 constexpr milliseconds last_contact_threshold{200};
 constexpr std::uint64_t max_trailing_logs = 250;
-// Between a wrong answer and the next question.
+// Pause between a wrong response and the next request.
 constexpr milliseconds ask_again_after{250};
 
 } // namespace

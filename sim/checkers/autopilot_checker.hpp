@@ -1,5 +1,5 @@
 #pragma once
-// Asks every server what an operator asks (/v1/operator/autopilot/health), and has the answers judged by what is so.
+// Requests /v1/operator/autopilot/health from every server and checks it against the true state.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/checkers/models/health_judgement.hpp"
@@ -13,17 +13,17 @@
 
 namespace belay::sim {
 
-/// While the cluster is calm: servers are well or they are not, and stay so.
+/// For calm clusters: each server is healthy or not, and stays so.
 class autopilot_checker {
 public:
   autopilot_checker(schedule& time, cluster& nodes) : time_(time), nodes_(nodes) {}
 
-  /// From now on these are well. Asks all of them, and `full` too, whose disk is.
+  /// From now on `well` are healthy. Queries all of them, and `full`, a server with a full disk.
   void expect(std::set<std::size_t> well, std::optional<std::size_t> full = {});
-  /// Call until nothing is wrong: a server is asked again when it was not right, as what it told may have been of before.
-  /// @returns what is wrong with the newest answer, or that there is none; nullopt: nothing
+  /// Call it until nothing is wrong. A server with a wrong (perhaps outdated) response is queried
+  /// again. @returns what is wrong with the newest response, or that there is none; nullopt: none
   broken wrong();
-  /// @returns whether that is an answer to this one's question
+  /// @returns whether `a` is the response to one of its requests
   bool take(std::size_t node, int life, const client_answer& a);
 
 private:

@@ -6,7 +6,7 @@ namespace belay::sim {
 
 namespace {
 
-// Of a quiet run. A probe and the first entries of a term may go twice.
+// Bounds for a quiet run. A probe and the first entries of a term may be sent twice.
 constexpr std::uint64_t entries_more_per_cent = 25, entries_more = 200;
 
 } // namespace
@@ -18,8 +18,8 @@ void cost_checker::sent(const raft::message& m) {
     entries_sent_[m.to] += append->entries.size();
 }
 
-// A follower whose election timeout expires requests pre-votes first (dissertation 9.6). Only timeout_now of its leader, or being
-// the only voter, lets it campaign at once.
+// A follower whose election timeout expires requests pre-votes first (dissertation 9.6). It
+// campaigns at once only on timeout_now of its leader, or as the only voter.
 broken cost_checker::changed(const raft::soft_state& before, const raft::core& now) const {
   if (before.role != raft::role::follower || now.soft().role != raft::role::candidate ||
       now.term() != before.term.next())
@@ -30,7 +30,7 @@ broken cost_checker::changed(const raft::soft_state& before, const raft::core& n
          " at once, and no leader of term " + to_string(before.term) + " has told it to";
 }
 
-// What counts is what the leader knew when it decided.
+// The check uses what the leader knew when it decided.
 broken cost_checker::leads(const raft::core& leader) {
   for (const auto& p : leader.progress()) {
     if (p.state != raft::follower_state::snapshot) {

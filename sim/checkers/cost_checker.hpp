@@ -1,6 +1,6 @@
 #pragma once
-// Needless work: elections without a cause, snapshots in place of entries that the leader still has, entries that are sent
-// repeatedly. It breaks no safety rule, so no other checker reports it.
+// Finds unnecessary work: elections without a cause, snapshots instead of entries that the leader
+// still has, entries sent repeatedly. It breaks no safety rule, so no other checker reports it.
 
 #include "protocol/raft/core.hpp"
 #include "sim/checkers/kv_model.hpp"
@@ -13,23 +13,23 @@ namespace belay::sim {
 
 class cost_checker {
 public:
-  /// @param quiet nothing goes wrong in this run, so that nothing has to be done twice
+  /// @param quiet nothing goes wrong in this run, so nothing has to be done twice
   explicit cost_checker(bool quiet) : quiet_(quiet) {}
 
   /// A server sends that message.
   void sent(const raft::message& m);
-  /// @param before of the same server, before one message
+  /// @param before the state of the same server before one message
   broken changed(const raft::soft_state& before, const raft::core& now) const;
-  /// A leader after each message.
+  /// Call it with a leader after each message.
   broken leads(const raft::core& leader);
-  /// At the end of the faults.
+  /// Call it at the end of the faults.
   broken finish(std::uint64_t elections, log_index committed) const;
 
 private:
   bool quiet_;
   std::set<std::pair<node_id, term_id>> handed_over_; ///< server and term of each timeout_now
   std::map<node_id, std::uint64_t> entries_sent_;     ///< to each server
-  std::set<std::pair<node_id, node_id>> snapshots_;   ///< leader and follower: one is under way
+  std::set<std::pair<node_id, node_id>> snapshots_;   ///< leader and follower of each transfer in progress
 };
 
 } // namespace belay::sim

@@ -10,7 +10,7 @@ namespace belay::sim {
 
 namespace {
 
-// A leader that has not applied its own wish yet may wish it once more.
+// A leader that has not applied its own proposal yet may propose it once more.
 constexpr int in_vain_max = 1;
 
 } // namespace

@@ -44,7 +44,7 @@ log_index shown(log_index i) {
   return std::max(i, log_index{1}); // docs/contract/02, section 2: never 0
 }
 
-// A restore that nobody goes on with is forgotten (docs/http-extensions.md).
+// An abandoned restore is forgotten (docs/http-extensions.md).
 constexpr std::uint64_t restore_idle_ms = 120'000;
 constexpr auto other_restore = "the restore was given up or replaced by another one";
 constexpr auto rows_lacking = "the restore lacks some of its rows";
@@ -74,7 +74,7 @@ state::kv_entry_ptr version_at(const Past& past, log_index s) {
   return it == past.versions.begin() ? nullptr : std::prev(it)->entry;
 }
 
-/// A read of a transaction on a key that is not doubtful. @returns the error; empty: none
+/// Checks a transaction's read of a key that is not doubtful. @returns the error; empty: none
 std::string check(const kv_op& op, const state::kv_entry_ptr& e) {
   const auto key = in_quotes(op.key);
   switch (op.verb) {
@@ -119,7 +119,7 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   const auto command = e.kind == raft::entry_kind::command ? wire::decode_command(*e.data) : std::nullopt;
   draft d{e.index, e.time};
   d.access_changed = token_over;
-  begin_claims(d); // whatever the entry is about
+  begin_claims(d); // for every entry, whatever its kind
   auto answer = command ? carry_out(d, *command) : std::nullopt;
   if (d.access_changed && !d.went_back)
     end_disallowed(d);
@@ -165,7 +165,7 @@ kv_model::told kv_model::carry_out_once(draft& d, const state::command& command)
   plain.by = command.by;
   if (plain.by)
     if (auto no = refused_to(access_.rights_now(*plain.by), plain, d.index.prev(), d.time))
-      return no; // it has not used its key
+      return no; // the idempotency key stays unused
   auto answer = carry_out(d, plain);
   outcomes_.keep(key, {request, answer, d.index, outcomes_model::end_of(d.time)});
   return answer;
@@ -204,10 +204,10 @@ std::optional<state::reply> kv_model::carry_out(draft& d, const state::command& 
   if (const auto* s = std::get_if<state::session_create>(&command))
     return sessions_.create(s->session, d.index);
   std::vector<std::string> ending;
-  std::string cause; // of catalogs: "check ...", "node deregistered"
+  std::string cause; // for the catalog: "check ...", "node deregistered"
   if (const auto* x = std::get_if<state::session_destroy>(&command)) {
     ending = x->ids;
-    cause = x->cause == "destroyed" && command.by ? "destroyed by " : x->cause; // whose accessor is not judged
+    cause = x->cause == "destroyed" && command.by ? "destroyed by " : x->cause; // the accessor is not checked
   } else if (const auto* x = std::get_if<state::session_expire>(&command)) {
     if (x->restored_at == restored_at_)
       ending = x->ids;
@@ -354,7 +354,7 @@ std::optional<state::reply> kv_model::run(draft& d, const state::restore_rows& c
   auto& g = gathering_;
   if (!g || g->id != c.id || g->in_force)
     return state::reply{state::refusal{other_restore}};
-  if (c.number + 1 == g->batches) // told twice
+  if (c.number + 1 == g->batches) // sent twice
     return state::reply{true};
   if (c.number != g->batches)
     return state::reply{state::refusal{rows_lacking}};
@@ -403,7 +403,7 @@ void kv_model::go_back(draft& d, log_index archive) {
     auto then = version_at(past, archive);
     if (now == then)
       continue;
-    // Somebody else may have held it since: a new grant.
+    // Another session may have held it since: a new grant.
     if (then && !then->session.empty() && (!now || now->session != then->session || now->fence != then->fence)) {
       auto granted = *then;
       granted.fence = new_fence(d);
@@ -424,8 +424,8 @@ void kv_model::go_back(draft& d, log_index archive) {
   restores_.push_back(d.index);
 }
 
-/// Those of the archive and those of now hold on, and who loses his lock by the restore is protected as if his session
-/// had ended (docs/http-extensions.md).
+/// Delays of the archive and current ones continue. A holder that loses its lock by the restore is
+/// protected as if its session had ended (docs/http-extensions.md).
 void kv_model::keep_delays(const draft& d, log_index archive) {
   for (auto& [key, all] : delays_) {
     const auto then = std::find_if(all.rbegin(), all.rend(), [&](const delay& each) { return each.since <= archive; });
@@ -479,7 +479,7 @@ kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
     }
     if (old && op.verb == kv_verb::remove_cas && old->modify_index != op.index)
       return {certainty::failed, nullptr, false};
-    if (old) // a missing key is deleted whatever the index
+    if (old) // a missing key is deleted at any index
       remove(d, op.key);
     return {};
   case kv_verb::remove_tree:
@@ -508,7 +508,7 @@ kv_model::step kv_model::add(draft& d, const kv_op& op) {
   const auto first_digit = text.starts_with('-') ? 1u : 0u;
   if (text.size() == first_digit || text.find_first_not_of("0123456789", first_digit) != std::string::npos)
     return refused(state::refused_for::value, ", its value is no decimal number of 64 bits");
-  const auto sum = static_cast<__int128>(std::stoll(text)) + op.amount; // nobody here writes longer ones
+  const auto sum = static_cast<__int128>(std::stoll(text)) + op.amount; // no client here writes longer ones
   if (sum < op.min.value_or(INT64_MIN) || sum > op.max.value_or(INT64_MAX))
     return refused(state::refused_for::bounds, ", the sum is out of bounds");
   auto written = op;
@@ -554,7 +554,7 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
   }
   auto s = put(d, op, (old ? old->lock_index : 0) + (again ? 0 : 1), id, again ? old->fence : new_fence(d));
   s.told = state::reply(true);
-  s.told->note.fence = s.entry->fence; // stands for the grant: what number it is told is judged by reply_checker
+  s.told->note.fence = s.entry->fence; // stands for the grant; reply_checker checks the number in the response
   return s;
 }
 
@@ -576,7 +576,7 @@ kv_model::step kv_model::unlock(draft& d, const kv_op& op) {
   return put(d, op, old->lock_index, {}, 0);
 }
 
-/// With all that hangs on it, at once.
+/// Ends it together with everything that depends on it.
 void kv_model::end_session(draft& d, const std::string& id, const std::string& cause) {
   const auto* session = sessions_.find(id);
   if (session == nullptr)
@@ -610,7 +610,7 @@ void kv_model::end_session(draft& d, const std::string& id, const std::string& c
     session_ends_.push_back(std::move(told));
 }
 
-/// A write of what is there already changes nothing (docs/pitfalls.md C7).
+/// A write of the value that is already there changes nothing (docs/pitfalls.md C7).
 kv_model::step kv_model::store(draft& d, const kv_op& op) {
   if (doubtful_.count(op.key) != 0) {
     d.uncertain = true;
@@ -716,7 +716,7 @@ void kv_model::keep(const draft& d) {
   }
   for (const auto& prefix : d.trees_maybe)
     tree_removals_.push_back({d.index, prefix});
-  // A restore brings the index of the table back, too.
+  // A restore also restores the index of the table.
   if (!d.before.empty() && (!d.went_back || d.lock_given))
     note(certain_, d.index);
   if (d.uncertain)
@@ -767,7 +767,7 @@ bool kv_model::doubtful_under(std::string_view prefix, log_index s) const {
   return false;
 }
 
-/// Whether what happened at `at` is part of the past of the tables at s: a restore leaves out all since its archive.
+/// Whether what happened at `at` is visible at s: a restore undoes all since its archive.
 bool kv_model::in_force(log_index at, log_index s) const {
   for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
     if (it->at > s)
@@ -793,7 +793,7 @@ log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log
 }
 
 log_index kv_model::table_low(log_index s) const {
-  // By the entry of a restore somebody may have been let in after it. An archive may have been saved just then.
+  // A restore's entry may also grant a lock afterwards. An archive may have been saved just then.
   return newest_in_force(certain_, s, at_restore::in_force);
 }
 log_index kv_model::table_high(log_index s) const {
@@ -808,8 +808,8 @@ index_bounds kv_model::key_index(std::string_view key, log_index s) const {
   return {shown(table_low(s)), shown(table_high(s))};
 }
 
-/// docs/contract/02, section 2. Where the reference may fall back to an older tombstone after a recursive delete of a wider
-/// prefix, a server may do better (section 3, regression 2): that delete is the upper bound.
+/// docs/contract/02, section 2. Where the reference may return an older tombstone after a recursive
+/// delete of a wider prefix, a server may do better (section 3, regression 2): up to that delete.
 index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const {
   if (prefix.empty())
     return {shown(table_low(s)), shown(table_high(s))};
@@ -904,11 +904,11 @@ bool same_entry(const state::kv_entry& a, const state::kv_entry& b) {
 
 namespace {
 
-/// In all that the clients here write.
+/// Compares all fields that the clients here write.
 bool same_row(const state::node_record& a, const state::node_record& b) {
   return a.node == b.node && a.address == b.address;
 }
-bool same_row(const state::service_record& a, const state::service_record& b) { // it does not say of which node
+bool same_row(const state::service_record& a, const state::service_record& b) { // ignores the node, which is absent
   return a.id == b.id && a.service == b.service && a.port == b.port;
 }
 bool same_row(const state::check_record& a, const state::check_record& b) {
@@ -934,7 +934,7 @@ bool same_result(const state::txn_result& a, const state::txn_result& b) {
     return false;
   auto shown_by_a = **x, shown_by_b = **y;
   if (!a.with_value)
-    shown_by_a.value = shown_by_b.value = nullptr; // it does not even travel
+    shown_by_a.value = shown_by_b.value = nullptr; // it is not even sent
   return same_entry(shown_by_a, shown_by_b);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// A second implementation of keys and locks, to compare the servers' answers with. It takes the committed log entry by entry
-// and says what Consul's keys and locks are after each of them (docs/contract/02 to 05). Nothing is shared with
-// protocol/state but the records. All versions are kept, so that an answer can be compared with any moment of the log.
+// A second implementation of keys and locks, to check responses against. It takes the log entry by
+// entry and computes Consul's keys and locks after each (docs/contract/02 to 05). It shares only
+// the records with protocol/state. It keeps all versions, to compare responses with any of them.
 
 #include "protocol/raft/types.hpp"
 #include "protocol/state/queries.hpp"
@@ -20,29 +20,29 @@
 
 namespace belay::sim {
 
-/// A broken rule with its facts; nullopt: fine.
+/// A broken rule with its facts; nullopt: none.
 using broken = std::optional<std::string>;
 
-/// An index that a read may carry: low <= index <= high. They differ where the contract leaves room, or where the model
-/// is in doubt.
+/// The indexes that a read may carry: low <= index <= high. They differ where the contract leaves a
+/// choice or the model is in doubt.
 struct index_bounds {
   log_index low, high;
   bool contains(log_index i) const { return low <= i && i <= high; }
 };
 
-/// One key became another one, appeared or went at that log entry.
+/// One key was created, changed or deleted by that log entry.
 struct kv_change {
   log_index index;
   std::string key;
 };
 
-/// Of the catalog only what sessions hang on, and nodes that only transactions write, are modelled. A key becomes doubtful
-/// for good as soon as a transaction with other operations on the catalog, or one whose outcome is not known for another reason, writes it: nothing is said about it
-/// from then on.
+/// Of the catalog it models only what sessions depend on, and nodes that only transactions write. A
+/// key becomes doubtful for good when a transaction of unknown outcome writes it, e.g. one with
+/// other catalog operations. The model then says nothing about that key.
 class kv_model {
 public:
   /// Takes the next committed entry. @pre e.index == applied() + 1
-  /// @returns what the proposer must be told; nullopt: not judged.
+  /// @returns the right response to the proposer; nullopt: not checked.
   std::optional<state::reply> apply(const raft::entry& e);
   log_index applied() const { return applied_; }
 
@@ -55,7 +55,7 @@ public:
   bool doubtful_under(std::string_view prefix, log_index s) const;
   index_bounds key_index(std::string_view key, log_index s) const;
   index_bounds prefix_index(std::string_view prefix, log_index s) const;
-  /// Log index of the entry by which its holder got the key; zero: not locked.
+  /// Index of the entry that granted the lock to its holder; zero: not locked.
   log_index granted_at(std::string_view key, log_index s) const;
   /// Never null.
   claims_state_ptr claims_at(log_index s) const;
@@ -63,48 +63,48 @@ public:
   /// For tests, with machine::limit_claim_ends().
   void limit_claim_ends(end_bounds b) { end_bounds_ = b; }
   void limit_guards(guard_bounds b) { guard_bounds_ = b; }
-  /// In the order of their entries, since claims are in use. A session that a restore brings back may end again.
+  /// Since claims are in use, in order of their entries. A restored session may end again.
   const std::vector<modelled_session_end>& session_ends() const { return session_ends_; }
-  /// The session, which ended by that entry, held the key then: OnEnd had not removed it.
+  /// Whether the session, ended by that entry, held the key then and its OnEnd did not remove it.
   bool lost_by_end(const std::string& key, const std::string& session, log_index at) const;
-  /// Something about claims was asked for: from then on they count (docs/adr/0016-claims.md).
+  /// A command about claims was committed: from then on they count (docs/adr/0016-claims.md).
   bool claims_in_use() const { return claims_in_use_; }
   const session_model& sessions() const { return sessions_; }
   const acl_model& access() const { return access_; }
   const outcomes_model& outcomes() const { return outcomes_; }
-  /// Of the table of sessions.
+  /// The index of the table of sessions.
   log_index session_index(log_index s) const;
-  /// nullopt: not judged.
+  /// nullopt: not checked.
   std::optional<state::txn_reply> read_txn(const state::txn& ops, log_index s) const;
 
-  // ---- in whose name, as of log index s: docs/contract/10, sections 1 and 3 (kv_model_access.cpp)
-  /// What is told whose command is not carried out; nullopt: it is. Of transactions without the lock-delays.
+  // ---- authorization, as of log index s: docs/contract/10, sections 1 and 3 (kv_model_access.cpp)
+  /// The response to a rejected command; nullopt: accepted. Ignores lock delays in transactions.
   std::optional<state::reply> refuses(const state::command& c, log_index s) const;
-  /// What is told who may not ask at all; nullopt: he is answered, perhaps with fewer rows.
+  /// The response if the whole query is rejected; nullopt: it is answered, perhaps with fewer rows.
   std::optional<std::string> refuses(const state::query& q, log_index s) const;
-  /// @pre not refused
+  /// @pre not rejected
   bool shows_key(const state::query& q, std::string_view key, log_index s) const;
-  /// Whose session it is; an unknown one is nobody's.
+  /// Whether a token may use that session; an unknown session has no owner.
   bool may_use_session(const std::optional<state::authority>& who, const std::string& id, std::string_view wanted,
                        log_index s) const;
 
   // ---- over time, ascending
-  /// When a restore came into force.
+  /// The indexes at which restores came into force.
   const std::vector<log_index>& restores() const { return restores_; }
   bool restored_between(log_index after, log_index up_to) const;
   /// Zero: none so far. @returns at most up_to
   log_index last_restore(log_index up_to) const;
   /// Changes of keys that are not doubtful.
   const std::vector<kv_change>& changes() const { return changes_; }
-  /// Between two of these no read of keys can change its answer or its index.
+  /// Between two of these no read of keys can change its response or its index.
   const std::vector<log_index>& moments() const { return moments_; }
-  /// Tombstones were forgotten at a log index in (after, up_to].
+  /// Tombstones were reaped at a log index in (after, up_to].
   bool reaped_between(log_index after, log_index up_to) const;
 
 private:
   struct version {
     log_index at;
-    state::kv_entry_ptr entry; ///< null: gone
+    state::kv_entry_ptr entry; ///< null: deleted
   };
   struct key_past {
     std::vector<version> versions;
@@ -113,12 +113,12 @@ private:
   struct reap {
     log_index at, up_to;
   };
-  /// Of a snapshot. What it brings back are the keys as this model knows them at `archive`: the rows in the log are not
-  /// looked at, so that one that is missing or wrong is noticed by the next read.
+  /// A restored snapshot. It restores the keys as this model has them at `archive`. The rows in the
+  /// log are not read, so the next read reveals a missing or wrong row.
   struct restore {
     log_index at, archive;
   };
-  /// A restore that is being gathered, or the last one.
+  /// A restore in progress, or the last one.
   struct gathering {
     std::string id;
     log_index archive;
@@ -140,9 +140,9 @@ private:
     state::kv_entry_ptr entry;          ///< shown by a transaction
     bool shows_unknown = false;         ///< would show an entry that is doubtful
     std::string why{};                  ///< of a failed one, in a transaction
-    std::optional<state::reply> told{}; ///< alone; nullopt: true or false, without a note
+    std::optional<state::reply> told{}; ///< response of a single operation; nullopt: true or false, without a note
   };
-  /// What the entry at hand changed so far.
+  /// What the current entry has changed so far.
   struct draft {
     log_index index;
     cluster_time time;
@@ -152,15 +152,15 @@ private:
     std::vector<std::string> trees_maybe = {}; ///< perhaps
     bool uncertain = false;
     bool went_back = false;                  ///< a restore came into force
-    bool claims_changed = false;             ///< something of claims_, or of ended_
+    bool claims_changed = false;             ///< something in claims_ or ended_
     std::uint64_t fence_before = 0;          ///< of a transaction: before it began
-    std::vector<std::uint64_t> fences = {};  ///< given out by this entry
-    bool lock_given = false;                 ///< to who waited for it; a restore may have freed it
+    std::vector<std::uint64_t> fences = {};  ///< issued by this entry
+    bool lock_given = false;                 ///< granted to a waiting client; a restore may have freed the lock
     std::string client = {};                 ///< as modelled_claim::client, of the command
     std::optional<state::authority> by = {}; ///< as modelled_claim::by, of the command
     bool access_changed = false;             ///< a policy, a role or a token
   };
-  /// nullopt: not judged
+  /// nullopt: not checked
   using told = std::optional<state::reply>;
 
   using pasts = std::map<std::string, key_past, std::less<>>;
@@ -175,7 +175,7 @@ private:
   std::optional<state::reply> run(draft& d, const state::restore_commit& c);
   std::optional<state::reply> run(draft& d, const state::restore_abort& c);
   void go_back(draft& d, log_index archive);
-  /// @param now of what is applied now; nullopt: lock-delays are not known
+  /// @param now cluster time of the newest entry; nullopt: lock delays are unknown
   std::optional<state::reply> refused_to(const acl_rights_ptr& may, const state::command& c, log_index s,
                                          std::optional<cluster_time> now) const;
   std::optional<state::reply> refused_to(const acl_rights& may, const state::txn& c,
@@ -183,7 +183,7 @@ private:
 
   // kv_model_claims.cpp
   void begin_claims(draft& d);
-  /// Lets in who fits.
+  /// Grants the claims that fit.
   void settle(draft& d);
   void settle(draft& d, const state::resource_name& of);
   bool is_disallowed(const state::resource_name& of, const modelled_claim& c) const;
@@ -212,19 +212,19 @@ private:
   bool closes_circle(const std::string& session, const modelled_claim* granted) const;
   void leave_queue(draft& d, const std::string& key, const std::string& session);
   void leave_on_end(draft& d, const state::session_record& s, modelled_session_end& told);
-  /// What it would let go, besides its waits.
+  /// What the session would release at its end, besides its waits.
   std::vector<state::resource_name> held_by(const std::string& session) const;
   bool awaited(const std::string& key) const;
   bool is_free(const draft& d, const std::string& key) const;
   std::string holder_of(const std::string& key) const;
   std::uint64_t new_fence(draft& d);
   bool is_valid(const state::fence_ref& f) const;
-  /// The prefix of the first guard that none of the fences opens.
+  /// The prefix of the first write guard that none of the fencing tokens opens.
   std::optional<std::string> guarded(const state::kv_op& op, const std::vector<state::fence_ref>& named) const;
   std::optional<std::string> guarded_from(const state::kv_op& op, const std::string& session) const;
   template <class Opens>
   std::optional<std::string> closed_guard(const state::kv_op& op, Opens opens) const;
-  /// After all else went back.
+  /// After everything else was restored.
   void claims_go_back(draft& d, const claims_state& then);
   static state::reply refused_claim(state::claim_error why, std::optional<state::claim_end> ended = {});
   static std::string described(const state::resource_name& of);
@@ -250,7 +250,7 @@ private:
   state::kv_entry_ptr live(std::string_view key) const;
   bool any_doubtful_now(std::string_view prefix) const;
   bool in_force(log_index at, log_index s) const;
-  /// What is noted of the entry of a restore itself: part of what it took back, or done behind it.
+  /// How to treat what is recorded at the index of a restore: undone by it, or done after it.
   enum class at_restore : std::uint8_t { taken_back, in_force };
   log_index newest_in_force(const std::vector<log_index>& ascending, log_index s,
                             at_restore what = at_restore::taken_back) const;
@@ -271,12 +271,12 @@ private:
   end_bounds end_bounds_;
   guard_bounds guard_bounds_;
   std::vector<modelled_session_end> session_ends_;
-  std::map<std::string, state::authority, std::less<>> left_by_; ///< by session: who left its OnEnd
+  std::map<std::string, state::authority, std::less<>> left_by_; ///< by session: the token that set its OnEnd
   std::uint64_t last_ticket_ = 0, last_fence_ = 0;
-  std::map<std::uint64_t, log_index> fences_; ///< of all grants of the past: their entries
+  std::map<std::uint64_t, log_index> fences_; ///< of all past grants: their entries
   std::map<std::string, std::vector<delay>, std::less<>> delays_;
   std::set<std::string, std::less<>> doubtful_;
-  std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever were
+  std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever existed
   std::vector<reap> reaps_;
   std::optional<gathering> gathering_;
   log_index restored_at_; ///< the newest restore; zero: none
@@ -288,11 +288,11 @@ private:
   std::vector<log_index> certain_, uncertain_; ///< something changed; something may have
 };
 
-/// In every field.
+/// Compares every field.
 bool same_entry(const state::kv_entry& a, const state::kv_entry& b);
-/// In all that Consul tells of it: a transaction shows values only where it read.
+/// Compares all that Consul returns: a transaction shows values only where it read.
 bool same_reply(const state::reply& a, const state::reply& b);
-/// For people.
+/// As text.
 std::string described(const state::kv_entry& e);
 
 } // namespace belay::sim

@@ -1,4 +1,4 @@
-// kv_model: what is refused to whom (docs/contract/10, sections 3 and 4).
+// The part of kv_model that rejects what a token may not do (docs/contract/10, sections 3 and 4).
 
 #include "protocol/base/overloaded.hpp"
 #include "sim/checkers/kv_model.hpp"
@@ -32,7 +32,7 @@ bool may_run(const acl_rights& may, const state::kv_op& op) {
 
 } // namespace
 
-/// One error for each operation that is not allowed, beside what is wrong with others in itself.
+/// One error for each operation that is not allowed, besides other errors of operations.
 std::optional<state::reply> kv_model::refused_to(const acl_rights& may, const state::txn& c,
                                                  std::optional<cluster_time> now) const {
   state::txn_reply answer;
@@ -91,14 +91,14 @@ std::optional<state::reply> kv_model::refused_to(const acl_rights_ptr& may, cons
       static_cast<const state::plain_command&>(c));
 }
 
-/// Before an entry, more is refused than by it (docs/security.md, B16).
+/// More is rejected before an entry than by it (docs/security.md, B16).
 std::optional<state::reply> kv_model::refuses(const state::command& c, log_index s) const {
   if (!c.by)
     return std::nullopt;
   const auto may = access_.rights_of(*c.by, s);
   if (auto no = refused_to(may, c, s, {}))
     return no;
-  if (const auto* t = std::get_if<state::txn>(&c)) { // whether it succeeds shows which rows are there (B20)
+  if (const auto* t = std::get_if<state::txn>(&c)) { // its success shows which rows exist (B20)
     state::txn_reply hidden;
     for (std::size_t i = 0; i < t->ops.size(); ++i)
       if (const auto* op = std::get_if<state::kv_op>(&t->ops[i]);

@@ -12,15 +12,15 @@ namespace belay::sim {
 
 namespace {
 
-// The search of Wing and Gong with Lowe's memo, in the form that goes through the history in time ("just in time"): an
-// operation is put in order only when its end is reached, or to make way for one whose end is reached. So a state of
-// the search is a moment, the value, and which of the operations that are open at that moment have been put in order
-// already; what ended before is all in order. At a quiescent point nothing is open, and the history falls into parts by
-// itself.
+// The search of Wing and Gong with Lowe's memo, in the form that follows the history in time ("just
+// in time"). An operation is put in order only when its end is reached, or before another whose end
+// is reached. So a state of the search is a moment, the value, and the set of open operations that
+// are already in order; all that ended before are. At a quiescent point nothing is open, and the
+// history falls apart.
 
 using value_id = std::uint32_t;
 constexpr value_id absent = 0;
-constexpr value_id unseen = 1;   ///< any value that nobody read or expected: they all behave alike
+constexpr value_id unseen = 1;   ///< any value that was never read or expected: all of them behave alike
 constexpr value_id anything = 2; ///< only as an expectation: some value, not absent
 
 constexpr std::size_t slots_max = 256; ///< operations open at a time, with all that never ended
@@ -69,7 +69,7 @@ std::optional<value_id> after(const step_op& op, value_id now) {
     const bool hit = matches(op.expected, now);
     if (op.optional)
       return hit ? op.value : now;
-    if (!op.succeeded && op.expected == anything) // an index that nobody read: says nothing
+    if (!op.succeeded && op.expected == anything) // an index that was never read says nothing
       return now;
     return only_if(hit == op.succeeded, hit ? op.value : now);
   }
@@ -97,7 +97,7 @@ struct event {
 
 struct search_result {
   linearizable verdict = linearizable::yes;
-  std::size_t stuck = 0; ///< no: the operation whose end could not be passed by any order
+  std::size_t stuck = 0; ///< no: the operation whose end no order could pass
 };
 
 class search {
@@ -139,17 +139,17 @@ private:
     std::size_t next = 0;
   };
 
-  /// Gives each operation a slot for as long as it is open. @returns false: too many
+  /// Gives each operation a slot while it is open. @returns false: too many
   bool lay_out() {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       events_.push_back({ops_[i].invoked, false, i});
       if (!ops_[i].optional)
         events_.push_back({ops_[i].returned, true, i});
     }
-    // Begins before ends: what touches in time may have overlapped.
+    // Begins precede ends: operations that touch in time may have overlapped.
     std::stable_sort(events_.begin(), events_.end(),
                      [](const event& a, const event& b) { return std::tie(a.at, a.ends) < std::tie(b.at, b.ends); });
-    // Those that never end have the first slots to themselves, so that the memo can tell them by slot.
+    // Operations that never end have the first slots, so that the memo recognizes them by slot.
     const auto never_end = static_cast<std::size_t>(
         std::count_if(ops_.begin(), ops_.end(), [](const step_op& op) { return op.optional; }));
     std::size_t next_optional = 0;
@@ -180,7 +180,7 @@ private:
     return true;
   }
 
-  /// What never changes anything may as well happen as soon as it can. So only changes need a choice.
+  /// An operation that changes nothing may take effect at once. Only changes need a choice.
   void settle(position& p, const std::vector<std::size_t>& open) const {
     for (auto i : open) {
       const auto& op = ops_[i];
@@ -189,8 +189,8 @@ private:
     }
   }
 
-  /// The memo. A position is no better than one that differs only in fewer operations of unknown outcome being used up:
-  /// whatever can follow on it can follow on the other as well.
+  /// The memo. A position is no better than one in which fewer operations of unknown outcome are
+  /// used up and all else is equal: whatever can follow the first can follow the second.
   bool is_new(const position& p) {
     auto key = p;
     slot_set used;
@@ -206,7 +206,7 @@ private:
     return true;
   }
 
-  /// Goes on to the next end that needs a choice. @returns a result when the search is over
+  /// Advances to the next end that needs a choice. @returns a result when the search is over
   std::optional<search_result> enter(position p) {
     for (; p.event < events_.size(); ++p.event) {
       const auto& e = events_[p.event];
@@ -228,8 +228,8 @@ private:
     return search_result{linearizable::yes, 0};
   }
 
-  /// Which operation to put in order next: first the one that must be, then what brings about what it saw, then those
-  /// that are done, and what has no known outcome last.
+  /// The order in which to try operations: first the one that must be next, then those that produce
+  /// the value it saw, then those that are done, and last those of unknown outcome.
   std::vector<std::size_t> choices(const position& p, std::size_t must) const {
     std::vector<std::size_t> found;
     bool unseen_write = false;
@@ -237,10 +237,10 @@ private:
       const auto& op = ops_[i];
       if (p.in_order.has(op.slot))
         continue;
-      // Also what would change nothing now: a delete of a missing key may have to come before the key is made.
+      // A delete of a missing key changes nothing now, but may have to precede the key's creation.
       if (!after(op, p.value) || (op.optional && *after(op, p.value) == p.value))
         continue;
-      // Of writes that nobody noticed one is like the other.
+      // Writes whose values were never read are interchangeable.
       if (op.optional && op.verb == register_verb::put && op.value == unseen && std::exchange(unseen_write, true))
         continue;
       found.push_back(i);
@@ -319,7 +319,7 @@ public:
   }
 
 private:
-  /// A value has a number of its own only if somebody read or expected it.
+  /// A value gets a number of its own only if it was read or expected.
   void name_values() {
     value_id next = anything + 1;
     const auto name = [&](const std::optional<std::string>& v) {
@@ -341,7 +341,7 @@ private:
     return it == ids_.end() ? unseen : it->second;
   }
 
-  /// Operations that end at or after `from`, those that began before it as ones that may have had their effect earlier.
+  /// Operations that end at or after `from`. Earlier begun ones may have taken effect before it.
   std::vector<step_op> steps(virtual_time from, std::size_t begin = 0, std::size_t end = SIZE_MAX) {
     std::vector<step_op> found;
     shown_.clear();
@@ -367,8 +367,8 @@ private:
     return found;
   }
 
-  /// Cuts off first what came after the end that no order can pass, then as much as possible of what was before:
-  /// whatever value there was at the cut must not explain the rest.
+  /// Removes first what came after the end that no order can pass, then as much as possible of what
+  /// came before. The value at the cut must not explain the rest.
   std::string window(std::size_t stuck, std::uint64_t steps_max) {
     (void)steps(virtual_time::min());
     const auto last_end = shown_[stuck]->returned;
@@ -376,7 +376,7 @@ private:
     for (const auto* op : shown_)
       if (op->invoked <= last_end)
         kept.push_back(op);
-    std::vector<register_op> cut; // what goes on beyond the cut is open
+    std::vector<register_op> cut; // operations that cross the cut are open
     for (const auto* op : kept) {
       const bool beyond = op->result == outcome::done && op->returned > last_end;
       if (beyond && only_looks(op->verb, op->succeeded))

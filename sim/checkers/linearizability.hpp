@@ -1,7 +1,7 @@
 #pragma once
-// Searches for a linearization: an order of the clients' operations, each placed at one moment between its begin and its
-// end, in which a plain register would have given the same answers. It looks only at what clients saw, neither at the
-// log nor at indexes.
+// Searches for a linearization: an order of the clients' operations, each placed at one moment
+// between its start and its end, in which a plain register gives the same responses. It uses only
+// what clients saw, neither the log nor indexes.
 
 #include "sim/checkers/standing_clocks.hpp"
 #include "sim/record/history.hpp"
@@ -15,13 +15,13 @@ namespace belay::sim {
 
 enum class register_verb : std::uint8_t { put, cas, remove, remove_cas, read };
 
-/// What a compare-and-set hoped to find.
+/// What a compare-and-set expected to find.
 struct expectation {
-  bool anything = false;            ///< not known to us: only that it was a value, not absence
+  bool anything = false;            ///< unknown to us, except that it was a value, not absence
   std::optional<std::string> value; ///< nullopt: absent
 };
 
-/// One operation on one key. A put or remove has no result but that it is done.
+/// One operation on one key. A put or remove has no result except that it is done.
 struct register_op {
   std::uint64_t id = 0;
   std::string key;
@@ -39,18 +39,18 @@ enum class linearizable : std::uint8_t { yes, no, gave_up };
 
 struct linearizability_report {
   linearizable verdict = linearizable::yes;
-  std::string key;  ///< the first one that is not linearizable, or was given up
+  std::string key;  ///< the first one that is not linearizable, or where the search gave up
   std::string text; ///< not linearizable: a small window of operations that no register explains
 };
 
-/// Searches key by key, each with at most that many steps. Operations may come in any order.
+/// Searches key by key, with at most so many steps for each. Operations may be in any order.
 linearizability_report check_linearizability(const std::vector<register_op>& history,
                                              std::uint64_t steps_max_per_key = 300'000);
 
-/// The operations on single keys: puts, cas, deletes, and reads that are not stale. What a cas expects is looked up in
-/// what clients read of that key at that ModifyIndex. A recursive delete is one of each key below it. Keys that
-/// transactions or locks write are left out.
-/// @param trust_lease false: reads in default mode are left out; @param clocks not null: those that it excuses are
+/// The operations on single keys: puts, cas, deletes, and reads that are not stale. What a cas
+/// expects is what clients read of that key at that ModifyIndex. A recursive delete is one delete
+/// of each key below it. Keys that transactions or locks write are left out.
+/// @param trust_lease false: without default reads @param clocks not null: without those it excuses
 /// @pre a value is not written twice to the same key
 std::vector<register_op> register_history(const std::deque<operation>& history, bool trust_lease = true,
                                           const standing_clocks* clocks = nullptr);

@@ -15,7 +15,7 @@ using std::chrono::seconds;
 constexpr seconds longest_delay{60};
 // Cluster time counts in milliseconds: one may be lacking at each end.
 constexpr milliseconds rounding_of_stamps{2};
-// A request may wait in mailboxes before the leader looks at its clock, and a client learns of it later still.
+// A request may wait in mailboxes before the leader reads its clock, and the response takes time.
 constexpr seconds slack_of_asking{1};
 
 } // namespace
@@ -63,7 +63,7 @@ broken lock_delay_checker::granted(const std::string& key, const raft::entry& e,
   const auto it = keys_.find(key);
   if (!rules_.trust_clocks || it == keys_.end() || it->second.unknown || it->second.delays.empty())
     return std::nullopt;
-  const auto& d = it->second.delays.back(); // a later one begins anew
+  const auto& d = it->second.delays.back(); // a later one starts afresh
   const auto gone = made - d.begun;
   if (gone < d.length * 2)
     PROBE("lock-delays: a lock soon after its delay");
@@ -81,8 +81,8 @@ broken lock_delay_checker::ended(const operation& op) const {
   const auto* w = std::get_if<state::kv_write>(&*op.write);
   const auto it = w == nullptr ? keys_.end() : keys_.find(w->op.key);
   if (it == keys_.end() || it->second.unknown || it->second.delays.empty())
-    return std::nullopt; // whether there is a delay at all is judged by the model
-  // A leader that has made nothing yet goes on from the last one's.
+    return std::nullopt; // the model checks whether there is a delay at all
+  // A leader that has made no entry yet continues the time of its predecessor.
   const bool between = led_ > last_term_ && last_made_;
   const auto uncounted =
       uncounted_ + (between ? std::max(op.returned - *last_made_, virtual_time::zero()) : virtual_time::zero());

@@ -8,7 +8,7 @@ namespace belay::sim {
 
 namespace {
 
-/// No row without a reason to exist, and none that is lacking.
+/// Every row must have a reason to exist, and none may be missing.
 broken compare_outcomes(const outcomes_model& model, log_index at, const state::machine& m) {
   const auto right = model.count_at(at), there = m.outcomes_counted().count;
   if (right == there)
@@ -17,13 +17,13 @@ broken compare_outcomes(const outcomes_model& model, log_index at, const state::
          std::to_string(right);
 }
 
-// Rules that look at whole logs are checked so seldom, in messages of Raft peers.
+// Rules about whole logs are expensive: the interval, in messages of Raft peers.
 constexpr std::uint64_t whole_log_every = 64;
 constexpr std::uint64_t compare_every = 4096;
-// A request is held for 7 s at most and asked again with every tick of 25 ms, of a clock that may run 1.6 times as
-// fast.
+// A request is held for at most 7 s and forwarded again at every tick of 25 ms, by a clock that may
+// run 1.6 times too fast.
 constexpr std::uint32_t forwarded_max = 500;
-// A follower that lost its part, or could not keep it, says so at most with every tick of 25 ms.
+// A follower that lost or could not store its part requests it at most once per tick of 25 ms.
 constexpr std::uint32_t same_chunk_max = 12;
 constexpr std::chrono::milliseconds same_chunk_within{250};
 
@@ -69,7 +69,7 @@ void observer::before(const enlisted& who, const caf::type_erased_tuple& message
     barrier_answered(who.node, message.get_as<actors::barrier_result>(0));
 }
 
-// Whoever asks for a barrier must see all that was committed anywhere by then.
+// A barrier must cover everything that was committed anywhere when it was requested.
 void observer::barrier_asked(std::size_t node, const actors::barrier_request& b) {
   if (!b.lease_ok || lease_is_safe_)
     barriers_[{node, nodes_.life(node), b.id}] = {rules_.committed(), time_.now(), b.lease_ok};
@@ -87,8 +87,8 @@ void observer::barrier_answered(std::size_t node, const actors::barrier_result& 
   barriers_.erase(it);
 }
 
-// Nobody can become the leader while another may still answer from what it knows; of an earlier term he can (votes that
-// were read late), because he commits nothing any more.
+// No server may become the leader while another may still answer from its lease. A leader of an
+// earlier term may (votes that arrive late), because it commits nothing any more.
 void observer::check_leases(std::size_t new_leader) {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (i != new_leader && nodes_.has_lease(i) && !clocks_.lease_in_doubt(i, time_.now()) &&
@@ -110,7 +110,7 @@ void observer::look_at_frames(std::size_t node, const actors::send_frames& frame
     }
 }
 
-// Who asks again before the answer is there only makes a slow disk slower.
+// A repeated read before the response only makes a slow disk slower.
 void observer::chunk_read(std::size_t node, const raft::snapshot_read& what) {
   if (reads_chunk)
     reads_chunk(node);
@@ -123,7 +123,7 @@ void observer::chunk_read(std::size_t node, const raft::snapshot_read& what) {
                               " times for server " + to_string(what.to));
 }
 
-/// What the clients see of it the models judge.
+/// The models check what clients see of it.
 void observer::note_reaped(const raft::entry& e) const {
   constexpr std::uint64_t default_ttl_ms = 900'000;
   const auto command = e.kind == raft::entry_kind::command ? wire::decode_command(*e.data) : std::nullopt;
@@ -186,7 +186,7 @@ void observer::look_at_voters(std::size_t node, const raft::core& core) {
       complain("replicas", "node " + std::to_string(node) + " made a voter of read replica " + std::to_string(*at));
 }
 
-// What a member does not know yet must not come into a log: it would have to stop (docs/pitfalls.md R30).
+// No log may get a command that a member does not support: it would stop (docs/pitfalls.md R30).
 void observer::look_at_written(std::size_t node, const actors::write_log& w) {
   const auto* core = nodes_.core(node);
   if (core == nullptr || !nodes_.has_older_server())
@@ -208,12 +208,12 @@ std::optional<virtual_time> observer::made_at(const raft::entry& e) const {
   return made == appended_.end() ? std::nullopt : std::optional(made->second);
 }
 
-// Lock-delays are counted in cluster time. As long as it never runs ahead of true time, but for what the rates of clocks
-// may differ, none is shorter than it should be, whatever wall clocks show and whoever leads.
+// Cluster time counts lock delays. If it never runs faster than true time, except for the allowed
+// clock rates, none is too short, whatever wall clocks show and whichever server leads.
 void observer::check_cluster_time(const raft::entry& e) {
   const auto made = appended_.find({e.index, e.term});
   if (made == appended_.end() || e.kind != raft::entry_kind::command)
-    return; // others take over the time of the entry before them, and delays neither begin nor end with them
+    return; // other entries take the time of the entry before, and no delay begins or ends with them
   const stamp now{e.time, made->second};
   if (lease_is_safe_ && last_stamp_ && last_stamp_->told.value != 0 && now.told > last_stamp_->told) {
     const auto told = std::chrono::milliseconds(now.told.value - last_stamp_->told.value);
@@ -253,7 +253,7 @@ void observer::look_at_checkpoint(std::size_t node) {
   if (!info || !*info)
     return;
   auto& seen = seen_of(node);
-  // checkpoint_store::commit(): after a commit that reads back differently an older one is in force.
+  // checkpoint_store::commit(): after a commit that reads back wrong an older one is in force.
   const auto& counted = checkpoints.counted();
   const auto lost = counted.unproven + counted.fallen_back;
   if (counted.unproven > counted.commits_damaged && counted.bits_flipped == 0)
@@ -273,8 +273,8 @@ void observer::look_at_checkpoint(std::size_t node) {
   seen.checkpoints_lost = lost;
 }
 
-// A server that starts from it alone goes on from that index, term and time. What is kept beside the rows is in no digest,
-// so that a wrong sum would stay wrong.
+// A server that starts from it alone continues from that index, term and time. The sums kept beside
+// the rows are in no digest, so a wrong one would stay wrong.
 void observer::look_at_new_checkpoint(std::size_t node, const raft::snapshot_meta& meta) {
   if (meta.index.value != 0 && meta.index.value <= committed_.size()) {
     const auto& e = committed_[meta.index.value - 1];
@@ -379,7 +379,7 @@ void observer::look_at_machine(std::size_t node) {
 
 void observer::on_led(std::size_t node) {
   ++elections_;
-  // Servers that found each other in two groups form a cluster each, and each of them is right about itself.
+  // Servers that found each other in two groups form two clusters, each of them valid for itself.
   const auto cluster = nodes_.cluster_id(node);
   if (!cluster_ && cluster != 0)
     cluster_.emplace(cluster, node);

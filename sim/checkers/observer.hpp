@@ -1,7 +1,7 @@
 #pragma once
-// Looks at every node after every message: it checks Raft's rules (protocol/raft/invariants.hpp), that all state machines
-// apply the same log, and that equal indexes have equal digests; and it tells the checkers of replies, sessions and
-// watches what was committed.
+// Observes every node after every message. It checks Raft's rules (protocol/raft/invariants.hpp),
+// that all state machines apply the same log, and that equal indexes have equal digests. It passes
+// what was committed to the checkers of replies, sessions and watches.
 
 #include "sim/checkers/changes/floor_checker.hpp"
 #include "sim/checkers/claims/claims_checker.hpp"
@@ -30,30 +30,30 @@ public:
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
-  /// After it did.
+  /// After an actor has handled it.
   void after(const enlisted& who);
   void on_led(std::size_t node);
   void on_node_gone(std::size_t node);
   void on_node_paused(std::size_t node);
   void on_node_resumed(std::size_t node);
-  /// When the faults begin to end: nothing was to be done but what clients wanted.
+  /// When the faults begin to end: there was no work except what clients requested.
   void look_at_costs() { complain("costs", costs_.finish(elections_, log_index{committed_.size()})); }
-  /// At the end of a run: logs compared with each other, digests computed from scratch.
+  /// At the end of a run: compares logs, and recomputes digests.
   void finish();
 
-  /// Told of each entry when it is committed anywhere; returns what is wrong with it.
+  /// Called for each entry when it is first committed; returns what is wrong with it.
   std::function<broken(const raft::entry&, std::optional<virtual_time> made)> committed;
-  /// Told of each query that a node begins to hold.
+  /// Called for each query that a node parks.
   std::function<void(std::size_t node, request_id id)> parked;
   /// Called when a node has its first checkpoint and nothing in its log.
   std::function<void(std::size_t node)> first_snapshot;
-  /// Called when a node asks for votes.
+  /// Called when a node requests votes.
   std::function<void(std::size_t node)> campaigns;
   /// Called when a node is the first to learn that a restore of the tables is committed.
   std::function<void(std::size_t node)> restored;
   /// Called when a node reads a part of its checkpoint for another one.
   std::function<void(std::size_t node)> reads_chunk;
-  /// Called when a node has decided to vote for another one, which is not on its disk yet.
+  /// Called when a node has decided to vote for another one and the vote is not on its disk yet.
   std::function<void(std::size_t node)> votes;
 
   std::uint64_t elections() const { return elections_; }
@@ -67,13 +67,13 @@ private:
     log_index applied;
     log_index checkpoint;
     std::size_t checkpoints_lost = 0; ///< damaged ones: an older one is in force after each
-    log_index appended;               ///< of the entries that it made as the leader of its term, the last that was seen
+    log_index appended;               ///< the last seen of the entries that it made as the leader of its term
     term_id appended_in;
-    node_id id; ///< a node whose disk was lost comes back as another one
+    node_id id; ///< a node whose disk was lost returns with another id
     node_id voted_for;
     int life = -1;
   };
-  /// A part of a snapshot that is read again and again.
+  /// A part of a snapshot that is read repeatedly.
   struct repeated_read {
     raft::snapshot_read what;
     virtual_time since{0};
@@ -125,7 +125,7 @@ private:
   cost_checker costs_;
   std::vector<seen_of_node> seen_;
   std::vector<known_entry> committed_; ///< by index - 1
-  /// When a leader made an entry, by true time.
+  /// When a leader made an entry, in true time.
   std::map<std::pair<log_index, term_id>, virtual_time> appended_;
   struct stamp {
     cluster_time told;
@@ -136,7 +136,7 @@ private:
   std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t>
       forwarded_; ///< how often, by node, life and request
   struct barrier {
-    log_index committed; ///< when it was asked for
+    log_index committed; ///< when it was requested
     virtual_time asked{0};
     bool lease_ok = false;
   };
@@ -145,7 +145,7 @@ private:
   bool lease_is_safe_;
   std::uint64_t looks_ = 0;
   std::uint64_t elections_ = 0;
-  std::optional<std::pair<std::uint64_t, std::size_t>> cluster_; ///< number of the cluster, and who led it first
+  std::optional<std::pair<std::uint64_t, std::size_t>> cluster_; ///< number of the cluster, and its first leader
   std::optional<std::pair<std::string, std::string>> complaint_;
 };
 

@@ -13,19 +13,19 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds progress_looked_at_every{50};
-// So many elections in a row may fail, because votes are split or lost.
+// How many elections in a row may fail, because votes are split or lost.
 constexpr std::int64_t elections_max = 10;
 // With the smallest limits a server gets its entries one by one.
 constexpr std::uint64_t behind_max = 16;
-// A client that has given up tries again sooner, unless all are quiet.
+// A client that has given up tries again sooner, unless all clients rest.
 constexpr seconds trying_again{2};
-// Broken connections, and leaders that hear no quorum or whose disk hangs.
+// To notice broken connections, and for a leader without quorum or disk to step down.
 constexpr seconds noticing{2};
-// Of ordinary writes: one node's disk is 8 times as slow, and a write may take 100 times as long (sim/run.cpp).
+// One node's disk is 8 times slower, and a write may take 100 times as long (sim/run.cpp).
 constexpr std::int64_t slowest_disk = 800;
-// A frame may take 200 times as long, and a write some frames one after the other.
+// A frame may take 200 times as long, and a write needs several frames in sequence.
 constexpr std::int64_t slowest_frames = 1000;
-// Where more frames are lost, elections may fail for long.
+// If more frames are lost, elections may fail for long.
 constexpr std::uint32_t lost_max = 50'000;
 
 } // namespace

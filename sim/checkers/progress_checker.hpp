@@ -1,6 +1,6 @@
 #pragma once
-// Judges how long nobody's write succeeds, knowing what no server knows: which faults are in force. As long as a majority of
-// the members could elect one of them and write, there has to be a leader, and writes, within a stated time.
+// Checks how long no write succeeds, knowing the faults in force, which no server does. While a
+// majority of the members could elect one of them and write, a leader and writes must come in time.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
@@ -11,27 +11,27 @@
 
 namespace belay::sim {
 
-/// What must not be the matter with a server, and with the wires between two, for the servers to be *able to go on*: the
-/// process runs and has nearly all that is committed, its disk takes writes and does not hang; the wires are not cut, and
-/// no slower than all of the run.
+/// The conditions for servers to be *able to go on*. The process runs and has nearly everything
+/// committed; its disk takes writes and does not hang; the links between them are not cut or
+/// slow.
 ///
-/// Rule: when more than half of the voters of a settled configuration have been able to go on for the whole of a time, and
-/// the same of them, and a client put a key at one of them at its beginning, and goes on to try, then by its end a write
-/// was done somewhere. How long it is follows from the settings of the run: bound_of().
-/// Where ACLs have not begun yet it takes all voters, since the leader has to know what each of them understands.
+/// Rule: Let more than half of the voters of a steady configuration, always the same ones, be
+/// able to go on for a whole period. If a client put a key at one of them at its start and keeps
+/// trying, some write is done by its end. bound_of() has the length of the period.
+/// While ACLs are not in force yet, it takes all voters: the leader needs their feature levels.
 class progress_checker {
 public:
   progress_checker(schedule& time, cluster& nodes, const simulated_network& net, const swarm& s);
 
   void begun(const operation& op);
   void ended(const operation& op);
-  /// Call often; it looks every 50 ms. @returns the broken rule
+  /// Call often; it checks every 50 ms. @returns the broken rule
   broken look();
-  /// The longest time that the rule was about.
+  /// The longest time to which the rule applied.
   virtual_time longest() const { return longest_; }
 
-  /// Elections, each of two election time-outs at most, that may fail before one succeeds; then what the disks and wires
-  /// of this run take. Zero: nothing is said about such a run.
+  /// The elections, each of at most two election timeouts, that may fail before one succeeds, plus
+  /// the delays of disks and links in this run. Zero: such a run is not checked.
   static virtual_time bound_of(const swarm& s);
 
 private:
@@ -46,9 +46,9 @@ private:
   const simulated_network& net_;
   virtual_time bound_;
   virtual_time next_look_{0};
-  std::vector<std::size_t> able_; ///< empty: no majority is
+  std::vector<std::size_t> able_; ///< empty: there is no such majority
   virtual_time able_since_{0};
-  std::optional<virtual_time> owed_since_; ///< a put was asked of them, and no write was done since
+  std::optional<virtual_time> owed_since_; ///< a put was sent to them, and no write was done since
   std::set<std::uint64_t> pending_;        ///< puts at them
   virtual_time last_asked_{0};
   virtual_time longest_{0};

@@ -1,4 +1,4 @@
-// From operations of the simulator to what the search for linearizability understands.
+// Converts operations of the simulator to those of the search for a linearization.
 
 #include "sim/checkers/linearizability.hpp"
 
@@ -68,7 +68,7 @@ std::optional<register_op> of_write(const operation& op, const state::kv_op& kv,
   if (op.result == outcome::done) {
     const auto* told = std::get_if<bool>(&op.reply);
     if (told == nullptr)
-      r.result = outcome::refused; // by a text, which keys never are
+      r.result = outcome::refused; // with a text; keys never return one
     else
       r.succeeded = *told;
   }
@@ -103,7 +103,7 @@ std::vector<register_op> register_history(const std::deque<operation>& history, 
         keys.insert(g->key);
     }
   }
-  // A transaction may remove a tree, too.
+  // A transaction may also remove a tree.
   for (const auto& op : history)
     if (const auto* t = op.write ? std::get_if<state::txn>(&*op.write) : nullptr)
       for (const auto& each : t->ops)
@@ -119,7 +119,7 @@ std::vector<register_op> register_history(const std::deque<operation>& history, 
         continue;
       if (w->op.verb == kv_verb::remove_tree) {
         if (op.result == outcome::done && std::holds_alternative<state::refusal>(op.reply))
-          continue; // for want of permission
+          continue; // permission was denied
         for (auto it = keys.lower_bound(w->op.key); it != keys.end() && it->starts_with(w->op.key); ++it)
           if (left_out.count(*it) == 0)
             found.push_back(blank(op, *it, register_verb::remove));

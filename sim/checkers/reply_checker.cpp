@@ -136,7 +136,7 @@ bool is_about_permissions(std::string_view text) {
   return text == "Permission denied" || text == "ACL not found";
 }
 
-/// Of an answer to a transaction: the operations that were not allowed. Others may be refused for a lock-delay beside them.
+/// The denied operations in a response to a transaction. Others may be rejected for a lock delay.
 std::vector<std::size_t> denied_in(const state::reply& r) {
   std::vector<std::size_t> found;
   if (const auto* t = std::get_if<state::txn_reply>(&r))
@@ -146,7 +146,7 @@ std::vector<std::size_t> denied_in(const state::reply& r) {
   return found;
 }
 
-/// A refusal without a text stands for any.
+/// A rejection without a text matches any rejection.
 bool fits(const state::reply& told, const state::reply& right) {
   const auto* any = std::get_if<state::refusal>(&right);
   if (any != nullptr && any->text.empty())
@@ -154,11 +154,11 @@ bool fits(const state::reply& told, const state::reply& right) {
   return same_reply(told, right);
 }
 
-/// By which commands of clients are told apart: without the times and the judgement, which a server adds to them.
+/// What distinguishes commands of clients: not the times and the authorization that servers add.
 std::string without_times(state::command c) {
   c.judged_at = {};
   c.client_address.reset();
-  if (c.once) { // whether two requests are one is told by the rest
+  if (c.once) { // the rest shows whether two requests are the same
     c.once->print = {};
     c.once->asked = {};
   }
@@ -179,7 +179,7 @@ bool only_clients_give(const state::command& c) {
          std::holds_alternative<state::session_begin>(c) || std::holds_alternative<state::outcome_seal>(c);
 }
 
-/// No answer shows a state before this index.
+/// No response shows a state before this index.
 log_index newest_in(const state::query_result& a) {
   if (std::holds_alternative<state::refusal>(a.data))
     return {};
@@ -201,7 +201,7 @@ broken reply_checker::committed(const raft::entry& e) {
   auto reply = model_.apply(e);
   const bool in_delay = reply && reply->note.why == state::refused_for::lock_delay;
   const auto* late = reply ? std::get_if<state::once_refusal>(&*reply) : nullptr;
-  const bool too_old = late != nullptr && late->why == state::once_error::too_old; // it is asked once more then
+  const bool too_old = late != nullptr && late->why == state::once_error::too_old; // it is sent once more then
   const bool is_command = e.kind == raft::entry_kind::command;
   log_.push_back({is_command ? e.data : nullptr, std::move(reply)});
   if (!is_command)
@@ -213,7 +213,7 @@ broken reply_checker::committed(const raft::entry& e) {
       return "entry " + to_string(e.index) + " is not a command";
     it = commands_.find(without_times(*command));
     if (it == commands_.end() && (rules_.others_write || !only_clients_give(*command) || is_of_library(*command)))
-      return std::nullopt; // servers of their own accord, or the client library
+      return std::nullopt; // proposed by servers themselves, or by the client library
     if (it == commands_.end())
       return "entry " + to_string(e.index) + " has a command that no client gave";
   }
@@ -243,7 +243,7 @@ void reply_checker::begun(operation& op) {
   auto& same = commands_[without_times(*op.write)];
   same.asked_by.push_back(op.id);
   ++same.may_commit;
-  // An acquire that waits for the end of a lock-delay is tried as often as the servers find it worth a log entry.
+  // Servers may try an acquire that waits for a lock delay several times, each with a log entry.
   same.by_clients_only =
       (op.lock_wait == virtual_time::zero() || !std::holds_alternative<state::kv_write>(*op.write)) &&
       only_clients_give(*op.write);
@@ -256,7 +256,7 @@ void reply_checker::begun(operation& op) {
   plain.by = op.write->by;
   auto& as_before = commands_[without_times(plain)];
   as_before.asked_by.push_back(op.id);
-  plain_of_[op.id] = &as_before; // tried as often as the servers find it worth a log entry
+  plain_of_[op.id] = &as_before; // tried as often as the servers consider it worth a log entry
 }
 
 broken reply_checker::ended(const operation& op) {
@@ -266,7 +266,7 @@ broken reply_checker::ended(const operation& op) {
            to_string(committed()) + " was";
   if (op.read)
     return op.result == outcome::done ? judge_read(op) : std::nullopt;
-  if (!op.write) // whether the session lives: session_checker
+  if (!op.write) // session_checker checks whether the session lives
     return judge_renewal(op);
   const auto it = command_of_.find(op.id);
   PRECONDITION(it != command_of_.end());
@@ -323,7 +323,7 @@ bool reply_checker::waited(const operation& op, const state::reply& right) {
   return op.lock_wait > virtual_time::zero() && waiting != nullptr && waiting->state == state::claim_state::waiting;
 }
 
-/// docs/claims.md, rules 23 and 39: what it is told was so when or after it was asked, wherever that was seen.
+/// docs/claims.md, rules 23 and 39: the response was true at the request or later, on any server.
 broken reply_checker::judge_wait(const operation& op) {
   const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
   const auto* ask = std::get_if<state::claim_ask>(&*op.write);
@@ -356,7 +356,7 @@ broken reply_checker::judge_wait(const operation& op) {
          " after it had waited; at no moment up to " + to_string(op.committed_at_return) + " was that so";
 }
 
-/// Of locks; the number of a fence is judged by session_checker.
+/// For locks; session_checker checks the number of a fencing token.
 broken reply_checker::judge_note(const operation& op, const state::reply& right) const {
   const auto* w = std::get_if<state::kv_write>(&*op.write);
   const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
@@ -374,7 +374,7 @@ broken reply_checker::judge_note(const operation& op, const state::reply& right)
   return of(op) + " at entry " + to_string(op.index) + " was told " + words(told) + ", right is " + words(expected);
 }
 
-/// docs/contract/04, section 3.1, and docs/contract/05, section 2: what may be refused before it is replicated.
+/// What may be rejected before it is replicated: docs/contract/04, section 3.1; 05, section 2.
 broken reply_checker::judge_without_entry(const operation& op, same_command& same) const {
   --same.may_commit;
   if (auto b = count(same))
@@ -385,7 +385,7 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   const auto wrong = [&](const std::string& right) {
     return of(op) + " was answered " + described(op.reply) + " without an entry, right is " + right;
   };
-  if (const auto* d = std::get_if<state::session_destroy>(&*op.write)) { // of sessions that are gone already
+  if (const auto* d = std::get_if<state::session_destroy>(&*op.write)) { // of sessions that are already gone
     const auto gone = [&](log_index s) {
       return std::none_of(d->ids.begin(), d->ids.end(),
                           [&](const std::string& id) { return model_.sessions().lived_at(id, s); });
@@ -404,7 +404,7 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
                  : broken(wrong(session.empty() ? "missing session" : "an entry"));
     if (w->op.verb != kv_verb::lock)
       return wrong("an entry");
-    if (const auto* held = std::get_if<bool>(&op.reply)) // by a lock-delay
+    if (const auto* held = std::get_if<bool>(&op.reply)) // rejected for a lock delay
       return *held ? broken(wrong("an entry")) : std::nullopt;
     const std::string text = session.empty()        ? "missing session"
                              : session.size() != 36 ? "failed session lookup: index error: UUID must be 36 characters"
@@ -413,7 +413,7 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   }
   if (const auto* t = std::get_if<state::txn>(&*op.write)) {
     state::txn_reply right;
-    bool only_keys = true; // no lock-delay, no arguments of the catalog that may be wrong
+    bool only_keys = true; // no lock delay, no catalog arguments that may be wrong
     for (std::size_t i = 0; i < t->ops.size(); ++i) {
       const auto* kv = std::get_if<state::kv_op>(&t->ops[i]);
       only_keys = only_keys && (kv == nullptr ? catalog_model::is_modelled(t->ops[i]) : kv->verb != kv_verb::lock);
@@ -429,7 +429,7 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   return std::nullopt;
 }
 
-/// Before an entry only a leader with its lease refuses for want of permission, by what is in force when it is asked or later.
+/// Without an entry only a leader with its lease denies permission, by its state then or later.
 broken reply_checker::judge_early_refusal(const operation& op) const {
   const auto* no = std::get_if<state::refusal>(&op.reply);
   const auto& who = op.write->by;
@@ -449,7 +449,7 @@ broken reply_checker::judge_early_refusal(const operation& op) const {
          " to " + to_string(to) + " was that so: at the last " + (right ? described(*right) : "it may be done");
 }
 
-/// The permission is a read in default mode, whatever default_consistency says.
+/// The permission is checked by a default read, whatever default_consistency says.
 broken reply_checker::judge_renewal(const operation& op) const {
   const auto& who = op.renewal->by;
   const bool refused = op.result == outcome::refused && is_about_permissions(op.text);
@@ -490,7 +490,7 @@ log_index reply_checker::seen_before(const operation& op) const {
 
 // ---- reads
 
-/// As far as is known before its answer.
+/// As far as is known before its response.
 bool reply_checker::may_be_stale(const operation& op) const {
   return op.read->mode == http::consistency::stale ||
          (op.read->mode == http::consistency::normal && !rules_.default_asks_quorum);
@@ -547,7 +547,7 @@ std::optional<log_index> reply_checker::lowest_explanation(const state::query& q
 
 bool reply_checker::explained_at(const state::query& q, const state::query_result& a, log_index s) const {
   if (const auto* no = std::get_if<state::refusal>(&a.data); no != nullptr && is_about_permissions(no->text)) {
-    // A server may know before the log does that the time of a token is over.
+    // A server may know before the log does that a token has expired.
     const bool over = q.by && no->text == "ACL not found" && model_.access().ends_one_day(q.by->secret, s);
     return over || model_.refuses(q, s) == no->text;
   }
@@ -666,8 +666,8 @@ std::string reply_checker::model_answer(const state::query& q, log_index s) cons
 
 // ---- the end
 
-/// Done operations have their own entries and refused ones none: what is left over must fit to the unknown ones, which
-/// count() watched all along. Here once more over the whole log, so that no order of calls hides it.
+/// Done operations have their own entries and rejected ones none, so the rest must fit the unknown
+/// ones. count() checked that all along; once more here, so that no order of calls hides it.
 broken reply_checker::finish() const {
   for (const auto& [bytes, same] : commands_)
     if (auto b = count(same))

@@ -15,21 +15,21 @@ using std::chrono::seconds;
 
 namespace {
 
-// An unrenewed session ends so long after twice its TTL at the latest: clocks that run up to 10 % slow are counted
-// apart; the reaper looks every 50 ms and asks again every second.
+// How long after twice its TTL an unrenewed session may end. Clocks that are up to 10 % slow are
+// counted separately; the reaper checks every 50 ms and proposes again every second.
 constexpr seconds slack{3};
-// While a leader makes entries, the end of a session is not held up by anything but the reaper's pace and the mailboxes.
+// While a leader makes entries, only the reaper's interval and the mailboxes delay a session's end.
 constexpr seconds slack_of_entries{1};
 constexpr seconds slack_of_queues{2};
-// Of the times at which entries were made; nobody needs to know to the entry.
+// Precision of the times at which entries were made; more is not needed.
 constexpr std::chrono::milliseconds look_every{100};
-// Timers may be early by what their time was rounded by.
+// Timers may be early by the rounding of their time.
 constexpr std::chrono::milliseconds grain_of_clocks{1};
-// A renewal that was not answered is somewhere: on the wire, in a node that stands still, or held for want of a leader.
+// An unanswered renewal may be in the network, in a paused node, or queued for lack of a leader.
 constexpr seconds unanswered_max{20};
-// A client agent waits for a server as long as a server for a leader; what it has said may wait for an outage of the wire, or its host.
+// An agent waits for a server as a server does for a leader; its requests may wait for an outage.
 constexpr seconds agent_outage{13};
-// A leader's wish of before a restore is in the log, or given up, by then.
+// A leader's proposal from before a restore is in the log, or given up, by then.
 constexpr seconds hold_of_proposals{20};
 
 nanoseconds lifetime(const state::session_record& s) {
@@ -60,7 +60,7 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
       mortal_.insert(c->session.id);
   }
   if (const auto* ids = ended_by_timers(*command)) {
-    // What servers of older versions are told holds for sessions that a restore began anew, too.
+    // What older servers are sent also applies to sessions that a restore started afresh.
     const bool of_before_restore =
         std::holds_alternative<state::session_destroy>(*command) && restored_ && now - *restored_ < hold_of_proposals;
     for (const auto& id : *ids) {
@@ -77,7 +77,7 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
   }
   if (std::holds_alternative<state::restore_commit>(*command)) {
     restored_ = now;
-    for (const auto& id : model_.sessions().alive()) { // all timers begin afresh
+    for (const auto& id : model_.sessions().alive()) { // all timers start afresh
       lives_[id].born = now;
       lives_[id].timed_out.reset();
       if (const auto* s = model_.sessions().find(id); s->ttl_ns > 0)
@@ -117,7 +117,7 @@ broken session_checker::too_soon(const std::string& id, const life& l, virtual_t
          in_seconds(*l.timed_out) + ", although it was renewed or created by a request of " + in_seconds(asked);
 }
 
-/// The leader of that entry's term made it, so it could have made that of a session's end.
+/// The leader of that entry's term made it, so it could have made the entry of a session's end.
 broken session_checker::too_late(const raft::entry& e, virtual_time made) {
   const auto led = led_since_.find(e.term);
   if (!rules_.trust_clocks || led == led_since_.end() || made < resumed_ + slack_of_entries)
@@ -139,7 +139,7 @@ broken session_checker::too_late(const raft::entry& e, virtual_time made) {
       since = std::max(since, until);
     const auto whole = lifetime(*session);
     const auto due = since + whole + whole / 10 + slack_of_entries + stood_since(since);
-    // Requests that came before its end may stand in a queue, if nothing could be written for a while.
+    // Requests from before its end may be queued if nothing could be written for a while.
     if (l.due != due || l.overdue == l.overdue.zero()) {
       l.due = due;
       l.overdue = made > due ? at_work : virtual_time::zero();
@@ -215,7 +215,7 @@ broken session_checker::judge_renewal(const operation& op) {
   return too_soon(id, l, op.invoked);
 }
 
-/// Of a list it is told at once that a session's end is proposed (docs/http-extensions.md); else the answer waits for that.
+/// Lists are answered when an end is proposed (docs/http-extensions.md), others at its commit.
 bool session_checker::is_about_to_end(const operation& op, const life& l) const {
   const auto* session = model_.sessions().past(op.renewal->session);
   if (op.renewal->beside.empty() || session == nullptr || session->ttl_ns <= 0)

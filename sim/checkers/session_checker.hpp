@@ -1,6 +1,6 @@
 #pragma once
-// Judges sessions over the whole run: when they end, what their renewals are answered, that fences only grow, and that
-// the semaphore never has more holders than its limit.
+// Checks sessions over the whole run: when they end, the responses to renewals, that fencing tokens
+// only grow, and that the semaphore never has more holders than its limit.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/checkers/standing_clocks.hpp"
@@ -13,41 +13,41 @@
 namespace belay::sim {
 
 struct session_rules {
-  /// False where clocks may run apart by more than the leader's lease allows for: then nothing is said about when a
-  /// session ends, or about renewals.
+  /// False if clocks may drift apart by more than the leader's lease allows for: then neither ends
+  /// of sessions nor renewals are checked.
   bool trust_clocks = true;
-  /// How long a request may be held by a server before it is carried out.
+  /// How long a server may queue a request before it carries it out.
   virtual_time hold{std::chrono::seconds(7)};
-  /// Null: none stands still. A leader whose clocks stood still may renew a session that has ended, and counts TTLs that
-  /// much longer.
+  /// Null: clocks never stop. A leader whose clocks stopped may renew a session that has ended, and
+  /// its TTLs last that much longer.
   const standing_clocks* clocks = nullptr;
-  /// An exact TTL is counted by the leader's clock, which may be so much faster than true time (docs/adr/0016-claims.md, rule 20).
+  /// The leader's clock, which counts exact TTLs, may be so fast (docs/adr/0016-claims.md rule 20).
   double fastest_clock = 1;
 };
 
 /// Rules (docs/contract/04, sections 4 and 5; docs/guides/semaphores.md):
-/// - a session does not end by its TTL sooner than its TTL after a renewal, or its creation, that was told to be done
-/// was asked for;
-/// - one that nobody renews ends within twice its TTL (an exact one within its TTL): whoever led for so long by a clock that is 10 % slow, and a second
-/// more, makes the entry of its end before it has made other entries for two seconds (gaps of more than a second between entries do not
-/// count); and at the end of a run, whose leader is well, it is gone;
-/// - a renewal that is told to be done is one of a session that may still have lived, one that is refused is not;
-/// - each grant of a lock has a larger fence than every grant of that key before it, and keeps it;
-/// - no more sessions hold the semaphore than it allows.
+/// - A session does not end by its TTL sooner than one TTL after the request of its creation or
+///   of a renewal that was reported done.
+/// - A session without renewals ends within twice its TTL (exact: its TTL). A server that led so
+///   long by a clock 10 % slow, and 1 s more, makes its end before it has made others for 2 s
+///   (gaps of more than 1 s do not count). At the end of a run, with a healthy leader, it is gone.
+/// - A renewal is reported done only if the session may have lived, and rejected only if not.
+/// - Each grant of a lock has a larger fencing token than earlier ones of that key and keeps it.
+/// - No more sessions hold the semaphore than it allows.
 class session_checker {
 public:
   explicit session_checker(const kv_model& model, session_rules rules = {}) : model_(model), rules_(rules) {}
 
-  /// The model has taken that entry. @param made by its leader then, in true time; nullopt: not known
+  /// The model has taken that entry. @param made true time at which it was made; nullopt: unknown
   broken committed(const raft::entry& e, virtual_time now, std::optional<virtual_time> made = {});
   /// A leader of that term begins to serve: its timers start.
   void led(term_id term, virtual_time now);
-  /// Some node that stood still goes on.
+  /// Some paused node resumes.
   void resumed(virtual_time now) { resumed_ = now; }
   void begun(const operation& op);
   /// @pre op.committed_at_return is set
   broken ended(const operation& op);
-  /// At the end of a run whose leader is well.
+  /// At the end of a run, with a healthy leader.
   broken finish(virtual_time now) const;
 
   /// Ends by TTL of sessions that were renewed in time.
@@ -55,12 +55,12 @@ public:
 
 private:
   struct life {
-    virtual_time sure{0};  ///< the newest renewal that was told to be done was asked for then
-    virtual_time touch{0}; ///< the newest renewal that may have been carried out was so at the latest
+    virtual_time sure{0};  ///< when the newest renewal that was reported done was sent
+    virtual_time touch{0}; ///< the latest time at which a renewal may have been carried out
     virtual_time born{0};
     std::optional<virtual_time> timed_out;            ///< ended by its TTL
-    virtual_time due{0};                              ///< its life is over
-    virtual_time overdue{0};                          ///< time at work when the first entry was made that is later
+    virtual_time due{0};                              ///< its TTL is over
+    virtual_time overdue{0};                          ///< time at work when the first later entry was made
     std::map<std::uint64_t, virtual_time> unanswered; ///< renewals by operation: they may be carried out until then
   };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which commands end sessions because their time is over.
+// Finds the commands that end expired sessions.
 
 #include "protocol/state/commands.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace belay::sim {
 
-/// Those that the leader's timers end, also as servers of older versions are told it. null: the command ends none for that.
+/// The sessions that the leader's timers end, also in the form that older servers get. null: none.
 inline const std::vector<std::string>* ended_by_timers(const state::command& c) {
   if (const auto* e = std::get_if<state::session_expire>(&c))
     return &e->ids;

@@ -1,6 +1,6 @@
 #pragma once
-// What may be expected of a node whose machine stood still with all its clocks: it does not know that time has passed. Leases
-// cannot be safe then, and docs/operations.md ("Machines that are paused") says for how long they are not.
+// What to expect of a node whose machine stopped with all its clocks: it does not know that time
+// passed. Its leases are unsafe meanwhile (docs/operations.md, "Machines that are paused").
 
 #include "sim/run.hpp"
 
@@ -10,14 +10,14 @@
 
 namespace belay::sim {
 
-/// True times. Where nothing ever stands still it says so at no cost.
+/// All times are true times. Costs nothing in runs in which no machine stops.
 class standing_clocks {
 public:
-  /// @param lease_max no lease is longer, by any clock that keeps to the stated bound
+  /// @param lease_max longer than any lease, by any clock that keeps the stated bound
   explicit standing_clocks(virtual_time lease_max) : lease_max_(lease_max) {}
 
   void stops(std::size_t node, virtual_time now) { all_.push_back({node, now, std::nullopt}); }
-  /// @returns for how long its clocks stood still; zero: they did not
+  /// @returns how long its clocks were stopped; zero: they were not
   virtual_time goes_on(std::size_t node, virtual_time now) {
     const auto it = std::find_if(all_.begin(), all_.end(),
                                  [node](const standing& s) { return s.node == node && !s.to.has_value(); });
@@ -27,16 +27,16 @@ public:
     return now - it->from;
   }
 
-  /// That node may trust a lease that is over.
+  /// That node may rely on a lease that has expired.
   bool lease_in_doubt(std::size_t node, virtual_time now) const {
     return std::any_of(all_.begin(), all_.end(),
                        [&](const standing& s) { return s.node == node && s.doubtful(now, now, lease_max_); });
   }
-  /// Any node may, at some time between these.
+  /// Whether any node may, at some time in that interval.
   bool lease_in_doubt_between(virtual_time from, virtual_time to) const {
     return std::any_of(all_.begin(), all_.end(), [&](const standing& s) { return s.doubtful(from, to, lease_max_); });
   }
-  /// For how long clocks of nodes that have gone on stood still after that time, one after the other.
+  /// How long clocks of resumed nodes were stopped after that time, in sum.
   virtual_time stood_since(virtual_time from) const {
     virtual_time sum{0};
     for (const auto& s : all_)
@@ -49,7 +49,7 @@ private:
   struct standing {
     std::size_t node = 0;
     virtual_time from{0};
-    std::optional<virtual_time> to; ///< nullopt: it does not go on yet
+    std::optional<virtual_time> to; ///< nullopt: still stopped
     bool doubtful(virtual_time begin, virtual_time end, virtual_time lease_max) const {
       return end >= from && (!to || begin <= *to + lease_max);
     }

@@ -6,7 +6,7 @@ namespace belay::sim {
 
 namespace {
 
-/// The prefix or the key that the query is about; nullopt: not about keys.
+/// The prefix or the key of the query; nullopt: it is not about keys.
 struct subject {
   std::string_view name;
   bool exact = false;
@@ -24,7 +24,7 @@ std::optional<subject> subject_of(const state::query& q) {
   return std::nullopt;
 }
 
-/// Equal for equal questions; empty: its index is not judged.
+/// Equal for equal queries; empty: its index is not checked.
 std::string question_text(const state::query& q) {
   if (const auto* g = std::get_if<state::kv_get>(&q))
     return "key " + g->key;
@@ -77,7 +77,7 @@ void watch_checker::held(std::uint64_t operation_id, virtual_time now) {
     return;
   w.parked_at = nodes_[w.node].applied;
   if (const auto restored = keys_.last_restore(*w.parked_at); restored > w.news && !w.news.is_zero()) {
-    // Gone again before it was looked at, with all that was there before the restore.
+    // Undone before it was checked, with everything between the archive and the restore.
     w.news = {};
     w.due.reset();
     w.scanned = std::max(w.scanned, changes_up_to(restored));
@@ -133,7 +133,7 @@ broken watch_checker::applied(std::size_t node, int life, log_index index, virtu
     return overdue(now);
   if (life > n.life) {
     n = {life, {}, n.stopped};
-    for (auto it = waiting_.begin(); it != waiting_.end();) // its connections died with it
+    for (auto it = waiting_.begin(); it != waiting_.end();) // its connections ended with it
       it = it->second.node == node && it->second.life < life ? waiting_.erase(it) : std::next(it);
   }
   n.applied = index;
@@ -172,8 +172,8 @@ std::size_t watch_checker::changes_up_to(log_index i) const {
       changes.begin());
 }
 
-/// A change is news only if the index that the contract promises is above the one waited for: reaped tombstones, or an
-/// older one below a deleted tree, may hide it.
+/// A change must wake the query only if the index that the contract promises is above the one
+/// waited for. Reaped tombstones, or an older one below a deleted tree, may hide it.
 void watch_checker::look(waiting& w, const node_state& n, virtual_time now) const {
   const auto subject = subject_of(w.query);
   if (w.life != n.life)
@@ -181,7 +181,7 @@ void watch_checker::look(waiting& w, const node_state& n, virtual_time now) cons
   look_at_permission(w, n, now);
   const auto limit = std::min(n.applied, keys_.applied());
   if (!w.news.is_zero()) {
-    // Nobody has looked yet, and the tombstone that told of it is gone. (A restore answers all the same.)
+    // The query was not evaluated yet, and the tombstone is reaped. (A restore wakes it anyway.)
     if (subject && !keys_.restored_between(w.news.prev(), w.news) && sure_index(w.query, limit) <= w.min_index) {
       w.news = {};
       w.due.reset();

@@ -14,20 +14,20 @@ using std::chrono::seconds;
 
 namespace {
 
-// "Critical 5 s after the last word", which is up to a second old; clocks may differ by a tenth, and the leader looks four times a second,
-// asks a majority and writes.
+// An agent is critical 5 s after its last report, which is up to 1 s old. Clocks may differ by a
+// tenth; the leader checks four times a second, asks a quorum and writes.
 constexpr seconds noticed_within{8};
-// It is heard at once; the leader may have to write again what it has written for the outage.
+// A report arrives at once; the leader may have to repeat writes made during the outage.
 constexpr seconds back_within{8};
-// One outage of so long makes nobody critical: a word that it holds up or swallows is said again in time.
+// One outage of this length makes no agent critical: a lost report is repeated in time.
 constexpr milliseconds harmless{2100};
-// Outages before that have nothing to do with it: 5 s of silence, and a word that was lost takes 3 s to be missed.
+// Older outages do not matter: 5 s of silence, and 3 s until a lost report is missed.
 constexpr seconds remembered{9};
 constexpr std::int64_t clock_bound_ppm = 100'000;
-// Another node ID under the same name counts when the one before was not heard for 5 s.
+// Another node ID under the same name counts when its predecessor has been silent for 5 s.
 constexpr seconds renewal_takes{15};
 
-/// Of that very agent: the one that had the name before becomes critical before another gets it.
+/// For exactly that agent: its predecessor of that name becomes critical before it gets the name.
 bool says_critical(const state::catalog_register& r, const raft::member& agent) {
   return r.node.node == agent.name && r.node.id == agent.uuid &&
          std::any_of(r.checks.begin(), r.checks.end(), [](const state::check_record& c) {
@@ -40,7 +40,7 @@ bool says_critical(const state::catalog_register& r, const raft::member& agent) 
 client_agent_checker::client_agent_checker(const cluster& nodes, const simulated_network& net)
     : nodes_(nodes), net_(net), agents_(nodes.places() - nodes.size()) {}
 
-// ---- what is so
+// ---- the true state
 
 bool client_agent_checker::servers_work() const {
   for (std::size_t a = 0; a < nodes_.size(); ++a) {
@@ -87,7 +87,7 @@ bool client_agent_checker::is_own_row(const state::machine& catalog, std::size_t
   return rows != nullptr && rows->node && rows->node->id == nodes_.member(node).uuid;
 }
 
-// ---- what must not be
+// ---- rules
 
 broken client_agent_checker::committed(const raft::entry& e, virtual_time made) {
   if (e.kind != raft::entry_kind::command || agents_.empty())
@@ -146,7 +146,7 @@ broken client_agent_checker::look(virtual_time now, virtual_time last_fault, con
       a.outages.push_back({std::max(last_fault, now - milliseconds(200)), virtual_time::max()});
     else if (!disturbed && goes_on)
       a.outages.back().to = now;
-    else if (!disturbed && a.fault != last_fault) // over before it was looked at
+    else if (!disturbed && a.fault != last_fault) // over before it was seen
       a.outages.push_back({last_fault, now});
     a.fault = last_fault;
     while (!a.outages.empty() && a.outages.front().to < now - 3 * remembered)
@@ -167,7 +167,7 @@ broken client_agent_checker::look_at_configurations() const {
   return std::nullopt;
 }
 
-/// Clocks within the stated bound are in the limits; a wilder one that is slow takes so many times as long.
+/// The limits include clocks within the stated bound; a slower clock multiplies them.
 double client_agent_checker::slowness(std::size_t leader, std::size_t agent) const {
   const auto slowest = std::min(nodes_.clock(leader).rate_ppm(), nodes_.clock(agent).rate_ppm());
   return slowest < -clock_bound_ppm ? 1e6 / static_cast<double>(1'000'000 + slowest) : 1.0;

@@ -1,6 +1,6 @@
 #pragma once
-// Judges what the leader keeps of client agents, by what operators are told of it (docs/operations.md, "Client agents"; docs/contract/08):
-// the check serfHealth of an agent's node, the sessions that hang on it, and that no agent is a member of the Raft configuration.
+// Checks what the leader has on client agents (docs/operations.md, "Client agents"; contract/08):
+// serfHealth of the agent's node, and its sessions. No agent may be in the Raft configuration.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/world/cluster.hpp"
@@ -12,25 +12,25 @@
 
 namespace belay::sim {
 
-/// A disturbance is whatever keeps an agent, the servers or the wires between any of them from working, and each fault by itself. An agent
-/// says once a second that it is there, and one such word may be lost with whatever is disturbed.
+/// A disturbance is each fault, and anything that keeps an agent, the servers or the links between
+/// them from working. An agent reports once a second; each disturbance may lose one such report.
 class client_agent_checker {
 public:
-  /// @param net that of the servers
+  /// @param net the network of the servers
   client_agent_checker(const cluster& nodes, const simulated_network& net);
 
-  /// Call it for each entry, when it is first seen to be committed. @param made when the leader wrote it down
+  /// Call it for each entry, when it is first committed. @param made when the leader made it
   broken committed(const raft::entry& e, virtual_time made);
-  /// Call it often. @param last_fault when somebody broke or repaired something last @param renewed when each agent began with another data
-  ///   directory, in the order of agents; zero: it did not
+  /// Call it often. @param last_fault time of the last fault or repair @param renewed by agent, the
+  /// time when it began with another data directory; zero: it did not
   broken look(virtual_time now, virtual_time last_fault, const std::vector<virtual_time>& renewed);
-  /// All rows are as they were some time ago: what the leader has seen since is not looked for before a minute is over.
+  /// All rows are as they were at an earlier time. The leader compares again within a minute.
   void restored() { restored_ = true; }
 
-  /// Nothing has disturbed the servers and the wires between them since then, and the same one leads.
+  /// Since then nothing disturbs the servers and their links, and the same server leads.
   virtual_time quiet_since() const { return quiet_since_; }
 
-  /// In what the catalog differs from which agents run; empty: in nothing.
+  /// How the catalog differs from the agents that run; empty: it does not.
   std::string difference(const state::machine& catalog) const;
 
 private:
@@ -38,10 +38,10 @@ private:
     virtual_time from, to;
   };
   struct watched {
-    std::deque<outage> outages;       ///< the last of them, of the agent or what is around it
-    std::optional<virtual_time> dead; ///< no server can hear it, since then
-    std::optional<virtual_time> up; ///< it runs, nothing is between it and any server, and none refuses it, since then
-    virtual_time fault{0};          ///< the last one that is in `outages`
+    std::deque<outage> outages;       ///< the last ones, of the agent or its surroundings
+    std::optional<virtual_time> dead; ///< since then, no server can be reached from it
+    std::optional<virtual_time> up;   ///< since then, it runs, reaches all servers, and none rejects it
+    virtual_time fault{0};            ///< the last one that is in `outages`
   };
 
   bool servers_work() const;
@@ -57,7 +57,7 @@ private:
   const simulated_network& net_;
   std::vector<watched> agents_;
   virtual_time now_{0};
-  virtual_time quiet_since_{0}; ///< servers and their wires are not disturbed, and one of them leads
+  virtual_time quiet_since_{0}; ///< servers and their links are undisturbed, and one of them leads
   term_id led_in_;
   bool restored_ = false;
 };

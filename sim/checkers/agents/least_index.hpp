@@ -1,5 +1,5 @@
 #pragma once
-// What index somebody must know who is told within some time of everything that changes at the servers that he asks.
+// The lowest index that a client has which sees changes at its servers within a given time.
 
 #include "protocol/base/ids.hpp"
 #include "sim/run.hpp"
@@ -8,15 +8,15 @@
 
 namespace belay::sim {
 
-/// Of an index that rises, and falls when servers are asked that have not come so far, or a restore takes it back.
+/// An index that rises. It falls when a server that is behind is queried, or by a restore.
 class least_index {
 public:
-  /// @param kept longer ago nobody asks for
+  /// @param kept no time longer ago is queried
   explicit least_index(virtual_time kept) : kept_(kept) {}
 
   /// @pre now is not smaller than before
   void note(virtual_time now, log_index is);
-  /// The smallest one from then on. Zero: it was not known then.
+  /// The smallest one from then on. Zero: unknown at that time.
   log_index since(virtual_time then) const;
 
 private:

@@ -1,6 +1,6 @@
 #pragma once
-// Judges what one client is told that follows changes of keys (docs/claims.md, rules 43 to 47 and invariant 14): each change once, in order;
-// progress N only when all up to N was sent; a snapshot and the changes behind it are the state. It remembers across streams, as the client does.
+// Checks one client's change streams (docs/claims.md, rules 43 to 47 and invariant 14): each change
+// once, in order; progress N only after all up to N; a snapshot plus its changes is the state.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/event_reader.hpp"
@@ -15,15 +15,15 @@ namespace belay::sim {
 
 class change_judge {
 public:
-  /// The model has been given each entry before an event tells of it.
-  /// @param named is given each cursor: its index, and the history that it names (empty: none).
+  /// The model was given each entry before an event reports it.
+  /// @param named gets each cursor: its index, and the history that it names (empty: none).
   /// @returns what is wrong with that
   using name_judge = std::function<broken(log_index index, std::string_view history)>;
   change_judge(const kv_model& keys, std::string prefix, name_judge named)
       : keys_(keys), prefix_(std::move(prefix)), named_(std::move(named)) {}
 
-  /// A stream begins, which goes on behind last_id().
-  /// @param strange instead of it the server was given a cursor of another history: nothing but a
+  /// A stream begins; it resumes after last_id().
+  /// @param strange the server was given a cursor of another history instead: only a
   /// reset may come first
   void opened(bool strange) {
     in_snapshot_ = false;
@@ -32,9 +32,9 @@ public:
   broken told(const stream_event& e);
   /// Empty: there was none.
   const std::string& last_id() const { return last_id_; }
-  /// A cursor of another history was given, and nothing was said to it.
+  /// A cursor of another history was sent, and nothing has been received since.
   bool waits_for_reset() const { return strange_; }
-  /// Every change up to there was sent.
+  /// All changes up to that index were received.
   log_index sent_up_to() const {
     return at_.effect == UINT64_MAX || at_.index == 0 ? log_index{at_.index} : log_index{at_.index - 1};
   }
@@ -62,7 +62,7 @@ private:
   name_judge named_;
   std::string last_id_;
   place at_;
-  log_index snapshot_; ///< that is being sent
+  log_index snapshot_; ///< in progress
   bool in_snapshot_ = false;
   bool has_state_ = false;
   bool strange_ = false;

@@ -33,16 +33,16 @@ broken floor_checker::look(std::size_t node) {
   seen.life = nodes_.life(node);
   const auto found = on_disk(node);
   if (!found)
-    seen = {{}, {}, {}, false, seen.life}; // the disk of before was lost
+    seen = {{}, {}, {}, false, seen.life}; // the previous disk was lost
   else
     seen.now_durable(*found);
   if (found && found->index > machine->applied_index())
-    return std::nullopt; // not what it began with: a snapshot came before its state machine had a turn (seed 102)
+    return std::nullopt; // not what it started with: a snapshot came before its state machine ran (seed 102)
   const auto floor = machine->changes_counted().floor;
   if (floor < machine->applied_index())
     PROBE("changes: a server began with a window of before");
   const auto lowest = seen.durable.floor, index = seen.durable.index;
-  // Nothing of the window of another checkpoint is here.
+  // The window of another checkpoint is not here.
   const auto highest = lowest == index || seen.fell_back ? index : std::max(lowest, std::min(index, seen.tried.floor));
   if (lowest <= floor && floor <= highest)
     return std::nullopt;

@@ -1,9 +1,9 @@
 #pragma once
-// What a restart may forget of the window of changes, and what it must (docs/claims.md, rule 46: "keep log for the window behind the checkpoint so
-// that a restart does not reset everybody"): the floor of a server that has started is the one that it had when it wrote the checkpoint that it has
-// loaded; if it was about to write another one, it may be that one's. If it fell back to an older checkpoint, the floor may have risen since,
-// up to its index. Of a checkpoint that another server has sent it is the index: what happened
-// before is not here. Of an empty disk it is zero.
+// What a restart may drop from the window of changes (docs/claims.md, rule 46). A started server
+// has the floor (oldest retained index) that it had when it wrote the checkpoint that it loaded, or
+// that of a write in progress. After a fall-back to an older checkpoint the floor may be higher, up
+// to its index. With a checkpoint from another server it is that index, because earlier changes are
+// missing here; with an empty disk it is zero.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/world/cluster.hpp"
@@ -19,18 +19,18 @@ class floor_checker {
 public:
   explicit floor_checker(cluster& nodes) : nodes_(nodes), seen_(nodes.size()) {}
 
-  /// Its checkpointer is to write that.
+  /// Its checkpointer is about to write that.
   void writes(std::size_t node, const actors::write_checkpoint& w) {
     seen_[node].tried = {w.meta.index, w.changes.floor};
     seen_[node].floors[w.meta.index] = w.changes.floor;
   }
   /// Its checkpointer has handled a message.
   void wrote(std::size_t node);
-  /// Before its state machine or its checkpointer, which may replace the checkpoint that was loaded, handles a message: looks once in each life.
+  /// Call it before its state machine or checkpointer handles a message. Checks once per life.
   broken look(std::size_t node);
-  /// A client at that node, which had everything up to `place` (`INDEX` or `INDEX.N`), has to begin
-  /// anew. The floor must be above it. (A restore lifts the floor, so that a cursor from before one
-  /// is below it, too.)
+  /// A client at that node, which had everything up to `place` (`INDEX` or `INDEX.N`), has to start
+  /// afresh. The floor must be above it. (A restore raises the floor, so a cursor from before a
+  /// restore is below it, too.)
   broken reset(std::size_t node, std::string_view place) const;
 
 private:
@@ -38,10 +38,10 @@ private:
     log_index index, floor;
   };
   struct seen_of_node {
-    of_checkpoint tried; ///< the last that was to be written
+    of_checkpoint tried; ///< the last one that was to be written
     of_checkpoint durable;
     std::map<log_index, log_index> floors; ///< of all that were to be written: a start may fall back to an older one
-    bool fell_back = false; ///< to an older checkpoint, whose window of changes may not be there any more
+    bool fell_back = false;                ///< to an older checkpoint, whose window of changes may be gone
     int life = -1;
 
     void now_durable(of_checkpoint c) {

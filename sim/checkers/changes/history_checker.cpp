@@ -8,16 +8,16 @@ namespace belay::sim {
 
 namespace {
 
-// A member that was not heard for a minute since a server began counts as lost (docs/changes.md).
-// Clocks may run 5 % too fast.
+// A member that has been silent for a minute since a server started counts as lost
+// (docs/changes.md). Clocks may run 5 % too fast.
 constexpr std::chrono::seconds lost_after{57};
-// What was on its way to the client when the older server became a member.
+// What was in flight to the client when the older server became a member.
 constexpr std::chrono::seconds underway_max{5};
 
 } // namespace
 
 bool history_checker::knows_older_member(std::size_t node, virtual_time now) {
-  const auto* core = node < nodes_.size() ? nodes_.core(node) : nullptr; // an agent passes on what some server says
+  const auto* core = node < nodes_.size() ? nodes_.core(node) : nullptr; // an agent forwards responses of any server
   if (core == nullptr || clocks_leap_ || now > virtual_time(lost_after))
     return false;
   bool there = false;

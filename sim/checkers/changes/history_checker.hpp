@@ -1,7 +1,7 @@
 #pragma once
-// How servers name the history of their cursors (docs/changes.md, Cursors): all servers the same
-// for the same newest restore, another one for each; and to no client as long as a member cannot
-// read that.
+// Checks how servers name the history of their cursors (docs/changes.md, Cursors). All servers name
+// it alike after the same newest restore, and differently after another; they name none while a
+// member does not support names.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/world/cluster.hpp"
@@ -15,15 +15,15 @@ namespace belay::sim {
 
 class history_checker {
 public:
-  /// @param clocks_leap clocks of nodes may go ahead by any time at once
+  /// @param clocks_leap clocks of nodes may jump ahead by any amount
   history_checker(const cluster& nodes, const kv_model& keys, bool clocks_leap)
       : nodes_(nodes), keys_(keys), clocks_leap_(clocks_leap) {}
 
-  /// A client has got a cursor from that node. @param name empty: it names no history
+  /// A client has received a cursor from that node. @param name empty: it names no history
   broken named(std::size_t node, log_index index, std::string_view name, virtual_time now);
 
 private:
-  /// Nobody could take the member of before feature levels for one that is lost.
+  /// No server can consider the member without feature levels to be lost.
   bool knows_older_member(std::size_t node, virtual_time now);
 
   const cluster& nodes_;

@@ -40,7 +40,7 @@ bool shows_resource(const state::claim_view& told, const modelled_resource* righ
          });
 }
 
-/// Its lock delay is not judged: how much is left of it depends on when it is asked.
+/// Its lock delay is not checked: what remains of it depends on the time of the query.
 bool shows_lock(const state::claim_view& told, const state::kv_entry_ptr& entry, const modelled_resource* queue) {
   const bool held = entry && !entry->session.empty();
   if (!held && queue == nullptr)
@@ -71,7 +71,7 @@ bool is_about_claims(const state::query& q) {
          std::holds_alternative<state::session_ended>(q);
 }
 
-/// One of a check, or by somebody, is judged by how it begins.
+/// A cause with a check or a token is compared by its beginning.
 bool is_cause(std::string_view told, std::string_view right) {
   const bool begins = right.empty() || right.back() == ' ';
   return begins ? told.substr(0, right.size()) == right : told == right;

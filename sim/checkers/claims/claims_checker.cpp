@@ -25,7 +25,7 @@ std::string words(const state::claim_record& c) {
          to_string(c.deadline) + ", changed at " + to_string(c.modify_index);
 }
 
-/// As the server has it.
+/// The record as the server has it.
 state::claim_record row_of(const state::resource_name& of, const modelled_claim& c) {
   state::claim_record r;
   r.of = of;
@@ -45,7 +45,7 @@ state::claim_record row_of(const state::resource_name& of, const modelled_claim&
 }
 
 bool same(const state::claim_record& a, const state::claim_record& b) {
-  // A ticket is for waiting.
+  // Only a waiting claim has a ticket.
   const bool waits = a.state == state::claim_state::waiting;
   return a.session == b.session && a.state == b.state && a.mode == b.mode && a.permits == b.permits &&
          a.priority == b.priority && (!waits || a.ticket == b.ticket) && a.fence == b.fence &&
@@ -108,7 +108,7 @@ broken claims_checker::compare_claims(log_index at, const state::machine& m) {
   return std::nullopt;
 }
 
-/// What holds whatever the model says.
+/// Rules that hold whatever the model computes.
 broken claims_checker::judge_row(log_index at, const state::claim_record& row) {
   const auto what = "at index " + to_string(at) + " " + words(row.of, row.id) + ": " + words(row);
   const auto over = over_.find({row.of, row.id});
@@ -254,7 +254,7 @@ void claims_checker::led(virtual_time now) {
 broken claims_checker::finish(virtual_time now) const {
   const auto late = [&](const claim_name& what) {
     const auto it = due_.find(what);
-    // The time between leaders counts for nothing, and a new one looks at once.
+    // The time between leaders does not count, and a new leader checks at once.
     return it != due_.end() && now > std::max(it->second.at, led_) + late_max;
   };
   for (const auto& [of, r] : model_.claims_at(model_.applied())->resources) {
@@ -280,7 +280,7 @@ broken claims_checker::ended(const operation& op) {
     const auto* no = std::get_if<state::claim_refusal>(&op.reply);
     if (no != nullptr && no->ended)
       note_end({{a->name, claim_space::claims}, a->id},
-               {op.committed_at_return, time_of(log_index{1})}); // who knows when
+               {op.committed_at_return, time_of(log_index{1})}); // it is unknown when
   }
   return std::nullopt;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Compares what servers have about claims, guards and locks that somebody queues for with what the model of claims says at the same log
-// index, and looks at what must hold over the whole run whatever the model says: fences rise in the order of grants, and what was told to be
-// over never holds or waits again.
+// Compares the servers' claims, write guards and queued locks with the claims model at the same
+// index. Over the whole run, fencing tokens rise in the order of grants, and a claim whose end was
+// reported never holds or waits again.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
@@ -11,21 +11,21 @@
 
 namespace belay::sim {
 
-/// Times are judged by true time.
+/// All times are true times.
 class claims_checker {
 public:
   explicit claims_checker(const kv_model& model) : model_(model) {}
 
   /// The model has taken that entry.
   void committed(const raft::entry& e, virtual_time now);
-  /// There is a leader: what is due is due by its clock, which begins where the newest entry ended.
+  /// There is a new leader. Its clock, which continues from the newest entry, decides what is due.
   void led(virtual_time now);
 
-  /// A node has applied the log up to that index, as the first one. @pre at <= model.applied()
+  /// A node is the first to have applied the log up to that index. @pre at <= model.applied()
   broken applied(log_index at, const state::machine& m);
   /// @pre op.committed_at_return is set
   broken ended(const operation& op);
-  /// At the end of a run whose leader is well: what is over by then is over in the state, too, although nobody wants anything (rule 13).
+  /// At the end of a run with a healthy leader: expired claims are gone, also when idle (rule 13).
   broken finish(virtual_time now) const;
 
 private:
@@ -41,10 +41,10 @@ private:
 
   const kv_model& model_;
   claims_state_ptr compared_;    ///< the last one
-  std::size_t session_ends_ = 0; ///< so many of the model's were compared
+  std::size_t session_ends_ = 0; ///< number of the model's ends that were compared
   log_index newest_compared_;
-  std::set<std::uint64_t> held_;   ///< fences of the claims that held when it was looked last
-  std::uint64_t newest_given_ = 0; ///< of all that were ever seen
+  std::set<std::uint64_t> held_;   ///< fencing tokens of the claims that held at the last check
+  std::uint64_t newest_given_ = 0; ///< the largest ever seen
   struct due {
     cluster_time told;
     virtual_time at{0};
@@ -52,11 +52,11 @@ private:
   void note_due(const claim_name& what, cluster_time until, const raft::entry& e, virtual_time now);
 
   claims_state_ptr noted_;
-  std::map<claim_name, due> due_; ///< deadlines; of ghosts their fences stand for ids
+  std::map<claim_name, due> due_; ///< deadlines; for holders in their lock delay the token replaces the id
   virtual_time led_{0};
-  /// The end of a claim, as an answer reported it to a client.
+  /// The end of a claim, as a response reported it to a client.
   struct told_end {
-    log_index by;       ///< at that entry at the latest
+    log_index by;       ///< ended at that entry or before
     cluster_time since; ///< it ended then or later: its id is rejected for ten minutes
   };
   void note_end(claim_name which, told_end e);

@@ -11,7 +11,7 @@ namespace belay::sim {
 namespace {
 
 constexpr std::chrono::seconds kept_for{5};
-// From the end of the connection on: with clocks that run 1.6 times too slow, the gateway's tick, and a proposal that is tried again.
+// After the disconnect: clocks 1.6 times too slow, the gateway's tick, and a repeated proposal.
 constexpr std::chrono::seconds gone_after{15};
 
 const state::kv_acquire* waiting_acquire(const state::command& c) {
@@ -52,7 +52,7 @@ broken disconnect_checker::committed(const raft::entry& e, const clocks& shown) 
 
 broken disconnect_checker::judge(const state::wait_ref& w, const clocks& shown) const {
   const auto asked = asked_at_.find(w.asked_at);
-  if (asked == asked_at_.end()) // of a client with the library, or of an entry that came back with an archive
+  if (asked == asked_at_.end()) // of a library client, or of an entry restored from an archive
     return std::nullopt;
   const auto& r = requests_.at(asked->second);
   const auto operation = "operation " + std::to_string(asked->second);

@@ -1,7 +1,7 @@
 #pragma once
-// A wait for the lock of a key is withdrawn because its client disconnected, and for nothing else: not because a server or a client agent
-// came to its end, or a connection between them; and not before 5 s are over (docs/claims.md, rule 24). What a withdrawal changes is the
-// model's to say (kv_model_claims.cpp).
+// A queued acquire is withdrawn only because its client disconnected, never because a server, a
+// client agent or a connection between them ended, and not within 5 s (docs/claims.md, rule 24).
+// The model checks the effect of a withdrawal (kv_model_claims.cpp).
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
@@ -20,13 +20,13 @@ public:
   explicit disconnect_checker(const kv_model& model) : model_(model) {}
 
   void begun(const operation& op);
-  /// Its client ends the connection.
+  /// Its client disconnects.
   void left(const operation& op, virtual_time now, clocks shown);
   /// The model has taken that entry.
   broken committed(const raft::entry& e, const clocks& shown);
   void led(virtual_time now) { led_ = now; }
-  /// At the end of a run whose leader is well.
-  /// @param works whether that life of that node still runs, so that it has to withdraw what its clients left
+  /// At the end of a run with a healthy leader.
+  /// @param works whether that life of that node still runs, so that it must withdraw the waits
   broken finish(virtual_time now, const std::function<bool(std::size_t node, int life)>& works) const;
 
 private:
@@ -37,7 +37,7 @@ private:
     bool through_agent = false;
     bool left = false;
     virtual_time left_at{0};
-    clocks shown{}; ///< when it left
+    clocks shown{}; ///< when its client disconnected
   };
 
   broken judge(const state::wait_ref& w, const clocks& shown) const;

@@ -1,4 +1,4 @@
-// kv_model: claims, queues of locks, guards, and what sessions leave behind (docs/claims.md; "Rule" is one of that page).
+// kv_model: claims, queued locks, write guards and OnEnd ("Rule" is one of docs/claims.md).
 
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
@@ -17,7 +17,7 @@ using state::claim_space;
 using state::kv_verb;
 using state::resource_name;
 
-constexpr std::uint64_t longest_ghost_ms = 60'000; // as a lock delay
+constexpr std::uint64_t longest_ghost_ms = 60'000; // like a lock delay
 
 std::string folded_id(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -57,7 +57,7 @@ claims_state_ptr kv_model::claims_at(log_index s) const {
   return later == claims_past_.begin() ? nothing : std::prev(later)->second;
 }
 
-// ---- what an entry begins and ends with
+// ---- before and after an entry
 
 /// Rules 13 and 14. Never more than a thousand in a simulated run.
 void kv_model::begin_claims(draft& d) {
@@ -85,7 +85,7 @@ void kv_model::settle(draft& d) {
     settle(d, of);
 }
 
-/// The grant rule: the first one is let in as long as there is one that fits.
+/// The grant rule: grants to the first in the queue, while it fits.
 void kv_model::settle(draft& d, const resource_name& of) {
   for (;;) {
     const auto* r = claims_.find(of);
@@ -142,7 +142,7 @@ bool kv_model::awaited(const std::string& key) const {
   return claims_.find(lock_of(key)) != nullptr;
 }
 
-/// Rule 10, and before claims were used the index.
+/// Rule 10; before claims were in use, the index.
 std::uint64_t kv_model::new_fence(draft& d) {
   const auto fence = claims_in_use_ ? std::max(d.index.value, last_fence_ + 1) : d.index.value;
   if (claims_in_use_)
@@ -426,7 +426,7 @@ void kv_model::end_too_large(draft& d, const resource_name& of) {
   }
 }
 
-/// Rule 7. Claims count for the ends that they will have.
+/// Rule 7. A claim counts the end record that it will have.
 bool kv_model::end_fits(const draft& d, const resource_name& of, const std::string& id, bool own_id) const {
   constexpr std::uint64_t of_each = 512;
   if (d.client.empty())
@@ -495,7 +495,7 @@ kv_model::told kv_model::run(draft& d, const state::kv_acquire& c) {
   if (doubtful_.count(c.op.key) != 0)
     return std::nullopt;
   if (holder_of(c.op.key) == session || (is_free(d, c.op.key) && !awaited(c.op.key))) {
-    auto s = write_key(d, c.op); // whether a lock delay runs does not matter to its holder: then there is none
+    auto s = write_key(d, c.op); // the holder has no lock delay
     return s.told;
   }
   return wait_for_key(d, c, session);
@@ -539,7 +539,7 @@ kv_model::told kv_model::wait_for_key(draft& d, const state::kv_acquire& c, cons
   return claims_.standing(of, *claims_.find(of, session), holder_of(of.name));
 }
 
-/// Rule 24: of a client that disconnected, unless the session has asked for the lock again.
+/// Rule 24: the client disconnected, and the session has not requested the lock again.
 kv_model::told kv_model::run(draft& d, const state::waits_withdraw& c) {
   if (c.waits.size() > 1'000)
     return refused_claim(claim_error::parameter);
@@ -573,7 +573,7 @@ void kv_model::leave_on_end(draft& d, const state::session_record& s, modelled_s
   }
 }
 
-/// Rule 19: whoever left it needs the permission then.
+/// Rule 19: the token that set it needs the permission then.
 bool kv_model::may_still_do(const std::string& session, const state::kv_op& op) const {
   const auto by = left_by_.find(session);
   if (by == left_by_.end())
@@ -674,7 +674,7 @@ kv_model::told kv_model::run(draft& d, const state::guard_set& c) {
   if (const auto same = claims_.guards.find(c.prefix); same != claims_.guards.end() && same->second == c.by)
     return state::reply(true);
   for (const auto& [prefix, by] : claims_.guards)
-    if (lies_under(prefix, c.prefix) || lies_under(c.prefix, prefix) || // rule 36: neither needs the other's lock
+    if (lies_under(prefix, c.prefix) || lies_under(c.prefix, prefix) || // rule 36: neither requires the other's lock
         (c.by.space == claim_space::keys && lies_under(c.by.name, prefix)) ||
         (by.space == claim_space::keys && lies_under(by.name, c.prefix)))
       return refused_claim(claim_error::overlap);
@@ -687,7 +687,7 @@ kv_model::told kv_model::run(draft& d, const state::guard_set& c) {
   return state::reply(true);
 }
 
-/// Rule 34. Up to half of them a client may have all; of the other half those get some that do not have most, or not yet their share.
+/// Rule 34. Half of them is open to all; the rest to clients without most, or below their share.
 bool kv_model::guard_fits(const draft& d) const {
   const auto there = claims_.guards.size();
   if (d.client.empty())

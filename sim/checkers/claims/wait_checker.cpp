@@ -64,7 +64,7 @@ bool wait_checker::is_decided(waiting& w, log_index applied) const {
     const bool same = before == nullptr || after == nullptr ? before == after : *before == *after;
     if (!same && applied >= w.read_at)
       PROBE("claims: a change is to be told to a reader");
-    return !same && applied >= w.read_at; // a server that is behind has to come there first
+    return !same && applied >= w.read_at; // a server that is behind must get there first
   }
   if (applied < w.asked_by) // an earlier claim of that ID may end before
     return false;

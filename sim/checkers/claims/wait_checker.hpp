@@ -1,6 +1,6 @@
 #pragma once
-// Whoever waits for a claim, or in the queue of a key's lock, is answered when the server that he asked has applied his grant or his end, and
-// not when his time is over (docs/claims.md, rules 23 and 39). So is who reads the claims on a name and waits for a change.
+// A client that waits for a claim or a lock gets its response when its server has applied the grant
+// or the end, not when its wait expires (docs/claims.md, rules 23 and 39). So do readers of claims.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
@@ -10,14 +10,14 @@
 
 namespace belay::sim {
 
-/// Times are true times. Answers themselves are judged by reply_checker.
+/// Times are true times. reply_checker checks the responses themselves.
 class wait_checker {
 public:
-  /// @param slack from the entry being applied until the client has the answer
+  /// @param slack from the entry being applied until the client has the response
   wait_checker(const kv_model& model, virtual_time slack) : model_(model), slack_(slack) {}
 
   void begun(const operation& op);
-  /// The server that was asked keeps the request until something happens.
+  /// The server has parked the request.
   void held(std::uint64_t operation_id, virtual_time now);
   /// That node has applied the log up to there. @pre index <= model.applied()
   broken applied(std::size_t node, int life, log_index index, virtual_time now);
@@ -33,12 +33,12 @@ private:
     std::string id;
     bool held = false;
     bool seen = false;     ///< in the queue
-    log_index asked_by;    ///< its own entry is not behind that
-    claims_state_ptr read; ///< of a read: what its reader has seen; null: it is none
+    log_index asked_by;    ///< its own entry is not after that
+    claims_state_ptr read; ///< of a read: what its client has seen; null: not a read
     log_index read_at;
-    bool decided = false; ///< it was let in, or its wait ended, or what was read has changed
+    bool decided = false; ///< it was granted, or its wait ended, or what was read has changed
     log_index decided_by;
-    std::optional<virtual_time> due; ///< nullopt: not decided, or its node stands still
+    std::optional<virtual_time> due; ///< nullopt: not decided, or its node is paused
   };
   struct node_state {
     int life = 0;

@@ -38,7 +38,7 @@ std::optional<level> level_named(std::string_view word) {
   return it == std::end(names) ? std::nullopt : std::optional(static_cast<level>(it - std::begin(names)));
 }
 
-/// Takes the text up to `end` away, with it. nullopt: there is no such end.
+/// Removes and returns the text up to `end`, and removes `end`. nullopt: there is no `end`.
 std::optional<std::string_view> take(std::string_view& text, std::string_view end) {
   const auto at = text.find(end);
   if (at == std::string_view::npos)
@@ -87,7 +87,7 @@ std::vector<acl_rule> rules_of_management() {
   return all;
 }
 
-/// Of rules for the same thing deny goes first, then write, list, read.
+/// Of rules for the same thing, deny takes precedence, then write, list, read.
 level stronger(std::optional<level> a, level b) {
   if (!a)
     return b;
@@ -104,7 +104,7 @@ bool is_named(const Rows& rows, const std::string& name, const std::string& but)
                      [&](const auto& each) { return each.first != but && each.second.name == name; });
 }
 
-/// IDs of what is linked to. @returns what is wrong
+/// The IDs of linked rows. @returns what is wrong
 template <class Rows>
 std::optional<state::reply> resolve(const Rows& rows, const std::vector<state::acl_link>& links,
                                     const std::string& kind, std::vector<std::string>& ids) {
@@ -134,9 +134,9 @@ std::optional<std::vector<acl_rule>> read_acl_rules(std::string_view text) {
   return text.empty() ? std::optional(std::move(rules)) : std::nullopt;
 }
 
-// ---- what a token may do
+// ---- permissions
 
-/// docs/contract/10, section 2: an exact rule wins over every prefix, a longer prefix over a shorter one.
+/// docs/contract/10, section 2: an exact rule precedes all prefixes, a longer one a shorter one.
 bool acl_rights::allows(std::string_view resource, std::string_view name, level wanted) const {
   std::optional<level> exact;
   for (const auto& r : rules_)
@@ -163,7 +163,7 @@ bool acl_rights::removes_tree(std::string_view prefix) const {
   const auto above = by_longest_prefix("key", prefix);
   if (above ? *above != level::write : !allowed_by_default_)
     return false;
-  // Of each of them, as all policies together say it.
+  // For each rule, the strongest of all policies decides.
   return std::all_of(rules_.begin(), rules_.end(), [&](const acl_rule& r) {
     if (r.resource != "key" || !begins_with(r.name, prefix))
       return true;
@@ -233,7 +233,7 @@ std::optional<state::reply> acl_model::run(tables& t, const state::acl_initializ
 std::optional<state::reply> acl_model::run(tables& t, const state::acl_policy_set& c) {
   const auto& p = c.policy;
   const auto known = t.policies.find(p.id);
-  if (c.fresh && known != t.policies.end()) // the same request once more
+  if (c.fresh && known != t.policies.end()) // the same request again
     return state::reply{state::acl_row{}};
   if (!c.fresh && known == t.policies.end())
     return refused("cannot find policy " + p.id);
@@ -357,7 +357,7 @@ acl_rights_ptr acl_model::rights_in(const tables& t, const state::authority& who
       return nullptr;
     return std::make_shared<const acl_rights>(std::vector<acl_rule>{}, who.allowed_by_default);
   }
-  // Each policy once: those that are gone say nothing any more.
+  // Each policy once; deleted ones have no effect.
   std::set<std::string> ids(found->second.policies.begin(), found->second.policies.end());
   for (const auto& id : found->second.roles)
     if (const auto role = t.roles.find(id); role != t.roles.end())

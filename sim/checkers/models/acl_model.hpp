@@ -1,7 +1,7 @@
 #pragma once
-// Who may do what after each log entry: policies, roles and tokens by rules of their own, written from docs/contract/10. Nothing
-// is shared with protocol/acl and protocol/state but the records. All versions are kept, so that an answer can be compared
-// with any moment of the log.
+// The permissions after each log entry: policies, roles and tokens by independent rules, from
+// docs/contract/10. It shares only the records with protocol/acl and protocol/state. It keeps all
+// versions, so that a response can be compared with any point of the log.
 
 #include "protocol/state/queries.hpp"
 
@@ -26,10 +26,10 @@ struct acl_rule {
   level says = level::deny;
 };
 
-/// Reads what acl_client writes, a subset of what servers understand: one rule in a line. nullopt: another text.
+/// Parses what acl_client writes, a subset of the language: one rule a line. nullopt: other text.
 std::optional<std::vector<acl_rule>> read_acl_rules(std::string_view text);
 
-/// What one token may do.
+/// The permissions of one token.
 class acl_rights {
 public:
   using level = acl_rule::level;
@@ -42,7 +42,7 @@ public:
   bool writes_key(std::string_view key) const { return allows("key", key, level::write); }
   /// docs/contract/10, section 4.
   bool removes_tree(std::string_view prefix) const;
-  /// Without a rule for it nobody manages ACLs, whatever the default is.
+  /// Managing ACLs needs a rule for it, whatever the default is.
   bool writes_acls() const;
   bool permits_nothing() const { return rules_.empty() && !allowed_by_default_; }
 
@@ -55,26 +55,26 @@ private:
 /// Null: there is no such token.
 using acl_rights_ptr = std::shared_ptr<const acl_rights>;
 
-/// Takes commands in the order of the log. Their answers to clients: acl_row{} where a row is shown, of which only the
-/// accessor of a token is judged; a refusal without a text where the text is not judged.
+/// Takes commands in the order of the log. Replies: acl_row{} for a row, of which only a token's
+/// accessor is checked; a rejection without a text if the text is not checked.
 class acl_model {
 public:
-  /// Call it before each entry: tokens end by cluster time, which entries carry. @returns true: one did
+  /// Call it before each entry: tokens expire by cluster time. @returns true: one has expired
   bool pass_time(log_index at, cluster_time now);
   /// Carries out a command about ACLs. nullopt: it is another one.
   std::optional<state::reply> apply(const state::command& c, log_index at, cluster_time now);
-  /// All is as it was at `archive` again, but for tokens that are over since then. None lives longer than it was to live in all.
+  /// Restores the state at `archive`, except tokens expired since. No token lives longer in total.
   void go_back(log_index archive, log_index at, cluster_time now);
 
   // ---- as of log index s, after its entry
-  /// Before it servers answer nobody who asks in a name.
+  /// Until then servers reject all requests with tokens.
   bool begun(log_index s) const { return at(s)->initialized; }
   acl_rights_ptr rights_of(const state::authority& who, log_index s) const;
   acl_rights_ptr rights_now(const state::authority& who) const { return rights_in(*now_, who); }
   /// The accessor of the token with that secret; nullopt: there is none.
   std::optional<std::string> owner_now(std::string_view secret) const { return owner_in(*now_, secret); }
   std::optional<std::string> owner_at(std::string_view secret, log_index s) const { return owner_in(*at(s), secret); }
-  /// The token with that secret is there then, and its time ends one day: servers may know earlier than the log that it has come.
+  /// The token exists then and will expire; servers may notice that before the log does.
   bool ends_one_day(std::string_view secret, log_index s) const;
 
 private:
@@ -87,11 +87,11 @@ private:
     std::vector<std::string> policies;
   };
   struct token {
-    std::string shown; ///< its accessor: as it was given if the entry names its client, else in lower case
+    std::string shown; ///< its accessor: as given if the entry names its client, else in lower case
     std::string secret;
     std::vector<std::string> policies, roles;
     cluster_time expires;       ///< zero: never
-    std::uint64_t lives_ms = 0; ///< in all, if it expires
+    std::uint64_t lives_ms = 0; ///< in total, if it expires
   };
   struct tables {
     bool initialized = false;
@@ -120,8 +120,8 @@ private:
 
   tables_ptr now_ = std::make_shared<const tables>();
   std::map<log_index, tables_ptr> since_; ///< as of each change
-  std::vector<tables_ptr> all_;           ///< known_ is by their addresses
-  cluster_time clock_;                    ///< of the entry at hand
+  std::vector<tables_ptr> all_;           ///< keeps alive the addresses in known_
+  cluster_time clock_;                    ///< of the current entry
   bool names_its_client_ = false;         ///< the same
   mutable std::map<std::pair<const tables*, std::pair<std::string, bool>>, acl_rights_ptr> known_;
 };

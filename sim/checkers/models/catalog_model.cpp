@@ -37,7 +37,7 @@ auto row_in(const std::map<Key, Row>& rows, const Key& name) {
   return it == rows.end() ? Row() : it->second;
 }
 
-/// @returns why the verb fails; empty: it does not, as far as it depends on this row
+/// @returns why the verb fails; empty: this row does not make it fail
 template <class Record>
 std::string refusal(catalog_verb verb, const Record& wanted, const std::shared_ptr<const Record>& known) {
   const auto index = known ? known->modify_index : log_index{};
@@ -50,7 +50,7 @@ std::string refusal(catalog_verb verb, const Record& wanted, const std::shared_p
   return {};
 }
 
-/// A write that says what is there already changes nothing.
+/// A write of what is already there changes nothing.
 template <class Record>
 std::shared_ptr<const Record> written(Record wanted, const std::shared_ptr<const Record>& known, log_index at) {
   if (known && says_the_same(*known, wanted))

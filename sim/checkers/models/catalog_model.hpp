@@ -1,6 +1,6 @@
 #pragma once
-// The nodes, services and checks that clients write by transactions, by rules of its own (docs/contract/05 and 07): nothing here is
-// shared with protocol/state but the records.
+// The nodes, services and checks that clients write in transactions, by independent rules
+// (docs/contract/05 and 07). It shares only the records with protocol/state.
 
 #include "protocol/state/commands.hpp"
 
@@ -12,31 +12,31 @@
 
 namespace belay::sim {
 
-/// So the names of nodes begin that only transactions of clients write.
+/// The prefix of the names of nodes that only transactions of clients write.
 inline constexpr std::string_view catalog_of_transactions = "txn-";
 
-/// Of nodes that nothing but transactions writes, and on which no session hangs: their names tell them.
+/// Models the nodes that only transactions write and no session depends on, as their names show.
 class catalog_model {
 public:
-  /// What one operation does in the middle of a transaction.
+  /// The effect of one operation within a transaction.
   struct step {
     std::string why;                        ///< of a failed one
     std::optional<state::txn_result> shown; ///< nullopt: nothing
   };
 
-  /// Of such a node, and with all arguments that it needs.
+  /// Whether it is about such a node and has all arguments that it needs.
   static bool is_modelled(const state::txn_op& op);
-  /// False from forget() on.
+  /// False after forget().
   bool known() const { return !forgotten_; }
 
   /// @pre known(), is_modelled(op)
   step run(const state::txn_op& op, log_index at);
-  /// All that run() did since the last keep().
+  /// Undoes all that run() did since the last keep().
   void undo() { now_ = kept_; }
   void keep(log_index at);
-  /// What there is cannot be said any more.
+  /// The contents are unknown from now on.
   void forget() { forgotten_ = true; }
-  /// All is as it was at `archive` again.
+  /// Restores the state at `archive`.
   void go_back(log_index archive, log_index at);
 
 private:

@@ -91,7 +91,7 @@ state::claim_answer claims_state::standing(const state::resource_name& of, const
 }
 
 bool circle_search::closes() const {
-  using place = std::pair<std::string, bool>; // and whether somebody on the way here said `refuse`
+  using place = std::pair<std::string, bool>; // and whether a claim on the path said `refuse`
   std::set<place> seen;
   std::vector<place> left{{session, !refusers_only || starts_refusing}};
   while (!left.empty()) {

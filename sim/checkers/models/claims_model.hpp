@@ -1,7 +1,7 @@
 #pragma once
-// Claims as docs/claims.md and docs/adr/0016-claims.md have them, in the simplest shape: who holds a resource, who waits for it, what is
-// withheld. Nothing is shared with protocol/state but names, kinds and answers. Entries are carried out by kv_model (kv_model_claims.cpp),
-// because locks of keys have queues, too.
+// Claims by docs/claims.md and docs/adr/0016-claims.md in their simplest form: holders, waiters,
+// and what lock delays withhold. Shares only names, kinds and replies with protocol/state. kv_model
+// applies the entries (kv_model_claims.cpp), because locks of keys have queues, too.
 
 #include "protocol/state/claims/claim_answers.hpp"
 
@@ -22,17 +22,17 @@ struct modelled_claim {
   bool refuses_deadlock = false;
   std::uint64_t permits = 1, priority = 0, ticket = 0;
   std::uint64_t fence = 0;      ///< held
-  cluster_time asked, deadline; ///< deadline zero: it waits for ever
+  cluster_time asked, deadline; ///< deadline zero: it waits indefinitely
   payload value;
   std::uint64_t flags = 0;                 ///< of a key
-  log_index changed;                       ///< granted, or asked for anew
-  std::string client = {};                 ///< accessor of its token, or its address; empty: its entry does not say
-  std::optional<state::authority> by = {}; ///< of its newest request; nullopt: it is not judged again
+  log_index changed;                       ///< granted, or requested again
+  std::string client = {};                 ///< accessor of its token, or its address; empty: not in its entry
+  std::optional<state::authority> by = {}; ///< of its newest request; nullopt: permissions are not checked again
 
   bool operator==(const modelled_claim&) const = default;
 };
 
-/// What a dead holder withholds.
+/// What a holder in its lock delay withholds.
 struct modelled_ghost {
   std::string id, session;
   bool shared = false;
@@ -48,15 +48,15 @@ struct modelled_resource {
   bool pinned = false;
   bool open = false;                              ///< was pinned, and no claim has named a limit since
   std::map<std::string, modelled_claim> claims;   ///< by id
-  std::map<std::uint64_t, modelled_ghost> ghosts; ///< by fence
+  std::map<std::uint64_t, modelled_ghost> ghosts; ///< by fencing token
 
-  /// In the order in which they are let in.
+  /// In the order in which they get their grants.
   std::vector<const modelled_claim*> queue() const;
-  /// In the order of their fences.
+  /// In the order of their fencing tokens.
   std::vector<const modelled_claim*> holders() const;
-  /// It is there for something (docs/claims.md, rule 2).
+  /// It has a reason to exist (docs/claims.md, rule 2).
   bool has_reason() const { return pinned || !claims.empty() || !ghosts.empty(); }
-  /// Nothing that holds or is withheld stands in its way.
+  /// No holder and no lock delay conflicts with it.
   bool fits(const modelled_claim& c) const;
   bool conflict(const modelled_claim& waiter, const modelled_claim& holder) const;
   bool operator==(const modelled_resource&) const = default;
@@ -65,7 +65,7 @@ struct modelled_resource {
 struct claims_state {
   std::map<state::resource_name, modelled_resource> resources;
   std::map<std::string, state::resource_name> guards; ///< by prefix
-  std::map<std::string, std::string> guard_clients;   ///< by prefix; none: it was set for a client that is not known
+  std::map<std::string, std::string> guard_clients;   ///< by prefix; none: its client is unknown
 
   const modelled_resource* find(const state::resource_name& of) const;
   const modelled_claim* find(const state::resource_name& of, const std::string& id) const;
@@ -75,8 +75,8 @@ struct claims_state {
 };
 using claims_state_ptr = std::shared_ptr<const claims_state>;
 
-/// Rule 31. Sessions wait for those who hold what they want, and for all before them in the queue.
-/// Without the bounds of rule 32: simulated clients have a few dozens of claims, and 10,000 are the smaller one.
+/// Rule 31. Sessions wait for conflicting holders and for all before them in the queue. Without the
+/// bounds of rule 32: simulated clients have a few dozen claims, and the smaller bound is 10,000.
 struct circle_search {
   const claims_state& now;
   std::function<std::string(const std::string&)> holder_of_key;
@@ -91,7 +91,7 @@ struct circle_search {
 /// How a session ended (rule 22).
 struct modelled_session_end {
   std::string id;
-  std::string cause; ///< with a blank at its end: how it begins
+  std::string cause; ///< with a blank at its end: only the beginning
   log_index index;
   std::vector<state::resource_name> released = {}; ///< keys first
   std::uint64_t done = 0, refused = 0;             ///< of OnEnd
@@ -99,12 +99,12 @@ struct modelled_session_end {
 
 /// For how long an id is remembered (rules 7 and 16).
 constexpr std::uint64_t remembered_ms = 600'000;
-/// Rule 7: what claims and remembered ends may take of clients that are named.
+/// Rule 7: the space that known clients may use for claims and remembered ends.
 struct end_bounds {
   std::uint64_t bytes = std::uint64_t{1} << 30, share = 250'000;
 };
 
-/// Rule 34: how many guards there may be of clients that are named.
+/// Rule 34: how many guards known clients may have.
 struct guard_bounds {
   std::size_t all = 2'000, share = 100;
 };
@@ -135,7 +135,7 @@ public:
       if (past.back().what)
         f(which, *past.back().what);
   }
-  /// What was remembered at `archive` is remembered again, unless something newer is.
+  /// Restores what was remembered at `archive`, unless something newer is.
   void go_back(log_index archive, log_index at, cluster_time now);
 
 private:

@@ -21,7 +21,7 @@ std::string told_text(const json::object& o, const char* name) {
   return v != nullptr && v->is_string() ? std::string(v->get_string()) : std::string();
 }
 
-/// What is told wrong of that member; empty: nothing.
+/// What is wrong in the response about that member; empty: nothing.
 std::string wrong_about(const json::object& told, const member_truth& m) {
   if (told_text(told, "Name") != m.who.name || told_text(told, "Address") != m.who.address)
     return "has another name or address";

@@ -47,7 +47,7 @@ void outcomes_model::go_back(log_index archive, cluster_time now) {
     PROBE("once: a restore brings back an outcome that was forgotten");
     auto again = *then;
     again.until = end_of(now);
-    keep(key, std::move(again)); // adds to the past of a key that is there
+    keep(key, std::move(again)); // adds to the history of an existing key
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What became of writes with an Idempotency-Key, after each log entry: written from docs/exactly-once.md. Nothing is shared with protocol/state
-// but the records. Whether two requests are the same is told by their commands, not by what servers make of them.
+// The outcomes of writes with an Idempotency-Key after each entry, from docs/exactly-once.md.
+// Shares only the records with protocol/state. It compares requests by their commands.
 
 #include "protocol/state/commands.hpp"
 
@@ -14,8 +14,8 @@
 namespace belay::sim {
 
 struct modelled_outcome {
-  std::string request;                ///< the bytes of the command; empty: it was sealed
-  std::optional<state::reply> answer; ///< nullopt: not judged, or sealed
+  std::string request;                ///< the bytes of the command; empty: it was cancelled
+  std::optional<state::reply> answer; ///< nullopt: not checked, or cancelled
   log_index decided;
   std::uint64_t until = 0; ///< cluster time in ms
 
@@ -23,17 +23,17 @@ struct modelled_outcome {
 };
 using modelled_outcome_ptr = std::shared_ptr<const modelled_outcome>;
 
-/// Takes what is looked up and decided in the order of the log.
+/// Takes lookups and decisions in the order of the log.
 class outcomes_model {
 public:
-  using owned_key = std::pair<std::string, std::string>; ///< whose, and which
+  using owned_key = std::pair<std::string, std::string>; ///< owner and key
 
   /// Call it before each entry. @returns true: some outcome is forgotten
   bool pass_time(log_index at, cluster_time now);
-  /// Null: nothing is known.
+  /// Null: unknown.
   modelled_outcome_ptr find(const owned_key& key) const;
   void keep(const owned_key& key, modelled_outcome o);
-  /// A restore: what the archive knows besides is kept for ten minutes from now on.
+  /// A restore: additional outcomes of the archive are kept for ten minutes from now on.
   void go_back(log_index archive, cluster_time now);
 
   modelled_outcome_ptr find_at(const owned_key& key, log_index s) const;
@@ -47,7 +47,7 @@ private:
     modelled_outcome_ptr row;
   };
 
-  log_index at_; ///< the entry at hand
+  log_index at_; ///< the current entry
   std::map<owned_key, modelled_outcome_ptr> live_;
   std::map<owned_key, std::vector<version>> past_;
   std::map<log_index, std::size_t> counts_; ///< as of each change

@@ -54,7 +54,7 @@ std::vector<std::string> session_model::who_relies_on(std::string_view node, std
 }
 
 std::vector<std::string> session_model::of_registration(const state::catalog_register& c, log_index at) {
-  // A node that is not there has no services: a check of one that does not come with it is refused, and all with it.
+  // A missing node has no services; a check of a service not in the same command is rejected.
   const auto lacks_service = [&](const state::check_record& check) {
     return !check.service_id.empty() && (!c.service || c.service->id != check.service_id);
   };

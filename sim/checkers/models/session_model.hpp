@@ -1,6 +1,6 @@
 #pragma once
-// Which sessions there are after each log entry, by rules of its own: nothing here is shared with protocol/state but
-// the records. Of the catalog only what sessions hang on: which nodes there are, and the state of their checks.
+// The sessions after each log entry, by independent rules. Shares only records with protocol/state.
+// Of the catalog it has what sessions depend on: nodes, and the state of their checks.
 
 #include "protocol/state/commands.hpp"
 
@@ -13,13 +13,13 @@ namespace belay::sim {
 
 class session_model {
 public:
-  /// @returns what the proposer must be told
+  /// @returns the right response to the proposer
   state::reply create(const state::session_record& wanted, log_index at);
-  // Each returns the sessions that end by it, in order of their ids; end() has to be called for each.
+  // Each returns the sessions that end by it, in order of their ids; call end() for each.
   std::vector<std::string> of_registration(const state::catalog_register& c, log_index at);
   std::vector<std::string> of_deregistration(const state::catalog_deregister& c, log_index at);
   void end(std::string_view id, log_index at);
-  /// All is as it was at `archive` again.
+  /// Restores the state at `archive`.
   void go_back(log_index archive, log_index at);
 
   /// Null: it does not live now.
