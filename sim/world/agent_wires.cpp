@@ -12,7 +12,7 @@ namespace {
 
 namespace errors = boost::asio::error;
 
-// As set_peer_options() sets it for both ends.
+// The value that set_peer_options() sets for both ends.
 constexpr std::chrono::seconds silence{3};
 } // namespace
 
@@ -25,7 +25,7 @@ bool agent_wires::blocked(const connection& c, bool to_server) const {
   return to_server ? cut_.contains({c.agent, c.server}) : cut_.contains({c.server, c.agent});
 }
 
-// ---- making one
+// ---- dialing
 
 agent_wires::id agent_wires::dial(std::size_t agent, const std::string& address, std::weak_ptr<agent_end> end) {
   const auto number = ++numbers_;
@@ -36,7 +36,7 @@ agent_wires::id agent_wires::dial(std::size_t agent, const std::string& address,
   trace_.add(0xd1a1 ^ number << 8 ^ agent);
   trace_.count();
   const auto server = server_at(address);
-  if (!server) { // no answer at all
+  if (!server) { // no response at all
     c.server = nobody;
     return number;
   }
@@ -49,7 +49,7 @@ void agent_wires::accept(id number) {
   auto* c = find(number);
   if (c == nullptr || c->open)
     return;
-  if (is_cut(c->agent, c->server)) // asked again, as TCP does; the agent gives up by itself
+  if (is_cut(c->agent, c->server)) // tries again, as TCP does, until the agent gives up
     return time_.after(std::chrono::milliseconds(250), [this, number] { accept(number); });
   const auto end = c->end.lock();
   if (!listens(c->server)) {
@@ -98,10 +98,10 @@ bool agent_wires::answer(id number, std::string_view bytes, bool last) {
   return true;
 }
 
-/// An empty text ends the connection, or only what comes in that direction.
+/// An empty text ends the connection, or only the input of that direction.
 void agent_wires::travel(id number, bool to_server, std::string bytes) {
   auto& c = connections_.at(number);
-  // What TLS sends, and how long it is, no seed decides.
+  // The seed does not decide the bytes and the lengths that TLS sends.
   trace_.add((demands ? 0 : crc32c(bytes)) ^ number << 16 ^ static_cast<std::uint64_t>(to_server));
   trace_.count();
   auto& d = to_server ? c.to_server : c.to_agent;
@@ -145,7 +145,7 @@ void agent_wires::arrive(id number, bool to_server, const std::string& bytes) {
   }
 }
 
-/// The introduction is followed by HTTP.
+/// HTTP follows the handshake.
 void agent_wires::read(id number, connection& c, const std::string& bytes) {
   if (!c.introduced)
     return introduce(number, c, bytes);

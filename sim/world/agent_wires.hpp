@@ -1,6 +1,6 @@
 #pragma once
-// The connections of client agents to the server ports of servers: bytes in both directions, in order, until one of the ends is gone or
-// nothing gets through for too long. What they say is said by the real code on both ends, with TLS where servers have credentials.
+// The connections of client agents to the server ports: bytes in both directions, in order, until
+// an end is gone or nothing gets through for too long. Both ends run the real code, TLS included.
 
 #include "actors/consensus/peer_introduction.hpp"
 #include "actors/tls/credential_store.hpp"
@@ -27,7 +27,7 @@ class agent_wires {
 public:
   using id = connection_id;
 
-  /// The agent's end of one of them: what its socket hears, at once and not on the agent's thread.
+  /// The agent's end: callbacks of its socket, called at once and not on the agent's thread.
   class agent_end {
   public:
     virtual ~agent_end() = default;
@@ -41,62 +41,62 @@ public:
   virtual_time latency{std::chrono::microseconds(100)};
 
   // ---- the servers' ends
-  /// nullopt: nobody is at that address.
+  /// nullopt: no server is at that address.
   std::function<std::optional<std::size_t>(const std::string& address)> server_at;
   std::function<bool(std::size_t server)> listens;
-  /// What a server demands of a connection that it accepts now. Null: servers have no credentials.
+  /// The credentials that a server requires of a connection accepted now. Null: servers have none.
   std::function<tls::credentials_ptr(std::size_t server)> demands;
-  /// The server's end of a connection before its introduction: what it demands, and what became of the connection.
+  /// The server's end of a connection before the handshake: its requirements, and the result.
   struct admission {
     std::size_t agent = 0, server = 0;
     virtual_time dialled{0}, accepted{0};
     bool in = false;
     bool encrypted = false;
-    std::string why; ///< it is refused
+    std::string why; ///< the reason of a rejection
   };
-  /// Told of each connection that a server has let in or refused; null if `demands` is.
+  /// Called for each connection that a server has accepted or rejected; null if `demands` is.
   std::function<void(const admission& a)> admitted;
-  /// Introduced as an agent.
+  /// The peer has shown in its handshake that it is an agent.
   std::function<void(std::size_t server, id connection, const wire::hello& hello)> introduced;
   std::function<void(std::size_t server, id connection, std::string bytes)> said;
   std::function<void(std::size_t server, id connection)> output_ended;
   std::function<void(std::size_t server, id connection)> hung_up;
-  /// Whether it is one of these connections.
+  /// Whether the connection is an agent's connection to a server port.
   static bool owns(id connection) { return owner_of(connection) == connections_of::client_agents; }
-  /// Of an answer. `last`: the server closes the connection behind it. @returns false: the agent hears nothing any more
+  /// Sends a response. `last`: then the server closes. @returns false: the agent receives no more
   bool answer(id connection, std::string_view bytes, bool last);
 
   // ---- the agents' ends
   id dial(std::size_t agent, const std::string& address, std::weak_ptr<agent_end> end);
   void send(id connection, std::string bytes);
-  /// Nothing more is sent; what the server answers still arrives.
+  /// Ends the agent's output; responses of the server still arrive.
   void end_output(id connection);
   void close(id connection);
 
-  // ---- what happens to them
+  // ---- faults
   bool is_connected(std::size_t agent, std::size_t server) const;
-  /// Nothing gets through in that direction. Without a mend before the silence is over, connections break.
+  /// Nothing gets through in that direction. Connections break if that outlasts the silence.
   void cut(std::size_t from, std::size_t to);
   void mend(std::size_t from, std::size_t to);
   void mend_all();
   bool is_cut_to(std::size_t from, std::size_t to) const { return cut_.contains({from, to}); }
   bool is_cut(std::size_t a, std::size_t b) const { return is_cut_to(a, b) || is_cut_to(b, a); }
-  /// The process at one end is gone. The other end notices at once, or (`power`: nothing said goodbye) after the silence.
+  /// The process at one end has ended. The other notices at once or, if `power`, after the silence.
   void gone(std::size_t node, bool power);
 
 private:
   struct direction {
     virtual_time last_arrival{0};
-    std::vector<std::string> held; ///< sent while cut: arrives after a quick mend
-    bool ends = false;             ///< to a server: the next end that arrives is that of the agent's output only
+    std::vector<std::string> held; ///< sent while cut; arrives if the cut is mended soon
+    bool ends = false;             ///< to a server: the next end that arrives is the end of the agent's output only
   };
   struct connection {
     std::size_t agent = 0, server = 0;
     std::weak_ptr<agent_end> end;
-    bool open = false; ///< the agent's end was told so
+    bool open = false; ///< the agent's end was notified
     bool server_gone = false, agent_gone = false;
     virtual_time dialled{0}, accepted{0};
-    std::optional<actors::peer_introduction> door; ///< none: it is not open yet, or the agent is introduced
+    std::optional<actors::peer_introduction> door; ///< none: not open yet, or the handshake is complete
     bool introduced = false;
     std::optional<tls::channel> channel; ///< at the server's end; none: without TLS
     direction to_server, to_agent;
@@ -116,7 +116,7 @@ private:
   event_trace& trace_;
   tls::credentials_ptr none_ = tls::credential_store().now();
   std::map<id, connection> connections_;
-  std::map<std::pair<std::size_t, std::size_t>, virtual_time> cut_; ///< directions, since when
+  std::map<std::pair<std::size_t, std::size_t>, virtual_time> cut_; ///< directions that are cut, and since when
   id numbers_ = counted_from(connections_of::client_agents);
 };
 

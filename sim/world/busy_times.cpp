@@ -30,7 +30,7 @@ virtual_time busy_times::of_disk(const enlisted& who, stream s) {
   else if (who.node == swarm_.slow_disk)
     d *= 8;
   const auto usual = d;
-  // Every now and then a sync takes long.
+  // Occasionally a sync takes long.
   if (const auto n = tape_.choose_rarely(s, 100, 3'000); n != 0)
     d *= static_cast<std::int64_t>(n);
   auto& disk = nodes_.disk(who.node);

@@ -1,5 +1,5 @@
 #pragma once
-// How long the actors of a simulated cluster take for a message: disks have their latency and hang, and in some runs an actor is slow.
+// How long simulated actors need for a message: disks have latency and hang; some actors are slow.
 
 #include "sim/world/cluster.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace belay::sim {
 
-/// What takes this much longer than usual is told as a reason for a late convergence.
+/// A delay this much longer than usual is reported as a reason for a late convergence.
 constexpr std::chrono::milliseconds noticeable{100};
 
 class busy_times {
@@ -17,10 +17,10 @@ public:
   busy_times(schedule& time, tape& choices, cluster& nodes, const swarm& s)
       : time_(time), tape_(choices), nodes_(nodes), swarm_(s) {}
 
-  /// schedule::busy
+  /// The duration of the next message, for schedule::busy.
   virtual_time of(const enlisted& who);
 
-  /// The end of the newest call of a disk that takes much longer than others.
+  /// When the newest disk call ends that takes much longer than others.
   const std::map<std::pair<std::size_t, actor_kind>, virtual_time>& hangs_until() const { return hangs_until_; }
 
 private:

@@ -19,7 +19,7 @@ namespace {
 // Sessions of the simulated clients are short, so that many of them end within a run.
 constexpr std::chrono::seconds session_ttl_min{1};
 constexpr std::chrono::seconds token_ttl_min{1};
-// Of changes of a keyring so many per million are the last thing that a machine does before its power fails.
+// The share of keyring changes that the power fails in.
 constexpr std::uint32_t dark_per_million = 60'000;
 constexpr stream of_keyrings{stream_kind::disk, 512};
 // A folder, a new file, its bytes, their sync, its name and that name's sync.
@@ -96,7 +96,7 @@ status cluster::start(std::size_t index) {
       found = proved.why();
   if (!found) {
     PROBE("sim: a node found its disk damaged");
-    n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // nobody uses what was opened
+    n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // what was opened is not used
     trace_.add(0xdead + index);
     if (trace_.wanted())
       trace_.line(time_.now(), index, "does not start: " + found.error());
@@ -156,10 +156,10 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
   plan.peer.replica = is_replica(index);
   plan.peer.level = level_of(index);
   if (swarm_.beginning == beginning::beside_others && index >= swarm_.nodes &&
-      !is_replica(index)) // as an operator would write it: retry_join
+      !is_replica(index)) // an operator would write the same: retry_join
     for (std::size_t i = 0; i < swarm_.nodes; ++i)
       plan.peer.join.push_back(nodes_[i].self.address);
-  // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
+  // Elections depend on the run's seed, the node and its life, but not on the tape, which changes.
   plan.peer.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
   plan.agent.compare_interval = compare_interval;
   plan.probes = std::make_shared<simulated_probes>(
@@ -284,7 +284,7 @@ actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::wi
       [this, index](const send_frames& f) {
         if (level_of(index) != 0)
           return net_.send(index, f);
-        auto known = f; // an older version knows no gossip
+        auto known = f; // an older version has no gossip
         std::erase_if(known.list, [](const auto& each) { return std::holds_alternative<wire::gossip>(each.second); });
         net_.send(index, known);
       },
@@ -317,12 +317,12 @@ void cluster::stop(std::size_t index, bool power) {
   if (n.state == node_state::paused)
     time_.resume(index);
   n.clock->go_on();
-  // A disk that is in the middle of a write has done a part of it.
+  // If the disk is in the middle of a write, a part of the write may be done.
   if (power)
     for (const auto kind : {actor_kind::log, actor_kind::checkpoints})
       if (time_.is_busy(index, kind) && n.disk->interrupt_next(tape_, disk_stream(index)))
         time_.finish_busy(index, kind);
-  if (is_agent(index)) // what it has passed on is forgotten while there is somebody to forget it
+  if (is_agent(index)) // the agent's servers forget what it forwarded while they still run
     n.gateway->hang_up_all();
   time_.kill(index);
   agent_wires_.gone(index, power);
@@ -407,7 +407,7 @@ void cluster::wipe(std::size_t index) {
     trace_.line(time_.now(), index, "has a new, empty disk; it will be server " + to_string(n.self.id));
 }
 
-// ---- what is so now
+// ---- current state
 
 const raft::core* cluster::core(std::size_t node) const {
   return nodes_[node].peer == nullptr ? nullptr : &nodes_[node].peer->core();

@@ -1,6 +1,6 @@
 #pragma once
-// The nodes of a simulated cluster: the real actors, put together as the program does it, on simulated disks, clocks and wires. Servers
-// come first; behind them are client agents, which are nodes for clients and faults, and in no configuration.
+// The nodes of a simulated cluster: the real actors, assembled as in the program, on simulated
+// disks, clocks and networks. Servers come first, then client agents (in no configuration).
 
 #include "actors/node/agent_composition.hpp"
 #include "actors/node/disk/server_state.hpp"
@@ -26,13 +26,13 @@
 
 namespace belay::sim {
 
-/// What a node's gateway is told, for the client who asked.
+/// A result that a node's gateway receives, for the client that sent the request.
 using client_answer = std::variant<actors::write_result, actors::renew_result, actors::read_result,
                                    actors::archive_packed, actors::archive_unpacked>;
 
 enum class node_state : std::uint8_t { down, running, paused };
 
-/// What stands still with a node's actors.
+/// What pauses together with a node's actors.
 enum class pause_of : std::uint8_t {
   process,   ///< nothing else
   suspended, ///< the clock that does not count suspensions
@@ -44,17 +44,17 @@ public:
   cluster(schedule& time, tape& choices, event_trace& trace, simulated_network& net, const swarm& s);
   ~cluster();
 
-  /// Of servers.
+  /// The number of servers.
   std::size_t size() const { return nodes_.size() - swarm_.client_agents; }
-  /// With the client agents.
+  /// The number of nodes, client agents included.
   std::size_t places() const { return nodes_.size(); }
   bool is_agent(std::size_t node) const { return node >= size(); }
 
   // ---- nodes
-  /// Opens its data directory as the program does. @returns a failure if what is there cannot be used: it stays down.
+  /// Opens the data directory as the program does. @returns an error if that fails: it stays down.
   status start(std::size_t node);
   void kill(std::size_t node);
-  /// Its machine goes off: what was not synced may be gone, a write that was going on may be there in part.
+  /// Powers off the machine: unsynced data may be lost, and a write in progress may be cut short.
   void power_off(std::size_t node);
   void pause(std::size_t node, pause_of what = pause_of::process);
   void resume(std::size_t node);
@@ -64,13 +64,13 @@ public:
   bool running(std::size_t node) const { return nodes_[node].state == node_state::running; }
   int life(std::size_t node) const { return nodes_[node].life; }
 
-  // ---- what is so now
+  // ---- current state
   const raft::member& member(std::size_t node) const { return nodes_[node].self; }
-  /// As its disk says; zero: it is in no cluster yet.
+  /// According to its disk; zero: it belongs to no cluster yet.
   std::uint64_t cluster_id(std::size_t node) const { return nodes_[node].cluster_id; }
   node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
   const actors::cluster_view& view(std::size_t node) const { return nodes_[node].view; }
-  /// As it says to its peers.
+  /// The level that it sends to its peers.
   state::feature_level level_of(std::size_t node) const { return node == swarm_.older ? 0 : state::own_level; }
   bool is_replica(std::size_t node) const { return node < size() && sim::is_replica(swarm_, node); }
   bool has_older_server() const { return swarm_.older < size(); }
@@ -78,14 +78,14 @@ public:
   /// Null: not running.
   const raft::core* core(std::size_t node) const;
   const state::machine* machine(std::size_t node) const;
-  /// ACLs are on and have not begun: the leader has to have heard every server for that (docs/security.md, Tokens of clients).
+  /// ACLs are enabled, but the leader has not heard every server yet (docs/security.md).
   bool acls_wait_for_all() const;
-  /// Answers default reads without asking anybody, at this moment of its own clock, on any of its threads.
+  /// Answers default reads without a barrier, at this moment of its clock, on any of its threads.
   bool has_lease(std::size_t node) const;
-  /// Serves as the leader of the highest term; nullopt: nobody does.
+  /// Serves as the leader of the highest term; nullopt: no server does.
   std::optional<std::size_t> leader() const;
-  /// The configuration in force at whoever knows the most; nullopt: a change is on its way, so that others may still
-  /// need a majority of the one before.
+  /// The configuration in force at the server with the newest log. nullopt: a change is in
+  /// progress, so that others may still need a majority of the previous configuration.
   std::optional<raft::configuration> configuration() const;
   std::optional<std::size_t> node_of(node_id id) const;
 
@@ -101,27 +101,27 @@ public:
   /// The actors' handles of a server that is not down.
   const actors::wiring& wires(std::size_t node) const { return nodes_[node].composition->wires(); }
   request_id next_request(std::size_t node) { return nodes_[node].requests.next(); }
-  /// Where its clients send to. @pre it is not down
+  /// Where its clients send requests. @pre it is not down
   simulated_gateway& gateway(std::size_t node) { return *nodes_[node].gateway; }
 
-  // ---- who wants to know
-  /// What a gateway hears from the other actors of its node, when it hears it.
+  // ---- callbacks
+  /// A gateway received a result from another actor of its node.
   std::function<void(std::size_t node, int life, const client_answer&)> answered;
-  /// Bytes of an answer for that client (simulated_gateway::heard).
+  /// A client received bytes of a response (simulated_gateway::heard).
   std::function<bool(std::size_t node, int life, connection_id c, std::string_view bytes, bool last)> received;
-  /// The node is not there any more: what it was asked will not be answered. Also told of one that ended itself.
+  /// The node has stopped and will not answer its requests. Also called if it ended itself.
   std::function<void(std::size_t node)> gone;
   std::function<void(std::size_t node)> paused, resumed;
   std::function<void(std::size_t agent)> wiped;   ///< the disk of a client agent is empty
   std::function<void(std::size_t node)> led;      ///< it has become the leader and serves
-  std::function<void(std::size_t node)> promised; ///< it has promised something about the first configuration
-  std::function<void(std::size_t node)> joined;   ///< its data directory says now that it belongs to a cluster
-  /// Whether a target of checks is well; null: all are.
+  std::function<void(std::size_t node)> promised; ///< it has made a promise about the first configuration
+  std::function<void(std::size_t node)> joined;   ///< its data directory now says that it belongs to a cluster
+  /// Whether a target of checks is healthy; null: all are.
   std::function<bool(const std::string& target)> well;
 
   /// Call it before each message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
-  /// Call it after each message: ends nodes that have decided to end.
+  /// Call it after each message: stops the nodes that have decided to end.
   void bury_the_dead();
 
 private:
@@ -135,7 +135,7 @@ private:
     std::shared_ptr<actors::shared_tables> tables;         ///< null: there is one HTTP thread
     std::unique_ptr<actors::node_composition> composition; ///< null: down
     std::unique_ptr<simulated_gateway> gateway;            ///< null: down
-    // Of client agents. What the disk keeps of registrations: files and bytes.
+    // For client agents: `registrations` are the files of the disk, with their bytes.
     std::unique_ptr<simulated_relay_loop> loop;
     std::unique_ptr<actors::agent_composition> agent;
     std::map<std::string, std::string> registrations;
@@ -144,8 +144,8 @@ private:
     actors::cluster_view view;
     node_state state = node_state::down;
     bool failing = false; ///< has decided to end
-    bool dark = false;    ///< its power fails with the message that it handles
-    bool ending = false;  ///< is being ended
+    bool dark = false;    ///< its power fails during the message that it handles
+    bool ending = false;  ///< is being stopped
     int life = 0;
     actors::request_ids requests{0, 0};
   };
@@ -161,7 +161,7 @@ private:
   std::unique_ptr<simulated_gateway> open_gateway(std::size_t index, const actors::wiring_ptr& wires,
                                                   actors::gateway_settings g);
 
-  // cluster_agents.cpp
+  // In cluster_agents.cpp.
   void prepare_agents();
   status start_agent(std::size_t index);
   void spawn_agent(std::size_t index);
@@ -169,9 +169,9 @@ private:
   void end_agent(node& n);
 
   static constexpr auto datacenter = "dc1";
-  // Between two comparisons of an agent with the catalog: often enough to be seen within a run; a minute by default.
+  // Interval at which an agent compares with the catalog (default: 1 min): several times in a run.
   static constexpr std::chrono::seconds compare_interval{4};
-  // Of probes: above those of all clients.
+  // The first stream of probes, above those of all clients.
   static constexpr std::size_t first_probe_stream = 700;
 
   schedule& time_;

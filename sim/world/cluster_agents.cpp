@@ -1,4 +1,4 @@
-// cluster: client agents.
+// The part of `cluster` that is about client agents.
 
 #include "protocol/base/host_port.hpp"
 #include "sim/world/cluster.hpp"
@@ -83,11 +83,11 @@ void cluster::spawn_agent(std::size_t index) {
   plan.self = n.self;
   plan.datacenter = datacenter;
   plan.loop = n.loop.get();
-  for (std::size_t i = 0; i < swarm_.nodes; ++i) // as an operator would write it: retry_join
+  for (std::size_t i = 0; i < swarm_.nodes; ++i) // an operator would write the same: retry_join
     plan.relay.servers.push_back(nodes_[i].self.address);
   plan.relay.hold = swarm_.peer.hold;
   plan.relay.seed = seed;
-  plan.relay.secret_of_node = "secret-of-" + n.self.uuid; // of the data directory, as the ID
+  plan.relay.secret_of_node = "secret-of-" + n.self.uuid; // of the data directory, like the ID
   if (doors_)
     plan.relay.credentials = doors_->credentials_of(index);
   plan.agent.hold = swarm_.peer.hold;
@@ -140,7 +140,7 @@ void cluster::spawn_agent(std::size_t index) {
   n.agent->begin();
 }
 
-/// What is kept is there as soon as the agent is told so.
+/// Everything is kept by the time the agent is notified.
 actors::registration_keeper_actor cluster::spawn_keeper(std::size_t index, const actors::wiring_ptr& wires) {
   return stub_of<actors::registration_keeper_actor>(
       time_.system(), [this, index, wires](const actors::keep_registrations& k) {

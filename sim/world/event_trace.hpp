@@ -1,6 +1,6 @@
 #pragma once
-// What happened in a simulated run: a hash over all events, by which two runs are known to be the same, and, if somebody wants to
-// read them, lines of text.
+// Records what happened in a simulated run: a hash over all events, by which two runs are compared,
+// and, if there is a reader, lines of text.
 
 #include "sim/run.hpp"
 
@@ -12,14 +12,14 @@
 
 namespace belay::sim {
 
-/// Not of any node.
+/// For events that belong to no node.
 inline constexpr std::size_t nobody = SIZE_MAX;
 
 class event_trace {
 public:
   explicit event_trace(std::function<void(const std::string&)> reader) : reader_(std::move(reader)) {}
 
-  /// Two runs are the same run if all their events went into the hash in the same order.
+  /// Two runs are the same if the same events were added to the hash in the same order.
   void add(std::uint64_t what) {
     hash_ ^= what + 0x9E3779B97F4A7C15ULL + (hash_ << 6) + (hash_ >> 2);
     hash_ *= 0xBF58476D1CE4E5B9ULL;
@@ -28,7 +28,7 @@ public:
   std::uint64_t hash() const { return hash_; }
   std::uint64_t events() const { return events_; }
 
-  /// Whether lines are wanted: making one costs more than all the rest.
+  /// Whether there is a reader. Check it before you make a line: that costs more than all the rest.
   bool wanted() const { return reader_ != nullptr; }
   void line(virtual_time at, std::size_t node, const std::string& text) const {
     if (!reader_)

@@ -50,7 +50,7 @@ const char* outcome_words(wire::call_outcome o) {
   return names[static_cast<std::size_t>(o)];
 }
 
-/// Of the first configuration: protocol/raft/formation.hpp.
+/// What the sender promised about the first configuration: protocol/raft/formation.hpp.
 std::string promise_in(const wire::hello& h) {
   std::string text = h.has_log ? ", with a log" : "";
   if (h.cluster_id == 0 && (h.round != 0 || !h.refused.empty())) {

@@ -1,5 +1,5 @@
 #pragma once
-// Describes a frame that travels between nodes in one line of words, for the trace.
+// Describes a frame that travels between nodes in one line of text, for the trace.
 
 #include "protocol/wire/frame_codec.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a simulated node throws where the real process would abort: it ends by its own decision.
+// What a simulated node throws where the real process would abort.
 
 #include "protocol/base/check.hpp"
 
@@ -7,10 +7,10 @@
 
 namespace belay::sim {
 
-/// Thrown through an actor's handler; the world has noted the reason before.
+/// Thrown through an actor's handler; the thrower has recorded the reason.
 struct node_failure {};
 
-/// While there is one, an INVARIANT that does not hold throws node_failure. One at a time.
+/// While one exists, a failed INVARIANT throws node_failure. At most one at a time.
 class broken_check {
 public:
   broken_check() {
@@ -24,7 +24,7 @@ public:
   broken_check(const broken_check&) = delete;
   broken_check& operator=(const broken_check&) = delete;
 
-  /// Of the newest one; empty: none.
+  /// Of the newest failure; empty: none.
   static const std::string& text() { return newest; }
 
 private:

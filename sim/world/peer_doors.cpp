@@ -16,7 +16,7 @@ namespace belay::sim {
 
 namespace {
 
-// Of connections; nothing is limited in what is imitated.
+// A limit on connections that is never reached: the simulated handshakes are not limited.
 constexpr std::size_t plenty = 1000;
 
 struct end_of_connection {
@@ -24,12 +24,12 @@ struct end_of_connection {
   std::int64_t now = 0; ///< seconds since 1970, by its own clock
 };
 
-/// OpenSSL would ask the real clock.
+/// Without this OpenSSL would read the real clock.
 void look_at_clock(ssl_ctx_st* context, std::int64_t now) {
   X509_VERIFY_PARAM_set_time(SSL_CTX_get0_param(context), now);
 }
 
-/// A connection from its first byte to the introduction.
+/// Runs the handshake from the first byte to the hellos.
 peer_doors::admission introduce(const end_of_connection& dialler, const end_of_connection& accepter,
                                 const wire::hello& hello) {
   look_at_clock(dialler.mine->dialling(), dialler.now);
@@ -69,7 +69,7 @@ peer_doors::admission introduce(const end_of_connection& dialler, const end_of_c
   }
 }
 
-/// What is to be in a keyring after an operation that was done (docs/contract/12).
+/// The keys in a keyring after an operation that succeeded (docs/contract/12).
 std::vector<std::string> keys_after(std::vector<std::string> keys, const forward::keyring_operation& op) {
   const auto at = std::find(keys.begin(), keys.end(), op.key);
   if (op.verb == forward::keyring_verb::install && at == keys.end())
@@ -92,7 +92,7 @@ std::string identities_of(const std::vector<std::string>& keys) {
 
 } // namespace
 
-// ---- what operators do
+// ---- operators
 
 void peer_doors::configure(std::size_t node, credential_facts f) {
   PRECONDITION(f.encrypt.size() <= 1);
@@ -103,7 +103,7 @@ void peer_doors::reload(std::size_t node) {
   auto& s = servers_[node];
   PRECONDITION(s.reloads != nullptr);
   auto reloaded = s.reloads->reload();
-  if (!reloaded) // a call of its disk has failed (nemesis): what was before is in force, and the operator says it again
+  if (!reloaded) // a disk call failed (nemesis): the previous credentials stay in force, and the operator retries
     reloaded = s.reloads->reload();
   if (!reloaded)
     return complain("credentials", "n" + std::to_string(node) + " does not reload: " + reloaded.error());
@@ -137,7 +137,7 @@ status peer_doors::start(std::size_t node, storage::file_system& data, std::shar
   auto& s = servers_[node];
   const auto config = config_of(node);
   if (s.keyring.contains(keys{}) && !s.configured.encrypt.empty())
-    s.keyring.insert(s.configured.encrypt); // it is made of that
+    s.keyring.insert(s.configured.encrypt); // a new keyring starts with that key
   auto loaded = actors::peer_credentials_of(config, data);
   if (!loaded)
     return loaded.why();
@@ -154,7 +154,7 @@ status peer_doors::start(std::size_t node, storage::file_system& data, std::shar
   return done{};
 }
 
-/// It has read its configuration, and its keyring.
+/// It has read its configuration and its keyring: both are in force.
 void peer_doors::take_over(std::size_t node) {
   auto& s = servers_[node];
   keys found;
@@ -177,7 +177,7 @@ void peer_doors::now_in_force(std::size_t node, credential_facts f) {
   s.past.emplace_back(time_.now(), s.in_force);
 }
 
-/// What was in force at any moment since then.
+/// All that was in force at some moment since then.
 std::vector<credential_facts> peer_doors::in_force_since(std::size_t node, virtual_time t) const {
   const auto& past = servers_[node].past;
   std::vector<credential_facts> found;
@@ -194,7 +194,7 @@ void peer_doors::ended(std::size_t node) {
 
 void peer_doors::wiped(std::size_t node) {
   auto& s = servers_[node];
-  // Others may have other keys by now than its configuration says.
+  // The other servers may by now have other keys than its configuration.
   s.excused = s.excused || !s.configured.encrypt.empty();
   s.keyring = {keys{}};
   s.keyring_unknown = false;
@@ -308,7 +308,7 @@ tls::credentials_ptr peer_doors::demanded_by(std::size_t server) {
   return mine;
 }
 
-/// An agent takes its credentials a little before it dials, and either side looks at its clock a little before or after that.
+/// An agent takes its credentials shortly before it dials. Both sides read their clocks around it.
 void peer_doors::judge(const agent_wires::admission& real) {
   constexpr std::chrono::seconds before{30};
   auto& d = servers_[real.agent];
@@ -340,7 +340,7 @@ void peer_doors::judge(const agent_wires::admission& real) {
   PROBE("doors: a client agent is refused");
   if (trace_.wanted())
     trace_.line(time_.now(), real.server, "refuses " + who + ": " + real.why);
-  // The order is promised to those who are one step apart. A dial that a cut wire holds up may be older than that.
+  // The documented order protects nodes one step apart. A dial over a cut link may be late.
   const auto changes_since =
       in_force_since(real.agent, real.dialled).size() + in_force_since(real.server, real.dialled).size() - 2;
   if (orderly && !d.excused && !a.excused && changes_since < 2)

@@ -1,6 +1,6 @@
 #pragma once
-// The ports for peers of all nodes, in runs in which servers have credentials: who is let in. The server's own code decides it, with real
-// handshakes of TLS, and an independent model says what it should have decided. Beside that: what operators do to credentials.
+// The peer ports of all nodes in runs with credentials. The server's own code accepts or rejects
+// peers in real TLS handshakes; an independent model checks it. Operators change credentials.
 
 #include "actors/node/reloader.hpp"
 #include "sim/credentials/certificate_office.hpp"
@@ -26,61 +26,61 @@ public:
       : time_(time), trace_(trace), servers_(nodes) {}
 
   // ---- what operators do
-  /// In its configuration file from now on; in force with the next start or reload. @pre one key at most
+  /// Changes the configuration file; in force after the next start or reload. @pre at most one key
   void configure(std::size_t node, credential_facts f);
   const credential_facts& configured(std::size_t node) const { return servers_[node].configured; }
-  /// As by SIGHUP. @pre it runs
+  /// Reloads as on SIGHUP. @pre it runs
   void reload(std::size_t node);
-  /// By hand: these are in its keyring file from now on, also if there is none yet. @returns whether there was room
+  /// Writes its keyring file by hand, also if there is none yet. @returns false: the disk was full
   bool write_keyring(std::size_t node, storage::file_system& data, const std::vector<std::string>& keys);
-  /// Its disk, or its keyring, is not what others think it is: that it is refused is no surprise.
+  /// Its disk or keyring differs from what others assume, so a rejection is no failure.
   void excuse(std::size_t node, bool on) { servers_[node].excused = on; }
   bool excused(std::size_t node) const { return servers_[node].excused; }
-  /// Credentials are changed as docs/security.md says: of the nodes nobody is refused that is not excused.
+  /// Operators follow docs/security.md: no node may be rejected unless one of the two is excused.
   bool orderly = true;
-  /// What has been in force.
+  /// All credentials that have been in force.
   known_credentials known;
 
   // ---- processes
-  /// Reads configuration and keyring as a server that starts. @returns why it cannot start
+  /// Reads configuration and keyring like a server that starts. @returns why it cannot start
   status start(std::size_t node, storage::file_system& data, std::shared_ptr<const simulated_clock> clock);
   void ended(std::size_t node);
-  /// Its disk is lost: with the keyring.
+  /// Its disk is lost, including the keyring.
   void wiped(std::size_t node);
-  /// A bit of its disk is flipped: a keyring has no checksum, as Consul's has none.
+  /// A bit of its disk is flipped. A keyring has no checksum (nor has Consul's).
   void damaged(std::size_t node);
-  /// What its keyring_keeper is asked for. @pre it runs
+  /// Carries out a request to its keyring_keeper. @pre it runs
   forward::keyring_answer operate(std::size_t node, const forward::keyring_operation& op);
 
   // ---- connections
   struct admission {
     bool in = false;
     bool encrypted = false;
-    std::string why; ///< it is refused
+    std::string why; ///< the reason of a rejection
   };
   /// @pre both run
   admission let_in(std::size_t dialler, std::size_t accepter, const wire::hello& hello);
-  /// Somebody dials who is no node of this cluster, and would talk to anybody.
+  /// A peer connects that is no node of this cluster and would accept any server.
   admission let_in_stranger(const credential_facts& his, std::size_t accepter, const wire::hello& hello);
 
   // ---- connections of client agents, with a handshake in steps (agent_wires)
-  /// Whose connections are these from now on. @pre it runs
+  /// The credentials of all its connections from now on. @pre it runs
   std::shared_ptr<tls::credential_store> credentials_of(std::size_t node) { return servers_[node].store; }
-  /// Call it before anything happens on that agent's way to the servers: OpenSSL looks at its clock.
+  /// Call it before anything happens on that agent's connections: OpenSSL checks its clock.
   void before_dialling(std::size_t agent);
   /// @pre it runs
   tls::credentials_ptr demanded_by(std::size_t server);
   void judge(const agent_wires::admission& real);
 
-  /// Whatever may be in its keyring file: it has exactly these keys, and dials with the first one.
+  /// For every possible content of its keyring file: it has exactly these keys, primary first.
   bool keyring_is(std::size_t node, const std::vector<std::string>& keys) const;
-  /// Whatever may be in its keyring file: that key is there; it is the first one.
+  /// In every possible state of its keyring file it has that key (or: has it as the primary).
   bool knows_key(std::size_t node, const std::string& key) const;
   bool dials_with_key(std::size_t node, const std::string& key) const;
   std::uint64_t refusals() const { return refusals_; }
-  /// The last server that this client agent has dialled has refused it.
+  /// The last server that this client agent connected to has rejected it.
   bool keeps_out(std::size_t agent) const { return servers_[agent].kept_out; }
-  /// Of others who know what credentials must be.
+  /// Reports a failure found by another component.
   void complain(const char* checker, std::string text);
   /// The first broken rule: checker and text.
   const std::optional<std::pair<std::string, std::string>>& complaint() const { return complaint_; }
@@ -91,15 +91,15 @@ private:
     std::shared_ptr<const simulated_clock> clock;
     credential_facts configured;
     credential_facts in_force;
-    /// All that was in force, since when.
+    /// All that was in force, with the time since when.
     std::vector<std::pair<virtual_time, credential_facts>> past;
     std::shared_ptr<tls::credential_store> store; ///< null: down
     std::unique_ptr<actors::reloader> reloads;    ///< null: down
-    /// What may be in its keyring file, {} being: there is none. More than one: a write may have been done or not.
+    /// Possible contents of its keyring file; {}: no file. Several if a write's outcome is unknown.
     std::set<keys> keyring{keys{}};
     bool keyring_unknown = false;
     bool excused = false;
-    bool kept_out = false; ///< a client agent that was refused last
+    bool kept_out = false; ///< a client agent whose last connection was rejected
   };
 
   actors::node_config config_of(std::size_t node);

@@ -13,7 +13,7 @@ namespace belay::sim {
 namespace {
 
 constexpr stream order{stream_kind::schedule, 0};
-// Far enough into the queue to turn around any two messages that matter.
+// Deep enough in the queue to swap any two messages that matter.
 constexpr std::size_t shuffle_depth = 16;
 
 caf::resumable* resumable_of(const caf::actor& a) {
@@ -33,7 +33,7 @@ const char* name_of(actor_kind k) {
 schedule::schedule(tape& choices, event_trace& trace)
     : tape_(choices), trace_(trace), system_(std::make_unique<caf::actor_system>(config_)),
       coordinator_(&dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler())) {
-  // An epoch that no deadline of zero can be mistaken for.
+  // An epoch that differs from any deadline of zero.
   coordinator_->clock().current_time += std::chrono::hours(1);
   epoch_ = coordinator_->clock().current_time;
 }
@@ -72,7 +72,7 @@ std::uint64_t schedule::enlist(std::size_t node, actor_kind kind, caf::actor han
   scheduled->set_exception_handler([](std::exception_ptr& e) -> caf::error {
     try {
       std::rethrow_exception(e);
-    } catch (const node_failure&) { // already noted by whoever threw it
+    } catch (const node_failure&) { // the thrower has recorded it
     }
     return caf::exit_reason::kill;
   });
@@ -124,7 +124,7 @@ void schedule::kill(std::size_t node) {
       continue;
     }
     bring_back(s);
-    // Ahead of its mail, and handled now: nothing that it has not begun happens any more.
+    // The exit message precedes its mail and is handled now, so nothing that is not begun happens.
     const auto& a = s.who.handle;
     caf::actor_cast<caf::abstract_actor*>(a)->enqueue(
         nullptr, caf::make_message_id(caf::message_priority::high),
@@ -164,7 +164,7 @@ void schedule::resume(std::size_t node) {
   if (paused_.erase(node) == 0)
     return;
   for (auto& [number, s] : slots_)
-    if (s.who.node == node && !s.busy) // who is busy comes back when that is over
+    if (s.who.node == node && !s.busy) // a busy actor comes back when it is done
       bring_back(s);
 }
 

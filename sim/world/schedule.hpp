@@ -1,6 +1,6 @@
 #pragma once
-// Decides what happens next in a simulated run: the actors of all nodes handle one message at a time, on CAF's test scheduler, and
-// virtual time goes on when none has mail.
+// Decides what happens next in a simulated run. The actors of all nodes handle one message at a
+// time, on CAF's test scheduler; virtual time advances when no actor has mail.
 
 #include "sim/world/event_trace.hpp"
 
@@ -34,7 +34,7 @@ const char* name_of(actor_kind k);
 
 /// One living actor of the simulation.
 struct enlisted {
-  std::uint64_t number = 0; ///< in order of birth
+  std::uint64_t number = 0; ///< in order of creation
   std::size_t node = nobody;
   actor_kind kind = actor_kind::client;
   caf::actor handle;
@@ -52,33 +52,33 @@ public:
   /// The same on the actor system's clock.
   std::chrono::steady_clock::time_point system_now() const;
 
-  /// Runs `what` at that time (now, if it has passed), after all that was asked for earlier for the same time.
+  /// Runs `what` at `when` (now, if that has passed), after what was scheduled before for then.
   void at(virtual_time when, std::function<void()> what);
   void after(virtual_time d, std::function<void()> what) { at(now() + d, std::move(what)); }
 
   // ---- actors
-  /// From now on its messages are handled by step(). An exception that leaves one of its handlers ends only this actor.
+  /// From now on step() handles its messages. An exception in a handler ends only this actor.
   std::uint64_t enlist(std::size_t node, actor_kind kind, caf::actor handle);
-  /// All actors of that node are gone at once; messages they have not begun are lost.
+  /// Ends all actors of that node at once. Messages that they have not begun are lost.
   void kill(std::size_t node);
-  /// Handles the one message that an actor's disk is busy with (see `busy`), now.
+  /// Handles now the one message that an actor's disk is busy with (see `busy`).
   bool finish_busy(std::size_t node, actor_kind kind);
   bool is_busy(std::size_t node, actor_kind kind) const;
-  /// The node's actors stand still; mail for them waits.
+  /// Pauses the node's actors; their mail waits.
   void pause(std::size_t node);
   void resume(std::size_t node);
 
-  // ---- what the owner of the schedule wants to know
-  /// How long an actor takes for its next message. Null or zero: no time at all. Meanwhile the other actors of its thread
-  /// wait, too (docs/adr/0004-threads.md).
+  // ---- callbacks and settings of the owner
+  /// How long an actor takes for its next message. Null or zero: no time. Meanwhile the other
+  /// actors of its thread wait, too (docs/adr/0004-threads.md).
   std::function<virtual_time(const enlisted&)> busy;
   std::function<void(const enlisted&, const caf::type_erased_tuple&)> before;
   std::function<void(const enlisted&)> after_message;
 
-  /// How often, per million, another than the oldest runnable actor goes next.
+  /// How often, per million, an actor other than the oldest runnable one goes next.
   std::uint32_t shuffle_per_million = 0;
 
-  /// One message, or time goes on to the next event. @returns false when `end` is reached.
+  /// Handles one message, or advances time to the next event. @returns false when `end` is reached.
   bool step(virtual_time end);
   std::uint64_t messages() const { return messages_; }
 
@@ -88,13 +88,13 @@ private:
   };
   struct slot {
     enlisted who;
-    caf::abstract_actor* actor = nullptr; ///< that of `who`, found once
+    caf::abstract_actor* actor = nullptr; ///< that of `who`, looked up once
     caf::resumable* put_aside = nullptr;  ///< busy, or its node is paused
-    bool busy = false;                    ///< with its next message, put aside for that
+    bool busy = false;                    ///< with its next message, put aside meanwhile
     bool due = false;                     ///< its time for that message is over
   };
 
-  /// Actors of one node that the server runs on one thread have the same number.
+  /// Actors of one node that the server runs on one thread have the same value.
   using thread = std::pair<std::size_t, actor_kind>;
 
   static thread thread_of(const enlisted& who);
@@ -111,7 +111,7 @@ private:
   caf::scheduler::test_coordinator* coordinator_;
   std::chrono::steady_clock::time_point epoch_;
   std::map<std::uint64_t, slot> slots_;                         ///< by number
-  std::unordered_map<const caf::resumable*, slot*> by_address_; ///< looked up, never walked through
+  std::unordered_map<const caf::resumable*, slot*> by_address_; ///< for lookups, never iterated
   std::set<std::size_t> paused_;
   std::map<thread, virtual_time> occupied_; ///< until when
   std::multimap<virtual_time, std::function<void()>> events_;

@@ -17,16 +17,16 @@ namespace {
 using close_atom = caf::atom_constant<caf::atom("hang_up")>;
 using end_atom = caf::atom_constant<caf::atom("end_output")>;
 
-// As often as http_gateway looks at its connections.
+// As often as http_gateway checks its connections.
 constexpr std::chrono::seconds sweep_interval{1};
-// Nothing unsent is kept: a simulated client takes everything at once.
+// No output is buffered: a simulated client reads everything at once.
 constexpr std::size_t unsent = 0;
-// Real clients do not send it, and servers and agents take no notice of it.
+// Real clients do not send this header, and servers and agents ignore it.
 constexpr std::string_view client_header = "\r\nX-Simulated-Client: ";
 
 } // namespace
 
-/// The gateway as its connections see it, but that their answers are gathered here and questions can be told apart.
+/// The gateway as its connections see it, except that it collects responses and notes requests.
 class simulated_gateway::front final : public actors::http_front {
 public:
   explicit front(actors::http_front& real) : real_(real) {}
@@ -53,7 +53,7 @@ private:
 /// A client's connection: http_connection without a socket.
 class simulated_gateway::connection final : public actors::requester {
 public:
-  /// @param passes_on null: it is a client's own
+  /// @param passes_on null: the connection is a client's own
   connection(simulated_gateway& all, connection_id id, const http::client_agent* passes_on)
       : all_(all), id_(id), passes_on_(passes_on), queue_(*this, *all.front_, limits_) {}
 
@@ -87,7 +87,7 @@ public:
   }
   void drop() { queue_.drop(); }
   void note_end() { queue_.note_end(passes_on_ != nullptr, waiting_); }
-  /// @param gone nobody takes the answers
+  /// @param gone no one reads the responses
   void end_of_input(bool gone) {
     input_ended_ = true;
     gone_ = gone_ || gone;
@@ -101,7 +101,7 @@ public:
   }
   void asks(const actors::exchange& e) { asking_ = &e; }
   bool is_asking(request_id id) const { return asking_ != nullptr && !queue_.empty() && asking_->id == id; }
-  /// Whose request it carries. An agent's connection carries those of many, one at a time; zero: the agent's own
+  /// The client of the current request. An agent's connection carries one at a time; 0: its own
   connection_id client() const { return passes_on_ == nullptr ? id_ : client_; }
   bool is_of_agent() const { return passes_on_ != nullptr; }
   void carries_of(connection_id client) { client_ = client; }
@@ -160,7 +160,7 @@ private:
     all_.connections_.erase(id_);
   }
 
-  /// Agents speak from the address of their node.
+  /// Agents connect from the address of their node.
   std::string_view address() const { return passes_on_ != nullptr ? std::string_view(passes_on_->address) : address_; }
 
   static constexpr std::string_view address_ = "127.0.0.1";
@@ -171,7 +171,7 @@ private:
   const http::client_agent* passes_on_;
   std::unique_ptr<actors::http_reader> reader_;
   actors::exchange_queue queue_;
-  const actors::exchange* asking_ = nullptr; ///< in the queue, as long as that is not empty: one request at a time
+  const actors::exchange* asking_ = nullptr; ///< the newest in the queue, unless that is empty: one request at a time
   std::string waiting_;
   bool busy_ = false;
   bool input_ended_ = false, gone_ = false;
@@ -194,7 +194,7 @@ simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::wi
   front_ = std::make_unique<front>(real_->front());
   sockets_ = system.spawn([this](caf::event_based_actor* self) -> caf::behavior {
     self->delayed_send(self, sweep_interval, actors::tick_atom::value);
-    // The gateway sends on this actor's turn, as it does in the callbacks of its sockets.
+    // The gateway sends in this actor's context, as it does in the callbacks of its sockets.
     return {
         [this, self](connection_id c, const std::string& bytes, const std::string& uuid) {
           real_->context(self->context());
@@ -277,7 +277,7 @@ std::string simulated_gateway::with_client(std::string bytes, connection_id clie
   return bytes.insert(bytes.find("\r\n"), std::string(client_header) + std::to_string(client) + " " + uuid);
 }
 
-/// @returns the id that is wished for; empty: none
+/// @returns the requested id; empty: none
 std::string simulated_gateway::look_for_client(connection& c, std::string_view bytes) {
   const auto head = bytes.substr(0, bytes.find("\r\n\r\n"));
   if (head.size() == bytes.size()) // a part of a body

@@ -1,7 +1,7 @@
 #pragma once
-// One node's real HTTP gateway without its sockets: what clients send goes through the server's reader of requests, its
-// router, dispatch and rendering, and comes back as bytes. Imitated is what http_connection and client_connections do
-// beside that: sockets, slow clients, limits of connections.
+// One node's real HTTP gateway without its sockets. Requests pass through the server's own reader,
+// router, dispatch and rendering, and return as bytes. Only http_connection and client_connections
+// are replaced: sockets, slow clients, connection limits.
 
 #include "actors/gateway/http_gateway.hpp"
 #include "sim/run.hpp"
@@ -20,10 +20,10 @@ namespace belay::sim {
 
 class simulated_gateway {
 public:
-  /// Bytes for the client. `last`: the server closes the connection behind them. @returns false: the client hangs up
+  /// Bytes for the client. `last`: then the server closes. @returns false: the client disconnects
   using heard = std::function<bool(connection_id, std::string_view bytes, bool last)>;
 
-  /// @param m outlives it; of the settings `uuid` is made here
+  /// @param m outlives it; `uuid` of the settings is replaced
   simulated_gateway(caf::actor_system& system, const actors::wiring_ptr& wires, actors::gateway_settings settings,
                     actors::metrics& m, heard to_clients);
   ~simulated_gateway();
@@ -31,27 +31,27 @@ public:
   simulated_gateway& operator=(const simulated_gateway&) = delete;
 
   const actors::http_gateway_actor& handle() const { return gateway_; }
-  /// Whoever calls something of the gateway on another turn than its own says on whose.
+  /// A caller that uses the gateway while another actor runs passes that actor's context.
   void enter(caf::execution_unit* turn) { real_->context(turn); }
-  /// The actor whose mail is what arrives at the sockets.
+  /// The actor whose mail is the input of the sockets.
   const caf::actor& sockets() const { return sockets_; }
 
-  // ---- what clients do; it reaches the gateway as mail of `sockets`
-  /// @param uuid not empty: the id that the gateway gives to what the request makes, in place of a random one
+  // ---- clients: all of it reaches the gateway as mail of `sockets`
+  /// @param uuid not empty: the id that the gateway gives to what the request creates
   void send(connection_id c, std::string bytes, std::string uuid = {});
-  /// The client sends nothing more, and takes what comes. The server closes behind it.
+  /// The client ends its output and still reads. The server closes after its last response.
   void end_output(connection_id c);
-  /// The client takes nothing, either. Half of them the server sees gone at once (a reset); of the others it knows only that they send no
-  /// more, and answers them before it notices.
+  /// The client also stops reading. Half of the clients reset the connection, which the server sees
+  /// at once. Of the others it only sees the end of the input, and responds before it notices.
   void hang_up(connection_id c);
-  /// All connections are over: nobody hears anything more. Its actors still run.
+  /// All connections end and receive nothing more. Its actors still run.
   void hang_up_all();
-  /// From now on bytes of that connection are those of a client agent.
+  /// Bytes of that connection are a client agent's from now on.
   void introduce(connection_id c, http::client_agent who) { introduced_.insert_or_assign(c, std::move(who)); }
-  /// A request, for an agent that passes it on: with a header that tells the server's end whose it is, and the id above.
+  /// Adds a header to a request that an agent forwards: the client's number and the id above.
   static std::string with_client(std::string bytes, connection_id client, const std::string& uuid);
 
-  /// Whose request another actor was asked about under that id last.
+  /// The client whose request was last sent to another actor under that id.
   std::optional<connection_id> asking(request_id id) const;
 
 private:

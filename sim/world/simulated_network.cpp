@@ -11,10 +11,10 @@ namespace belay::sim {
 
 namespace {
 
-// The fate of a frame, by the value the tape gives: 0 arrives in time.
+// The fate of a frame, by the value on the tape; 0: it arrives in time.
 enum class fate : std::uint8_t { in_time, lost, duplicated, reordered, delayed };
 
-// As peer_link, which pauses longer and longer for a peer that refuses it, up to 0.5 s.
+// peer_link pauses longer and longer for a peer that rejects it, up to 0.5 s.
 constexpr std::chrono::milliseconds after_refusal{400};
 
 } // namespace
@@ -31,7 +31,7 @@ void simulated_network::announce(std::size_t node, node_id id, actors::raft_peer
     if (known && connected(node, other)) {
       write(node, other, hello);
     } else {
-      // A new process dials; what its predecessor had is over, even if the other end has not noticed yet.
+      // A new process dials. Its predecessor's connections are over, noticed or not.
       if (up_.erase(ordered(node, other)) != 0)
         tell(other, last_ids_[node], false);
       dial(node, other);
@@ -90,12 +90,12 @@ void simulated_network::disconnect(std::size_t a, std::size_t b) {
   directions_.erase({b, a});
   for (const auto& [from, to] : {pair{a, b}, pair{b, a}})
     if (ends_.contains(to))
-      tell(to, last_ids_[from], false); // also of one that is gone: nobody else will say so
+      tell(to, last_ids_[from], false); // also about a node that is gone: nothing else will report it
 }
 
 void simulated_network::tell(std::size_t node, node_id peer, bool up, bool encrypted) {
   trace_.add(0x7000 + node * 64 + (up ? 32 : 0) + peer.value);
-  // Behind the frames that came over the connection.
+  // After the frames that came over the connection.
   const auto d = faults.latency + std::chrono::nanoseconds(1);
   time_.after(d, [this, node, peer, up, encrypted] {
     const auto end = ends_.find(node);
@@ -105,7 +105,7 @@ void simulated_network::tell(std::size_t node, node_id peer, bool up, bool encry
       trace_.line(time_.now(), node, std::string(up ? "connected with server " : "lost server ") + to_string(peer));
     if (up)
       caf::anon_send(end->second.peer, actors::peer_connected{peer, encrypted});
-    else // it may be back on another connection before this is told
+    else // it may be on another connection before this is sent
       caf::anon_send(end->second.peer, actors::peer_lost{peer, speaks_to(node, peer)});
   });
 }
@@ -142,7 +142,7 @@ void simulated_network::write(std::size_t from, std::size_t to, const wire::fram
       faults.delayed_per_million +
       (of_raft ? faults.lost_per_million + faults.duplicated_per_million + faults.reordered_per_million : 0);
   if (odds > 0) {
-    // One question a frame: which fate, and how much of it.
+    // One draw per frame decides its fate and the amount.
     const auto drawn = tape_.choose_rarely(s, 1 + 1000, odds);
     if (drawn != 0) {
       auto share = (drawn - 1) * odds / 1000;
@@ -159,7 +159,7 @@ void simulated_network::write(std::size_t from, std::size_t to, const wire::fram
           trace_.line(time_.now(), from, "   which is lost");
         return;
       } else if (within(faults.duplicated_per_million)) {
-        // A copy of a part of a snapshot has most to spoil when all of it, and what came behind it, is there.
+        // A duplicated part of a snapshot does most harm when the whole snapshot has arrived.
         const auto* message = std::get_if<raft::message>(&f);
         const bool of_snapshot = message && std::holds_alternative<raft::snapshot_chunk>(message->body);
         travel(from, to, bytes, delay + amount * (of_snapshot ? 20 : 1), false);
@@ -221,7 +221,7 @@ void simulated_network::gone(std::size_t node, bool power) {
   for (const auto& [other, o] : ends_) {
     if (!connected(node, other))
       continue;
-    // Nothing more gets in or out, whoever notices when.
+    // Nothing more gets in or out, whenever the other end notices.
     directions_.erase({node, other});
     directions_.erase({other, node});
     time_.after(power ? faults.silence : virtual_time::zero(),

@@ -1,6 +1,6 @@
 #pragma once
-// The wires between simulated nodes. Frames travel as the bytes that peer_link would send, on connections that are made,
-// break and are made again; a fault may delay, lose, duplicate and reorder what Raft itself must be able to miss.
+// The network between simulated nodes. Frames travel as the bytes that peer_link would send. Faults
+// break connections, and delay, lose, duplicate and reorder what Raft must tolerate.
 
 #include "actors/interfaces.hpp"
 #include "sim/world/schedule.hpp"
@@ -16,12 +16,12 @@ namespace belay::sim {
 /// Drawn once per run; all zero: a perfect network.
 struct network_faults {
   virtual_time latency{std::chrono::microseconds(100)};
-  std::uint32_t lost_per_million = 0;       ///< of Raft messages; all other frames are lost with their connection only
+  std::uint32_t lost_per_million = 0;       ///< of Raft messages; other frames are lost with their connection only
   std::uint32_t duplicated_per_million = 0; ///< of Raft messages
-  std::uint32_t delayed_per_million = 0;    ///< by up to latencies_late_max; what follows on the connection waits, too
-  std::uint32_t reordered_per_million = 0;  ///< of Raft messages: overtaken by what follows
+  std::uint32_t delayed_per_million = 0;    ///< by up to latencies_late_max; later frames on the connection wait, too
+  std::uint32_t reordered_per_million = 0;  ///< of Raft messages: later frames overtake them
   virtual_time redial{std::chrono::milliseconds(30)};
-  /// A connection whose peer cannot be heard so long is given up.
+  /// A connection that receives nothing for so long is closed.
   virtual_time silence{std::chrono::seconds(1)};
 
   static constexpr int latencies_late_max = 200;
@@ -33,31 +33,31 @@ public:
 
   network_faults faults;
 
-  /// What becomes of a connection that is asked for.
+  /// The result of a connection attempt.
   struct admission {
     bool in = true;
-    bool encrypted = false; ///< and by credentials
+    bool encrypted = false; ///< and authenticated by credentials
   };
-  /// Asked of both directions of each new connection: without one there is none. Null: everybody is let in, in the clear.
+  /// Decides about each direction of a new connection, which needs both. Null: all, without TLS.
   std::function<admission(std::size_t dialler, std::size_t accepter, const wire::hello& hello)> let_in;
 
-  /// The node says hello: connections with everybody it can reach are made or kept, and told of the news.
+  /// Sends the node's hello: it connects to all nodes in reach, or notifies them of the change.
   void announce(std::size_t node, node_id id, actors::raft_peer_actor peer, const wire::hello& hello);
   void send(std::size_t from, const actors::send_frames& frames);
-  /// Its process is gone. The others notice at once, or (`power`: nothing said goodbye) after the silence.
+  /// Its process has ended. The others notice at once or, if `power`, after the silence.
   void gone(std::size_t node, bool power);
 
-  /// Nothing gets through in that direction. Without a heal before the silence is over, the connection breaks.
+  /// Nothing gets through in that direction. Connections break if that outlasts the silence.
   void cut(std::size_t from, std::size_t to);
   void mend(std::size_t from, std::size_t to);
-  /// From now on each frame in that direction takes so much longer; zero: no longer than others.
+  /// Each frame in that direction takes that much longer from now on; zero: no longer than usual.
   void slow_down(std::size_t from, std::size_t to, virtual_time extra) { slowed_[{from, to}] = extra; }
   void forget_slowness() { slowed_.clear(); }
   bool is_cut(std::size_t from, std::size_t to) const;
   /// Both ends have a connection with each other.
   bool connected(std::size_t a, std::size_t b) const { return up_.contains(ordered(a, b)); }
   bool is_slowed(std::size_t from, std::size_t to) const;
-  /// When the last frame arrives that is under way between these nodes now; zero: none ever was.
+  /// When the last frame now in flight between these nodes arrives; zero: there never was one.
   virtual_time last_arrival_among(const std::set<std::size_t>& nodes) const;
   /// Both ends see the connection break, and make a new one.
   void reset(std::size_t a, std::size_t b);
@@ -73,7 +73,7 @@ private:
     virtual_time last_arrival{0};
     bool encrypted = false;
     wire::frame_decoder decoder;
-    std::vector<std::string> held; ///< sent while cut: arrives after a quick heal
+    std::vector<std::string> held; ///< sent while cut; arrives if the cut is mended soon
   };
   using pair = std::pair<std::size_t, std::size_t>;
 
@@ -94,11 +94,11 @@ private:
   tape& tape_;
   event_trace& trace_;
   std::map<std::size_t, end_point> ends_;
-  std::map<std::size_t, node_id> last_ids_; ///< who spoke from there last
+  std::map<std::size_t, node_id> last_ids_; ///< the last id that sent from there
   std::map<pair, direction> directions_;
   std::map<pair, std::uint64_t> up_; ///< connected pairs, with the epoch
   std::set<pair> refused_;           ///< that will be tried again
-  std::map<pair, virtual_time> cut_; ///< directions, since when
+  std::map<pair, virtual_time> cut_; ///< directions, with the time since which they are cut
   std::map<pair, virtual_time> slowed_;
   std::uint64_t epochs_ = 0;
 };

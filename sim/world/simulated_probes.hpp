@@ -1,5 +1,5 @@
 #pragma once
-// What checks by HTTP and TCP find in a simulated run: a target is well or not at the end of a time that is drawn.
+// Results of HTTP and TCP checks: a target is healthy or not at the end of a drawn duration.
 
 #include "actors/agent/probes.hpp"
 #include "sim/chance/tape.hpp"
@@ -14,7 +14,7 @@ namespace belay::sim {
 
 class simulated_probes final : public actors::probe_runner {
 public:
-  /// @param well says whether somebody listens there (host:port, or a URL) at this moment
+  /// @param well whether something listens at (host:port, or a URL) at this moment
   simulated_probes(schedule& time, tape& choices, stream from, std::function<bool(const std::string&)> well)
       : time_(time), tape_(choices), from_(from), well_(std::move(well)) {}
 
@@ -39,7 +39,7 @@ private:
   tape& tape_;
   stream from_;
   std::function<bool(const std::string&)> well_;
-  std::shared_ptr<char> there_ = std::make_shared<char>(); ///< none: stopped, or gone
+  std::shared_ptr<char> there_ = std::make_shared<char>(); ///< none: stopped, or destroyed
 };
 
 } // namespace belay::sim

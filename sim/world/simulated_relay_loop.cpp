@@ -31,7 +31,7 @@ struct simulated_relay_loop::queue {
 
 namespace {
 
-/// As names_.find() has made it of an address and a port in figures.
+/// The text from which names_.find() makes an endpoint: an IP address and a port.
 std::string text_of(const actors::socket_endpoint& e) {
   const auto port = ntohs(reinterpret_cast<const sockaddr_in*>(&e.bytes)->sin_port);
   return join_host_port(actors::host_text(e), port);
@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  /// What it hears comes on the loop.
+  /// Its callbacks run on the loop.
   struct end final : agent_wires::agent_end, std::enable_shared_from_this<end> {
     explicit end(simulated_relay_loop& l) : loop(&l) {}
 

@@ -1,6 +1,6 @@
 #pragma once
-// The thread of a simulated client agent's way to the servers: its timers and sockets are mail of an actor of that node, so that they wait
-// when the node stands still, and are lost with it.
+// The thread on which a simulated client agent talks to servers. Its timers and sockets are mail of
+// an actor of that node, so they wait while the node is paused, and are lost with it.
 
 #include "actors/relay/relay_loop.hpp"
 #include "sim/world/agent_wires.hpp"
@@ -23,9 +23,9 @@ public:
   simulated_relay_loop(const simulated_relay_loop&) = delete;
   simulated_relay_loop& operator=(const simulated_relay_loop&) = delete;
 
-  /// Its mail is what is called on the loop.
+  /// The actor whose mail is what is called on the loop.
   const caf::actor& handle() const { return actor_; }
-  /// Called before anything else on the loop, on whose behalf others may send then.
+  /// Called before anything else on the loop, with the context on whose behalf others may send.
   std::function<void(caf::execution_unit*)> begins;
 
   actors::monotonic_time now() override { return clock_->awake(); }

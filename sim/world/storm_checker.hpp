@@ -1,5 +1,5 @@
 #pragma once
-// Messages that beget each other for ever keep virtual time from passing.
+// Detects messages that cause each other forever, so that virtual time cannot advance.
 
 #include "sim/world/schedule.hpp"
 
@@ -27,7 +27,7 @@ private:
   // The busiest second of ordinary runs has some tens of thousands of events.
   static constexpr std::uint64_t events_per_second_max = 1'000'000;
 
-  std::chrono::seconds second_{0}; ///< the virtual one under way
+  std::chrono::seconds second_{0}; ///< the current virtual second
   std::uint64_t before_ = 0;       ///< events before it
 };
 

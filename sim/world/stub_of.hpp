@@ -1,5 +1,5 @@
 #pragma once
-// An actor that stands in for a real one: it hears what a test or the simulator wants to hear, and ignores all else.
+// A stub actor: it handles the messages that a test or the simulator chooses and ignores the rest.
 
 #include "actors/interfaces.hpp"
 #include "protocol/base/overloaded.hpp"
@@ -16,7 +16,7 @@ namespace belay::sim {
 
 namespace stub {
 
-/// The message of caf::reacts_to.
+/// The message type of a caf::reacts_to.
 template <class Signature>
 struct message_of;
 template <class Message>
@@ -24,7 +24,7 @@ struct message_of<caf::reacts_to<Message>> {
   using type = Message;
 };
 
-/// For each message of an interface who hears it; an empty function: nobody.
+/// A handler for each message of an interface; an empty function: the message is ignored.
 template <class Signatures>
 struct ears_of;
 template <class... Signatures>
@@ -40,15 +40,15 @@ void listen(std::function<void(const Message&)>& ear, const std::shared_ptr<Hear
     ear = [heard](const Message& m) { (*heard)(m); };
 }
 
-/// Made in stub_of.cpp for each interface that is stubbed somewhere: an actor is slow to compile.
+/// Instantiated in stub_of.cpp for each stubbed interface, because an actor is slow to compile.
 template <class Handle>
 Handle spawn(caf::actor_system& system, ears<Handle> ears);
 
 } // namespace stub
 
-/// Spawns an actor with the interface of `Handle`, e.g. `stub_of<fsm_actor>(system, [&](const read_query& q) { ... })`. Each
-/// handler takes the messages of its argument's type (`const auto&`: all that no other handler takes); messages without a
-/// handler are ignored. It ends with stop_atom. An answer is sent with caf::anon_send.
+/// Spawns an actor with the interface of `Handle`, e.g. `stub_of<fsm_actor>(system, [&](const
+/// read_query& q) { ... })`. Each handler takes messages of its argument's type (`const auto&`: all
+/// that no other handler takes); others are ignored. It ends on stop_atom. Reply by anon_send.
 template <class Handle, class... Handlers>
 Handle stub_of(caf::actor_system& system, Handlers... handlers) {
   using heard_type = overloaded<Handlers...>;

@@ -10,14 +10,14 @@ using std::chrono::seconds;
 
 namespace {
 
-// Each option asks on a stream of its own, so that taking one away leaves the others as they are.
+// Each option has a stream of its own, so that removing one leaves the others as they are.
 class options {
 public:
   explicit options(tape& choices) : tape_(choices) {}
 
   bool one_in_three() { return tape_.choose_rarely(next(), 2, 333'333) != 0; }
   bool one_in(std::uint32_t n) { return tape_.choose_rarely(next(), 2, 1'000'000 / n) != 0; }
-  /// The first is the dullest.
+  /// The first is the least eventful.
   template <class T>
   T one_of(std::initializer_list<T> values) {
     return values.begin()[tape_.choose(next(), values.size())];
@@ -49,7 +49,7 @@ void draw_faults(options& o, swarm& s) {
   f.transfer = o.one_in(4);
   f.reconfigure = o.one_in(5);
   f.leader_hunt = o.one_in(4);
-  if (f.reconfigure) // a disk that is needed by a small set of members must not be lost: nobody could go on
+  if (f.reconfigure) // a small set of members may need a disk; if that were lost, no server could continue
     f.bit_flip = f.disk_loss = false;
   f.clock_rate = o.one_in_three();
   f.clock_wild = o.one_in(12);
@@ -85,7 +85,7 @@ void draw_limits(options& o, swarm& s) {
   s.segment_bytes = o.one_of({std::size_t{65536}, std::size_t{8192}});
 }
 
-/// Keys that are removed together are torn down at once, or much later; lists are read at once, or row by row.
+/// Keys removed together are torn down at once or much later; lists are read at once or by row.
 void draw_slices(tape& choices, swarm& s) {
   constexpr std::size_t at_once[] = {4096, 4096, 0};
   s.machine.torn_down_at_once = at_once[choices.choose({stream_kind::swarm, 1210}, std::size(at_once))];
@@ -95,7 +95,7 @@ void draw_slices(tape& choices, swarm& s) {
   s.machine.read_in_a_slice = 1;
 }
 
-/// How much log follows the older generation of a checkpoint, and whether it is needed now and then.
+/// How much log the older checkpoint generation needs, and whether it is sometimes needed.
 void draw_older_checkpoint(tape& choices, const profile& p, swarm& s) {
   constexpr std::uint64_t log_bytes[] = {1u << 30, 0, 3'000, 20'000};
   constexpr seconds age[] = {seconds(3600), seconds(5)};
@@ -104,14 +104,14 @@ void draw_older_checkpoint(tape& choices, const profile& p, swarm& s) {
   s.faults.commit_damage = p.faults && choices.chance({stream_kind::swarm, 1172}, 200'000);
 }
 
-/// What machines and settings differ in.
+/// Draws the settings that differ between machines.
 void draw_machine(tape& choices, swarm& s) {
   s.other_threads = choices.chance({stream_kind::swarm, 1174}, 333'333);
   constexpr actors::passed_on_limits limits[] = {{}, {1'000, 1}, {300, 500}};
   s.passed_on = limits[choices.choose({stream_kind::swarm, 1175}, std::size(limits))];
 }
 
-/// Only where all servers know them.
+/// Client agents need servers that all support them.
 void draw_client_agents(tape& choices, const profile& p, swarm& s) {
   const auto drawn = choices.choose_rarely({stream_kind::swarm, 1114}, 3, p.client_agents_per_million);
   if (drawn == 0)
@@ -125,8 +125,8 @@ void draw_client_agents(tape& choices, const profile& p, swarm& s) {
   s.agent_faults = {one_in_three(1115), one_in_three(1116), one_in_three(1117), one_in_three(1118)};
 }
 
-/// Only where all servers know them. The model has to know every grant of a lock: transactions of
-/// the catalog, whose outcome it may not know, are not drawn beside them.
+/// Claims need servers that all support them. The model must know every grant of a lock, so
+/// transactions of the catalog, whose outcome it may not know, are not drawn with claims.
 void draw_claimers(tape& choices, const profile& p, swarm& s) {
   constexpr std::size_t how_many[] = {4, 3, 6, 8};
   if (!choices.chance({stream_kind::swarm, 1130}, p.claims_per_million))
@@ -137,7 +137,7 @@ void draw_claimers(tape& choices, const profile& p, swarm& s) {
   s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1132}, 300'000);
 }
 
-/// Whose rights nothing changes. Small windows, so that some are below the floor.
+/// Followers need fixed permissions. Windows are small, so that some cursors are too old.
 void draw_followers(tape& choices, const profile& p, swarm& s) {
   if (s.acls != acl_mode::off || !choices.chance({stream_kind::swarm, 1140}, p.followers_per_million))
     return;
@@ -148,7 +148,7 @@ void draw_followers(tape& choices, const profile& p, swarm& s) {
   s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1143}, 300'000);
 }
 
-/// Only where all servers know them.
+/// Idempotency keys need servers that all support them.
 void draw_repeaters(tape& choices, const profile& p, swarm& s) {
   constexpr std::size_t how_many[] = {3, 2, 5};
   if (!choices.chance({stream_kind::swarm, 1150}, p.keys_per_million))
@@ -158,7 +158,7 @@ void draw_repeaters(tape& choices, const profile& p, swarm& s) {
   s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1152}, 200'000);
 }
 
-/// Only where all servers know claims, and without transactions of the catalog, as for claimers.
+/// The library needs servers that all support claims, and no catalog transactions (draw_claimers).
 void draw_library(tape& choices, const profile& p, swarm& s) {
   constexpr std::size_t how_many[] = {4, 3, 6};
   if (s.acls != acl_mode::off || !choices.chance({stream_kind::swarm, 1180}, p.library_per_million))
@@ -169,7 +169,7 @@ void draw_library(tape& choices, const profile& p, swarm& s) {
   s.catalog_transactions = false;
 }
 
-/// Outcomes and ends of claims are kept for ten minutes, tombstones for a quarter of an hour of one leadership.
+/// Outcomes and ends of claims are kept for 10 min, tombstones for 15 min of one leadership.
 void draw_rest(tape& choices, const profile& p, swarm& s) {
   if (!p.rests)
     return;
@@ -181,7 +181,7 @@ void draw_rest(tape& choices, const profile& p, swarm& s) {
     s.machine.tombstone_ttl = actors::fsm_settings().tombstone_ttl;
 }
 
-/// Nothing but what is done is in the way. Each entry is in a checkpoint soon, or none is.
+/// Removes everything that interferes with the tour. Checkpoints have each entry soon, or never.
 void make_restarts(tape& choices, swarm& s) {
   constexpr acl_mode modes[] = {acl_mode::default_deny, acl_mode::off, acl_mode::default_allow};
   constexpr std::uint64_t trailing[] = {0, 20};
@@ -225,7 +225,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.watchers = o.one_of({std::size_t{3}, std::size_t{1}, std::size_t{5}});
   s.keys = o.one_of({std::size_t{4}, std::size_t{2}, std::size_t{8}});
   s.value_bytes = o.one_of({std::size_t{16}, std::size_t{200}, std::size_t{1500}});
-  // Some clients are in a hurry: most of what a stale leader could do wrong, it does within milliseconds.
+  // Some clients hardly pause: most harm that a stale leader can do happens within milliseconds.
   const auto hurry = o.one_of({1, 1, 1, 6});
   s.think_time =
       std::chrono::nanoseconds(seconds(1)) * static_cast<std::int64_t>(s.clients) / (p.operations_per_second * hurry);
@@ -235,15 +235,15 @@ swarm draw_swarm(tape& choices, const profile& p) {
     s.lockers = 4;
   s.snapshots = o.one_in(5);
   s.longest_partition = p.longest_partition;
-  // What was drawn in b073746 ends here. All that came later is drawn below, so that figures of the profile `reference` can be
-  // compared with older ones (tests/sim/run_test.cpp has a digest of it).
+  // The draws of b073746 end here. All later additions are drawn below, so that figures of the
+  // profile `reference` stay comparable (tests/sim/run_test.cpp has a digest of it).
   s.frozen = p.frozen;
   if (s.frozen)
     return s;
   s.faults.stranger = o.one_in(6) && p.faults;
   s.faults.clock_year = o.one_in(6) && p.faults;
   draw_beginning(choices, p, s);
-  // On streams of their own, so that they may stand anywhere.
+  // These have streams of their own, so their order does not matter.
   s.agents = choices.chance({stream_kind::swarm, 1102}, 333'333);
   s.faults.suspend = p.faults && choices.chance({stream_kind::swarm, 1103}, 200'000);
   s.faults.machine_stop = p.faults && choices.chance({stream_kind::swarm, 1104}, 250'000);
@@ -251,17 +251,17 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.catalog_transactions = choices.chance({stream_kind::swarm, 1106}, 333'333);
   s.acls = static_cast<acl_mode>(choices.choose_rarely({stream_kind::swarm, 1107}, 3, 200'000));
   if (s.acls != acl_mode::off) {
-    s.agents = false;   // what they do in whose name is tested by test_actors
-    s.older = SIZE_MAX; // as long as it is there, ACLs are not
+    s.agents = false;   // test_actors tests on behalf of which token they act
+    s.older = SIZE_MAX; // while it is there, ACLs are not in force
   }
   constexpr std::uint32_t with_credentials = 200'000;
   s.credentials = static_cast<credential_plan>(choices.choose_rarely({stream_kind::swarm, 1108}, 4, with_credentials));
   s.careless_operators = p.faults && choices.chance({stream_kind::swarm, 1109}, 333'333);
   if (s.credentials != credential_plan::none)
-    s.older = SIZE_MAX; // it knows no operations on keyrings
+    s.older = SIZE_MAX; // it does not support keyring operations
   s.replicas = choices.choose_rarely({stream_kind::swarm, 1111}, 3, 200'000);
   if (s.replicas != 0) {
-    s.older = SIZE_MAX; // they do not follow it
+    s.older = SIZE_MAX; // it does not support replicas
     auto& a = s.peer.autopilot;
     a.cleanup_dead_servers = choices.chance({stream_kind::swarm, 1112}, 500'000);
     constexpr seconds stable_for[] = {seconds(0), seconds(2), seconds(10)};
@@ -283,12 +283,12 @@ swarm draw_swarm(tape& choices, const profile& p) {
   draw_rest(choices, p, s);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
-  // An agent sends all rows that the catalog lacks at once. With room for one, what changes most often would keep the rest out.
+  // An agent sends all rows that the catalog lacks at once. With room for one, most would wait.
   if (s.agents)
     s.peer.held_calls_max = std::max<std::size_t>(s.peer.held_calls_max, 8);
   if (p.restarts)
     make_restarts(choices, s);
-  if (s.client_agents != 0) // that an agent lives is held like any other call, and must not be refused for want of room
+  if (s.client_agents != 0) // liveness reports of agents are queued like any call and must find room
     s.peer.held_calls_max = forward::held_calls::count_max;
   return s;
 }

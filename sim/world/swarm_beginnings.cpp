@@ -1,4 +1,4 @@
-// Which servers a simulated cluster begins with, and what each is told of the others.
+// The servers that a simulated cluster begins with, and what each knows of the others.
 
 #include "sim/world/swarm.hpp"
 
@@ -6,14 +6,14 @@ namespace belay::sim {
 
 namespace {
 
-// Numbered by themselves: what other options are drawn does not matter.
+// These streams have fixed numbers, so other draws do not affect them.
 constexpr stream which_beginning{stream_kind::swarm, 1010};
 constexpr stream parts_of_disks{stream_kind::swarm, 1011};
 constexpr stream older_server{stream_kind::swarm, 1012};
 constexpr std::uint32_t expected_min = 3;
 
-// A server with a new disk has forgotten what it promised, and counts as one more; where so many as are expected hear
-// nobody else, they are right to form a cluster (protocol/raft/formation.hpp).
+// A server with a new disk has forgotten its promises and counts as another one. If enough such
+// servers reach only each other, they rightly form a cluster (protocol/raft/formation.hpp).
 void keep_disks(fault_set& f) {
   f.disk_loss = f.bit_flip = false;
 }
@@ -30,8 +30,8 @@ void draw_beginning(tape& choices, const profile& p, swarm& s) {
     return;
   s.faults.half_lost_disk = choices.chance(parts_of_disks, 200'000);
   s.beginning = static_cast<beginning>(choices.choose_rarely(which_beginning, 5, 250'000));
-  // It is a member all the time. Beside a server without gossip anybody counts who knows the cluster's number
-  // (docs/pitfalls.md R28).
+  // It is a member from the start. Next to a server without gossip, any server that knows the
+  // cluster's number is accepted (docs/pitfalls.md R28).
   if (const auto older = choices.choose_rarely(older_server, 1 + s.nodes, 100'000);
       older != 0 && !s.faults.stranger && !s.faults.reconfigure && s.beginning == beginning::as_expected)
     s.older = older - 1;
@@ -53,7 +53,7 @@ void draw_beginning(tape& choices, const profile& p, swarm& s) {
     keep_disks(s.faults);
     keep_in_touch(s.faults);
     break;
-  case beginning::from_one: // with a new disk it would begin from one once more
+  case beginning::from_one: // with a new disk it would form a new cluster of one
     keep_disks(s.faults);
     break;
   case beginning::as_expected:
@@ -74,7 +74,7 @@ std::uint32_t bootstrap_expect_of(const swarm& s, std::size_t node) {
   case beginning::as_expected:
     break;
   }
-  // Who comes later is started without bootstrap_expect.
+  // Servers that come later are started without bootstrap_expect.
   return static_cast<std::uint32_t>(node < s.nodes ? s.nodes : 0);
 }
 
