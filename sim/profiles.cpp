@@ -22,7 +22,7 @@ std::vector<profile> all_profiles() {
   brief.calm = seconds(5);
   profile endurance;
   endurance.name = "endurance";
-  // Claims, outcomes and tombstones of before the rest are forgotten in it or after it, and what is forgotten is requested again.
+  // Claims, outcomes and tombstones are forgotten in the rest or after it, and then requested again.
   endurance.chaos = seconds(1100);
   endurance.calm = seconds(40);
   endurance.rests = true;
@@ -30,7 +30,7 @@ std::vector<profile> all_profiles() {
   endurance.keys_per_million = 500'000;
   endurance.library_per_million = 200'000;
   endurance.client_agents_per_million = 200'000;
-  endurance.longest_partition = seconds(90); // as long as Jepsen's: sessions end, logs grow far apart
+  endurance.longest_partition = seconds(90); // as long as Jepsen's: sessions end, logs diverge far
   profile locks;
   locks.name = "locks";
   locks.locks = true;
@@ -41,7 +41,7 @@ std::vector<profile> all_profiles() {
   claims.claims_per_million = 1'000'000;
   claims.client_agents_per_million = 300'000;
   claims.chaos = seconds(20);
-  claims.calm = seconds(15); // all sessions end in it, and what they leave behind
+  claims.calm = seconds(15); // all sessions end in it, and the lock delays they leave
   profile once;
   once.name = "once";
   once.keys_per_million = 1'000'000;
@@ -54,13 +54,13 @@ std::vector<profile> all_profiles() {
   changes.followers_per_million = 1'000'000;
   changes.client_agents_per_million = 250'000;
   changes.chaos = seconds(25);
-  changes.calm = seconds(15); // each stream is told its place in it
+  changes.calm = seconds(15); // each stream receives its cursor in it
   profile restarts;
   restarts.name = "restart-after-each";
   restarts.restarts = true;
   restarts.faults = false;
   restarts.nodes = {3, 1};
-  restarts.chaos = restarts.calm = seconds(1); // it takes the time that it takes
+  restarts.chaos = restarts.calm = seconds(1); // nominal: the tour takes as long as it needs
   profile reference;
   reference.name = "reference";
   reference.frozen = true;

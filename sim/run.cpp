@@ -39,32 +39,32 @@ using std::chrono::seconds;
 
 namespace {
 
-// How long a healed majority may take, in virtual time, for each step of its recovery. Above the longest election, the
-// longest time a request is held and the longest outage that may be in force when the healing begins.
+// Upper bound on each step of a recovery, in virtual time. Longer than the longest election, hold
+// of a request, and outage that may last beyond the healing.
 constexpr seconds recovery_max{40};
-// A node that gets entry by entry over a slow wire, on a slow disk, may take longer as long as it gets on.
+// A node that receives entry by entry over a slow link or on a slow disk may take longer.
 constexpr seconds catching_up_max{400};
-// How late operators may be told what is so: as long as the leader may take to notice a broken connection, or a full disk.
+// The leader may need this long to notice a broken connection or a full disk.
 constexpr seconds autopilot_max{10};
-// So long the others write until a full disk has no room: about what a segment of the log takes. It has none when nothing
-// new is kept there for a while.
+// How long the others write before a full disk has no room: about what a segment of the log takes.
+// A log to which nothing new is appended for `stands_still` has no room.
 constexpr seconds filling_max{3};
 constexpr milliseconds stands_still{500};
-// Black-box search for a linearization: on these runs only, the other checkers see more for less.
+// Black-box search for a linearization, in one of so many runs: other checkers find more for less.
 constexpr std::uint64_t search_every = 16;
-// Some runs end with a time in which nobody wants anything. Before it, what is over ends: acquires that wait for a lock-delay
-// (15 s), sessions without renewals, news of members, comparisons of agents with the catalog.
+// Share of the runs that end idle, without requests. Before that, everything temporary ends: waits
+// for lock delays (15 s), sessions, gossip, comparisons of agents with the catalog.
 constexpr std::uint32_t idle_per_million = 125'000;
 constexpr seconds idle_after{18};
 constexpr seconds idle_for{15};
-// How often the requests that have no answer yet are looked at.
+// Interval between checks of the requests without a response.
 constexpr milliseconds times_every{100};
-// And client agents, with what the leader knows of them.
+// Interval between checks of client agents against the leader's view of them.
 constexpr milliseconds agents_every{50};
-// Of clocks within the stated bound.
+// The fastest clock within the stated bound.
 constexpr double fastest_clock = 1.05;
 
-/// Nobody said whether there is such a session.
+/// No server decided whether the session exists.
 bool is_undecided(const operation& renewal) {
   return renewal.result == outcome::unknown ||
          (renewal.result == outcome::refused && renewal.text.find("Permission denied") == std::string::npos);
@@ -72,10 +72,10 @@ bool is_undecided(const operation& renewal) {
 
 watch_rules watch_rules_of(const swarm& s) {
   watch_rules r;
-  // A message to or from the registry may itself take so long.
+  // A message to or from the registry may take that long.
   if (s.faults.slow_actors)
     r.slack = seconds(2);
-  if (s.faults.clock_wild) // clocks may jump ahead by any time
+  if (s.faults.clock_wild) // clocks may jump ahead by any amount
     r.fastest_clock = 1'000'000;
   else if (s.faults.clock_rate)
     r.fastest_clock = fastest_clock;
@@ -181,7 +181,7 @@ public:
         return tour_.on_bytes(c, bytes, last);
       case connections_of::clients:
       case connections_of::archive_transfers:
-      case connections_of::client_agents: // they hear by themselves
+      case connections_of::client_agents: // they notice it themselves
         break;
       }
       return clients_.on_bytes(c, bytes, last);
@@ -219,7 +219,7 @@ public:
     };
   }
 
-  ~simulation() { // those who want to know go first
+  ~simulation() { // the callbacks are removed first
     nodes_.gone = nullptr;
     time_.before = nullptr;
     time_.after_message = nullptr;
@@ -359,7 +359,7 @@ private:
     return fine();
   }
 
-  /// Of the profile `restart-after-each`. @returns false: a rule was broken
+  /// Runs the profile `restart-after-each`. @returns false: a rule was broken
   bool restart_after_each() {
     for (std::size_t i = 0; i < nodes_.size(); ++i)
       healed_nodes_.insert(i);
@@ -407,7 +407,7 @@ private:
     report_.heal_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - healed_at);
     if (!fine())
       return;
-    // A write through each member that works must be done, and wake everybody who waits for that key.
+    // A write through each working member must finish and wake all clients that wait for its key.
     for (const auto node : serving_nodes()) {
       for (const auto& key : clients_.keys()) {
         std::uint64_t id = 0;
@@ -420,7 +420,7 @@ private:
           return;
       }
     }
-    // And a renewal through each of them must be decided: whoever leads may be without a lease for the rest of its term.
+    // A renewal through each must be decided, although the leader may lack a lease for its term.
     for (const auto node : serving_nodes()) {
       std::uint64_t id = 0;
       until("renewal", [this, node, &id] {
@@ -431,7 +431,7 @@ private:
       if (!fine())
         return;
     }
-    // Every key that anybody may wait for was written: no query that was asked before may still wait.
+    // All keys that a client may wait for were written, so no earlier query may still be parked.
     std::vector<std::uint64_t> waiting;
     for (const auto node : serving_nodes())
       for (auto id : clients_.parked_at(node))
@@ -449,17 +449,17 @@ private:
       judge_autopilot();
     if (swarm_.agents)
       until_catalog_fits();
-    // After a restore agents may still have something to register.
-    // Who is gone may be removed at any time, and who has come may get its vote.
+    // After a restore agents may still have something to register. A lost server may be removed,
+    // and a new one may get its vote, at any time.
     if (!swarm_.frozen && !swarm_.snapshots && swarm_.replicas == 0 && swarm_.claimers == 0 && swarm_.followers == 0 &&
         swarm_.repeaters == 0 && swarm_.library == 0 && tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
       stand_idle();
-    // The rest of the calm: nothing more may go wrong.
+    // The rest of the calm: no rule may be broken.
     if (fine())
       run_until(std::max<virtual_time>(profile_.chaos + profile_.calm, time_.now()));
   }
 
-  /// Whoever follows changes is sent all that is there by now, whatever became of his streams before.
+  /// Every client that follows changes receives all of them, even if its earlier streams broke.
   void all_streams_are_told() {
     const auto there = replies_.committed();
     until_none("streams", [&] {
@@ -468,7 +468,7 @@ private:
     });
   }
 
-  /// The serving nodes, but for client agents that have a connection to a broken server: that may tell nothing, and not be noticed.
+  /// The serving nodes, except client agents connected to a broken server: it may send nothing.
   std::vector<std::size_t> nodes_of_working_servers() {
     auto found = serving_nodes();
     std::erase_if(found, [this](std::size_t node) {
@@ -482,13 +482,13 @@ private:
     return found;
   }
 
-  /// @param missing tells what is not yet as it must be; empty: nothing
+  /// @param missing describes what is not yet as required; empty: nothing
   void until_none(const char* what, const std::function<std::string()>& missing) {
     if (fine() && !run_until_reached([&] { return missing().empty(); }, recovery_max) && fine())
       fail(verdict::liveness, what, missing());
   }
 
-  /// What operators are told of the servers, once these are well or broken and stay so.
+  /// Checks autopilot's report on the servers once they are healthy, or broken, and stay so.
   void judge_autopilot() {
     const auto told = [this](
                           std::set<std::size_t> well, std::optional<std::size_t> full = {},
@@ -508,7 +508,7 @@ private:
         well.insert(i);
     if (!told(well) || !tape_.chance({stream_kind::swarm, 1001}, 250'000))
       return;
-    // A follower whose disk is full, if the others are enough.
+    // Fills the disk of a follower, if the remaining voters are a quorum.
     auto voters = members();
     std::erase(voters, *leader);
     if (voters.empty() || 2 * voters.size() <= nodes_.view(*leader).config.voters.size())
@@ -517,7 +517,7 @@ private:
     auto& disk = nodes_.disk(victim);
     disk.set_full(true);
     trace_.line(time_.now(), victim, "disk is full");
-    // There may be room in what the log has already.
+    // The existing log segment may still have room.
     const auto has = [&] {
       const auto* core = nodes_.core(*leader);
       for (const auto& p : core == nullptr ? std::vector<raft::progress_view>() : core->progress())
@@ -532,7 +532,7 @@ private:
       const auto* core = nodes_.core(*leader);
       return nodes_.leader() == leader && core != nullptr;
     };
-    // Something is to be written, and it does not write it.
+    // There are entries to write, and the victim does not write them.
     const auto noticed = [&] {
       return leads() && nodes_.core(*leader)->last_index() > known && time_.now() - stands_since >= stands_still;
     };
@@ -558,7 +558,7 @@ private:
     told(well);
   }
 
-  /// What the agents were told and have found has to come into the catalog.
+  /// The registrations and check results of the agents must reach the catalog.
   void until_catalog_fits() {
     const auto difference = [this] {
       const auto leader = agreed_leader();
@@ -575,7 +575,7 @@ private:
   }
 
   void stand_idle() {
-    // An acquire may wait for the end of a lock-delay, and longer by true time where a clock is slow.
+    // An acquire may wait for the end of a lock delay, and longer in true time if a clock is slow.
     if (!fine() || !run_until(time_.now() + idle_after) ||
         !run_until_reached([this] { return !clients_.writes_wait(); }, idle_after))
       return;
@@ -598,7 +598,7 @@ private:
     }
   }
 
-  /// Adds the time since the last call to what is waited for. @returns false
+  /// Adds the time since the last call to the current wait. @returns false
   bool note_wait() {
     if (const auto waited = std::chrono::duration_cast<milliseconds>(time_.now() - waited_until_); waited.count() > 0) {
       report_.waited_ms[awaited_] += static_cast<std::uint64_t>(waited.count());
@@ -613,7 +613,7 @@ private:
     return false;
   }
 
-  /// Something that went wrong before the healing, or a slow sync since, and goes on: said behind what is waited for.
+  /// What lasts from before the healing, or a slow sync since; appended to the name of the wait.
   std::string lasting_fault() {
     if (late_until_ > time_.now() + noticeable)
       return fault_ends_.insert(late_until_), " (late frames)";
@@ -623,7 +623,7 @@ private:
     return "";
   }
 
-  /// The smallest applied index of the nodes that were healed.
+  /// The smallest applied index of the healed nodes.
   log_index slowest() {
     auto least = log_index{UINT64_MAX};
     for (auto i : healed_nodes_)
@@ -632,7 +632,7 @@ private:
     return least;
   }
 
-  /// Of the key or prefix that a query waits for; the keys were all written by recover().
+  /// Last change of the key or prefix that a query waits for. recover() has written all keys.
   std::uint64_t last_change(std::uint64_t id) {
     const auto& o = clients_.find(id);
     const auto leader = nodes_.leader();
@@ -640,7 +640,7 @@ private:
     return machine == nullptr ? 0 : machine->index_of(o.read->query).value;
   }
 
-  /// The healed nodes that run and are what they are to be: voters, read replicas in the configuration, or client agents.
+  /// The healed nodes that run in their final role: voter, read replica, or client agent.
   std::vector<std::size_t> serving_nodes() {
     auto found = members();
     const auto leader = agreed_leader();
@@ -719,7 +719,7 @@ private:
             return healed_nodes_.contains(node) && nodes_.running(node) && nodes_.life(node) == life;
           }))
         return fail(verdict::safety, "claims", *broken);
-    // A restore writes all keys at once: the search knows one at a time.
+    // A restore writes all keys at once, but the search handles one key at a time.
     if (tape_.seed() % search_every != 0 || swarm_.claimers != 0 || !replies_.model().restores().empty())
       return;
     const auto searched = check_linearizability(
@@ -801,12 +801,12 @@ private:
   std::uint64_t faults_seen_ = 0;
   virtual_time last_fault_{0};
   std::set<std::size_t> healed_nodes_;
-  broken late_; ///< a request without an answer
+  broken late_; ///< a request without a response
   run_report report_;
-  std::set<virtual_time> fault_ends_; ///< of what went on after the healing, and the healing itself
+  std::set<virtual_time> fault_ends_; ///< ends of the faults that outlasted the healing, and of the healing itself
   virtual_time late_until_{0};        ///< frames that were delayed before the healing arrive until then
-  virtual_time waited_until_{0};      ///< report_.waited_ms has all up to here
-  std::string awaited_ = "start";     ///< since then
+  virtual_time waited_until_{0};      ///< report_.waited_ms covers the time up to here
+  std::string awaited_ = "start";     ///< the wait since then
   storm_checker storm_;
 };
 
@@ -819,7 +819,7 @@ run_report run(tape& choices, const run_options& options) {
   belay::log::configure(quiet);
   simulation s(choices, options);
   auto report = s.execute();
-  checks.reset(); // what does not hold while the cluster is taken apart ends the process, with its text
+  checks.reset(); // A check that fails while the cluster is destroyed ends the process, with its text.
   return report;
 }
 

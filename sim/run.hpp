@@ -1,5 +1,5 @@
 #pragma once
-// One simulated run: a cluster of the real actors with its clients, from the first choice of a tape to the verdict.
+// One simulated run: a cluster of the real actors with its clients, from first choice to verdict.
 
 #include "sim/chance/tape.hpp"
 
@@ -15,32 +15,32 @@ namespace belay::sim {
 /// Nanoseconds of virtual time since the start of the run.
 using virtual_time = std::chrono::nanoseconds;
 
-/// Whole ones, as text.
+/// Whole milliseconds, as text.
 inline std::string in_ms(virtual_time t) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms";
 }
 
-/// What kind of run: which faults may be drawn, how large, how long. Names and meanings: docs/testing.md.
+/// The kind of a run: which faults may be drawn, how many nodes, how long (docs/testing.md).
 struct profile {
   std::string name = "swarm";
-  std::vector<std::size_t> nodes = {3, 5}; ///< one of them is drawn
-  std::chrono::seconds chaos{45};          ///< faults everywhere
-  std::chrono::seconds calm{15};           ///< a majority is healed; progress is demanded
-  bool rests = false;                      ///< within the chaos comes a long time without faults and with few requests
-  std::chrono::seconds longest_partition{0};   ///< a quarter of the partitions last so long; zero: none lasts long
-  bool faults = true;                          ///< false: none at all
-  bool frozen = false;                         ///< the faults of a certain day, whatever is added to the others
-  bool restarts = false;                       ///< no clients: servers are restarted after each kind of operation
-  bool locks = false;                          ///< in every run; false: in those that draw them
-  std::uint32_t client_agents_per_million = 0; ///< of the runs have some
-  std::uint32_t keys_per_million = 0;          ///< of the runs have clients with idempotency keys
-  std::uint32_t claims_per_million = 0;        ///< of the runs have clients of claims
-  std::uint32_t followers_per_million = 0;     ///< of the runs without ACLs have clients that follow changes
-  std::uint32_t library_per_million = 0;       ///< of the runs in the open have processes with the client library
-  std::uint32_t operations_per_second = 40;    ///< of all clients together, about
+  std::vector<std::size_t> nodes = {3, 5};   ///< one of them is drawn
+  std::chrono::seconds chaos{45};            ///< duration of the faults
+  std::chrono::seconds calm{15};             ///< a majority is healed; progress is required
+  bool rests = false;                        ///< the chaos includes a long period without faults and with few requests
+  std::chrono::seconds longest_partition{0}; ///< of a quarter of the partitions; zero: no partition is that long
+  bool faults = true;                        ///< false: no faults at all
+  bool frozen = false;                       ///< its faults and limits never change (profile `reference`)
+  bool restarts = false;                     ///< no clients: servers are restarted after each kind of operation
+  bool locks = false;                        ///< in every run; false: in the runs that draw them
+  std::uint32_t client_agents_per_million = 0; ///< share of the runs with client agents
+  std::uint32_t keys_per_million = 0;          ///< share of the runs with clients that use idempotency keys
+  std::uint32_t claims_per_million = 0;        ///< share of the runs with clients that use claims
+  std::uint32_t followers_per_million = 0;     ///< share of the runs without ACLs that follow changes
+  std::uint32_t library_per_million = 0;       ///< share of the runs without ACLs that have it
+  std::uint32_t operations_per_second = 40;    ///< of all clients together, approximately
 };
 
-/// nullopt: no profile of that name.
+/// nullopt: there is no profile of that name.
 std::optional<profile> profile_named(std::string_view name);
 std::vector<std::string> profile_names();
 
@@ -48,7 +48,7 @@ enum class verdict : std::uint8_t {
   passed,
   safety,         ///< a rule was broken
   liveness,       ///< no progress although a majority was healed
-  nondeterminism, ///< the same tape made another run (found by running it twice)
+  nondeterminism, ///< the same tape produced a different run (found by running it twice)
 };
 const char* name_of(verdict v);
 
@@ -58,36 +58,36 @@ using histogram_50ms = std::map<std::uint32_t, std::uint64_t>;
 struct run_report {
   std::uint64_t seed = 0;
   verdict outcome = verdict::passed;
-  std::string checker; ///< who complained, e.g. "raft invariants", "replies"; empty if passed
+  std::string checker; ///< checker that failed, e.g. "raft invariants", "replies"; empty if passed
   std::string what;    ///< the broken rule with its facts
   std::uint64_t trace_hash = 0;
   std::uint64_t events = 0; ///< messages handled, frames delivered, faults, timers
   virtual_time duration{0};
-  std::uint64_t choices = 0; ///< length of the tape: answers other than 0
+  std::uint64_t choices = 0; ///< length of the tape: choices other than 0
   std::uint64_t operations = 0, done = 0, refused = 0, unknown = 0;
-  std::uint64_t elections = 0; ///< leaders that took office
+  std::uint64_t elections = 0; ///< leaders that were elected
   std::chrono::milliseconds heal_to_convergence{0};
-  /// The same, but since the last fault was over that goes on after the healing: a write that hangs already, a damaged disk
-  /// that is replaced.
+  /// The same, measured from the end of the last fault that outlasted the healing: a write that was
+  /// already stalled, or a damaged disk that is replaced.
   std::chrono::milliseconds last_fault_to_convergence{0};
-  /// What the cluster waited for meanwhile (sim/checkers/recovery.hpp), by name: the sum is heal_to_convergence.
+  /// Waits until convergence, by name (sim/checkers/recovery.hpp). The sum is heal_to_convergence.
   std::map<std::string, std::uint64_t> waited_ms;
   std::chrono::milliseconds longest_write_gap{0};
   std::uint64_t wrongly_released_locks = 0;
-  std::map<std::string, std::uint64_t> faults; ///< by name, how often
+  std::map<std::string, std::uint64_t> faults; ///< number of each fault, by name
 };
 
 struct run_options {
   sim::profile profile;
-  /// Gets one line per event: virtual time, node, what happens, in words. Null: no trace.
+  /// Receives one line per event: virtual time, node, event in words. Null: no trace.
   std::function<void(const std::string&)> trace;
 };
 
-/// Runs to the end or to the first broken rule. Deterministic in the tape and the profile: not in time, addresses,
-/// environment. Probes reached are added to the counters of protocol/base/probe.
+/// Runs to the end or to the first broken rule. Depends on the tape and the profile only, not on real
+/// time, addresses or environment. Adds the probes reached to the counters of protocol/base/probe.
 run_report run(tape& choices, const run_options& options);
 
-/// What sweeps, shrinks and replays call: run(), or a test's own.
+/// The function that sweeps, shrinks and replays call: run(), or one of a test.
 using run_function = std::function<run_report(tape&, const run_options&)>;
 
 } // namespace belay::sim

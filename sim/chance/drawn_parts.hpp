@@ -1,15 +1,15 @@
 #pragma once
-// How the simulated clients and the nemesis (sim/faults) turn a number drawn from the tape into what they do: a client cuts one number into
-// parts, and a table of shares says which numbers mean which action. Tapes keep numbers, so a table may only grow at
-// its end, within what the last share leaves.
+// Maps a number drawn from the tape to an action of a simulated client or the nemesis (sim/faults).
+// A client cuts one number into parts; a table of shares says which numbers mean which action. Tapes
+// store numbers, so a table may grow only at its end, within what its last share leaves unused.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace belay::sim {
 
-// One question of a client is answered by one number, cut into these parts: so leaving out one answer leaves out one
-// operation and changes no other.
+// One number drawn from the tape decides one operation of a client and is cut into these parts.
+// Removing one item from a tape therefore removes one operation and changes no other.
 inline constexpr std::uint64_t drawn_max = std::uint64_t{1} << 40;
 inline constexpr std::uint64_t kinds_max = 32;
 inline std::uint64_t kind_part(std::uint64_t drawn) {
@@ -28,14 +28,14 @@ inline std::uint64_t spare_part(std::uint64_t drawn) {
   return (drawn >> 33) % 128;
 }
 
-/// One action, and how many of the numbers that can be drawn mean it.
+/// An action and how many of the numbers that can be drawn mean it.
 template <class Action>
 struct share {
   Action action;
   std::uint64_t numbers;
 };
 
-/// How many numbers a table of shares stands for.
+/// How many numbers a table of shares covers.
 template <class Action, std::size_t N>
 constexpr std::uint64_t numbers_of(const share<Action> (&shares)[N]) {
   std::uint64_t sum = 0;
@@ -44,7 +44,7 @@ constexpr std::uint64_t numbers_of(const share<Action> (&shares)[N]) {
   return sum;
 }
 
-/// The action that a number means: the shares follow each other, from 0 on. @pre number < numbers_of(shares)
+/// The action that `number` means: shares follow each other, from 0. @pre number < numbers_of(shares)
 template <class Action, std::size_t N>
 constexpr Action action_of(const share<Action> (&shares)[N], std::uint64_t number) {
   std::size_t i = 0;

@@ -1,9 +1,9 @@
 #pragma once
-// Where all chance of a simulated run comes from: a tape of choices, made from a seed, or replayed from a file.
+// The only source of randomness of a run: a tape of choices, made from a seed or replayed from a file.
 //
-// A run asks choose(n) on one of many streams. 0 is always the dullest answer (no fault, shortest delay, oldest message
-// first), and only answers other than 0 are remembered: a tape is a sparse list, an empty tape is the dullest run there
-// is, and dropping an item from a tape leaves the items of all other streams where they were.
+// A run calls choose(n) on one of many streams. The value 0 is always the least eventful choice (no fault,
+// shortest delay, oldest message first), and only other values are stored. So a tape is a sparse list, the
+// empty tape is the least eventful run, and removing an item leaves the items of all other streams in place.
 
 #include "protocol/base/random.hpp"
 #include "protocol/base/result.hpp"
@@ -17,14 +17,14 @@ namespace belay::sim {
 
 enum class stream_kind : std::uint8_t { swarm, schedule, nemesis, network, disk, client, clock };
 
-/// One sequence of choices, e.g. all of the disk of node 2.
+/// One sequence of choices, e.g. all choices of the disk of node 2.
 struct stream {
   stream_kind kind = stream_kind::swarm;
   std::uint16_t number = 0;
   auto operator<=>(const stream&) const = default;
 };
 
-/// The answer `value` (never 0) to the question number `position` (from 0) of a stream.
+/// The value `value` (never 0) of choice number `position` (from 0) of a stream.
 struct tape_item {
   stream from;
   std::uint64_t position = 0;
@@ -34,19 +34,19 @@ struct tape_item {
 
 class tape {
 public:
-  /// Choices are drawn from the seed.
+  /// Draws the choices from the seed.
   explicit tape(std::uint64_t seed) : seed_(seed), drawing_(true) {}
-  /// Choices are those; 0 where there is none. The order does not matter.
+  /// Replays `items`; every other choice is 0. The order of the items does not matter.
   tape(std::uint64_t seed, const std::vector<tape_item>& items);
 
-  /// @returns a number below n, each equally likely. @pre n > 0
+  /// @returns a number below n, uniformly distributed. @pre n > 0
   std::uint64_t choose(stream s, std::uint64_t n);
-  /// 0 but in `per_million` of all cases, then one of 1..n-1. A tape that is replayed may say anything below n.
+  /// One of 1..n-1 in `per_million` of a million cases, else 0. A replayed tape may say anything < n.
   std::uint64_t choose_rarely(stream s, std::uint64_t n, std::uint32_t per_million);
   bool chance(stream s, std::uint32_t per_million) { return choose_rarely(s, 2, per_million) != 0; }
 
   std::uint64_t seed() const { return seed_; }
-  /// All answers given so far but 0, sorted: a tape that makes the same run again.
+  /// All choices so far that are not 0, sorted: a tape that reproduces the run.
   std::vector<tape_item> taken() const;
   std::uint64_t questions() const { return questions_; }
 
@@ -74,13 +74,13 @@ struct saved_tape {
   std::uint64_t seed = 0;
   std::string profile; ///< name of the profile that was run
   std::string mutant;  ///< empty: none
-  std::string expect;  ///< the verdict it led to, e.g. "safety"; for the reader and for the regression tests
-  std::string story;   ///< lines of comment
+  std::string expect;  ///< the verdict it led to, e.g. "safety"; for readers and for the regression tests
+  std::string story;   ///< comment lines
   std::vector<tape_item> items;
-  std::uint64_t chaos_seconds = 0; ///< 0: as the profile says
+  std::uint64_t chaos_seconds = 0; ///< 0: the duration of the profile
 };
 
-/// Text, one item a line: `network 12 position value`; lines that begin with # are the story.
+/// Text, one item a line: `network 12 position value`. Lines that begin with # are the story.
 std::string to_text(const saved_tape& t);
 result<saved_tape> parse_tape(std::string_view text);
 
