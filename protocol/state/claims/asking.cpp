@@ -31,9 +31,9 @@ claim_refusal ended(const claim_end_record& end) {
   return r;
 }
 
-// ---- bounds
+// ---- limits
 
-/// Whether there is room for one that has to wait, in place of `before`; null: besides all.
+/// Why another waiter would exceed a limit. `before`: the waiter that it replaces; null: none.
 refused no_room_for(const tables& t, const claim_record& c, const claim_record* before) {
   if (c.value->size() > claim_value_bytes_max)
     return refuse_claim(claim_error::value_size, "Value is too large (" + std::to_string(c.value->size()) + " > " +
@@ -55,7 +55,7 @@ claim_refusal deadlock(std::string text, std::vector<wait_edge> cycle) {
   return r;
 }
 
-/// Puts the waiter into the table, unless it closes a cycle although it said that it would rather be refused.
+/// Inserts the waiter, unless that closes a cycle and it requested `deadlock=refuse`.
 /// @param granted_now it does not have to wait
 refused take_in(applying& a, std::shared_ptr<claim_record> c, bool granted_now, bool& search_cut) {
   const auto key = c->key;
@@ -124,7 +124,7 @@ refused excluded_by_own(const tables& t, const resource_name& of, const std::str
   return deadlock("the session has a claim on " + in_quotes(of.name) + " that excludes this one", std::move(cycle));
 }
 
-/// Whether it would be let in at once, as things stand.
+/// Whether the claim would be granted at once.
 bool fits_at_once(const tables& t, const claim_record& c, const wanted_shape& shape) {
   const auto* line = t.claims.claims.line(c.of);
   if (line != nullptr && !line->queue.empty() && line->queue.begin()->first < place_of(c))
@@ -134,16 +134,16 @@ bool fits_at_once(const tables& t, const claim_record& c, const wanted_shape& sh
   return fits({shape.kind, shape.limit}, taken, c.mode, c.permits);
 }
 
-/// @pre everybody was let in who fits
+/// @pre the grant rule was applied
 reply standing_after(const tables& t, const resource_name& of, const std::string& id, bool search_cut) {
   const auto claim = t.claims.claims.find(of, id);
-  INVARIANT(claim != nullptr); // its deadline lies behind this entry
+  INVARIANT(claim != nullptr); // its deadline is after this entry
   auto answer = standing_of(t, *claim);
   answer.search_cut = search_cut;
   return answer;
 }
 
-/// The answer to who asked, once everybody was let in who fits.
+/// Applies the grant rule, and returns the reply for the requester.
 reply answered(applying& a, const resource_name& of, const std::string& id, bool search_cut) {
   let_in(a);
   return standing_after(a.t, of, id, search_cut);
@@ -202,7 +202,7 @@ std::optional<claim_refusal> wrong_with(const kv_acquire& c) {
 
 namespace {
 
-/// Rule 3: what claims say is the limit again.
+/// Rule 3: claims set the limit again.
 void close_limit(applying& a, const claim_resource& known, std::uint64_t limit) {
   PROBE("claims: a claim sets a limit that was set by itself before");
   auto row = std::make_shared<claim_resource>(known);
@@ -217,7 +217,7 @@ void close_limit(applying& a, const claim_resource& known, std::uint64_t limit) 
 
 namespace {
 
-/// Of a claim that waits: its newest request counts when it is judged again.
+/// A waiting claim was requested again: its newest requester counts when it is authorized again.
 void asked_again(applying& a, const claim_ptr& live) {
   if (!a.scope || live->state != claim_state::waiting || live->by == a.by)
     return;
@@ -281,14 +281,14 @@ reply apply_claims(applying& a, const claim_ask& c) {
 
 namespace {
 
-/// Of an acquire that need not wait, or that is the holder's.
+/// Reply to an acquire that need not wait, or comes from the holder.
 reply acquired(const key_result& r) {
   reply yes(true);
   yes.note.fence = r.entry->fence;
   return yes;
 }
 
-/// A restore may leave a lock delay beside a holder. It is for everybody (docs/contract/04, section 3.5), and he cannot wait behind himself.
+/// A restore may leave a lock delay beside a holder. It applies to all (docs/contract/04, 3.5).
 reply delayed(const key_result& r) {
   PROBE("kv: a lock delay beside its holder");
   reply no(false);
@@ -320,7 +320,7 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
     return std::move(*wrong);
   if (first)
     next_ticket(a);
-  a.t.claims.ends.erase(claim_key(of.space, of.name, session)); // of a wait before this one
+  a.t.claims.ends.erase(claim_key(of.space, of.name, session)); // of an earlier wait
   resource_changed(a, of);
   let_in(a);
   if (const auto entry = a.t.kv.find(of.name); entry && entry->session == session)

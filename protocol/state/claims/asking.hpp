@@ -1,5 +1,5 @@
 #pragma once
-// How a claim is asked for, and an acquire that waits (docs/claims.md, rules 3 to 9 and 23 to 25).
+// Commands that request a claim, or an acquire that waits (docs/claims.md, rules 3-9 and 23-25).
 
 #include "protocol/state/tables.hpp"
 
@@ -7,18 +7,18 @@ namespace belay::state {
 
 /// @pre !wrong_with(c)
 reply apply_claims(applying& a, const claim_ask& c);
-/// A guard was looked at before.
+/// The caller has checked write guards.
 reply apply_claims(applying& a, const kv_acquire& c);
 reply apply_claims(applying& a, const waits_withdraw& c);
 
-/// A waiter that says `release` leaves the queue (rule 25). Others are none.
+/// Removes a waiter that sent `release` from the queue (rule 25). No effect on other sessions.
 void leave_queue(applying& a, const std::string& key, std::string_view session);
 
-/// What the arguments alone tell; nullopt: nothing is wrong with them.
+/// What is wrong with the arguments alone; nullopt: nothing.
 std::optional<claim_refusal> wrong_with(const claim_ask& c);
 std::optional<claim_refusal> wrong_with(const kv_acquire& c);
 std::optional<claim_refusal> wrong_with(const waits_withdraw& c);
-/// Of an id that a client chose.
+/// For an id that a client chose.
 bool is_claim_id(std::string_view id);
 
 } // namespace belay::state

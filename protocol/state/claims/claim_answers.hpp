@@ -1,5 +1,5 @@
 #pragma once
-// What commands about claims answer, and what they change for those who wait (docs/claims.md).
+// Replies to commands about claims, and their effects on waiters (docs/claims.md).
 
 #include "protocol/state/claims/claim_records.hpp"
 
@@ -7,7 +7,7 @@
 
 namespace belay::state {
 
-/// Somebody who comes before a waiter.
+/// A claim that precedes a waiter.
 struct claim_ahead {
   std::string id, session;
   claim_state state = claim_state::waiting;
@@ -21,16 +21,16 @@ inline constexpr auto fields_of<claim_ahead> = std::tuple{
     field<&claim_ahead::state, "State">{},
 };
 
-/// How a claim, or a wait for a key's lock, stands.
+/// Status of a claim, or of a wait for a key's lock.
 struct claim_answer {
   resource_name of;
   std::string id, session;
   claim_state state = claim_state::waiting;
   std::uint64_t fence = 0;        ///< held
-  std::uint64_t place = 0;        ///< waiting: 1 is the head of the queue
-  std::vector<claim_ahead> ahead; ///< waiting: at most ahead_max: the holders, then the queue in its order
+  std::uint64_t place = 0;        ///< waiting: position; 1 is the head of the queue
+  std::vector<claim_ahead> ahead; ///< waiting: the holders, then the queue in order; at most ahead_max
   log_index index;                ///< of the grant, or of the newest change of the wait
-  bool search_cut = false; ///< more than graph_nodes_max had to be looked at for a deadlock (rule 32): for a metric
+  bool search_cut = false; ///< the deadlock search stopped at graph_nodes_max (rule 32): for a metric
 
   bool operator==(const claim_answer&) const = default;
 };
@@ -48,21 +48,21 @@ inline constexpr auto fields_of<claim_answer> = std::tuple{
 };
 
 enum class claim_error : std::uint8_t {
-  parameter = 0,       ///< claim_refusal::parameter says which
+  parameter = 0,       ///< claim_refusal::parameter has its name
   value_size = 1,      ///< above claim_value_bytes_max
   unknown_session = 2, ///<
-  unknown_claim = 3,   ///< no claim of that id holds or waits
+  unknown_claim = 3,   ///< no claim with that id holds or waits
   kind = 4,            ///< the resource is of another kind
   limit = 5,           ///< the semaphore has another limit
   id = 6,              ///< the id belongs to another session
-  deadlock = 7,        ///< claim_refusal::cycle shows it
-  mode = 8,            ///< only a holder of rw can change his, from exclusive to shared
+  deadlock = 7,        ///< claim_refusal::cycle has it
+  mode = 8,            ///< only a holder of rw can change its mode, from exclusive to shared
   not_held = 9,        ///< the claim waits
-  no_waiter = 10,      ///< nobody to hand over to
-  fence = 11,          ///< it is not, or not any more, that of a holder
-  guarded = 12,        ///< a guard asks for a fence that was not named
-  overlap = 13,        ///< another guard stands above or below
-  ended = 14,          ///< the id came to its end: claim_refusal::ended
+  no_waiter = 10,      ///< no waiter to transfer to
+  fence = 11,          ///< not the fencing token of a current holder
+  guarded = 12,        ///< a write guard requires a fencing token, and none was given
+  overlap = 13,        ///< another write guard is above or below
+  ended = 14,          ///< the id has ended: claim_refusal::ended
   queue_full = 15,     ///< waiters_max
   bytes_full = 16,     ///< queued_bytes_max
   guards_full = 17,    ///< guards_max
@@ -107,14 +107,14 @@ constexpr int status_of(claim_error e) {
   return 500;
 }
 
-/// One step of a cycle, or one edge of the graph of who waits for whom: the session waits for that resource, for which the next one stands in
-/// its way.
+/// An edge of the wait-for graph, or of a cycle in it: a session
+/// waits for a resource, and the blocker stands in its way.
 struct wait_edge {
-  std::string session, id; ///< who waits
-  resource_name on;        ///< for what; its name is empty and `hidden` set if it may not be read by who asks
+  std::string session, id; ///< the waiter
+  resource_name on;        ///< the resource; without a name, and `hidden`, if the token may not read it
   bool hidden = false;
   std::string blocker;        ///< the session that it waits for
-  bool blocker_holds = false; ///< else it stands before it in the queue
+  bool blocker_holds = false; ///< else it is ahead in the queue
 
   bool operator==(const wait_edge&) const = default;
 };
@@ -128,7 +128,7 @@ inline constexpr auto fields_of<wait_edge> = std::tuple{
     field<&wait_edge::blocker_holds, "BlockerHolds">{},
 };
 
-/// Nothing was changed, but for what was due anyway.
+/// Nothing was changed, except what was due anyway.
 struct claim_refusal {
   claim_error why = claim_error::parameter;
   std::string text;      ///< for the client
@@ -142,7 +142,7 @@ inline constexpr auto fields_of<claim_refusal> = std::tuple{
     field<&claim_refusal::cycle>{}, field<&claim_refusal::ended>{},
 };
 
-/// Of what is asked for under an id that has ended.
+/// For a request that names an id that has ended.
 inline claim_refusal refuse_ended(const claim_end_record& end) {
   claim_refusal r;
   r.why = claim_error::ended;
@@ -153,31 +153,31 @@ inline claim_refusal refuse_ended(const claim_end_record& end) {
 
 // ---- effects
 
-/// Something of the resource changed: whoever reads it looks again. For the lock of a key: its queue; the key itself is a kv_changed.
+/// The resource changed: wakes its readers. Of a key's lock only the queue; else kv_changed.
 struct claim_changed {
   resource_name of;
 };
-/// A claim, or a wait for a key's lock, became a holder by this entry: whoever waits for the answer has it.
+/// This entry granted a claim, or a waiting acquire: the waiting request gets its response.
 struct claim_granted {
   resource_name of;
   std::string id, session;
   std::uint64_t fence = 0;
   log_index index;
 };
-/// A claim, or a wait for a key's lock, came to its end by this entry, without a grant if it was waiting.
+/// This entry ended a claim, or a wait for a key's lock; if it was waiting, without a grant.
 struct claim_ended {
   resource_name of;
   std::string id, session;
   claim_end why = claim_end::released;
-  std::string cause; ///< of claim_end::session: that of the session
+  std::string cause; ///< for claim_end::session: that of the session
   bool was_waiting = true;
   log_index index;
 };
-/// Something is due at another time than before (machine::next_alarm()). Zero: nothing is.
+/// machine::next_alarm() changed. Zero: nothing is due.
 struct claims_alarm_moved {
   cluster_time at;
 };
-/// Guards were set or removed.
+/// Write guards were set or removed.
 struct guards_changed {};
 
 } // namespace belay::state

@@ -68,7 +68,7 @@ claim_ptr grant_claim(applying& a, const claim_record& waiter) {
   claim_granted told{of, waiter.id, waiter.session, 0, a.index};
   claim_ptr granted;
   if (of.space == claim_space::keys) {
-    const claim_record asked = waiter; // the row goes
+    const claim_record asked = waiter; // a copy: the row is removed
     a.t.claims.claims.erase(asked.key);
     told.fence = grant_lock(a, asked);
   } else {
@@ -87,7 +87,7 @@ claim_ptr grant_claim(applying& a, const claim_record& waiter) {
 }
 
 void end_claim(applying& a, const claim_record& c, claim_end why, const std::string& cause) {
-  const claim_record old = c; // the row goes
+  const claim_record old = c; // a copy: the row is removed
   a.t.claims.claims.erase(old.key);
   claim_end_record end;
   end.of = old.of;

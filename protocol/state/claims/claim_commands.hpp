@@ -1,6 +1,6 @@
 #pragma once
-// What can be asked of claims and guards (docs/claims.md). Each needs feature level claims_level. All answer a claim_refusal if they are
-// refused (claim_answers.hpp); what else they answer stands at each.
+// Commands about claims and write guards (docs/claims.md). Each needs feature level claims_level.
+// Each may be rejected with a claim_refusal (claim_answers.hpp); its other reply is listed with it.
 
 #include "protocol/state/claims/claim_records.hpp"
 #include "protocol/state/kv_op.hpp"
@@ -9,20 +9,20 @@
 
 namespace belay::state {
 
-/// `PUT /v1/claim/NAME`. Answers a claim_answer: held or waiting. Needs key write on the name.
+/// `PUT /v1/claim/NAME`. Replies with a claim_answer: held or waiting. Needs key write on the name.
 struct claim_ask {
   static constexpr command_tag tag = command_tag::claim_ask;
 
   std::string name;
   std::string session;                  ///< in any case
-  std::string id;                       ///< empty: that of the session
-  std::optional<claim_kind> kind;       ///< nullopt: the one that the resource has, else lock
-  std::optional<claim_mode> mode;       ///< of rw only; nullopt: exclusive
-  std::optional<std::uint64_t> permits; ///< of semaphores only; nullopt: 1
-  std::optional<std::uint64_t> limit;   ///< of semaphores only; needed if the resource has none
+  std::string id;                       ///< empty: the session's id
+  std::optional<claim_kind> kind;       ///< nullopt: that of the resource, else lock
+  std::optional<claim_mode> mode;       ///< rw only; nullopt: exclusive
+  std::optional<std::uint64_t> permits; ///< semaphores only; nullopt: 1
+  std::optional<std::uint64_t> limit;   ///< semaphores only; required if the resource has none
   std::uint64_t priority = 0;           ///< 0 to 255
   payload value;                        ///< null: empty
-  std::uint64_t deadline_ms = 0;        ///< how long it waits at most, from the entry on; 0: for ever
+  std::uint64_t deadline_ms = 0;        ///< max wait, counted from the entry; 0: unlimited
   bool refuse_deadlock = false;         ///< `deadlock=refuse`
 };
 template <>
@@ -40,8 +40,8 @@ inline constexpr auto fields_of<claim_ask> = std::tuple{
     field<&claim_ask::refuse_deadlock>{},
 };
 
-/// `DELETE /v1/claim/NAME?id=`. Answers true, also if there is no such claim: then its id is remembered, so that an ask that comes late is
-/// refused (rule 7).
+/// `DELETE /v1/claim/NAME?id=`. Replies true, also if there is no such claim:
+/// then its id is remembered, so that a delayed PUT is rejected (rule 7).
 struct claim_release {
   static constexpr command_tag tag = command_tag::claim_release;
 
@@ -53,7 +53,7 @@ inline constexpr auto fields_of<claim_release> = std::tuple{
     field<&claim_release::id>{},
 };
 
-/// `PUT /v1/claim/NAME/hand-over`. Answers a claim_answer: that of the new holder.
+/// `PUT /v1/claim/NAME/hand-over`. Replies with the claim_answer of the new holder.
 struct claim_hand_over {
   static constexpr command_tag tag = command_tag::claim_hand_over;
 
@@ -67,7 +67,7 @@ inline constexpr auto fields_of<claim_hand_over> = std::tuple{
     field<&claim_hand_over::to>{},
 };
 
-/// `PUT /v1/claim/NAME/mode`. Answers a claim_answer.
+/// `PUT /v1/claim/NAME/mode`. Replies with a claim_answer.
 struct claim_mode_set {
   static constexpr command_tag tag = command_tag::claim_mode_set;
 
@@ -81,7 +81,7 @@ inline constexpr auto fields_of<claim_mode_set> = std::tuple{
     field<&claim_mode_set::mode>{},
 };
 
-/// `PUT /v1/claim/NAME/limit`: pins it. Makes a semaphore if there is nothing of that name. Answers true.
+/// `PUT /v1/claim/NAME/limit`: fixes it. Creates a semaphore if nothing exists. Replies true.
 struct claim_limit_set {
   static constexpr command_tag tag = command_tag::claim_limit_set;
 
@@ -94,7 +94,7 @@ inline constexpr auto fields_of<claim_limit_set> = std::tuple{
     field<&claim_limit_set::limit>{},
 };
 
-/// `DELETE /v1/claim/NAME/limit`: the limit stays what it is, but is pinned no more. Answers true, also if it was not.
+/// `DELETE /v1/claim/NAME/limit`: keeps the number, but no longer fixed. Always replies true.
 struct claim_limit_unset {
   static constexpr command_tag tag = command_tag::claim_limit_unset;
 
@@ -103,7 +103,7 @@ struct claim_limit_unset {
 template <>
 inline constexpr auto fields_of<claim_limit_unset> = std::tuple{field<&claim_limit_unset::name>{}};
 
-/// `PUT /v1/guard/PREFIX`. Answers true; also if the very same guard is there.
+/// `PUT /v1/guard/PREFIX`. Replies true; also if the same write guard exists.
 struct guard_set {
   static constexpr command_tag tag = command_tag::guard_set;
 
@@ -116,12 +116,12 @@ inline constexpr auto fields_of<guard_set> = std::tuple{
     field<&guard_set::by>{},
 };
 
-/// `DELETE /v1/guard/PREFIX`. Answers true; also if there is none.
+/// `DELETE /v1/guard/PREFIX`. Replies true; also if there is none.
 struct guard_remove {
   static constexpr command_tag tag = command_tag::guard_remove;
 
   std::string prefix;
-  std::uint64_t fence = 0; ///< of the guarding resource; 0: none, which only who has `operator` write may say
+  std::uint64_t fence = 0; ///< of the guarding resource; 0: none, which needs `operator` write
 };
 template <>
 inline constexpr auto fields_of<guard_remove> = std::tuple{
@@ -129,25 +129,25 @@ inline constexpr auto fields_of<guard_remove> = std::tuple{
     field<&guard_remove::fence>{},
 };
 
-/// An entry whose only purpose is its time: what was due at `at` is looked at (rule 13). Proposed by the leader when machine::next_alarm()
-/// says so. Names no claims, may be proposed twice, late, or never. Answers true.
+/// An entry that matters only by its time: it processes what is due at `at` (rule 13). Proposed
+/// by the leader, by machine::next_alarm(). May be repeated, late or lost. Replies true.
 struct claims_alarm {
   static constexpr command_tag tag = command_tag::claims_alarm;
 
-  cluster_time at; ///< for the log's reader: what counts is the time of the entry
+  cluster_time at; ///< for readers of the log: the entry's time decides
 };
 template <>
 inline constexpr auto fields_of<claims_alarm> = std::tuple{field<&claims_alarm::at>{}};
 
-/// `PUT /v1/kv/KEY?acquire=SESSION&queue=`: acquires, or queues for the lock (rules 23 to 29). Answers a bool with a note, as an acquire
-/// without `wait` does, or a claim_answer that says `waiting`.
+/// `PUT /v1/kv/KEY?acquire=SESSION&queue=`: acquires the lock or queues for it (rules 23 to
+/// 29). Replies with a bool and a note, as without `wait`, or with a claim_answer `waiting`.
 struct kv_acquire {
   static constexpr command_tag tag = command_tag::kv_acquire;
 
   kv_op op;                       ///< kv_verb::lock
-  std::uint64_t wait_ms = 0;      ///< its deadline, from the entry on; 0: it does not wait
+  std::uint64_t wait_ms = 0;      ///< its deadline, counted from the entry; 0: does not wait
   bool refuse_deadlock = false;   ///< `deadlock=refuse`
-  std::optional<fence_ref> fence; ///< if a guard stands above the key
+  std::optional<fence_ref> fence; ///< if a write guard covers the key
 };
 template <>
 inline constexpr auto fields_of<kv_acquire> = std::tuple{
@@ -157,11 +157,11 @@ inline constexpr auto fields_of<kv_acquire> = std::tuple{
     field<&kv_acquire::fence>{},
 };
 
-/// One request for the lock of a key, as it stands in the queue.
+/// A request in the queue for the lock of a key.
 struct wait_ref {
   std::string key;
   std::string session; ///< in any case
-  log_index asked_at;  ///< the entry that asked for it last: a wait that was asked for again since is another one
+  log_index asked_at;  ///< entry of its last request; a wait that was requested again is a different one
 
   bool operator==(const wait_ref&) const = default;
 };
@@ -172,8 +172,8 @@ inline constexpr auto fields_of<wait_ref> = std::tuple{
     field<&wait_ref::asked_at>{},
 };
 
-/// Withdraws waits whose clients disconnected (rule 24). The server's own; needs feature level disconnect_level. A wait that was granted,
-/// has ended, or was asked for again is skipped, so the command may be proposed twice, late, or never. Answers true.
+/// Withdraws waits of disconnected clients (rule 24). Proposed by servers; needs disconnect_level.
+/// Skips granted, ended and re-requested waits: may be repeated, late or lost. Replies true.
 struct waits_withdraw {
   static constexpr command_tag tag = command_tag::waits_withdraw;
 
@@ -182,8 +182,8 @@ struct waits_withdraw {
 template <>
 inline constexpr auto fields_of<waits_withdraw> = std::tuple{field<&waits_withdraw::waits>{}};
 
-/// A write of one key that names a fence (`?fence=F&claim=NAME` or `&lock=KEY`): carried out only while that fence is valid, whether the key
-/// is guarded or not. Answers what the write answers.
+/// A write of one key with a fencing token (`?fence=F&claim=NAME` or `&lock=KEY`):
+/// runs only while the token is valid, guarded key or not. Replies as the write does.
 struct fenced_write {
   static constexpr command_tag tag = command_tag::fenced_write;
 

@@ -35,7 +35,7 @@ void add_of_key(const tables& t, const std::string& key, claim_view& view) {
     view.delays.push_back({{}, {key, claim_space::keys}, {}, {}, claim_mode::exclusive, 1, 0, delay->until});
 }
 
-/// Keys of the rows that the question is about, ascending.
+/// Keys of the rows that the query selects, ascending.
 std::vector<std::string> keys_of_sessions(const tables& t, const claims_list& q) {
   std::vector<session_ptr> sessions;
   if (q.node)
@@ -78,7 +78,7 @@ claim_answer standing_of(const tables& t, const claim_record& c) {
   return a;
 }
 
-// ---- answers
+// ---- results
 
 claim_view claims_answer(const tables& t, const claim_read& q) {
   claim_view view;
@@ -171,7 +171,7 @@ ended_session_rows claims_answer(const tables& t, const session_ended& q) {
 
 namespace {
 
-/// A resource that is gone leaves no row behind: then anything of claims may have been its end.
+/// A removed resource leaves no row: then any change of claims may have removed it.
 log_index index_of_resource(const tables& t, const resource_name& of) {
   const auto resource = t.claims.resources.find(of);
   const auto own = resource ? resource->modify_index : t.marks.at(mark::claims);

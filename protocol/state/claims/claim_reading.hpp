@@ -1,6 +1,6 @@
 #pragma once
-// Answers questions about claims, guards and ended sessions (docs/claims.md). What the asker may not see is left out by
-// protocol/state/acl/permissions.hpp.
+// Evaluates queries about claims, write guards and ended sessions
+// (docs/claims.md). protocol/state/acl/permissions.hpp filters the result.
 
 #include "protocol/state/tables.hpp"
 
@@ -15,11 +15,11 @@ wait_graph claims_answer(const tables& t, const claims_graph& q);
 guard_rows claims_answer(const tables& t, const guards_list& q);
 ended_session_rows claims_answer(const tables& t, const session_ended& q);
 
-/// One page of those that may be seen: the next page begins behind the last of them, so that its place tells nothing of others.
+/// One page of visible claims. The next starts after the last visible one: hides the others.
 claim_rows listed_claims(const tables& t, const claims_list& q,
                          const std::function<bool(const claim_record&)>& may_be_seen);
 
-/// Zero: nothing of the kind has changed yet.
+/// Zero: nothing of this kind has changed yet.
 log_index claims_index(const tables& t, const claim_read& q);
 log_index claims_index(const tables& t, const claim_status& q);
 log_index claims_index(const tables& t, const claims_list& q);
@@ -27,9 +27,9 @@ log_index claims_index(const tables& t, const claims_graph& q);
 log_index claims_index(const tables& t, const guards_list& q);
 log_index claims_index(const tables& t, const session_ended& q);
 
-/// How the claim stands. @pre it is in the table
+/// Status of the claim. @pre it is in the table
 claim_answer standing_of(const tables& t, const claim_record& c);
-/// How whoever holds the lock of that key stands. @pre it is held
+/// Status of the holder of that key's lock. @pre it is held
 claim_answer standing_of(const kv_entry& held);
 
 } // namespace belay::state

@@ -1,6 +1,6 @@
 #pragma once
-// Rows of claims, of what they wait for, of guards, and of sessions that have ended (docs/claims.md): immutable once stored. What can be
-// claimed is a resource: a name, or the lock of a key, which are different things even if they have the same name (rule 1).
+// Rows of claims, resources, write guards and ended sessions (docs/claims.md): immutable once
+// stored. A resource is a name or the lock of a key; equal names are still two resources (rule 1).
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -29,7 +29,7 @@ template <>
 inline constexpr auto names_of<claim_space> = std::to_array<std::string_view>({"claim", "lock"});
 static_assert(count_of<claim_space> == static_cast<std::size_t>(claim_space::keys) + 1);
 
-/// Ordered by name first: the order in which an entry lets the waiting in (docs/claims.md, rule 12).
+/// Ordered by name first: the order in which an entry grants claims (docs/claims.md, rule 12).
 struct resource_name {
   std::string name;
   claim_space space = claim_space::claims;
@@ -52,22 +52,22 @@ template <>
 inline constexpr auto names_of<claim_mode> = std::to_array<std::string_view>({"exclusive", "shared"});
 static_assert(count_of<claim_mode> == static_cast<std::size_t>(claim_mode::shared) + 1);
 
-/// Begins the keys of all rows of a resource. Names may hold any byte, and what follows the NUL holds none: the last NUL ends the name.
+/// Prefix of all row keys of a resource. A name may contain NUL; the last NUL ends the name.
 std::string resource_key(claim_space space, std::string_view name);
 
-/// There is one as long as it has a holder, a waiter, a ghost or a pinned limit (docs/claims.md, rule 2); of the lock of a key as long as
-/// somebody waits for it.
+/// Exists while it has a holder, waiter, delayed holder or fixed limit
+/// (docs/claims.md, rule 2); for the lock of a key while it has waiters.
 struct claim_resource {
   static constexpr table in = table::claim_resources;
 
   std::string key; ///< resource_key()
   resource_name of;
   claim_kind kind = claim_kind::lock;
-  std::uint64_t limit = 0; ///< of a semaphore: permits; else 0
-  bool pinned = false;     ///< the limit was set by itself (rule 3)
+  std::uint64_t limit = 0; ///< permits of a semaphore; else 0
+  bool pinned = false;     ///< a request fixed the limit (rule 3)
   log_index create_index;
-  log_index modify_index; ///< of the newest change of it, its holders, its ghosts or its queue
-  /// The limit was set by itself, and is not any more: the next claim that names a limit sets it (rule 3).
+  log_index modify_index; ///< newest change of it, its holders, its delayed holders or its queue
+  /// The limit was fixed and is not any more: the next claim that names a limit sets it (rule 3).
   bool limit_open = false;
 };
 using claim_resource_ptr = std::shared_ptr<const claim_resource>;
@@ -86,37 +86,37 @@ inline constexpr auto fields_of<claim_resource> = std::tuple{
 // ---- claims
 
 enum class claim_state : std::uint8_t { waiting = 0, held = 1 };
-/// As clients see them.
+/// As shown to clients.
 template <>
 inline constexpr auto names_of<claim_state> = std::to_array<std::string_view>({"waiting", "held"});
 static_assert(count_of<claim_state> == static_cast<std::size_t>(claim_state::held) + 1);
 
-/// Who holds a resource or waits for it. Of the lock of a key only who waits: the holder stands in the key's row.
+/// A holder of a resource, or a waiter. For a key's lock only waiters: the key has the holder.
 struct claim_record {
   static constexpr table in = table::claims;
 
   std::string key; ///< claim_key()
   resource_name of;
   std::string
-      id; ///< chosen by the client, else that of the session (rule 6); of a wait for a key's lock that of the session
+      id; ///< chosen by the client, else the session's (rule 6); for a wait for a key's lock the session's
   std::string session; ///< lower-case UUID
   claim_state state = claim_state::waiting;
   claim_mode mode = claim_mode::exclusive;
   std::uint64_t permits = 1;
   std::uint64_t priority = 0;   ///< 0 to 255, larger ones first
   payload value;                ///< never null
-  std::uint64_t flags = 0;      ///< of a key
+  std::uint64_t flags = 0;      ///< for a key
   bool refuse_deadlock = false; ///< `deadlock=refuse`
-  std::uint64_t ticket = 0;     ///< the order of asking; never zero
-  std::uint64_t fence = 0;      ///< of its grant; zero: it waits
-  cluster_time asked;           ///< when it was asked for
-  cluster_time deadline;        ///< it waits until then; zero: for ever
+  std::uint64_t ticket = 0;     ///< order of the requests; never zero
+  std::uint64_t fence = 0;      ///< fencing token of its grant; zero: it waits
+  cluster_time asked;           ///< when it was requested
+  cluster_time deadline;        ///< end of its wait; zero: unlimited
   cluster_time granted;         ///< zero: it waits
-  log_index create_index;       ///< of the entry that brought it
+  log_index create_index;       ///< the entry that created it
   log_index modify_index;       ///< of its grant, or of the newest change
-  /// Accessor of the token, or network (http::network_of), of the client that asked for it. Empty: an entry below client_address_level did.
+  /// Accessor or network (http::network_of) of its client. Empty: entry below client_address_level.
   std::string scope;
-  /// Who asked for it last. A waiter that may no longer write the name leaves the queue (docs/claims.md, rule 33).
+  /// The last requester. Removed if it waits and may not write the name (docs/claims.md, 33).
   requester by;
 };
 using claim_ptr = std::shared_ptr<const claim_record>;
@@ -145,11 +145,11 @@ inline constexpr auto fields_of<claim_record> = std::tuple{
 };
 std::string claim_key(claim_space space, std::string_view name, std::string_view id);
 
-/// What a dead holder had, withheld until its session's lock delay is over (rule 17). Locks of keys have lock delays instead.
+/// What a delayed holder withholds in its lock delay (rule 17). Keys have lock delays instead.
 struct claim_ghost {
   static constexpr table in = table::claim_ghosts;
 
-  std::string key; ///< ghost_key(): fences differ, ids of ghosts need not
+  std::string key; ///< ghost_key(): fencing tokens are unique, ids need not be
   resource_name of;
   std::string id, session;
   claim_mode mode = claim_mode::exclusive;
@@ -171,15 +171,15 @@ inline constexpr auto fields_of<claim_ghost> = std::tuple{
 };
 std::string ghost_key(claim_space space, std::string_view name, std::uint64_t fence);
 
-/// How a claim, or a wait for a key's lock, came to its end.
+/// How a claim, or a wait for a key's lock, ended.
 enum class claim_end : std::uint8_t {
   released = 0,    ///< a holder, by DELETE
-  withdrawn = 1,   ///< a waiter, by DELETE (of a key's lock: by `release`); also an id that was not there (rule 7)
-  handed_over = 2, ///< a holder gave it to another one
-  deadline = 3,    ///< it waited for as long as it wanted to
-  limit = 4,       ///< the limit became smaller than its permits (rule 5)
+  withdrawn = 1,   ///< a waiter, by DELETE (for a key's lock: `release`); also an unknown id (rule 7)
+  handed_over = 2, ///< a holder transferred it
+  deadline = 3,    ///< it waited until its deadline
+  limit = 4,       ///< the limit fell below its permits (rule 5)
   session = 5,     ///< its session ended
-  restored = 6,    ///< a restore put other tables in force
+  restored = 6,    ///< a restore replaced the tables
 };
 template <>
 inline constexpr auto names_of<claim_end> = std::to_array<std::string_view>({"released", "withdrawn", "handed-over",
@@ -187,19 +187,19 @@ inline constexpr auto names_of<claim_end> = std::to_array<std::string_view>({"re
                                                                              "restored"});
 static_assert(count_of<claim_end> == static_cast<std::size_t>(claim_end::restored) + 1);
 
-/// An id that is remembered for a while after its end, so that nothing that was asked before takes effect after it (rules 7 and 16).
+/// An ended id, remembered so that earlier requests have no effect after it (rules 7 and 16).
 struct claim_end_record {
   static constexpr table in = table::claim_ends;
 
   std::string key; ///< claim_key()
   resource_name of;
-  std::string id, session; ///< session: empty if the id was not there
+  std::string id, session; ///< session: empty if the id was unknown
   claim_end why = claim_end::released;
   std::string
-      cause; ///< of claim_end::session: that of the session; of claim_end::withdrawn, unless the client asked for it: why
+      cause; ///< claim_end::session: that of the session; claim_end::withdrawn: why, unless the client requested it
   log_index index;    ///< of the entry that ended it
-  cluster_time until; ///< forgotten then
-  std::string scope;  ///< claim_record::scope; of an id that was not there: of the client that ended it
+  cluster_time until; ///< when it is forgotten
+  std::string scope;  ///< claim_record::scope; for an unknown id: of the client that ended it
 };
 using claim_end_ptr = std::shared_ptr<const claim_end_record>;
 template <>
@@ -218,9 +218,9 @@ inline constexpr auto fields_of<claim_end_record> = std::tuple{
 /// Cause of a wait that was withdrawn because its client disconnected.
 inline constexpr std::string_view client_disconnected = "its client disconnected";
 
-// ---- guards
+// ---- write guards
 
-/// A fence as a request names it, and whose it is.
+/// A fencing token as a request names it, and its resource.
 struct fence_ref {
   resource_name of;
   std::uint64_t fence = 0;
@@ -233,7 +233,7 @@ inline constexpr auto fields_of<fence_ref> = std::tuple{
     field<&fence_ref::fence>{},
 };
 
-/// Whoever writes a key below the prefix needs a fence of that resource (rules 34 to 37).
+/// Writing a key under the prefix requires a fencing token of that resource (rules 34 to 37).
 struct guard_record {
   static constexpr table in = table::guards;
 
@@ -253,7 +253,7 @@ inline constexpr auto fields_of<guard_record> = std::tuple{
     field<&guard_record::scope, "", as::later>{},
 };
 
-// ---- sessions that have ended
+// ---- ended sessions
 
 /// Why a session ended, and what it lost (rule 22).
 struct ended_session {
@@ -264,11 +264,11 @@ struct ended_session {
   std::string
       cause; ///< `ttl`, `destroyed`, `destroyed by ACCESSOR`, `check CHECK critical`, `check CHECK deregistered`, `node deregistered`, `restored`
   log_index index;
-  std::uint64_t number = 0; ///< 1 is the oldest there ever was: they are forgotten in this order
+  std::uint64_t number = 0; ///< 1 is the first ever; they are forgotten in this order
   cluster_time at;
   std::vector<resource_name>
-      released;                     ///< locks of keys and claims that it held, at most ended_session_names_max of them
-  std::uint64_t released_count = 0; ///< all of them
+      released;                     ///< locks of keys and claims that it held, at most ended_session_names_max
+  std::uint64_t released_count = 0; ///< number of all of them
   std::uint64_t on_end_done = 0, on_end_refused = 0; ///< operations of OnEnd
 };
 using ended_session_ptr = std::shared_ptr<const ended_session>;
@@ -292,26 +292,26 @@ inline constexpr auto fields_of<ended_session> = std::tuple{
 inline constexpr std::uint64_t waiters_max = 10'000; ///< of one resource (docs/claims.md, HTTP)
 inline constexpr std::size_t claim_value_bytes_max =
     4096; ///< of a claim's value, and of a key's while its acquire waits
-inline constexpr std::uint64_t queued_bytes_max = 256ULL << 20; ///< of all that waits: values, names and ids (rule 24)
-inline constexpr std::uint64_t guards_max = 1'000;              ///< rule 34, of entries below client_address_level
-/// Rule 34, from client_address_level on. A client that is alone may set half of them, as many as before; 20 clients together fill the table.
+inline constexpr std::uint64_t queued_bytes_max = 256ULL << 20; ///< of all waiters: values, names and ids (rule 24)
+inline constexpr std::uint64_t guards_max = 1'000;              ///< rule 34, for entries below client_address_level
+/// Rule 34, from client_address_level on. One client may set half, as before; 20 fill it.
 inline constexpr std::uint64_t client_guards_max = 2'000, guards_share = 100;
 inline constexpr std::uint64_t ended_sessions_max = 10'000; ///< rule 22
-inline constexpr std::size_t ended_session_names_max = 100; ///< a session may hold more than a row should
+inline constexpr std::size_t ended_session_names_max = 100; ///< a session may hold more than fits a row
 inline constexpr std::uint64_t claim_end_ms = 600'000;      ///< rule 7: 10 minutes of cluster time
 inline constexpr std::uint64_t claim_ends_max =
-    100'000; ///< of those without a scope; beyond that the oldest are forgotten: as many as clients may wait at once (issue 16)
-/// Ends with a scope, and claims that will become such, take at most so many bytes by claim_end_bytes() (rule 7).
+    100'000; ///< without a scope, oldest forgotten first: as many as clients may wait at once (issue 16)
+/// Limit of ends with a scope, and of claims that will have one, by claim_end_bytes() (rule 7).
 inline constexpr std::uint64_t claim_end_bytes_max = 1ULL << 30;
-/// A scope has at least so many, whatever others have, until claim_end_bytes_max is reached: with names of up to 512 bytes a
-/// single scope fits into the half of claim_end_bytes_max from which on shares count.
+/// A scope may always have this many until claim_end_bytes_max is reached. With
+/// names of up to 512 bytes, one scope fits into the half above which shares apply.
 inline constexpr std::uint64_t claim_ends_share = 250'000;
-/// What an end takes beside its name, its id and its scope: the row with a session and a cause, and its places in the tables.
+/// Overhead of an end: the row with a session and a cause, and its positions in the tables.
 inline constexpr std::uint64_t claim_end_row_bytes = 512;
 inline constexpr std::size_t claim_id_bytes_max = 64; ///< a UUID has 36
 inline constexpr std::uint64_t claim_priority_max = 255;
 inline constexpr std::uint64_t claim_permits_max =
-    1'000'000'000; ///< of a limit, too: sums of 10,000 waiters and as many holders stay far below 2^64
+    1'000'000'000; ///< also of a limit: sums of 10,000 waiters and as many holders stay far below 2^64
 inline constexpr std::uint64_t claim_deadline_ms_max = 366ULL * 24 * 3600 * 1000; ///< a year
 inline constexpr std::uint64_t expired_at_once_max = 1'000;                       ///< rule 14: of one entry
 inline constexpr std::size_t withdrawn_at_once_max = 1'000; ///< rule 24: as many as one entry expires

@@ -22,13 +22,13 @@ bool opens_guards(const tables& t, const claim_record& holder) {
   return resource->kind != claim_kind::rw || holder.mode == claim_mode::exclusive || MUTANT(guard_lets_readers_pass);
 }
 
-/// Rule 36: else nobody could ever have the fence.
+/// Rule 36: else the fencing token could never be acquired.
 bool is_about_guarding_lock(const kv_op& op, const guard_record& by) {
   return (op.verb == kv_verb::lock || op.verb == kv_verb::unlock) && by.by.space == claim_space::keys &&
          by.by.name == op.key;
 }
 
-/// Calls `opens(guard)` for each guard around what the operation writes. @returns the first of which it answers false
+/// Calls `opens(guard)` for each guard of the keys written. @returns the first that rejects it
 template <class Opens>
 const guard_record* first_closed(const tables& t, const kv_op& op, Opens opens) {
   if (t.claims.guards.size() == 0 || !writes_keys(op.verb))
@@ -45,7 +45,7 @@ const guard_record* first_closed(const tables& t, const kv_op& op, Opens opens) 
   return found != around.end() ? *found : nullptr;
 }
 
-/// A guarding key below another guard: then its lock, too, could be had only with a fence, and round about with its own.
+/// A guarding key under another guard: its lock would need a fencing token, possibly circularly.
 bool would_guard_a_guarding_key(const tables& t, const guard_set& c) {
   const auto is_key_below = [](const resource_name& by, std::string_view prefix) {
     return by.space == claim_space::keys && starts_with(by.name, prefix);
@@ -87,7 +87,7 @@ bool holds_exclusively(const tables& t, const resource_name& of, std::string_vie
   return holds;
 }
 
-// Around a tree there may be thousands of guards, mostly of a few resources: each resource is looked up once.
+// A tree may have thousands of guards, mostly of a few resources: looks up each resource once.
 
 const guard_record* guard_against(const tables& t, const kv_op& op, std::span<const fence_ref> named) {
   std::optional<std::set<resource_name>> valid;
@@ -160,7 +160,7 @@ reply apply_claims(applying& a, const guard_remove& c) {
   const auto* known = a.t.claims.guards.find(c.prefix);
   if (known == nullptr)
     return true;
-  // Without a fence: judged by its right (protocol/state/acl/writing_permissions.cpp).
+  // Without a fencing token: authorized by permission (protocol/state/acl/writing_permissions.cpp).
   if (const fence_ref fence{known->by, c.fence}; c.fence != 0 && !is_valid(a.t, fence))
     return invalid_fence(fence);
   a.t.claims.guards.erase(c.prefix);

@@ -1,5 +1,5 @@
 #pragma once
-// Which writes of keys need a fence, and whose fence is valid (docs/claims.md, rules 34 to 37).
+// Write guards: which writes need a fencing token, which are valid (docs/claims.md, 34 to 37).
 
 #include "protocol/state/tables.hpp"
 
@@ -7,17 +7,17 @@
 
 namespace belay::state {
 
-/// It is the fence of somebody who holds the resource now, and not only shares it (rule 35).
+/// Whether it is the token of a current holder that does not share the resource (rule 35).
 bool is_valid(const tables& t, const fence_ref& fence);
-/// The session holds the resource, and does not only share it.
+/// Whether the session holds the resource and does not share it.
 bool holds_exclusively(const tables& t, const resource_name& of, std::string_view session);
 
-/// The guard that keeps the operation from being done with these fences, valid or not. Null: none does.
+/// The write guard that blocks the operation with these tokens, valid or not. Null: none does.
 const guard_record* guard_against(const tables& t, const kv_op& op, std::span<const fence_ref> named);
-/// The same of an operation in the name of a session that ends: it has the fences of all that it holds (rule 18).
+/// The same on behalf of a session that ends: it has the tokens of all that it holds (rule 18).
 const guard_record* guard_against_session(const tables& t, const kv_op& op, std::string_view session);
 
-/// For the client.
+/// Texts for the client.
 std::string guarded_text(const kv_op& op, const guard_record& by);
 std::string invalid_fence_text(const fence_ref& fence);
 claim_refusal guarded(const kv_op& op, const guard_record& by);

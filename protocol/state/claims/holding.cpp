@@ -19,7 +19,7 @@ resource_name claims_named(const std::string& name) {
   return {name, claim_space::claims};
 }
 
-/// Why there is no claim of that id.
+/// Why there is no claim with that id.
 claim_refusal nothing_live(const tables& t, const resource_name& of, const std::string& id) {
   const auto end = t.claims.ends.find(of, id);
   if (!end)
@@ -35,7 +35,7 @@ refused wrong_name_or_id(const std::string& name, const std::string& id) {
   return std::nullopt;
 }
 
-/// To whom a claim is handed over. Null: `why` says why to nobody.
+/// The waiter that a claim is transferred to. Null: `why` has the reason.
 claim_ptr receiver(const applying& a, const resource_name& of, const std::string& to, claim_refusal& why) {
   if (!to.empty() && !MUTANT(hand_over_to_the_head)) {
     const auto waiter = a.t.claims.claims.find(of, to);
@@ -108,7 +108,7 @@ reply apply_claims(applying& a, const claim_hand_over& c) {
   a.t.journal.start_recording();
   end_claim(a, *holder, claim_end::handed_over);
   const auto granted = grant_claim(a, *next);
-  // Those that it overtakes wait for it now.
+  // Waiters that it overtakes wait for it now.
   const bool overtakes = !c.to.empty() && next != head && !MUTANT(hand_over_closes_cycle);
   auto found =
       overtakes ? find_cycle(a.t, {next->session, {}, true, next->refuse_deadlock, bound_of_search(a)}) : wait_cycle{};
@@ -140,7 +140,7 @@ reply apply_claims(applying& a, const claim_mode_set& c) {
   if (c.mode == claim_mode::exclusive)
     return refuse_claim(claim_error::mode, "a shared claim cannot become exclusive");
   auto row = std::make_shared<claim_record>(*claim);
-  row->mode = c.mode; // and the fence stays: nobody else held it in between
+  row->mode = c.mode; // keeps the fencing token: the hold is not interrupted
   row->modify_index = a.index;
   a.t.claims.claims.put(row);
   resource_changed(a, of);

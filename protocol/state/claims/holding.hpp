@@ -1,5 +1,5 @@
 #pragma once
-// What is done with a claim that is there, and with the limit of a semaphore (docs/claims.md, rules 3, 5, 7, 8 and 30).
+// Commands on existing claims and on semaphore limits (docs/claims.md, rules 3, 5, 7, 8, 30).
 
 #include "protocol/state/tables.hpp"
 
@@ -12,7 +12,7 @@ reply apply_claims(applying& a, const claim_mode_set& c);
 reply apply_claims(applying& a, const claim_limit_set& c);
 reply apply_claims(applying& a, const claim_limit_unset& c);
 
-/// What the arguments alone tell; nullopt: nothing is wrong with them.
+/// What is wrong with the arguments alone; nullopt: nothing.
 std::optional<claim_refusal> wrong_with(const claim_release& c);
 std::optional<claim_refusal> wrong_with(const claim_hand_over& c);
 std::optional<claim_refusal> wrong_with(const claim_mode_set& c);

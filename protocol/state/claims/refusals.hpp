@@ -1,5 +1,5 @@
 #pragma once
-// How commands about claims say no.
+// Refusals of commands about claims.
 
 #include "protocol/state/claims/claim_answers.hpp"
 
@@ -18,7 +18,7 @@ inline claim_refusal wrong_parameter(std::string parameter, const std::string& t
   return r;
 }
 
-/// Rule 7: no end would be remembered for long enough.
+/// Rule 7: the end of the claim could not be remembered for long enough.
 inline claim_refusal ends_full() {
   return refuse_claim(claim_error::ends_full,
                       "too many claims ended in the last 10 minutes: use fewer new IDs, or try again "

@@ -11,11 +11,11 @@ namespace belay::state {
 
 namespace {
 
-// Of lock delays, looked at in the order in which they are over, for one that somebody waits for. If it is none of these, the alarm is for the
-// last of them: it comes too early, and then the next ones are looked at. More would make every entry pay for delays that nobody waits for.
+// Lock delays to examine, earliest first, for one with waiters. If none has, the alarm is for
+// the last of them: too early, and then the next are examined. More would slow down every entry.
 constexpr int delays_looked_at_max = 16;
 
-// Of waiters that are judged when policies change, and of resources that are passed for them: about a millisecond of an entry.
+// Waiters authorized again, and resources skipped, after a policy change: about 1 ms of an entry.
 constexpr std::size_t disallowed_looked_at_max = 1'000;
 
 void end_disallowed(applying& a, const claim_record& waiter) {
@@ -71,7 +71,7 @@ void end_first(applying& a, due_kind what) {
   }
 }
 
-/// Who is let in next of a queue whose first one is not past his deadline. Null: nobody.
+/// The next waiter to grant of a queue whose head is before its deadline. Null: none.
 claim_ptr next_of(const applying& a, const resource_name& of, const claim_line& line) {
   if (of.space == claim_space::keys)
     return lock_is_free(a, of.name) ? line.queue.begin()->second : nullptr;
@@ -90,7 +90,7 @@ void let_in(applying& a, const resource_name& of) {
     const auto head = line->queue.begin()->second;
     if (is_past_deadline(*head, a.now) && !MUTANT(claim_granted_past_deadline)) {
       if (a.due_left == 0)
-        return; // it is due in the next entry, too, which looks at this queue then
+        return; // the next entry ends it, too, and checks this queue then
       --a.due_left;
       end_claim(a, *head, claim_end::deadline);
       continue;
@@ -101,7 +101,7 @@ void let_in(applying& a, const resource_name& of) {
     }
     const auto next = next_of(a, of, *line);
     if (!next) {
-      if (of.space == claim_space::keys) // its holder is another one, or none: who waits for whom has changed
+      if (of.space == claim_space::keys) // its holder has changed, and so has the wait-for graph
         a.changed.push_back(claim_changed{of});
       return;
     }
@@ -146,7 +146,7 @@ void end_disallowed(applying& a) {
 }
 
 void let_in(applying& a) {
-  // Letting in touches the resource itself again, and no other one.
+  // Granting touches the resource itself again, and no other.
   for (const auto& of : std::exchange(a.touched, {}))
     let_in(a, of);
   a.touched.clear();

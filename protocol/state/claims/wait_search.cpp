@@ -20,7 +20,7 @@ claim_kind kind_of(const tables& t, const resource_name& of) {
   return resource ? resource->kind : claim_kind::lock;
 }
 
-/// Calls `f(session)` for each holder that stands in the way of the waiter, as long as it answers true.
+/// Calls `f(session)` for each holder that blocks the waiter, while it returns true.
 template <class F>
 void for_each_holder(const tables& t, const claim_record& waiter, F&& f) {
   if (waiter.of.space == claim_space::keys) {
@@ -32,13 +32,13 @@ void for_each_holder(const tables& t, const claim_record& waiter, F&& f) {
   const auto* line = t.claims.claims.line(waiter.of);
   const auto kind = kind_of(t, waiter.of);
   if (kind == claim_kind::rw && waiter.mode == claim_mode::shared && line->held.exclusive == 0)
-    return; // of a million readers none is in the way of another
+    return; // a million readers do not block another one
   for (const auto& [fence, holder] : line->holders)
     if (conflicts(kind, waiter.mode, holder->mode) && !f(holder->session))
       return;
 }
 
-/// Breadth first, so that the first cycle is a shortest one.
+/// Breadth-first search: the first cycle is a shortest one.
 class searcher {
 public:
   searcher(const tables& t, const cycle_search& wanted) : t_(t), wanted_(wanted) {}
@@ -65,7 +65,7 @@ public:
 private:
   struct node {
     std::string session;
-    bool refuses; ///< somebody on the way here did
+    bool refuses; ///< a claim on the path has deadlock=refuse
     auto operator<=>(const node&) const = default;
   };
   struct arrival {
@@ -95,8 +95,8 @@ private:
     const auto own = place_of(waiter);
     if (const auto start = stands_at_.find(waiter.of); start != stands_at_.end() && start->second < own)
       step(at, waiter, std::string(wanted_.session), false, refuses);
-    // Who stands before somebody that was looked at stands before this one, too, and was found then: unless both were of one session, which
-    // matters of the first one only.
+    // What is ahead of a waiter examined earlier was found then, and is skipped.
+    // Exception: both waits are of one session; that matters only for the first.
     const auto* line = t_.claims.claims.line(waiter.of);
     auto& seen = seen_up_to_[{waiter.of, refuses}];
     auto other = seen ? line->queue.lower_bound(*seen) : line->queue.begin();
@@ -106,8 +106,8 @@ private:
       seen = own;
   }
 
-  /// Whoever waited here before in the same mode, with the same flag, has found all holders: only its own session, which does not wait for
-  /// itself, may be left. So n waiters and n holders cost 2n steps and not n * n, and the search finds what it found without this.
+  /// An earlier waiter here, of the same mode and flag, found all holders except its own session,
+  /// which does not block itself. n waiters and n holders take 2n steps, not n * n; equal result.
   void step_to_holders(const node& at, const claim_record& waiter, bool refuses) {
     const auto [found, first] = holders_found_.try_emplace({waiter.of, refuses, waiter.mode});
     auto& left = found->second;
@@ -126,7 +126,7 @@ private:
     });
   }
 
-  /// One more claim or session. @returns false: the bound is met
+  /// Counts a claim or session. @returns false: the limit is reached
   bool may_examine() {
     if (wanted_.claims_max && examined_++ >= *wanted_.claims_max && !MUTANT(deadlock_search_without_bound))
       found_.cut = true;
@@ -176,11 +176,11 @@ private:
   std::deque<const node*> queue_;
   std::map<std::pair<resource_name, bool>, std::optional<queue_place>> seen_up_to_;
   std::map<std::tuple<resource_name, bool, claim_mode>, std::string>
-      holders_found_;                ///< all but this session; empty: all
+      holders_found_;                ///< all except this session; empty: all
   std::vector<claim_ptr> own_waits_; ///< of the session that the search began with
   std::size_t examined_ = 0;
   std::map<resource_name, queue_place>
-      stands_at_; ///< the session that the search began with, in each queue: its first claim
+      stands_at_; ///< position of the start session's first claim in each queue
   wait_cycle found_;
 };
 

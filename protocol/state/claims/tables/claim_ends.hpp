@@ -1,5 +1,5 @@
 #pragma once
-// Ids of claims that came to their end, remembered for a while (docs/claims.md, rules 7 and 16).
+// Ids of ended claims, remembered for a while (docs/claims.md, rules 7 and 16).
 
 #include "protocol/state/claims/tables/end_shares.hpp"
 #include "protocol/state/journaled_map.hpp"
@@ -13,18 +13,18 @@ class claim_ends {
 public:
   claim_ends(change_journal& journal, end_shares& shares) : rows_(journal, table::claim_ends), shares_(shares) {}
 
-  /// Null: nothing is remembered, or not any more.
+  /// Null: not remembered, or no longer.
   claim_end_ptr find(const resource_name& of, std::string_view id) const;
   /// The one that is forgotten first. Null: there are none.
   claim_end_ptr first_due() const;
-  /// Forgets the oldest of those without a scope until there are no more than claim_ends_max. The others are never forgotten early.
+  /// Forgets the oldest without a scope, down to claim_ends_max. Others are not forgotten early.
   void bound();
 
   void put(claim_end_ptr row);
   void erase(std::string_view key);
   const journaled_map<claim_end_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
-  /// Each is counted again from the rows (protocol/state/recount).
+  /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"scoped", scoped_}, kept_member{"unscoped", unscoped_}}; }
   static constexpr std::size_t bytes_of_no_row() { return sizeof(end_shares*); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What dead holders had of resources and nobody may have yet (docs/claims.md, rule 17), in cluster time.
+// Delayed holders: what they withhold (docs/claims.md, rule 17), until a cluster time.
 
 #include "protocol/state/claims/tables/claims_table.hpp"
 
@@ -9,18 +9,18 @@ class claim_ghosts {
 public:
   explicit claim_ghosts(change_journal& journal) : rows_(journal, table::claim_ghosts) {}
 
-  /// What the ghosts of a resource withhold.
+  /// What the delayed holders of a resource withhold.
   occupancy of(const resource_name& of) const;
-  /// The one that is over first. Null: there are none. Valid until the next change.
+  /// The one that ends first. Null: there are none. Valid until the next change.
   const claim_ghost* first_due() const;
-  /// Of one resource, in the order of their keys.
+  /// Those of one resource, in key order.
   std::vector<claim_ghost> list(const resource_name& of) const;
 
   void put(claim_ghost_ptr row);
   void erase(std::string_view key);
   const journaled_map<claim_ghost_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
-  /// Each is counted again from the rows (protocol/state/recount).
+  /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"by_resource", by_resource_}, kept_member{"by_time", by_time_}}; }
 
 private:

@@ -1,5 +1,5 @@
 #pragma once
-// All tables of claims, guards and ended sessions.
+// All tables of claims, write guards and ended sessions.
 
 #include "protocol/state/claims/tables/claim_ends.hpp"
 #include "protocol/state/claims/tables/claim_ghosts.hpp"
@@ -9,7 +9,7 @@
 
 namespace belay::state {
 
-/// Resources by their keys.
+/// Resources by key.
 class resource_table {
 public:
   explicit resource_table(change_journal& journal) : rows_(journal, table::claim_resources) {}
@@ -39,7 +39,7 @@ struct claim_tables {
   claim_tables(const claim_tables&) = delete;
   claim_tables& operator=(const claim_tables&) = delete;
 
-  end_shares shares; ///< follows from claims and ends
+  end_shares shares; ///< derived from claims and ends
   claims_table claims;
   resource_table resources;
   claim_ghosts ghosts;

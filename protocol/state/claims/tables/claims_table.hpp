@@ -1,5 +1,5 @@
 #pragma once
-// The claims, and who waits for the locks of keys: by id, by resource in the order in which they are let in, by session, by deadline.
+// Claims and waiters for keys' locks: by id, by resource in grant order, by session, by deadline.
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/state/claims/tables/end_shares.hpp"
@@ -10,10 +10,10 @@
 
 namespace belay::state {
 
-/// What holders or ghosts of a resource take of it.
+/// What holders or delayed holders take of a resource.
 struct occupancy {
-  std::uint64_t exclusive = 0, shared = 0; ///< how many
-  std::uint64_t permits = 0;               ///< of both
+  std::uint64_t exclusive = 0, shared = 0; ///< their number
+  std::uint64_t permits = 0;               ///< sum of both
 
   void add(claim_mode mode, std::uint64_t n);
   void add(const occupancy& others);
@@ -22,7 +22,7 @@ struct occupancy {
   bool operator==(const occupancy&) const = default;
 };
 
-/// Nobody waits for longer: whose deadline is now is not granted any more.
+/// A waiter whose deadline is now is no longer granted.
 inline bool is_past_deadline(const claim_record& waiter, cluster_time now) {
   return !waiter.deadline.is_zero() && waiter.deadline <= now;
 }
@@ -38,17 +38,17 @@ inline queue_place place_of(const claim_record& c) {
   return {MUTANT(tickets_before_priorities) ? 0 : claim_priority_max - c.priority, c.ticket};
 }
 
-/// Holders and waiters of one resource. Of the lock of a key there are only waiters.
+/// Holders and waiters of one resource. For the lock of a key only waiters.
 struct claim_line {
   using queue_map = std::map<queue_place, claim_ptr>;
 
   queue_map queue;
-  std::map<std::uint64_t, claim_ptr> holders; ///< by fence
+  std::map<std::uint64_t, claim_ptr> holders; ///< by fencing token
   occupancy held;
 
   bool empty() const { return queue.empty() && holders.empty(); }
   bool operator==(const claim_line&) const = default;
-  /// 1 is the head. Costs as much as it is far from the nearer end. @pre it waits here
+  /// Queue position; 1 is the head. Cost: the distance to the nearer end. @pre the claim waits here
   std::uint64_t place(const claim_record& waiter) const;
 };
 
@@ -58,9 +58,9 @@ public:
 
   /// Null: there is none.
   claim_ptr find(const resource_name& of, std::string_view id) const;
-  /// Null: nobody holds it or waits for it. Valid until the next change of the table.
+  /// Null: no holders or waiters. Valid until the next change of the table.
   const claim_line* line(const resource_name& of) const;
-  /// Calls `f(resource_name, claim_line)` for each key that begins with the prefix and for whose lock somebody waits.
+  /// Calls `f(resource_name, claim_line)` for each key with the prefix whose lock has waiters.
   template <class F>
   void for_each_awaited_key(std::string_view prefix, F&& f) const {
     const auto begin = 'k' + std::string(prefix);
@@ -73,7 +73,7 @@ public:
       f(line);
   }
 
-  /// The same in the order of their keys, as long as `f` returns true.
+  /// The same for all lines, in key order, while `f` returns true.
   template <class F>
   void for_each_line_while(F&& f) const {
     for (const auto& [key, line] : lines_)
@@ -81,13 +81,13 @@ public:
         return;
   }
 
-  /// All of a session, in the order of their keys.
+  /// All of a session, in key order.
   std::vector<claim_ptr> of_session(std::string_view session) const;
-  /// What the session holds of one resource and waits for. Takes no time in proportion to either.
+  /// What the session holds and waits for on one resource, in O(log n).
   occupancy own(std::string_view session, const resource_name& of) const;
-  /// The first one of those, in the order of their keys. Null: there is none.
+  /// The first of those, in key order. Null: there is none.
   claim_ptr first_of_session(std::string_view session, const resource_name& of) const;
-  /// Calls `f(claim_ptr)` for all of a session, in the order of their keys, as long as it returns true.
+  /// Calls `f(claim_ptr)` for each claim of a session, in key order, while it returns true.
   template <class F>
   void for_each_of_session(std::string_view session, F&& f) const {
     if (const auto at = by_session_.find(session); at != by_session_.end())
@@ -95,7 +95,7 @@ public:
         if (!f(*rows_.find(key)))
           return;
   }
-  /// The same of those of one resource, without a look at the others of the session.
+  /// The same for one resource, without visiting the session's other claims.
   template <class F>
   void for_each_of_session(std::string_view session, const resource_name& of, F&& f) const {
     const auto at = by_session_.find(session);
@@ -103,23 +103,23 @@ public:
       return;
     const auto begin = resource_key(of.space, of.name);
     for (auto key = at->second.lower_bound(begin); key != at->second.end() && key->starts_with(begin); ++key)
-      if (const auto& claim = *rows_.find(*key); claim->of == of && !f(claim)) // a name may hold a NUL and go on
+      if (const auto& claim = *rows_.find(*key); claim->of == of && !f(claim)) // a name may contain a NUL and continue
         return;
   }
   bool has_session(std::string_view session) const { return by_session_.contains(session); }
-  /// The waiter whose deadline is first. Null: none has one.
+  /// The waiter with the earliest deadline. Null: none has one.
   claim_ptr first_due() const;
 
   std::size_t waiters() const { return waiters_; }
   std::size_t holders() const { return rows_.size() - waiters_; }
-  /// Of all that wait: bytes of their values, names and ids (rule 24).
+  /// Bytes of values, names and ids of all waiters (rule 24).
   std::uint64_t queued_bytes() const { return queued_bytes_; }
 
   void put(claim_ptr row);
   void erase(std::string_view key);
   const journaled_map<claim_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
-  /// Each is counted again from the rows (protocol/state/recount).
+  /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
     return std::tuple{kept_member{"lines", lines_},     kept_member{"by_session", by_session_},
                       kept_member{"own", own_},         kept_member{"by_deadline", by_deadline_},
@@ -136,12 +136,12 @@ private:
   std::map<std::string, claim_line, std::less<>> lines_; ///< by resource_key()
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_session_;
   std::map<std::string, occupancy, std::less<>> own_;          ///< by session and resource_key()
-  std::set<std::pair<cluster_time, std::string>> by_deadline_; ///< of those that wait
+  std::set<std::pair<cluster_time, std::string>> by_deadline_; ///< of waiters
   std::size_t waiters_ = 0;
   std::uint64_t queued_bytes_ = 0;
 };
 
-/// What a waiter counts for in claims_table::queued_bytes().
+/// What a waiter adds to claims_table::queued_bytes().
 std::uint64_t queued_bytes_of(const claim_record& c);
 
 } // namespace belay::state

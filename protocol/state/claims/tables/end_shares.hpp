@@ -1,6 +1,6 @@
 #pragma once
-// How much the ends of claims take that are remembered, by the client that asked for the claim (docs/claims.md, rule 7). A claim counts
-// from the beginning for the end that it will have, so that there is room for every end.
+// Space that ends of claims take, by the client that requested the claim (docs/claims.md, rule
+// 7). A claim counts as its future end from the beginning, so that there is space for every end.
 
 #include "protocol/state/claims/claim_records.hpp"
 
@@ -25,7 +25,7 @@ public:
   void limit(const limits& l) { limits_ = l; }
   const limits& limit() const { return limits_; }
 
-  /// Of a claim or an end. Those without a scope do not count: claim_ends bounds them.
+  /// Adds a claim or an end. Those without a scope do not count: claim_ends bounds them.
   template <class Row>
   void add(const Row& row) {
     if (!row.scope.empty())
@@ -37,9 +37,9 @@ public:
       remove(row.scope, claim_end_bytes(row.of, row.id, row.scope));
   }
 
-  /// Whether a new claim of that scope is refused. From half of the bytes on, the scopes that have most are refused, if they have
-  /// their share; when all is taken, every scope.
-  /// @param own_id the client chose the id: it may bring any number of them
+  /// Whether to reject a new claim of that scope. Above half of the bytes, the largest
+  /// scopes are rejected if they have their share; when all is used, every scope.
+  /// @param own_id the client chose the id, and could create any number of them
   bool is_full(std::string_view scope, std::uint64_t bytes, bool own_id) const;
   std::uint64_t bytes() const { return bytes_; }
   /// Zero: it has none.
@@ -56,7 +56,7 @@ private:
   limits limits_;
   std::uint64_t bytes_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> by_scope_;
-  std::map<std::uint64_t, std::uint64_t> sizes_; ///< count -> how many scopes have as many
+  std::map<std::uint64_t, std::uint64_t> sizes_; ///< count -> number of scopes with that count
 };
 
 } // namespace belay::state

@@ -1,5 +1,5 @@
 #pragma once
-// The sessions that ended last, and why (docs/claims.md, rule 22).
+// The most recently ended sessions, and why they ended (docs/claims.md, rule 22).
 
 #include "protocol/state/journaled_map.hpp"
 
@@ -11,16 +11,16 @@ class ended_sessions {
 public:
   explicit ended_sessions(change_journal& journal) : rows_(journal, table::ended_sessions) {}
 
-  /// `id` in lower case. Null: it did not end, or longer ago than ended_sessions_max others.
+  /// `id` in lower case. Null: it did not end, or at least ended_sessions_max ended later.
   ended_session_ptr find(std::string_view id) const;
-  /// Gives it a number and takes it in; the oldest one is forgotten if there are too many.
+  /// Assigns a number and inserts it; forgets the oldest if there are too many.
   void add(ended_session row);
 
   void put(ended_session_ptr row);
   void erase(std::string_view id);
   const journaled_map<ended_session_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
-  /// Each is counted again from the rows (protocol/state/recount).
+  /// recount() recomputes it from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"by_number", by_number_}}; }
 
 private:

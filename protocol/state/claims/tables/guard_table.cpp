@@ -27,7 +27,7 @@ std::vector<const guard_record*> guard_table::around(std::string_view prefix) co
   std::vector<const guard_record*> found;
   if (const auto* one = above(prefix)) {
     found.push_back(one);
-    return found; // nothing below it
+    return found; // none is below it
   }
   rows_.for_each_under(prefix, [&](const guard_ptr& g) { found.push_back(g.get()); });
   return found;

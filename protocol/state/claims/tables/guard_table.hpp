@@ -1,5 +1,5 @@
 #pragma once
-// Guards by their prefixes, which do not overlap (docs/claims.md, rule 34).
+// Write guards by prefix; prefixes do not overlap (docs/claims.md, rule 34).
 
 #include "protocol/state/journaled_map.hpp"
 
@@ -11,11 +11,11 @@ class guard_table {
 public:
   explicit guard_table(change_journal& journal) : rows_(journal, table::guards) {}
 
-  /// Null: there is none of just this prefix. Valid until the next change, as of the other members.
+  /// Null: none has exactly this prefix. Results of all members are valid until the next change.
   const guard_record* find(std::string_view prefix) const;
-  /// The one that stands above the key. Null: none.
+  /// The one that covers the key. Null: none.
   const guard_record* above(std::string_view key) const;
-  /// All that stand above the prefix or below it.
+  /// All above or below the prefix.
   std::vector<const guard_record*> around(std::string_view prefix) const;
   std::size_t size() const { return rows_.size(); }
 
@@ -26,22 +26,22 @@ public:
   };
   void limit(const limits& l) { limits_ = l; }
   const limits& limit() const { return limits_; }
-  /// Whether a new guard of that scope is rejected. Above half of the bound, a scope that has its share and more guards than every
-  /// other scope is rejected; at the bound, every scope. Takes time in proportion to the guards.
+  /// Whether to reject a new guard of that scope. Above half of the bound: if it has
+  /// its share and more guards than every other scope. At the bound: always. O(guards).
   bool is_full(std::string_view scope) const;
 
   void put(guard_ptr row);
   void erase(std::string_view prefix);
   const journaled_map<guard_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
-  /// Each is counted again from the rows (protocol/state/recount).
+  /// recount() recomputes it from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"lengths", lengths_}}; }
   static constexpr std::size_t bytes_of_no_row() { return sizeof(limits); }
 
 private:
   journaled_map<guard_ptr> rows_;
   limits limits_;
-  std::map<std::size_t, std::size_t> lengths_; ///< of a prefix -> how many have it
+  std::map<std::size_t, std::size_t> lengths_; ///< length of a prefix -> number of guards
 };
 
 } // namespace belay::state
