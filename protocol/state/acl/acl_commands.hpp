@@ -1,6 +1,6 @@
 #pragma once
-// What can be written and read of policies, roles and tokens (docs/contract/10). Ids, secrets and times in commands were
-// fixed before they were proposed.
+// Commands and queries about policies, roles and tokens (docs/contract/10).
+// Ids, secrets and times in commands are fixed before they are proposed.
 
 #include "protocol/acl/authorizer.hpp"
 #include "protocol/state/acl/acl_records.hpp"
@@ -10,7 +10,7 @@
 
 namespace belay::state {
 
-/// A policy or a role as a client names it: by `id` or, if that is empty, by `name`.
+/// A policy or role as clients name it: by `id` or, if that is empty, by `name`.
 struct acl_link {
   std::string id, name;
   bool operator==(const acl_link&) const = default;
@@ -21,16 +21,16 @@ inline constexpr auto fields_of<acl_link> = std::tuple{
     field<&acl_link::name, "Name">{},
 };
 
-// ---- commands. Those that make or change a row answer an acl_row, those that remove one true.
+// ---- commands. Those that create or change a row reply with it, as acl_row, the others with true
 
-/// Makes what ACLs need where it is not there: the policy global-management, the anonymous token and, if a secret is
-/// given that no token has, a token that may do everything (`acl.tokens.master`). Proposed by the leader. Answers true.
+/// Creates what is missing: the policy global-management, the anonymous token and, if a new secret
+/// is given, a management token (`acl.tokens.master`). Proposed by the leader. Replies true.
 struct acl_initialize {
   static constexpr command_tag tag = command_tag::acl_initialize;
 
   std::string master_secret;   ///< empty: none
   std::string master_accessor; ///< a fresh UUID
-  std::int64_t time_ns = 0;    ///< now, of the wall clock
+  std::int64_t time_ns = 0;    ///< current wall-clock time
 };
 template <>
 inline constexpr auto fields_of<acl_initialize> = std::tuple{
@@ -39,7 +39,7 @@ inline constexpr auto fields_of<acl_initialize> = std::tuple{
     field<&acl_initialize::time_ns>{},
 };
 
-/// The first token that may do everything. Only once, and once more for each `reset_index` that is the index of the last time.
+/// The first management token. Only once, and again for each `reset_index` equal to the last index.
 struct acl_bootstrap {
   static constexpr command_tag tag = command_tag::acl_bootstrap;
 
@@ -58,8 +58,8 @@ inline constexpr auto fields_of<acl_bootstrap> = std::tuple{
 struct acl_policy_set {
   static constexpr command_tag tag = command_tag::acl_policy_set;
 
-  acl_policy policy;  ///< its indexes and meaning do not matter; `id` is fresh when it is made
-  bool fresh = false; ///< it is to be made; else the one with its id is replaced
+  acl_policy policy;  ///< its indexes and meaning are ignored; `id` is fresh if it is created
+  bool fresh = false; ///< create it; else replace the one with its id
 };
 template <>
 inline constexpr auto fields_of<acl_policy_set> = std::tuple{
@@ -78,8 +78,8 @@ inline constexpr auto fields_of<acl_policy_delete> = std::tuple{field<&acl_polic
 struct acl_role_set {
   static constexpr command_tag tag = command_tag::acl_role_set;
 
-  acl_role role;                  ///< its policies and indexes do not matter; `id` is fresh when it is made
-  std::vector<acl_link> policies; ///< resolved when it is applied
+  acl_role role;                  ///< its policies and indexes are ignored; `id` is fresh if it is created
+  std::vector<acl_link> policies; ///< resolved by apply()
   bool fresh = false;
 };
 template <>
@@ -100,11 +100,11 @@ inline constexpr auto fields_of<acl_role_delete> = std::tuple{field<&acl_role_de
 struct acl_token_set {
   static constexpr command_tag tag = command_tag::acl_token_set;
 
-  /// Its policies, roles, indexes and `expires` do not matter. Made: accessor and secret are there, chosen by the client or fresh.
-  /// Replaced: the secret is empty, or the one it has.
+  /// Its policies, roles, indexes and `expires` are ignored. To create: has accessor and
+  /// secret, the client's or fresh. To replace: the secret is empty or the current one.
   acl_token token;
-  std::vector<acl_link> policies, roles; ///< resolved when it is applied
-  std::int64_t lives_ns = 0;             ///< from when it is applied, for `expires`; 0: for ever
+  std::vector<acl_link> policies, roles; ///< resolved by apply()
+  std::int64_t lives_ns = 0;             ///< lifetime from apply() on, for `expires`; 0: unlimited
   bool fresh = false;
 };
 template <>
@@ -113,13 +113,13 @@ inline constexpr auto fields_of<acl_token_set> = std::tuple{
     field<&acl_token_set::lives_ns>{}, field<&acl_token_set::fresh>{},
 };
 
-/// A new token that may do what another one may.
+/// A new token with the permissions of an existing one.
 struct acl_token_clone {
   static constexpr command_tag tag = command_tag::acl_token_clone;
 
   std::string of;                         ///< accessor
   std::string accessor, secret;           ///< fresh UUIDs
-  std::optional<std::string> description; ///< nullopt: that of the other one
+  std::optional<std::string> description; ///< nullopt: that of the original
   std::int64_t time_ns = 0;
 };
 template <>
@@ -136,20 +136,20 @@ struct acl_token_delete {
 template <>
 inline constexpr auto fields_of<acl_token_delete> = std::tuple{field<&acl_token_delete::accessor>{}};
 
-// ---- what they answer, and reads
+// ---- replies, and queries
 
-/// A row with what clients see beside it: the policies and roles it is linked to, with their names as they are now.
+/// A row as shown to clients: with its linked policies and roles and their current names.
 struct acl_row {
-  std::variant<acl_policy_ptr, acl_role_ptr, acl_token_ptr> row; ///< the place is the number in bytes
+  std::variant<acl_policy_ptr, acl_role_ptr, acl_token_ptr> row; ///< the position is the number in bytes
   std::vector<acl_link> policies, roles;
 };
-/// An answer to a read. The secrets of its tokens are to be shown only if `shows_secrets`.
+/// A result. The secrets of its tokens may be shown only if `shows_secrets`.
 struct acl_rows {
   std::vector<acl_row> list;
   bool shows_secrets = false;
 };
 
-/// By id or, if that is empty, by name. Answers at most one row.
+/// By id or, if that is empty, by name. Returns at most one row.
 struct acl_policy_read {
   acl_link which;
   bool operator==(const acl_policy_read&) const = default;
@@ -170,7 +170,7 @@ struct acl_token_read {
   std::string accessor;
   bool operator==(const acl_token_read&) const = default;
 };
-/// The token in whose name it is asked, with its secret.
+/// The requester's own token, with its secret.
 struct acl_token_self {
   bool operator==(const acl_token_self&) const = default;
 };
@@ -178,15 +178,15 @@ struct acl_token_list {
   std::string policy, role; ///< IDs; empty: all tokens
   bool operator==(const acl_token_list&) const = default;
 };
-/// What `GET /v1/acl/list` of before Consul 1.4 shows (docs/contract/10, section 5.5): tokens from the configuration and from a bootstrap,
-/// with their secrets. Needs `acl` write.
+/// `GET /v1/acl/list` from before Consul 1.4 (docs/contract/10, section 5.5): tokens
+/// from the configuration and from a bootstrap, with their secrets. Needs `acl` write.
 struct acl_legacy_list {
   bool operator==(const acl_legacy_list&) const = default;
 };
 
-/// One question of permissions_read. Of what names nothing (`operator`, `keyring`, `acl`), `name` is empty. Of
-/// `session_owner` it is the ID of a session, and the node to which that belongs is meant; of an unknown session everything is
-/// allowed, so that its answer says that it is unknown.
+/// One question of permissions_read. `name` is empty for permissions without one (`operator`,
+/// `keyring`, `acl`). For `session_owner` it is a session's ID, and the session's node
+/// decides; if the session is unknown everything is allowed, so that the response can say so.
 struct permission_needed {
   enum class of : std::uint8_t {
     agent,
@@ -204,24 +204,24 @@ struct permission_needed {
   of what = of::operators;
   acl::permission level = acl::permission::read;
   std::string name;
-  bool tree = false; ///< of keys: everything that begins with `name` (docs/contract/10, section 4)
+  bool tree = false; ///< for keys: everything that begins with `name` (docs/contract/10, section 4)
 
   bool operator==(const permission_needed&) const = default;
 };
-/// What the token in whose name it is asked may do: asked by whoever decides outside of the state machine, about agents,
-/// operators and archives. A refusal if there is no such token. Where ACLs are not in force everything is allowed.
+/// The requester's permissions, for decisions outside the state machine: agents, operators,
+/// archives. A refusal if there is no such token. Without ACLs everything is allowed.
 struct permissions_read {
   std::vector<permission_needed> asked;
-  bool rules_too = false; ///< for a client agent, which decides by them about its own services and checks
+  bool rules_too = false; ///< for a client agent, which authorizes requests about its own services and checks by them
   bool operator==(const permissions_read&) const = default;
 };
 struct permissions {
-  std::vector<bool> allowed; ///< for each question, in their order
-  /// For whoever has more to ask, now and not later: what is said of a token can change with every entry. Null: ACLs are not in
-  /// force.
+  std::vector<bool> allowed; ///< for each question, in order
+  /// For further checks right now; not to be kept, as any entry
+  /// may change a token's permissions. Null: ACLs are off.
   std::shared_ptr<const acl::authorizer> may = {};
-  acl_token_ptr token = {};           ///< of him in whose name it was asked; null: ACLs are not in force
-  std::vector<acl::rules> rules = {}; ///< rules_too: those of all his policies, roles and identities
+  acl_token_ptr token = {};           ///< the requester's; null: ACLs are off
+  std::vector<acl::rules> rules = {}; ///< rules_too: those of all its policies, roles and identities
 };
 
 } // namespace belay::state

@@ -26,8 +26,8 @@ acl_rows all(const acl_table& t, const journaled_map<Row>& rows, Wanted wanted) 
   return found;
 }
 
-/// In the order of their secrets, as Consul lists them. It tells nothing of a secret to a client that may not read it: such a client sees no
-/// other secret to compare with.
+/// Ordered by secret, as in Consul. The order reveals nothing to a client
+/// that may not read secrets: it sees no other secret to compare with.
 template <class Wanted>
 acl_rows tokens(const acl_table& t, Wanted wanted) {
   auto found = all(t, t.tokens(), wanted);
@@ -42,8 +42,8 @@ bool is_linked(const std::vector<std::string>& ids, const std::string& wanted) {
   return wanted.empty() || std::find(ids.begin(), ids.end(), folded(wanted)) != ids.end();
 }
 
-/// Consul marks those it made itself as of the old type `management`, until somebody changes them by the new API. Here nothing is
-/// marked: a client that makes one just like them sees it, too, and what is said of it is true.
+/// Consul gives its built-in tokens the old type `management` until the new API changes them.
+/// Belay has no mark: a token that looks like them has the type, too, which is true of it.
 bool has_legacy_type(const acl_token& t) {
   return t.create_index == t.modify_index && !t.local && t.roles.empty() && t.service_identities.empty() &&
          t.node_identities.empty() && t.policies == std::vector<std::string>{std::string(management_policy_id)} &&

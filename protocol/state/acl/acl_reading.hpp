@@ -1,5 +1,5 @@
 #pragma once
-// Answers to queries about policies, roles and tokens (docs/contract/10, section 5), as the server itself sees them.
+// Evaluates queries about policies, roles and tokens (docs/contract/10, 5), without authorization.
 
 #include "protocol/state/acl/acl_table.hpp"
 #include "protocol/state/counters.hpp"
@@ -7,12 +7,12 @@
 
 namespace belay::state {
 
-/// The row with the names that its links have now. Links to what is gone are left out, as Consul does when it shows them.
+/// The row with the current names of its links. Omits dangling links, as Consul does.
 acl_row shown_row(const acl_table& t, acl_policy_ptr row);
 acl_row shown_row(const acl_table& t, acl_role_ptr row);
 acl_row shown_row(const acl_table& t, acl_token_ptr row);
 
-/// Consul's words for an id that cannot be one; nullopt: it may be. @param kind "policy", "role" or "token"
+/// Consul's text for a malformed id; nullopt: it is valid. @param kind "policy", "role" or "token"
 std::optional<refusal> id_refused(std::string_view kind, std::string_view id);
 std::optional<refusal> id_refused(const acl_policy_read& q);
 std::optional<refusal> id_refused(const acl_role_read& q);
@@ -31,10 +31,10 @@ acl_rows access_rows(const acl_table& t, const acl_policy_list& q);
 acl_rows access_rows(const acl_table& t, const acl_role_list& q);
 acl_rows access_rows(const acl_table& t, const acl_token_list& q);
 acl_rows access_rows(const acl_table& t, const acl_legacy_list& q);
-/// None: in its own name the server has no token.
+/// No row: the server itself has no token.
 acl_rows access_rows(const acl_table& t, const acl_token_self& q);
 
-/// When the table was changed that the query is about.
+/// Index of the last change of the table that the query reads.
 log_index access_index(const counters& marks, const acl_policy_read& q);
 log_index access_index(const counters& marks, const acl_policy_list& q);
 log_index access_index(const counters& marks, const acl_role_read& q);

@@ -1,6 +1,6 @@
 #pragma once
-// Policies, roles and tokens: rows of the tables, immutable once stored (docs/contract/10). And in whose name something
-// is asked.
+// Policies, roles and tokens: rows of the tables, immutable once
+// stored (docs/contract/10). Also the authority of a request.
 
 #include "protocol/acl/rules.hpp"
 #include "protocol/base/ids.hpp"
@@ -17,12 +17,12 @@
 
 namespace belay::state {
 
-/// Consul's: of the policy that grants everything, and of the token of requests that bring none.
+/// Consul's, for the policy that grants everything, and for requests without a token.
 inline constexpr std::string_view management_policy_id = "00000000-0000-0000-0000-000000000001";
 inline constexpr std::string_view management_policy_name = "global-management";
 inline constexpr std::string_view anonymous_accessor = "00000000-0000-0000-0000-000000000002";
 inline constexpr std::string_view anonymous_secret = "anonymous";
-/// Of tokens that are made without a request for just that token: from `acl.tokens.master`, and by a bootstrap.
+/// Tokens not created by a token request: from `acl.tokens.master`, and by a bootstrap.
 inline constexpr std::string_view master_description = "Master Token";
 inline constexpr std::string_view bootstrap_description = "Bootstrap Token (Global Management)";
 
@@ -32,10 +32,10 @@ struct acl_policy {
   std::string id; ///< lower-case UUID
   std::string name;
   std::string description;
-  std::string rules;                                   ///< as it was written: HCL or JSON
-  std::optional<std::vector<std::string>> datacenters; ///< in which it counts; nullopt or empty: all
+  std::string rules;                                   ///< as written: HCL or JSON
+  std::optional<std::vector<std::string>> datacenters; ///< where it applies; nullopt or empty: everywhere
   log_index create_index, modify_index;
-  /// What `rules` say; never null in a table. Made when the row is, and not part of it.
+  /// The parsed `rules`; never null in a table. Computed with the row, not part of it.
   std::shared_ptr<const acl::rules> meaning;
 };
 using acl_policy_ptr = std::shared_ptr<const acl_policy>;
@@ -53,7 +53,7 @@ inline constexpr auto fields_of<acl_policy> = std::tuple{
 
 struct service_identity {
   std::string service_name;
-  std::optional<std::vector<std::string>> datacenters; ///< in which it counts; nullopt or empty: all
+  std::optional<std::vector<std::string>> datacenters; ///< where it applies; nullopt or empty: everywhere
   bool operator==(const service_identity&) const = default;
 };
 template <>
@@ -79,7 +79,7 @@ struct acl_role {
   std::string id; ///< lower-case UUID
   std::string name;
   std::string description;
-  std::vector<std::string> policies; ///< IDs; those of policies that are gone stay out (acl_table::policy)
+  std::vector<std::string> policies; ///< IDs; removed policies stay listed, without effect (acl_table::policy)
   std::vector<service_identity> service_identities;
   std::vector<node_identity> node_identities;
   log_index create_index, modify_index;
@@ -100,16 +100,16 @@ inline constexpr auto fields_of<acl_role> = std::tuple{
 struct acl_token {
   static constexpr table in = table::acl_tokens;
 
-  std::string accessor; ///< UUID as its client gave it, public. The key of its row is the same in lower case
-  std::string secret;   ///< what a request brings. A UUID, or what `acl.tokens.master` says
+  std::string accessor; ///< UUID as the client wrote it, public. The row's key is the same in lower case
+  std::string secret;   ///< sent with requests. A UUID, or the value of `acl.tokens.master`
   std::string description;
   std::vector<std::string> policies, roles; ///< IDs
   std::vector<service_identity> service_identities;
   std::vector<node_identity> node_identities;
-  bool local = false;                  ///< shown; there is one datacenter
-  std::int64_t create_time_ns = 0;     ///< of the wall clock, since 1970
-  std::int64_t expiration_time_ns = 0; ///< of the wall clock, since 1970, as it is shown; 0: never
-  cluster_time expires;                ///< from then on it opens nothing; zero: never
+  bool local = false;                  ///< shown only: there is one datacenter
+  std::int64_t create_time_ns = 0;     ///< wall clock, since 1970
+  std::int64_t expiration_time_ns = 0; ///< wall clock, since 1970, as shown; 0: never
+  cluster_time expires;                ///< invalid from then on; zero: never
   log_index create_index, modify_index;
 };
 using acl_token_ptr = std::shared_ptr<const acl_token>;
@@ -130,13 +130,13 @@ inline constexpr auto fields_of<acl_token> = std::tuple{
     field<&acl_token::modify_index, "ModifyIndex">{},
 };
 
-/// In whose name something is asked, where ACLs are in force. Travels with commands through the log.
+/// What a request is authorized by, where ACLs are on. Travels with commands through the log.
 struct authority {
-  std::string secret;              ///< of the token; `anonymous_secret` if the request brought none
-  bool allowed_by_default = false; ///< `acl.default_policy` of the server that was asked
-  std::string datacenter;          ///< of that server: which policies count
+  std::string secret;              ///< of the token; `anonymous_secret` if the request had none
+  bool allowed_by_default = false; ///< `acl.default_policy` of the server that got the request
+  std::string datacenter;          ///< of that server: decides which policies apply
 
-  /// How long it takes tells nothing of the secret.
+  /// Takes constant time, so that it reveals nothing of the secret.
   bool operator==(const authority& other) const {
     const bool same = secret.empty() ? other.secret.empty() : is_secret(other.secret, secret);
     return same && allowed_by_default == other.allowed_by_default && datacenter == other.datacenter;

@@ -15,10 +15,10 @@ using complaint = std::optional<std::string>;
 using golang::quoted;
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
-/// Of the IDs of what is built in (agent/structs/acl.go of Consul).
+/// Prefix of the IDs of built-in rows (agent/structs/acl.go of Consul).
 constexpr std::string_view reserved_prefix = "00000000-0000-0000-0000-0000000000";
 
-/// The IDs of what the links name, each once. @param find_named,find look one up by its name, by its ID
+/// The IDs that the links name, without duplicates. @param find_named,find look up by name, by ID
 template <class FindNamed, class Find>
 complaint resolve(const std::vector<acl_link>& links, const char* kind, FindNamed find_named, Find find,
                   std::vector<std::string>& out) {
@@ -45,7 +45,7 @@ complaint resolve_roles(const acl_table& t, const std::vector<acl_link>& links, 
       out);
 }
 
-// ---- changes: every one moves the index of its table and has those judged again who wait
+// ---- changes: each sets its table's index and causes waiters to be authorized again
 
 void note(applying& a, mark m) {
   a.t.marks.set(m, a.index);
@@ -68,7 +68,7 @@ void ensure_management_policy(applying& a) {
   acl_policy all;
   all.id = management_policy_id;
   all.name = management_policy_name;
-  // Its name may have been given away while there was none: after a restore of an archive without policies.
+  // Another policy may have its name: after a restore of an archive without policies.
   while (a.t.acls.taken(all))
     all.name += "-builtin";
   all.description = "Builtin Policy that grants unlimited access";
@@ -89,7 +89,7 @@ acl_token management_token(std::string_view accessor, std::string_view secret, s
 
 // ---- tokens
 
-/// What the accessor or the secret of a new token is like. @param what "AccessorID" or "SecretID"
+/// Validates accessor or secret of a new token. @param what "AccessorID" or "SecretID"
 complaint new_id_error(const acl_table& t, const std::string& what, const std::string& id) {
   if (!is_uuid(id))
     return "Invalid Token: " + what + " is not a valid UUID";
@@ -100,7 +100,7 @@ complaint new_id_error(const acl_table& t, const std::string& what, const std::s
   return std::nullopt;
 }
 
-/// The same command was applied before: nobody else knows the secret, and no two requests come at the same nanosecond.
+/// Whether the same command was applied before: no other client has both secret and nanosecond.
 bool made_by(const acl_token& known, std::string_view secret, std::int64_t create_time_ns) {
   return known.secret == secret && known.create_time_ns == create_time_ns;
 }
@@ -111,14 +111,14 @@ cluster_time end_of(cluster_time now, std::int64_t lives_ns) {
   return cluster_time{now.value + static_cast<std::uint64_t>(lives_ns / ns_per_ms + (lives_ns % ns_per_ms != 0))};
 }
 
-/// A wall-clock time that was given must be the one that the token has.
+/// An expiration time that was given must equal the token's.
 complaint changed_end(const acl_token_set& c, const acl_token& known) {
   if (c.lives_ns != 0 || (c.token.expiration_time_ns != 0 && c.token.expiration_time_ns != known.expiration_time_ns))
     return "Cannot change expiration time of " + c.token.accessor;
   return std::nullopt;
 }
 
-/// What a token that is there keeps, and what it must not change.
+/// Copies what an existing token keeps, and rejects what must not change.
 complaint keep_known(const acl_token_set& c, const acl_token_ptr& known, acl_token& next) {
   if (!is_uuid(c.token.accessor))
     return "AccessorID is not a valid UUID";

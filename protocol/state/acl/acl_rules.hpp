@@ -1,9 +1,9 @@
 #pragma once
-// How policies, roles and tokens are made, changed and removed, and with which texts that is refused (docs/contract/10, section 5).
-// Whether somebody may do it was decided before. What a request alone can tell was checked where it came in; here it is checked
-// once more, because a command may come from another server.
+// How policies, roles and tokens are created, changed and removed, with the texts of refusals
+// (docs/contract/10, section 5). Permissions were checked before. What depends on the request alone
+// was validated on arrival; it is validated again, as a command may come from another server.
 //
-// A command that is applied a second time, because nobody knew whether it had been applied, is answered like the first time.
+// A command that is repeated, because its outcome was unknown, gets the same reply as before.
 
 #include "protocol/state/tables.hpp"
 
@@ -19,10 +19,10 @@ reply apply_access(applying& a, const acl_token_set& c);
 reply apply_access(applying& a, const acl_token_clone& c);
 reply apply_access(applying& a, const acl_token_delete& c);
 
-/// Why it is refused for having been done before; nullopt: it is not, or it is the same command once more.
+/// Why it is rejected as done before; nullopt: it is not, or it repeats the same command.
 std::optional<std::string> bootstrap_refusal(const tables& t, const acl_bootstrap& c);
 
-/// Removes tokens that are over at `a.now`.
+/// Removes tokens that have expired at `a.now`.
 void expire_tokens(applying& a);
 
 } // namespace belay::state

@@ -12,7 +12,7 @@ namespace belay::state {
 
 namespace {
 
-/// As it is written, or else in small letters.
+/// Finds the ID as given, else in lower case.
 template <class Row>
 Row row_by_id(const journaled_map<Row>& rows, std::string_view id) {
   if (auto row = row_or_null(rows, id))
@@ -185,13 +185,13 @@ bool acl_table::expire(cluster_time now) {
   return any;
 }
 
-// ---- what a token may do
+// ---- permissions of a token
 
-/// Of policies that are in the tables, and of those that nobody wrote.
+/// Rules of stored policies, and of those generated for identities.
 struct acl_table::rules_in_force {
   std::vector<const acl::rules*> all;
   std::list<acl::rules> of_identities;
-  std::size_t bytes = 0; ///< about
+  std::size_t bytes = 0; ///< approximate
 
   void add(const acl::rules& rules) {
     all.push_back(&rules);

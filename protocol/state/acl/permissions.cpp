@@ -19,7 +19,7 @@ namespace {
 using authorizer_ptr = std::shared_ptr<const acl::authorizer>;
 using complaint = std::optional<std::string>;
 
-/// What may be done in that name, or why nothing.
+/// The permissions of an authority, or why it has none.
 struct verdict {
   authorizer_ptr may;
   std::string_view why;
@@ -30,7 +30,7 @@ verdict verdict_on(const tables& t, const authority& by, cluster_time now) {
     return {nullptr, acl_reserved};
   if (auto may = t.acls.authorizer_of(by, now))
     return {std::move(may), {}};
-  // Who brings no token is nobody special, also before the first entry about ACLs.
+  // Requests without a token are anonymous, also before the first entry about ACLs.
   if (by.secret == anonymous_secret && !t.acls.token(anonymous_accessor))
     return {std::make_shared<const acl::authorizer>(by.allowed_by_default ? acl::authorizer::allow_all()
                                                                           : acl::authorizer::deny_all()),
@@ -38,7 +38,7 @@ verdict verdict_on(const tables& t, const authority& by, cluster_time now) {
   return {nullptr, acl_not_found};
 }
 
-/// Null: there is no such token any more.
+/// Null: the token no longer exists.
 authorizer_ptr authorizer_of(const tables& t, const requester& by, cluster_time now) {
   const auto token = t.acls.token(by.accessor);
   if (token == nullptr && by.accessor != anonymous_accessor)
@@ -47,13 +47,13 @@ authorizer_ptr authorizer_of(const tables& t, const requester& by, cluster_time 
   return verdict_on(t, {secret, by.allowed_by_default, by.datacenter}, now).may;
 }
 
-// ---- questions
+// ---- queries
 
 complaint denial(const acl::authorizer& may, const query& q, const kv_get& each) {
   (void)q;
   return denied_unless(may.key_read(each.key));
 }
-/// Of listings of keys.
+/// Listings of keys.
 template <class Listing>
 requires requires(const Listing& each) {
   each.prefix;
@@ -134,7 +134,7 @@ bool allows(const tables& t, const acl::authorizer& may, const permission_needed
   return false;
 }
 
-// ---- answers
+// ---- results
 
 bool may_see_service(const acl::authorizer& may, const std::string& service) {
   return service.empty() || may.service_read(service);
@@ -158,7 +158,7 @@ bool may_see(const acl::authorizer& may, const service_instance& row) {
   return may_see(may, *row.node) && may_see(may, *row.service);
 }
 
-/// A name of a listing that was cut stands for all keys below it; one that he may see is enough.
+/// A name cut at a separator stands for all keys under it; one visible key suffices.
 bool may_see_any_under(const tables& t, const acl::authorizer& may, const std::string& cut) {
   for (auto at = t.kv.rows().lower_bound(cut); at != t.kv.rows().end() && starts_with(at->key(), cut); ++at)
     if (may.key_read(at->key()))
@@ -171,7 +171,7 @@ bool may_see_session(const tables& t, const acl::authorizer& may, const std::str
   return session && may.session_read(session->node);
 }
 
-/// What may not be read: that there is a wait is shown, not for what, by which claim, and of whom (docs/claims.md, rule 32).
+/// Shows that a session waits, but not for what or by which claim, if hidden (docs/claims.md, 32).
 void hide_names(const tables& t, const acl::authorizer& may, std::vector<wait_edge>& edges) {
   for (auto& each : edges) {
     if (!may.key_read(each.on.name)) {
@@ -199,7 +199,7 @@ void keep_results(const acl::authorizer& may, txn_reply& answer) {
   });
 }
 
-// Whether an operation gets a row that may not be seen. Of a row that is not there only the names that the operation says are known.
+// Whether an operation gets a hidden row. Of a missing row only the operation's names are known.
 bool gets_hidden(const tables&, const acl::authorizer& may, const kv_op& op) {
   return op.verb == kv_verb::get && !may.key_read(op.key);
 }
@@ -214,7 +214,7 @@ bool gets_hidden(const tables& t, const acl::authorizer& may, const service_op& 
   const bool visible = row ? may_see(may, *row) : may.service_read(id) && may_see_service(may, said.service);
   return op.verb == catalog_verb::get && !visible;
 }
-/// One that is not there could be of any service.
+/// A missing check could belong to any service.
 bool gets_hidden(const tables& t, const acl::authorizer& may, const check_op& op) {
   const auto row = t.catalog.find_check(op.check.node, op.check.check_id.empty() ? op.check.name : op.check.check_id);
   const bool visible = row ? shows_result(may, *row) : may.node_read(op.check.node) && may.service_read("");
@@ -224,7 +224,7 @@ bool gets_hidden(const tables&, const acl::authorizer&, const fence_op&) {
   return false;
 }
 
-/// A transaction that reads, as if the rows that may not be seen were there: the answer does not show whether they are.
+/// A transaction that reads, as if hidden rows existed: the reply does not reveal whether they do.
 query_data read_visible(const tables& t, const acl::authorizer& may, const txn& all) {
   txn visible;
   std::vector<std::size_t> places;
@@ -242,7 +242,7 @@ query_data read_visible(const tables& t, const acl::authorizer& may, const txn& 
   return std::move(*answer);
 }
 
-/// `acl.enable_key_list_policy` applies to listings in transactions, too. Consul does not check them.
+/// `acl.enable_key_list_policy` also applies to listings in transactions, unlike in Consul.
 txn_reply refused_listings(const acl::authorizer& may, const txn& all, bool lists_need_permission) {
   txn_reply answer;
   for (std::size_t i = 0; lists_need_permission && i < all.ops.size(); ++i)
@@ -252,8 +252,8 @@ txn_reply refused_listings(const acl::authorizer& may, const txn& all, bool list
   return answer;
 }
 
-/// The answer to a transaction that only reads, before rows are left out.
-/// @param found what it reads without regard to permissions
+/// The result of a transaction that only reads, before rows are
+/// hidden. @param found the result without regard to permissions
 query_data permitted_reads(const tables& t, const acl::authorizer& may, const query& q, const txn& all,
                            query_data found) {
   if (auto refused = refused_operations(t, may, all, {}); !refused.errors.empty())
@@ -264,7 +264,7 @@ query_data permitted_reads(const tables& t, const acl::authorizer& may, const qu
   return reply != nullptr && !reply->errors.empty() ? read_visible(t, may, all) : std::move(found);
 }
 
-/// One answer to one query.
+/// Filters one result of one query.
 struct filter {
   const tables& t;
   const query& q;
@@ -339,7 +339,7 @@ struct filter {
   void operator()(wait_graph& a) const {
     hide_names(t, may, a.edges);
     std::erase_if(a.edges, [](const wait_edge& each) {
-      return each.hidden && each.session.empty() && each.blocker.empty(); // nothing of it is left
+      return each.hidden && each.session.empty() && each.blocker.empty(); // nothing of it remains
     });
   }
   void operator()(guard_rows& a) const {
@@ -352,7 +352,7 @@ struct filter {
       if (std::none_of(each->released.begin(), each->released.end(), hidden))
         continue;
       auto shown = std::make_shared<ended_session>(*each);
-      std::erase_if(shown->released, hidden); // released_count says that there were more
+      std::erase_if(shown->released, hidden); // released_count shows that there were more
       each = std::move(shown);
     }
   }
@@ -363,7 +363,7 @@ struct filter {
     a.viewer = by;
   }
   void operator()(outcome_view&) const {}
-  /// Settings are seen as a whole or not at all.
+  /// Settings are visible as a whole or not at all.
   template <class Settings>
   void operator()(settings_ptr<Settings>&) const {}
 };
@@ -406,7 +406,7 @@ bool may_still_run(const tables& t, const requester& by, cluster_time now, const
 
 namespace {
 
-/// A token to which nothing is permitted leaves nothing in the log: neither a void outcome, nor that of a command that needs no permission.
+/// A token without permissions leaves nothing in the log, not even outcomes of free commands.
 bool leaves_outcome_without_rights(const tables& t, const command& c, cluster_time now) {
   const bool needs_none =
       std::holds_alternative<outcome_seal>(c) || (c.once && std::holds_alternative<session_destroy>(c));
@@ -428,7 +428,7 @@ std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_t
     return reply{refusal{std::string(permission_denied)}};
   if (leaves_outcome_without_rights(t, c, now))
     return reply{refusal{std::string(permission_denied)}};
-  // Consul answers a transaction that also writes with what it may show, so that a `get` in it is not refused here.
+  // Consul filters the reply of a transaction that also writes: a `get` in it is not rejected.
   if (const auto* ops = transaction_in(c))
     if (auto no = refused_listings(*v.may, *ops, c.lists_need_permission); !no.errors.empty())
       return reply{std::move(no)};
@@ -456,7 +456,7 @@ std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time 
 
 namespace {
 
-/// After rows were left out: nobody is refused for the size of what he may not see, nor told how large that is.
+/// After filtering: neither rejects for the size of hidden rows nor reveals it.
 query_result unless_too_large(const query& q, query_result found) {
   if (const auto* txn = std::get_if<txn_reply>(&found.data)) {
     if (auto why = refused_for_size(*txn))
@@ -480,7 +480,7 @@ query_result visible_answer(const tables& t, const query& q, cluster_time now) {
   if (auto refused = refused_by(v, q))
     return {answer_index(t, q), std::move(*refused)};
   auto found = answer(t, q);
-  const bool all_visible = std::holds_alternative<kv_get>(q); // or he would have been refused
+  const bool all_visible = std::holds_alternative<kv_get>(q); // else it would have been rejected
   if (!all_visible && !MUTANT(reads_not_filtered)) {
     if (const auto* read = std::get_if<txn_read>(&q))
       found.data = permitted_reads(t, *v.may, q, read->ops, std::move(found.data));

@@ -1,5 +1,5 @@
 #pragma once
-// In whose name something was requested that takes effect later: a claim that waits, the OnEnd of a session.
+// Who requested something that takes effect later: a waiting claim, the OnEnd of a session.
 
 #include "protocol/state/fields.hpp"
 
@@ -7,9 +7,9 @@
 
 namespace belay::state {
 
-/// What is left of an authority when its entry is over: not the secret, and enough to judge again (permissions.hpp).
+/// What remains of an authority after its entry: enough to authorize again, without the secret.
 struct requester {
-  std::string accessor; ///< of the token; empty: its entry is below client_address_level, or ACLs were not in force
+  std::string accessor; ///< of the token; empty: its entry is below client_address_level, or ACLs were off
   bool allowed_by_default = false; ///< as in authority
   std::string datacenter;          ///< as in authority
 

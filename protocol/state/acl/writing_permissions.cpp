@@ -17,7 +17,7 @@ bool may_write_key(const acl::authorizer& may, const kv_op& op) {
   case kv_verb::get:
   case kv_verb::get_tree:
     return true;
-  // What they find shows in whether the transaction succeeds.
+  // The outcome of the transaction reveals their result.
   case kv_verb::check_index:
   case kv_verb::check_session:
     return may.key_read(op.key);
@@ -41,14 +41,14 @@ namespace {
 using complaint = std::optional<std::string>;
 using acl::authorizer;
 
-// ---- the catalog: names are asked for as the request has them and as the rows have them, which may differ in case
+// ---- the catalog: checks names as in the request and as in the rows, which may differ in case
 
 bool may_write_node(const tables& t, const authorizer& may, const std::string& name) {
   const auto known = t.catalog.find_node(name);
   return may.node_write(name) && (!known || known->node == name || may.node_write(known->node));
 }
 
-/// A node that is known by its ID under another name goes, with all it had.
+/// A node known by its ID under another name is removed, with all it had.
 bool may_write_node(const tables& t, const authorizer& may, const node_record& node) {
   const auto renamed = node.id.empty() ? nullptr : t.catalog.find_node_by_id(node.id);
   return may_write_node(t, may, node.node) && (!renamed || may.node_write(renamed->node));
@@ -59,7 +59,7 @@ bool may_write_service(const tables& t, const authorizer& may, const std::string
   return may.service_write(service.service) && (!replaced || may.service_write(replaced->service));
 }
 
-/// @param service the name of that of the check; nullptr: it is the node's
+/// @param service name of the check's service; nullptr: it is the node's check
 bool may_write_check(const tables& t, const authorizer& may, const std::string& node, const check_record& check,
                      const std::string* service) {
   const auto owner_allows = [&](const std::string* of) {
@@ -123,7 +123,7 @@ bool may_run(const tables& t, const authorizer& may, const node_op& op) {
 bool may_run(const tables& t, const authorizer& may, const service_op& op) {
   return op.verb == catalog_verb::get || may_write_service(t, may, op.service.node, op.service);
 }
-/// Whether it is valid shows in whether the transaction succeeds.
+/// The outcome of the transaction reveals whether it is valid.
 bool may_run(const tables&, const authorizer& may, const fence_op& op) {
   return may.key_read(op.fence.of.name);
 }
@@ -132,7 +132,7 @@ bool may_run(const tables& t, const authorizer& may, const check_op& op) {
     return true;
   const auto& check = op.check;
   const auto service = t.catalog.find_service(check.node, check.service_id);
-  // One that is not there may be registered by the operations before: then these need the permission for its true name.
+  // Earlier operations may register a missing service: they need permission for its real name.
   const auto& name = service ? service->service : check.service_name;
   return may_write_check(t, may, check.node, check, check.service_id.empty() ? nullptr : &name);
 }
@@ -143,10 +143,10 @@ struct judge {
   const tables& t;
   const authorizer& may;
   const authority& by;
-  bool from_client; ///< command::client_address is there
+  bool from_client; ///< command::client_address is set
 
   complaint operator()(const kv_write& c) const {
-    // Without a key it is refused for that.
+    // Without a key it is rejected for that.
     return denied_unless((c.op.key.empty() && c.op.verb != kv_verb::remove_tree) || may_write_key(may, c.op));
   }
   complaint operator()(const txn&) const { return std::nullopt; }
@@ -154,21 +154,21 @@ struct judge {
   complaint operator()(const fenced_write& c) const { return (*this)(kv_write{c.op}); }
   complaint operator()(const kv_acquire& c) const { return (*this)(kv_write{c.op}); }
   complaint operator()(const session_create& c) const { return denied_unless(may.session_write(c.session.node)); }
-  /// OnEnd is judged again when the session ends (docs/claims.md, rule 19).
+  /// OnEnd is authorized again when the session ends (docs/claims.md, rule 19).
   complaint operator()(const session_begin& c) const {
     return denied_unless(
         may.session_write(c.session.node) &&
         std::all_of(c.on_end.begin(), c.on_end.end(), [this](const kv_op& op) { return may_write_key(may, op); }));
   }
-  // Claims (docs/claims.md): what waits is judged again before it is granted (rule 33).
+  // Claims (docs/claims.md): a waiter is authorized again before it is granted (rule 33).
   complaint operator()(const claim_ask& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_release& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_hand_over& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_mode_set& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_limit_set& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_limit_unset& c) const { return denied_unless(may.key_write(c.name)); }
-  /// Rule 34. From client_address_level on also the right to take what guards: else a client could guard by the key of another, which
-  /// then may not lie below a guard of its owner.
+  /// Rule 34. From client_address_level on it also needs permission to hold the guarding resource:
+  /// else a client could guard with another's key, whose owner could then not put a guard above it.
   complaint operator()(const guard_set& c) const {
     const bool may_take = !from_client || may.key_write(c.by.name) || MUTANT(guard_by_keys_of_others);
     return denied_unless(may.key_write_prefix(c.prefix) && may_take);
@@ -188,15 +188,15 @@ struct judge {
   complaint operator()(const catalog_deregister& c) const {
     return deregister_error(c) ? std::nullopt : deregistration_denied(t, may, c);
   }
-  /// Of his own writes; nobody needs a permission for it.
+  /// For the requester's own writes; needs no permission.
   complaint operator()(const outcome_seal&) const { return std::nullopt; }
-  // What servers do of their own accord.
+  // Only servers propose these.
   complaint operator()(const tombstone_reap&) const { return denied_unless(false); }
   complaint operator()(const claims_alarm&) const { return denied_unless(false); }
   complaint operator()(const session_expire&) const { return denied_unless(false); }
   complaint operator()(const waits_withdraw&) const { return denied_unless(false); }
   complaint operator()(const acl_initialize&) const { return denied_unless(false); }
-  // An archive holds the tokens.
+  // An archive contains the tokens.
   complaint operator()(const restore_begin&) const { return denied_unless(may.snapshot()); }
   complaint operator()(const restore_rows&) const { return denied_unless(may.snapshot()); }
   complaint operator()(const restore_commit&) const { return denied_unless(may.snapshot()); }
@@ -205,7 +205,7 @@ struct judge {
   complaint operator()(const settings_set<Settings>&) const {
     return denied_unless(may.operator_write());
   }
-  /// There may be nobody yet who could permit it.
+  /// There may be no token yet to permit it.
   complaint operator()(const acl_bootstrap&) const { return std::nullopt; }
   complaint operator()(const acl_token_delete& c) const {
     const auto token = t.acls.token(c.accessor);
@@ -235,7 +235,7 @@ txn_reply refused_operations(const tables& t, const acl::authorizer& may, const 
   for (std::size_t i = 0; i < c.ops.size(); ++i) {
     const bool is_wrong = next != wrong.end() && next->op_index == i;
     const auto* key = std::get_if<kv_op>(&c.ops[i]);
-    // A lock-delay is told only to whom the key is open.
+    // A lock-delay is revealed only to tokens that may write the key.
     const bool by_delay = is_wrong && key != nullptr && !key->key.empty();
     if ((!is_wrong || by_delay) && !std::visit([&](const auto& op) { return may_run(t, may, op); }, c.ops[i])) {
       answer.errors.push_back({i, std::string(permission_denied)});
