@@ -25,11 +25,11 @@ change_rows standing_at(const tables& t) {
   return found;
 }
 
-/// Whether an index that a client has kept is one of this server's history.
+/// Whether an index that a client kept belongs to this server's history.
 enum class origin {
-  ours,    ///< it is, or its client does not name a history
-  foreign, ///< it never was
-  unclear, ///< not before this server has applied the entry, or knows its cluster
+  ours,    ///< it does, or the client named no history
+  foreign, ///< it never did
+  unclear, ///< unknown until this server applies the entry, or knows its cluster
 };
 origin origin_of(const tables& t, history_id named, log_index index) {
   if (named.is_none() || MUTANT(cursor_of_any_history_taken))
@@ -39,7 +39,7 @@ origin origin_of(const tables& t, history_id named, log_index index) {
   const auto own = own_history(t);
   if (named == own)
     return origin::ours;
-  // Of the same cluster: a restore that is not applied here yet may lie before the entry.
+  // Same cluster: a restore that is not applied here yet may precede the entry.
   return named.same_cluster(own) && index > t.changes.applied() ? origin::unclear : origin::foreign;
 }
 
@@ -50,7 +50,7 @@ change_rows gone_with_its_history(const tables& t) {
   return found;
 }
 
-/// Keys that lie under several of them are there once.
+/// Rows under any prefix, without duplicates.
 std::vector<kv_entry_ptr> rows_under(const tables& t, std::vector<std::string> prefixes) {
   std::sort(prefixes.begin(), prefixes.end());
   const std::string* last = nullptr;
@@ -75,7 +75,7 @@ query_result changes_answer(const tables& t, const kv_changes& q) {
   const auto from = q.asked == kv_changes::what::place ? origin::ours : origin_of(t, q.history, q.after.index);
   if (from == origin::foreign)
     return with_index(gone_with_its_history(t));
-  if (from == origin::unclear) { // as a server that has not applied the entry
+  if (from == origin::unclear) { // like a server that has not applied the entry
     found.applied = std::min(found.applied, q.after.index.prev());
     found.reached = q.after;
     return with_index(std::move(found));
@@ -87,7 +87,7 @@ query_result changes_answer(const tables& t, const kv_changes& q) {
   }
   if (q.asked != kv_changes::what::snapshot)
     return with_index(std::move(found));
-  if (found.applied < q.after.index) // not the state that was asked for
+  if (found.applied < q.after.index) // the requested state is still to come
     found.reached = q.after;
   else {
     found.rows = rows_under(t, q.prefixes);

@@ -15,7 +15,7 @@ namespace belay::state {
 
 namespace {
 
-/// Of a row, besides its texts: its numbers, those that are rare, and what the allocator has around each.
+/// Overhead of a row besides its texts: numbers, rare members, and the allocator's.
 constexpr std::size_t row_bytes = kv_entry_ptr::bytes_beside() + 96;
 
 std::size_t bytes_of_row(const kv_entry_ptr& e) {
@@ -65,7 +65,7 @@ std::optional<change_cursor> read_cursor(std::string_view text) {
   return c;
 }
 
-/// Rows before and after count for each change, though one may be in two of them: no order of writes makes it hold more.
+/// Counts rows before and after for each change, though two changes may share one: an upper bound.
 std::size_t change_window::bytes_of(const slot& s) {
   return place_bytes + bytes_of_row(s.change.before) + bytes_of_row(s.change.after);
 }
@@ -112,7 +112,7 @@ void change_window::add(log_index index, change_journal& journal) {
   applied_ = index;
   std::uint64_t effect = 0;
   if (!journal.take_keys([&](key_change&& each) { push(index, effect++, std::move(each)); }))
-    begin_at(index); // it would leave as a whole
+    begin_at(index); // the whole entry would be evicted
   evict();
 }
 
@@ -129,7 +129,7 @@ void change_window::push(log_index index, std::uint64_t effect, key_change chang
   held_->slots.push_back(std::move(s));
 }
 
-/// Rows of slots that leave soon have not been looked at for long, and are let go of then.
+/// Prefetches rows that are evicted soon: they have long left the cache.
 void change_window::fetch_next_to_leave() const {
   constexpr std::size_t rows_ahead = 8;
   if (held_->slots.size() <= rows_ahead)
@@ -239,7 +239,7 @@ change_rows change_window::read(const kv_changes& q) const {
   found.floor = floor_;
   found.applied = applied_;
   found.reached = q.after;
-  if (applied_ < q.after.index && !MUTANT(laggard_sends_what_is_old)) { // it comes, and nothing older is news
+  if (applied_ < q.after.index && !MUTANT(laggard_sends_what_is_old)) { // it is still to come; others are known
     PROBE("changes: asked for what is not applied here yet");
     return found;
   }
@@ -257,7 +257,7 @@ change_rows change_window::read(const kv_changes& q) const {
   for (; at != held_->slots.end(); ++at) {
     if (found.list.size() == changes_max || value_bytes >= value_bytes_max || looked_at == looked_at_max) {
       found.more = true;
-      // All of an entry that has come to its end with the last one looked at.
+      // The whole entry, if the last change examined is its last.
       const auto& last = *std::prev(at);
       found.reached = at->index != last.index ? change_place{last.index} : last.place();
       return found;

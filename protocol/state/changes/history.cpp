@@ -7,9 +7,9 @@ namespace belay::state {
 
 namespace {
 
-/// The two halves of the id of a cluster that was formed are checksums of the same bytes, which
-/// differ by a constant. So all bits of a product go into each bit of the hash (the finish of
-/// splitmix64).
+/// The two halves of a formed cluster's id are checksums of the same
+/// bytes, which differ by a constant. So every bit of the product
+/// must affect every bit of the hash (finalizer of splitmix64).
 std::uint64_t spread(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
@@ -22,7 +22,7 @@ history_id history_id::of(std::uint64_t cluster_id, log_index restored_at) {
   PRECONDITION(cluster_id != 0);
   constexpr std::uint64_t low = 0xffff'ffffU;
   const auto hash = spread(cluster_id) >> 32;
-  // Zero would be no history, and all ones one that cannot be read.
+  // Zero means no history, and all ones one that cannot be parsed.
   const auto cluster = hash == 0 || hash == low ? std::uint64_t{1} : hash;
   return history_id{cluster << 32 | (restored_at.value & low)};
 }

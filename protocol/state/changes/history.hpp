@@ -1,8 +1,8 @@
 #pragma once
-// The history that an index belongs to. Two clusters have an entry with the same index, and so has
-// one cluster before and after the recovery of a survivor; an archive that is restored brings
-// indexes of rows that are lower than those of before. A cursor names its history, so that a server
-// can tell that it never handed it out (docs/changes.md, Cursors).
+// The history that an index belongs to. Two clusters have entries with the same index,
+// and so does one cluster before and after the recovery of a survivor; a restored
+// archive brings back lower indexes of rows. A cursor names its history, so that a
+// server can recognize cursors that it never returned (docs/changes.md, Cursors).
 
 #include "protocol/base/ids.hpp"
 
@@ -17,16 +17,16 @@ namespace belay::state {
 ///     bits 63..32  hash of the cluster's id: chosen when the cluster is formed, and again by `belay operator raft recover`
 ///     bits 31..0   index of the newest entry that put an archive in force, modulo 2^32; zero: there is none
 ///
-/// Clients keep it in the 64 bits of a key's flags, where zero means that no history is named. It
-/// is no secret and proves nothing.
+/// Clients store it in the 64 bits of a key's flags, where zero means
+/// that no history is named. It is not a secret and proves nothing.
 class history_id {
 public:
-  /// Names no history, as the cursors of 0.2.0.
+  /// Names no history, like the cursors of 0.2.0.
   constexpr history_id() = default;
   constexpr explicit history_id(std::uint64_t value) : value_(value) {}
   /// @pre cluster_id is not zero
   static history_id of(std::uint64_t cluster_id, log_index restored_at);
-  /// Of a cursor that cannot be read: no server has this history.
+  /// For a cursor that cannot be parsed: no server has this history.
   static constexpr history_id unreadable() { return history_id{std::numeric_limits<std::uint64_t>::max()}; }
 
   constexpr bool is_none() const { return value_ == 0; }
@@ -40,12 +40,12 @@ private:
 /// 16 hexadecimal digits.
 std::string to_string(history_id h);
 
-/// What a server knows of its history beside the replicated tables. Not replicated, and in no
-/// digest.
+/// What a server knows of its history besides the
+/// replicated tables. Not replicated; no digest covers it.
 struct history_scope {
   std::uint64_t cluster_id = 0; ///< zero: it does not know its cluster yet
-  /// Cursors that clients get name their history. False: some server may be of 0.2.0, which cannot
-  /// read them.
+  /// Whether returned cursors name their history. False: some
+  /// server may have version 0.2.0 and could not read them.
   bool named = false;
 
   bool operator==(const history_scope&) const = default;

@@ -22,7 +22,7 @@ failure unfit(const kept_change& c, const char* what) {
 
 status load_kept(tables& t, log_index floor, std::vector<kept_change> list) {
   const auto applied = t.changes.applied();
-  std::unordered_map<std::string_view, std::size_t> newest; // by key, whose text belongs to a row in the list
+  std::unordered_map<std::string_view, std::size_t> newest; // by key, whose text is owned by a row in the list
   log_index at = floor;
   std::uint64_t effect = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -46,7 +46,7 @@ status load_kept(tables& t, log_index floor, std::vector<kept_change> list) {
     else
       newest.emplace(key, i);
   }
-  std::vector<kv_entry_ptr> read; // whose keys `newest` may still name
+  std::vector<kv_entry_ptr> read; // keeps alive the keys that `newest` may refer to
   for (const auto& [key, i] : newest) {
     auto& c = list[i].change;
     auto now = t.kv.find(key);
@@ -54,7 +54,7 @@ status load_kept(tables& t, log_index floor, std::vector<kept_change> list) {
     if (!fits && !MUTANT(stale_window_taken))
       return unfit(list[i], "has not led to the key that is there");
     if (fits)
-      read.push_back(std::exchange(c.after, std::move(now))); // in memory once
+      read.push_back(std::exchange(c.after, std::move(now))); // shared with the table's row
   }
   PROBE("changes: the window of before a restart goes on");
   t.changes.load(floor, std::move(list));

@@ -10,15 +10,15 @@ namespace belay::state {
 
 namespace {
 
-/// `told`: its readers are woken; always, but for mutants.
+/// `told`: wake readers; always true, except for mutants.
 void key_was_changed(applying& a, const std::string& key, bool told = true) {
   a.t.marks.set(mark::kvs, a.index);
   if (told)
     a.changed.push_back(kv_changed{key});
 }
 
-/// docs/contract/02, section 2: an entry that equals the stored one in value, flags, lock index and holder is not written
-/// (docs/pitfalls.md C7).
+/// docs/contract/02, section 2: an entry with the same value, flags, lock
+/// index and holder as the stored one is not written (docs/pitfalls.md C7).
 kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, std::uint64_t lock_index,
                    std::string_view session, std::uint64_t fence) {
   const auto old = kv_table::entry(place);
@@ -39,7 +39,7 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
   return entry;
 }
 
-/// docs/contract/03, section 5.4: put and cas keep the holder, and his fence with him, and forget the lock index.
+/// docs/contract/03, section 5.4: put and cas keep holder and fencing token, reset the lock index.
 kv_entry_ptr overwrite(applying& a, const kv_table::place& place, const kv_op& op) {
   const auto old = kv_table::entry(place);
   const bool keeps = old && !MUTANT(put_takes_the_lock_away);
@@ -60,8 +60,8 @@ key_result set_if_unchanged(applying& a, const kv_op& op) {
   return {key_outcome::done, overwrite(a, place, op)};
 }
 
-/// docs/http-extensions.md: a key that is not there counts as zero. What keeps a put out keeps this out, and it keeps what a put keeps, and the
-/// flags.
+/// docs/http-extensions.md: a missing key counts as zero. Rejected
+/// when a put is, and keeps what a put keeps, and also the flags.
 key_result add(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
@@ -96,7 +96,7 @@ key_result acquire(applying& a, const kv_op& op) {
       PROBE("kv: lock is held");
       return {key_outcome::refused, nullptr, {}, std::string(old->session)};
     }
-    // No new grant: whoever guards something with the fence must go on to let the holder in.
+    // Not a new grant: the holder must stay valid wherever its fencing token is checked.
     return {key_outcome::done, store(a, place, op, old->lock_index, session->id, old->fence)};
   }
   if (a.lock_is_awaited(op.key) && !MUTANT(plain_acquire_overtakes_queue)) {
@@ -124,7 +124,7 @@ void remove(applying& a, const kv_table::place& place, const std::string& key) {
   a.t.graves.bury_key(key, a.index);
   a.t.marks.set(mark::tombstones, a.index);
   key_was_changed(a, key, !MUTANT(delete_wakes_nobody));
-  // Whoever deletes a locked key frees its lock, and ends nobody's wait for it (docs/claims.md, rule 27).
+  // Deleting a locked key frees its lock, and ends no wait for it (docs/claims.md, rule 27).
   a.look_at_lock(MUTANT(removed_lock_grants_nobody) ? std::string() : key);
 }
 
@@ -210,7 +210,7 @@ std::optional<cluster_time> delay_end(const session_record& holder, cluster_time
   if (holder.lock_delay_ns <= 0)
     return std::nullopt;
   const auto delay_ns = static_cast<std::uint64_t>(std::min(holder.lock_delay_ns, longest_ns));
-  // Rounded up to whole milliseconds: never shorter than asked for.
+  // Rounded up to whole milliseconds: never shorter than requested.
   return cluster_time{now.value + (delay_ns + 999'999) / 1'000'000};
 }
 

@@ -23,7 +23,7 @@ kv_entry_ptr::kv_entry_ptr(const kv_entry_in_bytes& e) {
 }
 
 void kv_entry_ptr::end(hosted_bytes& value) noexcept {
-  // The last member: both end at the same place.
+  // The last member: both end at the same address.
   auto* s = reinterpret_cast<stored*>(reinterpret_cast<char*>(&value + 1) - sizeof(stored));
   auto* memory = reinterpret_cast<char*>(s) - room_for_key(s->key_size);
   s->~stored();
@@ -31,7 +31,7 @@ void kv_entry_ptr::end(hosted_bytes& value) noexcept {
 }
 
 void fetch_shared(const kv_entry_ptr& p) {
-  // The end of its key, the numbers, and where the value begins. How long the key is would have to be waited for.
+  // End of the key, numbers, begin of the value. Reading the key's size would be a cache miss.
   constexpr std::size_t of_key = 32, of_value = 16;
   if (p != nullptr)
     fetch_memory(reinterpret_cast<const char*>(p.stored_) - of_key, of_key + sizeof(kv_entry_ptr::stored) + of_value);

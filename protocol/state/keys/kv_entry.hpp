@@ -1,5 +1,5 @@
 #pragma once
-// A key with its value, its holder and its indexes: as one that is being made, and as it is stored, in one piece of memory.
+// A key with its value, holder and indexes: as a draft, and as stored, in one block of memory.
 
 #include "protocol/base/ids.hpp"
 #include "protocol/base/payload.hpp"
@@ -27,10 +27,10 @@ struct kv_members {
   Text session; ///< holder; empty: not locked
   log_index create_index;
   log_index modify_index;
-  /// Of the holder's grant; zero: not locked. Larger than that of every grant before, of this key or any other.
-  /// It is the log index of the entry that granted the lock, plus mark::fence_base. Log indexes only rise, through
-  /// deletes, failovers and restarts; the base is raised when an archive with larger fences is restored. LockIndex could
-  /// not serve: plain puts and deletes reset it. ModifyIndex neither: a put moves it while the holder stays.
+  /// Fencing token of the holder's grant; zero: not locked. Larger than that of every earlier grant,
+  /// of any key: the granting entry's log index plus mark::fence_base. Log indexes only rise, also
+  /// through deletes, failovers and restarts; a restored archive with larger tokens raises the base.
+  /// LockIndex would not do: puts and deletes reset it; nor ModifyIndex: a put changes it.
   std::uint64_t fence = 0;
 };
 
@@ -46,15 +46,15 @@ inline constexpr auto fields_of<kv_members<Text, Value>> = std::tuple{
     field<&kv_members<Text, Value>::fence, "", as::later>{}, // a header of its own
 };
 
-/// Texts and value are in memory that somebody else keeps: of a stored entry its kv_entry_ptr.
+/// Refers to memory owned elsewhere: for a stored entry, by its kv_entry_ptr.
 using kv_entry = kv_members<std::string_view, payload_ref>;
-/// The same, out of bytes that have been read.
+/// The same, from decoded bytes.
 using kv_entry_in_bytes = kv_members<std::string_view, std::string_view>;
-/// To be changed, and stored then.
+/// A draft, to be changed and then stored.
 using kv_draft = kv_members<std::string, payload>;
 
-/// Shares an entry that is not changed any more; 8 bytes. Key, numbers and value are one piece of memory: there are as many of these as keys,
-/// and whoever reads one waits for memory once. What few keys have (a lock, flags) is behind a pointer there.
+/// Shared pointer to an immutable entry; 8 bytes. Key, numbers and value are one block of memory,
+/// so reading an entry is one cache miss. Rare members (a lock, flags) are behind a pointer.
 class kv_entry_ptr {
 public:
   kv_entry_ptr() noexcept = default;
@@ -78,7 +78,7 @@ public:
   }
 
   explicit operator bool() const noexcept { return stored_ != nullptr; }
-  /// Valid as long as somebody owns the entry. @pre not null
+  /// Valid while the entry has an owner. @pre not null
   kv_entry operator*() const noexcept {
     auto& s = *stored_;
     kv_entry e{s.key(), payload_ref(s.value), 0, 0, {}, s.create_index, s.modify_index, 0};
@@ -100,16 +100,16 @@ public:
     kv_entry entry_;
   };
   arrow operator->() const noexcept { return arrow(**this); }
-  /// Two of its members, without a look at the rare ones. @pre not null
+  /// Single members, without reading the rare ones. @pre not null
   std::string_view key() const noexcept { return stored_->key(); }
   log_index modify_index() const noexcept { return stored_->modify_index; }
 
-  /// Whether both are the same piece of memory, or none.
+  /// Whether both are the same block of memory, or both null.
   friend bool operator==(const kv_entry_ptr&, const kv_entry_ptr&) noexcept = default;
-  /// Brings what a search and a write look at into the processor's cache, without waiting for it.
+  /// Prefetches what a search and a write read.
   friend void fetch_shared(const kv_entry_ptr& p);
 
-  /// What an entry takes beside its key, its value and what is rare.
+  /// Size of an entry besides key, value and rare members.
   static constexpr std::size_t bytes_beside() { return sizeof(stored); }
 
 private:
@@ -117,7 +117,7 @@ private:
     std::uint64_t flags, lock_index, fence;
     std::string session;
   };
-  /// The key is in front of it, and the value behind it.
+  /// The key is in front of it, the value behind it.
   struct stored {
     std::string_view key() const noexcept { return {reinterpret_cast<const char*>(this) - key_size, key_size}; }
 
@@ -131,12 +131,12 @@ private:
     return {e.key, value, e.flags, e.lock_index, e.session, e.create_index, e.modify_index, e.fence};
   }
   static void end(hosted_bytes& value) noexcept;
-  /// What is in front of it, with what makes its address one for numbers.
+  /// Space in front of it for the key, padded for alignment.
   static constexpr std::size_t room_for_key(std::size_t key_size) {
     return (key_size + alignof(stored) - 1) / alignof(stored) * alignof(stored);
   }
 
-  stored* stored_ = nullptr; ///< only its owners are counted
+  stored* stored_ = nullptr; ///< reference-counted
 };
 
 } // namespace belay::state

@@ -73,7 +73,7 @@ void kv_table::undo_erase_under(std::string_view prefix) {
   INVARIANT(!removed_.empty());
   auto tree = std::move(removed_.back());
   removed_.pop_back();
-  // Keys of the tree that were put again, and are undone before it.
+  // Keys of the tree that were created again, and must be undone first.
   std::vector<kv_entry_ptr> there;
   list(prefix, there);
   for (const auto& e : there)
@@ -83,7 +83,7 @@ void kv_table::undo_erase_under(std::string_view prefix) {
     put(std::move(e));
 }
 
-/// A removed key comes back.
+/// A removed key is created again.
 void kv_table::tear_down_key(std::string_view key) {
   for (auto& tree : removed_)
     tree.rows.extract(key, [&](const auto& slot) {
@@ -156,7 +156,7 @@ void kv_table::names(std::string_view prefix, std::string_view separator, std::v
       ++at;
       continue;
     }
-    // All keys that start with the cut name have the same cut, so they are next to each other: skip them in one step.
+    // All keys that start with the cut name have the same cut name: skip them in one step.
     const auto next = after_all_under(out.back());
     at = next.empty() ? rows_.end() : rows_.lower_bound(next);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// What deleted keys leave behind so that the index of a prefix never goes back (docs/contract/02, section 3;
-// docs/pitfalls.md C5).
+// Tombstones of deleted keys, so that the index of a prefix never
+// decreases (docs/contract/02, section 3; docs/pitfalls.md C5).
 
 #include "protocol/state/journaled_map.hpp"
 
@@ -17,21 +17,21 @@ public:
   void bury_key(std::string_view key, log_index index);
   /// Keys under `prefix` were removed by one recursive delete. @pre prefix is not empty
   void bury_tree(std::string_view prefix, log_index index);
-  /// Forgets all at and below the index.
+  /// Removes all tombstones at and below the index.
   void reap(log_index up_to);
 
   /// Largest index of tombstones under the prefix; zero: none.
   log_index newest_under(std::string_view prefix) const;
-  /// Largest index of recursive deletes of true prefixes of `prefix`; zero: none.
+  /// Largest index of recursive deletes of proper prefixes of `prefix`; zero: none.
   log_index newest_tree_around(std::string_view prefix) const;
-  /// Of all; zero: none.
+  /// Largest index of all; zero: none.
   log_index newest() const;
 
   void put(tombstone row);
   void erase(std::string_view key);
   const journaled_map<tombstone>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
-  /// Each is counted again from the rows (protocol/state/recount).
+  /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
     return std::tuple{kept_member{"by_index", by_index_}, kept_member{"trees", trees_},
                       kept_member{"tree_lengths", tree_lengths_}};
@@ -43,7 +43,7 @@ private:
   journaled_map<tombstone> rows_;
   std::set<std::pair<log_index, std::string>> by_index_;
   std::map<std::string, log_index, std::less<>> trees_;
-  std::map<std::size_t, std::size_t> tree_lengths_; // length of prefix -> how many trees_ have it
+  std::map<std::size_t, std::size_t> tree_lengths_; // length of prefix -> number of trees_ with it
 };
 
 } // namespace belay::state

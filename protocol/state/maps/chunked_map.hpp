@@ -1,6 +1,6 @@
 #pragma once
-// An ordered map for many rows: sorted chunks that know the newest index among their rows, so that "what is the largest
-// index under this prefix" looks into two chunks and at one number of each chunk between them.
+// An ordered map for many rows: sorted chunks that know the newest index among their rows. The
+// largest index under a prefix takes a look into two chunks and one number of each between them.
 
 #include "protocol/base/ids.hpp"
 #include "protocol/state/folded_name.hpp"
@@ -29,8 +29,8 @@ concept tells_its_key = requires(const Value& v) {
   { v.key() } -> std::same_as<std::string_view>;
 };
 
-/// `Value` has `log_index index() const` and `std::uint64_t hash() const`. A chunk is split when it holds more than `chunk_max` rows.
-/// 256 rows: ten million keys have 40,000 to 80,000 fences, whose heads stay in the processor's cache.
+/// `Value` has `log_index index() const`, `std::uint64_t hash() const`. Chunks split above `chunk_max`
+/// rows. 256: ten million keys have 40,000 to 80,000 separators; their heads fit the cache.
 template <class Value, std::size_t chunk_max = 256, std::size_t node_max = 256>
 class chunked_map {
 public:
@@ -50,19 +50,19 @@ private:
   struct chunk {
     std::vector<slot> slots;
     log_index newest;
-    std::uint64_t hashes = 0; ///< the sum of those of its rows
+    std::uint64_t hashes = 0; ///< sum over its rows
     heads_of_keys heads;
   };
   using tree = fence_tree<chunk, node_max>;
   using chunk_position = typename tree::position;
 
 public:
-  /// Rows that were cut off a map together, in order. They go one by one, the last one first; their memory stays until whoever takes them out
-  /// gives it back, chunk by chunk.
+  /// Rows that were cut off a map together, in order. They are removed one by one,
+  /// last first; the caller gets back their memory chunk by chunk and frees it.
   class fragment {
   public:
     std::size_t size() const { return size_; }
-    /// The sum of those of its rows. @pre none was dropped
+    /// Sum over its rows. @pre none was dropped
     std::uint64_t hashes() const {
       std::uint64_t sum = 0;
       for (const auto& c : chunks_)
@@ -77,7 +77,7 @@ public:
     }
     /// @pre size() > 0
     const slot& last() const { return chunks_.back()->slots[rows_of(chunks_.back()) - 1]; }
-    /// Takes last() out. @returns the memory of its chunk with all of its rows, if that was the last one of them; else null
+    /// Removes last(). @returns the memory of its chunk if that was its last row, else null
     std::shared_ptr<const void> drop_last() {
       --size_;
       if (++dropped_ < chunks_.back()->slots.size())
@@ -87,7 +87,7 @@ public:
       chunks_.pop_back();
       return memory;
     }
-    /// Calls `f(slot)` for the row of that key, if it is there, and takes it out.
+    /// Calls `f(slot)` for the row of that key, if present, and removes it.
     template <class F>
     void extract(std::string_view key, F&& f) {
       const auto at = std::partition_point(chunks_.begin(), chunks_.end(),
@@ -125,14 +125,14 @@ public:
     std::size_t size_ = 0, dropped_ = 0;         // dropped: of the rows at the end of the last chunk
   };
 
-  /// Where a key is, or where it would be inserted. Valid until the next change of the map.
+  /// Position of a key, or where to insert it. Valid until the next change of the map.
   struct place {
     chunk_position at;
     std::size_t position = 0;
     bool found = false;
   };
 
-  /// Walks the rows in ascending order.
+  /// Iterates over the rows in ascending order.
   class const_iterator {
   public:
     const slot& operator*() const { return at_.chunk().slots[position_]; }
@@ -169,7 +169,7 @@ public:
   }
   const Value& value(const place& p) const { return p.at.chunk().slots[p.position].value; }
 
-  /// Inserts or replaces. @pre `key` is that of `v`, if it tells its key
+  /// Inserts or replaces. @pre `key` is `v`'s own key, if it has one
   void put(const place& p, std::string_view key, Value v) {
     chunk& c = p.at.own();
     const auto index = v.index();
@@ -199,7 +199,7 @@ public:
     const auto& slots = last.chunk().slots;
     return slots.empty() ? key >= last.fence() : key > slots.back().key();
   }
-  /// Inserts without looking for the place. @pre is_behind_all(key)
+  /// Inserts at the end, without a search. @pre is_behind_all(key)
   void append(std::string_view key, Value v) {
     auto at = chunks_.last();
     if (at.chunk().slots.size() >= chunk_max) {
@@ -224,7 +224,7 @@ public:
     tidy(p.at);
   }
 
-  /// Cuts off all rows under the prefix. Takes time in proportion to their chunks.
+  /// Cuts off all rows under the prefix. O(chunks).
   fragment cut_under(std::string_view prefix) {
     fragment rows;
     const auto under = [&](const chunk& c, std::size_t from) {
@@ -252,10 +252,10 @@ public:
     size_ -= rows.size();
     return rows;
   }
-  /// Takes cut_under() back. @pre no row under the prefix is there, none of the fragment was dropped
+  /// Undoes cut_under(). @pre no row is under the prefix, none of the fragment was dropped
   void put_back(std::string_view prefix, fragment rows) {
     PRECONDITION(rows.dropped_ == 0);
-    // Rows behind the prefix that are in chunks that begin in it.
+    // Rows after the prefix in chunks that begin under it.
     auto at = chunks_.holding(prefix);
     std::vector<std::shared_ptr<chunk>> behind;
     behind.push_back(cut_off(at.own(), position_in(at.chunk(), prefix), at.chunk().slots.size()));
@@ -280,11 +280,11 @@ public:
     return found.equal ? &at.chunk().slots[found.place].value : nullptr;
   }
 
-  /// The rows under a prefix as they were when it was taken, for as long as it lives. It costs as much time and memory as there are chunks, and
-  /// changes of rows that it shares cost a copy of their chunk. Any thread may read it and let it go.
+  /// A snapshot of the rows under a prefix. Costs time and memory in proportion to the chunks;
+  /// while it exists, a change of a shared chunk copies that. Any thread may read and destroy it.
   class view {
   public:
-    /// Where reading goes on.
+    /// Position of the reader.
     struct place {
       std::size_t chunk = 0, slot = 0;
     };
@@ -324,7 +324,7 @@ public:
     } while (at != chunks_.end() && starts_with(at.fence(), prefix));
     return v;
   }
-  /// About how many rows are under the prefix, or more: those of the chunks that have one.
+  /// Upper estimate of the rows under the prefix: all rows of the chunks that have one.
   std::size_t about_under(std::string_view prefix, std::size_t enough) const {
     std::size_t rows = 0;
     auto at = chunks_.holding(prefix);
@@ -342,7 +342,7 @@ public:
   const_iterator begin() const { return {chunks_.begin(), 0, chunks_.end()}; }
   const_iterator end() const { return {chunks_.end(), 0, chunks_.end()}; }
   std::size_t size() const { return size_; }
-  /// Counts again what is kept beside the rows. @returns what differs; nullopt: nothing
+  /// Recomputes derived data from the rows. @returns what differs; nullopt: nothing
   std::optional<std::string> recount() const {
     std::size_t size = 0;
     std::string_view last;
@@ -365,7 +365,7 @@ public:
     }
     return size == size_ ? std::nullopt : std::optional<std::string>("the number of rows");
   }
-  /// How many it has; counted anew. For tests.
+  /// Number of chunks, counted. For tests.
   std::size_t chunks() const {
     std::size_t n = 0;
     for (auto at = chunks_.begin(); at != chunks_.end(); ++at)
@@ -373,8 +373,8 @@ public:
     return n;
   }
 
-  /// Brings what locate() reads for these keys into the processor's cache, and calls `fetch_row(value)` for rows that are probably theirs, to
-  /// do the same with what they point to. One search waits for memory step by step; here many wait at the same time. Changes nothing.
+  /// Prefetches what locate() reads for these keys, and calls `fetch_row(value)` for likely rows,
+  /// to prefetch what they point to. The cache misses of all searches overlap. Changes nothing.
   template <class F>
   void fetch(std::span<const std::string_view> keys, F&& fetch_row) const {
     std::array<const chunk*, searched_together> in;
@@ -406,7 +406,7 @@ public:
       if (!begins_inside && at.fence() > prefix)
         break;
       const auto next = at.next();
-      // All keys between two fences with the prefix have it too.
+      // All keys between two separators with the prefix have it, too.
       if (begins_inside && next != chunks_.end() && starts_with(next.fence(), prefix)) {
         newest = std::max(newest, at.chunk().newest);
         continue;
@@ -449,7 +449,7 @@ private:
     c.heads.erased(first, last);
   }
 
-  /// Moves the rows from `first` on to the beginning of the chunk behind.
+  /// Moves the rows from `first` on to the beginning of the next chunk.
   static void move_end(chunk& c, std::size_t first, chunk& behind) {
     behind.slots.insert(behind.slots.begin(),
                         std::make_move_iterator(c.slots.begin() + static_cast<std::ptrdiff_t>(first)),
@@ -467,7 +467,7 @@ private:
     }
   }
 
-  /// The rows [first, last) as a chunk of their own.
+  /// Returns the rows [first, last) as a new chunk.
   static std::shared_ptr<chunk> cut_off(chunk& c, std::size_t first, std::size_t last) {
     auto rest = std::make_shared<chunk>();
     rest->slots.assign(std::make_move_iterator(c.slots.begin() + static_cast<std::ptrdiff_t>(first)),
@@ -479,8 +479,8 @@ private:
     return rest;
   }
 
-  /// Inserts into a full chunk by moving what is at its end to the next one, if that has room: where rows come in nearly ascending order, a late
-  /// one would split a chunk whose halves are never filled again. @returns false: nothing was done
+  /// Inserts into a full chunk by moving its last rows to the next, if that has space: else a
+  /// late row, of nearly ascending keys, splits a chunk for good. @returns false: no effect
   bool pass_on(const place& p, std::string_view key, Value& v) {
     const auto next = p.at.next();
     if (next == chunks_.end())
@@ -488,7 +488,7 @@ private:
     chunk& full = p.at.own();
     chunk& behind = next.own();
     const auto rows = full.slots.size();
-    // Some at a time, so that the next late row finds room.
+    // Several at a time, to leave space for the next late row.
     const auto first = std::min(p.position, rows - std::max<std::size_t>(rows / 16, 1));
     const auto moved = rows - first;
     if (moved > rows / 2 || behind.slots.size() + moved >= chunk_max)
@@ -507,13 +507,13 @@ private:
   void split(const place& p, std::string_view key, Value v) {
     chunk& full = p.at.own();
     const auto rows = full.slots.size();
-    // Rows that arrive in ascending order, or nearly so from many clients, leave chunks behind that are not half empty.
+    // With (nearly) ascending keys, leave the lower chunk almost full instead of half empty.
     const bool ascending = p.at == chunks_.last() && p.position >= rows - rows / 4;
     auto upper = std::make_shared<chunk>();
-    upper->slots.reserve(chunk_max); // growing, a vector may come to more than a chunk can use
+    upper->slots.reserve(chunk_max); // a growing vector may reserve more than a chunk can use
     const std::size_t middle = ascending ? p.position : rows / 2;
     move_end(full, middle, *upper);
-    index_keys(full); // those that stay have more in common
+    index_keys(full); // the remaining keys share a longer prefix
     auto& target = p.position > middle || ascending ? *upper : full;
     const auto position = &target == &full ? p.position : p.position - middle;
     insert(target, position, key, std::move(v));
@@ -523,7 +523,7 @@ private:
     chunks_.insert_behind(p.at, std::move(fence), std::move(upper));
   }
 
-  /// Joins a chunk that became small with the next one: many deletions must not leave many tiny chunks.
+  /// Merges a chunk that became small with the next: many deletions must not leave tiny chunks.
   void tidy(chunk_position at) {
     if (at.chunk().slots.size() > chunk_max / 8)
       return;

@@ -1,5 +1,5 @@
 #pragma once
-// Which chunk of an ordered map has a key: a tree of two levels, whose nodes are searched as chunks are.
+// Finds the chunk of a key in an ordered map: a tree of two levels, nodes searched like chunks.
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
@@ -20,9 +20,9 @@
 
 namespace belay::state {
 
-/// Chunks in the order of their fences. A chunk holds the keys from its fence up to the next one; the first fence is empty, and its chunk
-/// stays, so that every key has a chunk to be looked for in. A node holds up to `node_max` chunks; the list of nodes is the root.
-/// Whoever shares a chunk keeps it as it is: it is copied when it is to be changed.
+/// Chunks by separator key. A chunk has the keys from its separator to the next; the first is
+/// empty and its chunk stays, so every key belongs to a chunk. A node has up to `node_max` chunks;
+/// the list of nodes is the root. A shared chunk is immutable: it is copied before a change.
 template <class Chunk, std::size_t node_max = 256>
 class fence_tree {
 public:
@@ -32,7 +32,7 @@ public:
     const std::string& fence() const { return node().fences[at_]; }
     const Chunk& chunk() const { return *node().chunks[at_]; }
     const std::shared_ptr<Chunk>& shared() const { return node().chunks[at_]; }
-    /// To be changed.
+    /// The chunk, for changes.
     Chunk& own() const { return owned(node().chunks[at_]); }
     position& operator++() {
       if (++at_ == node().fences.size()) {
@@ -61,11 +61,11 @@ public:
     nodes_.front()->chunks.push_back(std::make_shared<Chunk>());
   }
 
-  /// A chunk that others share is copied first.
+  /// Copies the chunk first if it is shared.
   static Chunk& owned(std::shared_ptr<Chunk>& c) {
     if (c.use_count() > 1 && !MUTANT(chunk_changed_under_its_readers))
       c = std::make_shared<Chunk>(*c);
-    std::atomic_thread_fence(std::memory_order_acquire); // behind what the last one who shared it has read
+    std::atomic_thread_fence(std::memory_order_acquire); // after the reads of the last one that shared it
     return *c;
   }
 
@@ -73,14 +73,14 @@ public:
   position end() const { return {this, nodes_.size(), 0}; }
   position last() const { return {this, nodes_.size() - 1, nodes_.back()->fences.size() - 1}; }
 
-  /// The chunk that has that key, if it is there.
+  /// The chunk whose range has that key.
   position holding(std::string_view key) const {
     const auto n = nodes_.size() == 1 ? 0 : behind(heads_.find(key, first_fences()));
     return {this, n, behind(nodes_[n]->heads.find(key, fences_behind_first(*nodes_[n])))};
   }
 
-  /// The same for several keys at once, except that it may be a chunk nearby where fences begin alike. @pre keys.size() <= searched_together,
-  /// chunks has room for them
+  /// The same for several keys at once, except that it may find a neighbor where separators
+  /// begin alike. @pre keys.size() <= searched_together, chunks has space for them
   void nearly_holding(std::span<const std::string_view> keys, std::span<const Chunk*> chunks) const {
     std::array<const node*, searched_together> in;
     std::array<typename fence_heads::search, searched_together> among;
@@ -98,7 +98,7 @@ public:
       chunks[i] = in[i]->chunks[among[i].place()].get();
   }
 
-  /// Behind that one. @pre the fence is between that one's and the next
+  /// Inserts after p. @pre the separator is between p's and the next
   position insert_behind(position p, std::string fence, std::shared_ptr<Chunk> chunk) {
     if (nodes_[p.node_]->fences.size() == node_max)
       p = make_room(p);
@@ -110,7 +110,7 @@ public:
     n.heads.inserted(at - 1, put, fences_behind_first(n));
     return {this, p.node_, at};
   }
-  /// Of that chunk. @pre it is not the first of all; the fence is less than its own, and greater than all keys of the chunk before it
+  /// Lowers p's separator. @pre p is not first; the new one is less, and above all keys before it
   void lower_fence(position p, std::string_view fence) {
     INVARIANT(p != begin());
     auto& n = *nodes_[p.node_];
@@ -123,7 +123,7 @@ public:
       heads_.inserted(p.node_ - 1, fence, first_fences());
     }
   }
-  /// @pre it is not the first of all. @returns the next one
+  /// @pre p is not the first. @returns the next one
   position erase(position p) {
     INVARIANT(p != begin());
     auto& n = *nodes_[p.node_];
@@ -144,15 +144,15 @@ public:
     return p.at_ < n.fences.size() ? p : position{this, p.node_ + 1, 0};
   }
 
-  /// Takes the chunks [from, to) out, and calls `sink(std::move(chunk))` for each, in order. Takes time in proportion to the chunks.
-  /// @pre from is not the first of all. @returns where `to` is then
+  /// Removes the chunks [from, to), calls `sink(std::move(chunk))` for each, in order. O(chunks).
+  /// @pre from is not the first. @returns the new position of `to`
   template <class Sink>
   position take(position from, position to, Sink&& sink) {
     if (from == to)
       return to;
     INVARIANT(from != begin());
     const bool in_one_node = from.node_ == to.node_;
-    const auto nodes_end = to.at_ == 0 ? to.node_ : to.node_ + 1; // of those that lose a chunk
+    const auto nodes_end = to.at_ == 0 ? to.node_ : to.node_ + 1; // of nodes that lose a chunk
     for (auto n = from.node_; n < nodes_end; ++n) {
       auto& each = *nodes_[n];
       const auto first = static_cast<std::ptrdiff_t>(n == from.node_ ? from.at_ : 0);
@@ -177,10 +177,10 @@ private:
   struct node {
     std::vector<std::string> fences;
     std::vector<std::shared_ptr<Chunk>> chunks;
-    fence_heads heads; ///< of all fences but the first
+    fence_heads heads; ///< of all separators except the first
   };
 
-  /// How many fences are at or before a key.
+  /// Number of separators at or before a key.
   template <class Found>
   static std::size_t behind(const Found& f) {
     return f.place + (f.equal ? 1 : 0);
@@ -189,14 +189,14 @@ private:
   static auto fences_behind_first(const node& n) {
     return [&n](std::size_t i) -> const std::string& { return n.fences[i + 1]; };
   }
-  /// Of all nodes but the first.
+  /// Those of all nodes except the first.
   auto first_fences() const {
     return [this](std::size_t i) -> const std::string& { return nodes_[i + 1]->fences.front(); };
   }
   static void index(node& n) { n.heads.assign(n.fences.size() - 1, fences_behind_first(n)); }
   void index_nodes() { heads_.assign(nodes_.size() - 1, first_fences()); }
 
-  /// Splits the node of that chunk. @returns where the chunk is then
+  /// Splits the node of that chunk. @returns the chunk's new position
   position make_room(position p) {
     auto& full = *nodes_[p.node_];
     // Chunks that come in ascending order leave full nodes behind.
@@ -218,7 +218,7 @@ private:
   }
 
   std::vector<std::unique_ptr<node>> nodes_;
-  key_heads<std::vector<std::uint64_t>> heads_; ///< of the first fences of all nodes but the first
+  key_heads<std::vector<std::uint64_t>> heads_; ///< of the first separators of all nodes except the first
 };
 
 } // namespace belay::state

@@ -1,7 +1,7 @@
 #pragma once
-// What a table keeps beside its rows: sums, counters, indexes, reverse lists. They are in no checkpoint and no digest, so
-// that a wrong one stays wrong until the next start. Each table lists them in beside(), and protocol/state/recount counts each of
-// them again from the rows. A member of a table that is not in a list does not compile there.
+// Data that a table derives from its rows: sums, counters, indexes, reverse lists. No checkpoint
+// or digest has them, so an error lasts until the next start. Tables list them in beside(), and
+// protocol/state/recount recomputes them. A member missing from a list does not compile there.
 
 #include <cstddef>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace belay::state {
 
-/// One of them, under its name.
+/// One of them, with its name.
 template <class T>
 struct kept_member {
   using value_type = T;

@@ -1,5 +1,5 @@
 #pragma once
-// Searching among sorted keys that are stored one by one elsewhere.
+// Search among sorted keys that are stored one by one elsewhere.
 
 #include "protocol/base/fetch_memory.hpp"
 #include "protocol/state/folded_name.hpp"
@@ -16,20 +16,20 @@
 
 namespace belay::state {
 
-/// Of sorted keys: the bytes that all of them begin with (perhaps not all of these), and of each the eight bytes behind, as a number. A search
-/// compares numbers that lie side by side, and reads a key only where they are equal. Whoever has the keys passes `key_at(i)` to all that may need
-/// one, and tells every change.
-/// @tparam Numbers a vector of std::uint64_t; one with its room inside saves a look at memory
+/// An index of sorted keys: (part of) their common prefix, and the next eight bytes of each as a
+/// number. A search compares adjacent numbers, and reads a key only where they are equal. The owner
+/// of the keys passes `key_at(i)` to functions that may need a key, and reports every change.
+/// @tparam Numbers a vector of std::uint64_t; one with inline storage saves a cache miss
 template <class Numbers>
 class key_heads {
 public:
-  /// Looks for the first number that is not less than that of a key, one step after the other, so that many searches can wait for memory at
-  /// the same time. No step depends on how a comparison ends: the processor has nothing to guess.
+  /// Lower-bound search for a number, step by step, so that the cache misses of many
+  /// searches overlap. No step branches on a comparison: the processor cannot mispredict it.
   class search {
   public:
     search() = default;
     search(const key_heads& in, std::uint64_t head) : begin_(in.heads_.data()), left_(in.count()), head_(head) {}
-    /// @returns false: it has come to its end
+    /// @returns false: the search is complete
     bool step() {
       if (left_ <= 1)
         return false;
@@ -38,7 +38,7 @@ public:
       left_ -= half;
       return true;
     }
-    /// Asks for what the next step reads, or place().
+    /// Prefetches what the next step, or place(), reads.
     void fetch() const { fetch_memory(begin_ + first_ + left_ / 2 - (left_ > 1 ? 1 : 0)); }
     /// @pre !step()
     std::size_t place() const { return first_ + (left_ == 1 && begin_[first_] < head_ ? 1 : 0); }
@@ -51,22 +51,22 @@ public:
 
   std::size_t count() const { return heads_.size(); }
 
-  /// Asks for what search_for() reads.
+  /// Prefetches what search_for() reads.
   void fetch() const {
     fetch_memory(&shared_, sizeof(std::string));
-    fetch_memory(reinterpret_cast<const char*>(&heads_ + 1) - 1); // where a static_vector has its size
+    fetch_memory(reinterpret_cast<const char*>(&heads_ + 1) - 1); // the size of a static_vector is there
   }
-  /// To read ahead for find(): its place() is that of the first key not less than `key`, unless several have equal numbers.
+  /// Prefetches for find(): place() is the first key not less than `key`, unless numbers are equal.
   search search_for(std::string_view key) const { return {*this, number_of(key)}; }
-  /// Likewise, of the first key that is greater.
+  /// Likewise, for the first key that is greater.
   search search_behind(std::string_view key) const {
     const auto number = number_of(key);
     return {*this, number + (starts_with(key, shared_) && number != largest ? 1 : 0)};
   }
 
   struct found {
-    std::size_t place; ///< of the first key that is not less than the one looked for; count(): there is none
-    bool equal;        ///< it is that one
+    std::size_t place; ///< first key not less than the given one; count(): there is none
+    bool equal;        ///< whether it equals the given one
   };
   template <class KeyAt>
   found find(std::string_view key, KeyAt&& key_at) const {
@@ -90,16 +90,16 @@ public:
     return {first, false};
   }
 
-  /// The i-th key is new: there is one more than before.
+  /// The i-th key was inserted.
   template <class KeyAt>
   void inserted(std::size_t i, std::string_view key, KeyAt&& key_at) {
-    // A key between two others has what they share; only one at an end can have less.
+    // A key between two others shares their prefix; only one at an end can have less in common.
     if (count() > 0 && starts_with(key, shared_))
       heads_.insert(heads_.begin() + static_cast<std::ptrdiff_t>(i), head_of(key.substr(shared_.size())));
     else
       assign(count() + 1, key_at);
   }
-  /// Those of [first, last) are gone.
+  /// The keys [first, last) were erased.
   void erased(std::size_t first, std::size_t last) {
     heads_.erase(heads_.begin() + static_cast<std::ptrdiff_t>(first),
                  heads_.begin() + static_cast<std::ptrdiff_t>(last));
@@ -121,7 +121,7 @@ public:
 private:
   static constexpr auto largest = std::numeric_limits<std::uint64_t>::max();
 
-  /// Of any key: those that do not begin as all others do are before or behind all.
+  /// Number for any key: one without the common prefix is less, or greater, than all.
   std::uint64_t number_of(std::string_view key) const {
     if (starts_with(key, shared_))
       return head_of(key.substr(shared_.size()));
@@ -140,7 +140,7 @@ private:
     return head;
   }
 
-  /// Behind the last number that is equal to the first one, from there on.
+  /// End of the run of equal numbers that starts at `first`.
   std::size_t end_of_equal(std::size_t first, std::uint64_t head) const {
     if (first == count() || heads_[first] != head)
       return first;
@@ -155,10 +155,10 @@ private:
   Numbers heads_;
 };
 
-/// So many searches are worth going on at the same time: a processor waits for about as many lines of memory.
+/// Number of searches to interleave: about as many cache misses as a processor has in flight.
 constexpr std::size_t searched_together = 16;
 
-/// Takes all of them to their ends, in turn.
+/// Runs all searches to their ends, interleaved.
 template <class Search>
 void search_together(std::span<Search> searches) {
   for (const auto& s : searches)
