@@ -17,8 +17,8 @@ void touch_service(applying& a, std::string_view node, const std::string& servic
   a.changed.push_back(catalog_changed{std::string(node), service});
 }
 
-/// Health reads of a service show its nodes and their checks, so what concerns a node concerns every service on it. An entry may have
-/// as many checks of a node as its size allows, and the node as many services: the first check touches them for all.
+/// Health reads of a service show its nodes' checks: a change of a node touches all its services.
+/// An entry may have many checks of a node with many services: the first check does it for all.
 void touch_services_of_node(applying& a, std::string_view node) {
   if (!a.touched_nodes.insert(folded(node)).second)
     return;
@@ -26,7 +26,7 @@ void touch_services_of_node(applying& a, std::string_view node) {
     touch_service(a, node, s->service);
 }
 
-/// An instance of `service` went away: its index moves, or is dropped with the last instance (docs/contract/02, section 5).
+/// An instance of `service` was removed: moves its index or drops it (docs/contract/02, section 5).
 void instance_lost(applying& a, std::string_view node, const std::string& service) {
   if (a.t.catalog.has_instances(service)) {
     touch_service(a, node, service);
@@ -37,7 +37,7 @@ void instance_lost(applying& a, std::string_view node, const std::string& servic
   a.changed.push_back(catalog_changed{std::string(node), service});
 }
 
-/// docs/contract/07: a name belongs to the node that has it as long as that one's liveness check does not fail.
+/// docs/contract/07: a name belongs to its node unless that node's liveness check is failing.
 std::optional<std::string> name_conflict(const applying& a, const node_record& node, bool may_take_over_nameless) {
   const auto holder = a.t.catalog.find_node(node.node);
   if (!holder || holder->id == node.id)
@@ -51,7 +51,7 @@ std::optional<std::string> name_conflict(const applying& a, const node_record& n
          holder->address + ")";
 }
 
-/// @pre the node may be known under another name: then that one goes, with all it had.
+/// @pre the node may be known under another name: then that node is removed, with all it had.
 std::optional<std::string> settle_identity(applying& a, const node_record& node, node_ptr& known) {
   if (!node.id.empty()) {
     known = a.t.catalog.find_node_by_id(node.id);
@@ -110,14 +110,14 @@ std::optional<std::string> ensure_service(applying& a, service_record service) {
 
 namespace {
 
-/// A check is given to another service, or its service has another name by now: readers of those that had it look again. No
-/// index but that of all checks moves, as in Consul.
+/// A check moved to another service, or its service was renamed: notifies readers
+/// of the old ones. Changes no index but that of all checks, as in Consul.
 void lost_check(applying& a, const check_record& before, const check_record& now) {
   if (folded(before.service_name) != folded(now.service_name))
     a.changed.push_back(catalog_changed{now.node, before.service_name});
   if (folded(before.service_id) == folded(now.service_id))
     return;
-  if (before.service_id.empty()) // it was one of the node, and so of all its services
+  if (before.service_id.empty()) // it was the node's check, and so of all its services
     for (const auto& s : a.t.catalog.services_of_node(before.node))
       a.changed.push_back(catalog_changed{now.node, s->service});
   else if (const auto service = a.t.catalog.find_service(before.node, before.service_id))
@@ -149,7 +149,7 @@ std::optional<std::string> ensure_check(applying& a, check_record check) {
   const bool modified = !known || !same_but_for_indexes(*known, check);
   check.modify_index = modified ? a.index : known->modify_index;
   const auto row = std::make_shared<const check_record>(std::move(check));
-  // docs/contract/02, section 5: an identical check moves T(checks) and nothing else.
+  // docs/contract/02, section 5: an identical check changes T(checks) and nothing else.
   a.t.marks.set(mark::checks, a.index);
   a.changed.push_back(catalog_changed{row->node, row->service_name});
   if (known && modified)
@@ -199,7 +199,7 @@ void remove_node(applying& a, std::string_view name) {
   const auto known = a.t.catalog.find_node(name);
   if (!known)
     return;
-  // First, so that not every check that goes looks through them for those that rely on it.
+  // Sessions first: else each removed check would search them for those that rely on it.
   for (const auto& s : a.t.sessions.of_node(known->node))
     end_session(a, s->id, "node deregistered");
   for (const auto& s : a.t.catalog.services_of_node(known->node))

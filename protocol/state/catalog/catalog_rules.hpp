@@ -1,24 +1,24 @@
 #pragma once
-// How nodes, services and checks are registered, renamed and removed, and which indexes move (docs/contract/07, and
-// docs/contract/02, section 5).
+// How nodes, services and checks are registered, renamed and removed, and
+// which indexes change (docs/contract/07; docs/contract/02, section 5).
 
 #include "protocol/state/tables.hpp"
 
 namespace belay::state {
 
-// Each returns nullopt, or why nothing was written. The row's own indexes are ignored and set.
+// Each returns nullopt, or why nothing was written. Sets the row's indexes; ignores given ones.
 
 std::optional<std::string> ensure_node(applying& a, node_record node);
 std::optional<std::string> ensure_service(applying& a, service_record service);
 std::optional<std::string> ensure_check(applying& a, check_record check);
 
-// Removing what is not there does nothing. Sessions that depend on what is removed end in the same entry.
+// Removing an absent row has no effect. Sessions that depend on a removed row end in this entry.
 
 void remove_node(applying& a, std::string_view name);
 void remove_service(applying& a, std::string_view node, std::string_view id);
 void remove_check(applying& a, std::string_view node, std::string_view check_id);
 
-// Arguments that can be judged without the tables.
+// Validation of arguments that does not need the tables.
 
 std::optional<std::string> node_error(const node_record& node);
 std::optional<std::string> service_error(const service_record& service);
@@ -26,7 +26,7 @@ std::optional<std::string> service_error(const service_record& service);
 std::optional<std::string> register_error(const catalog_register& request);
 std::optional<std::string> deregister_error(const catalog_deregister& request);
 
-/// @returns a refusal, or true. After a refusal the caller undoes what was written.
+/// @returns a refusal, or true. After a refusal the caller must undo the writes.
 reply register_all(applying& a, const catalog_register& request);
 reply deregister(applying& a, const catalog_deregister& request);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Nodes, their services and checks; rows and look-ups only, the rules are in catalog_rules.
+// Nodes, services and checks: rows and look-ups only; the rules are in catalog_rules.
 
 #include "protocol/state/journaled_map.hpp"
 
@@ -13,12 +13,12 @@ public:
   explicit catalog_table(change_journal& journal)
       : nodes_(journal, table::nodes), services_(journal, table::services), checks_(journal, table::checks) {}
 
-  // Look-ups take names in any case and return null if there is nothing; lists are in order of node, then id.
+  // Look-ups ignore case and return null if there is none; lists are in order of node, then id.
 
   node_ptr find_node(std::string_view name) const;
   node_ptr find_node_by_id(std::string_view id) const;
-  /// The only node whose id starts with these hex digits (dashes do not count, at least two digits); null: none or
-  /// several.
+  /// The only node whose id starts with these hex digits (dashes
+  /// are ignored, at least two digits); null: none or several.
   node_ptr find_node_by_id_prefix(std::string_view digits) const;
   service_ptr find_service(std::string_view node, std::string_view id) const;
   check_ptr find_check(std::string_view node, std::string_view check_id) const;
@@ -27,7 +27,7 @@ public:
   std::vector<service_ptr> instances(std::string_view service) const;
   std::vector<check_ptr> checks_of_node(std::string_view node) const;
   std::vector<check_ptr> checks_of_service(std::string_view service) const;
-  /// `service_id` empty: those of the node itself.
+  /// `service_id` empty: the checks of the node itself.
   std::vector<check_ptr> checks_of_instance(std::string_view node, std::string_view service_id) const;
   bool has_instances(std::string_view service) const;
 
@@ -42,7 +42,7 @@ public:
   const journaled_map<service_ptr>& services() const { return services_; }
   const journaled_map<check_ptr>& checks() const { return checks_; }
   auto maps() const { return std::tie(nodes_, services_, checks_); }
-  /// Each is counted again from the rows (protocol/state/recount).
+  /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
     return std::tuple{kept_member{"nodes_by_id", nodes_by_id_}, kept_member{"services_by_name", services_by_name_},
                       kept_member{"checks_by_service", checks_by_service_},
@@ -58,7 +58,7 @@ private:
   name_index nodes_by_id_;       // folded id -> row keys
   name_index services_by_name_;  // folded name -> row keys
   name_index checks_by_service_; // folded service name -> row keys
-  // row_key() of node and service id -> row keys. A node may have thousands of services, each of which is asked for its checks.
+  // row_key() of node and service id -> row keys: a node may have thousands of services to look up.
   name_index checks_by_instance_;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
-// Settings of operators: records that are replaced as a whole, each in a table of its own that has one row or none.
-// A new one is its struct, its list of fields, its numbers in tags.hpp, its place in all_settings, and a path under which
-// clients read and write it (protocol/http/operators/operator_routes.cpp). The command that sets it, the query that reads
-// it, its row, its hash, its bytes and its JSON follow from that.
+// Settings of operators: records that are replaced as a whole, each in a table of at most
+// one row. A new one needs its struct, its list of fields, its numbers in tags.hpp, an entry
+// in all_settings, and a path for clients (protocol/http/operators/operator_routes.cpp).
+// From these derive the command that sets it, its query, row, hash, bytes and JSON.
 
 #include "protocol/state/fields.hpp"
 #include "protocol/state/tags.hpp"
@@ -16,8 +16,8 @@
 
 namespace belay::state {
 
-/// What operators want of the set of servers (docs/contract/12). Until it is set it has these values, and the first entry
-/// of the log is the one that made it.
+/// Autopilot's configuration (docs/contract/12). These are the
+/// initial values, as if the first log entry had set them.
 struct autopilot_settings {
   static constexpr table in = table::operators;
   static constexpr command_tag set_by = command_tag::autopilot_set;
@@ -49,7 +49,7 @@ inline constexpr auto fields_of<autopilot_settings> = std::tuple{
 
 template <class... Settings>
 struct settings_list {};
-/// All there are.
+/// All settings.
 using all_settings = settings_list<autopilot_settings>;
 
 template <class T>
@@ -61,13 +61,13 @@ template <operator_settings Settings>
 using settings_ptr = std::shared_ptr<const Settings>;
 using autopilot_ptr = settings_ptr<autopilot_settings>;
 
-/// A command: replaces the whole record. Answers a bool.
+/// A command: replaces the whole record. Replies with a bool.
 template <operator_settings Settings>
 struct settings_set {
   static constexpr command_tag tag = Settings::set_by;
 
-  Settings wanted;                ///< its indexes do not matter
-  std::optional<log_index> check; ///< only if that is its ModifyIndex
+  Settings wanted;                ///< its indexes are ignored
+  std::optional<log_index> check; ///< replace only if this is its ModifyIndex
 };
 template <class Settings>
 inline constexpr auto fields_of<settings_set<Settings>> = std::tuple{
@@ -90,7 +90,7 @@ struct with_settings<std::variant<Others...>, Of, settings_list<Settings...>> {
 };
 } // namespace detail
 
-/// The variant with `Of<Settings>` of all settings behind what it has.
+/// The variant with `Of<Settings>` of all settings appended.
 template <class Variant, template <class> class Of>
 using with_settings = typename detail::with_settings<Variant, Of, all_settings>::type;
 

@@ -1,11 +1,11 @@
 #pragma once
-// The tables of operators' settings (settings.hpp), and what each of their commands and queries does: the same for all.
+// The tables of operators' settings (settings.hpp); code shared by their commands and queries.
 
 #include "protocol/state/journaled_map.hpp"
 
 namespace belay::state {
 
-/// The one row of its table, if somebody has set it.
+/// The single row of its table, if it was set.
 template <operator_settings Settings>
 class settings_table {
 public:
@@ -20,7 +20,7 @@ public:
     const auto* row = rows_.find(Settings::row_key);
     return row != nullptr ? (*row)->modify_index : Settings().modify_index;
   }
-  /// @returns false: they are not those that the caller has seen
+  /// @returns false: they are not the ones that the caller has seen
   bool set(const settings_set<Settings>& c, log_index index) {
     const auto before = now();
     if (c.check && *c.check != before->modify_index)
@@ -59,7 +59,7 @@ public:
     return *this;
   }
 
-  /// Puts a row back as it was, or takes it away; those of other tables are ignored.
+  /// Sets or removes a row; rows of other tables are ignored.
   void restore(dirty_row& row) { (restore_one<Settings>(row), ...); }
   auto maps() const { return std::tuple_cat(of<Settings>().maps()...); }
   auto beside() const { return std::tuple{}; }

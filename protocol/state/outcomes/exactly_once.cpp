@@ -8,10 +8,10 @@ namespace belay::state {
 
 namespace {
 
-// As many as of claims; each entry brings one at most.
+// As many as of claims; each entry adds at most one.
 constexpr int forgotten_at_once_max = 1000;
 
-/// The answer as its bytes have it, so that a row in memory is the row that a checkpoint gives back.
+/// The reply as it is encoded, so that a row in memory equals the row loaded from a checkpoint.
 reply as_encoded(reply answer) {
   auto* results = std::get_if<txn_reply>(&answer);
   if (results == nullptr)
@@ -72,7 +72,7 @@ std::optional<reply> not_accepted(const applying& a, const std::string& scope, c
                                   cluster_time asked) {
   if (!is_once_key(key))
     return reply{once_refusal{once_error::key, {}}};
-  // A time that has not come yet is none of this cluster.
+  // A future time is not of this cluster.
   if ((asked > a.now || asked.value + copy_accepted_ms <= a.now.value) && !MUTANT(once_old_copy_accepted)) {
     PROBE("once: a copy came too late");
     return reply{once_refusal{once_error::too_old, a.now}};

@@ -1,5 +1,5 @@
 #pragma once
-// Writes that take effect once (docs/exactly-once.md): what they carry, how what became of them is asked for, and how they are refused.
+// Writes that take effect once (docs/exactly-once.md): their key, queries of outcomes, refusals.
 
 #include "protocol/state/outcomes/outcome_records.hpp"
 
@@ -7,7 +7,7 @@
 
 namespace belay::state {
 
-/// Of a command that takes effect once.
+/// Part of a command that takes effect once.
 struct once_mark {
   std::string key; ///< is_once_key()
   fingerprint print;
@@ -20,7 +20,7 @@ inline constexpr auto fields_of<once_mark> = std::tuple{
     field<&once_mark::asked>{},
 };
 
-/// `DELETE /v1/outcome/KEY`: the outcome of the write with that key, or from now on it has none. See state::reply.
+/// `DELETE /v1/outcome/KEY`: returns the write's outcome, or prevents it forever. See state::reply.
 struct outcome_seal {
   static constexpr command_tag tag = command_tag::outcome_seal;
 
@@ -33,21 +33,21 @@ inline constexpr auto fields_of<outcome_seal> = std::tuple{
     field<&outcome_seal::asked>{},
 };
 
-/// `GET /v1/outcome/KEY`, of the writes of who asks. Answers an outcome_view.
+/// `GET /v1/outcome/KEY`, in the scope of the requester. Returns an outcome_view.
 struct outcome_read {
   std::string key;
   bool operator==(const outcome_read&) const = default;
 };
 struct outcome_view {
-  outcome_ptr row; ///< null: nothing is known of it
+  outcome_ptr row; ///< null: unknown
 };
 
-/// Why a write with an Idempotency-Key had no effect, and why that is not what is kept of it.
+/// Why a write with an Idempotency-Key had no effect, for reasons that are not kept as its outcome.
 enum class once_error : std::uint8_t {
-  key = 0,           ///< it is none
-  other_request = 1, ///< the key was used for something else
+  key = 0,           ///< not a valid key
+  other_request = 1, ///< the key was used for another request
   sealed = 2,        ///< it never takes effect
-  too_old = 3,       ///< this copy was under way for too long
+  too_old = 3,       ///< this copy was in transit too long
   full = 4,          ///< outcomes_max, outcome_bytes_max, or the share of a token
   answer_size = 5,   ///< above kept_answer_bytes_max
 };
@@ -77,7 +77,7 @@ constexpr int status_of(once_error e) {
 
 struct once_refusal {
   once_error why = once_error::key;
-  cluster_time now; ///< too_old: of the entry that says it
+  cluster_time now; ///< too_old: of the entry that rejected it
 };
 template <>
 inline constexpr auto fields_of<once_refusal> = std::tuple{

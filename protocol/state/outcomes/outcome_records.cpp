@@ -10,7 +10,7 @@ namespace belay::state {
 
 namespace {
 
-/// Adds up what the members of records take, by their types.
+/// Sums up the sizes of the members of records, by type.
 class byte_counter {
 public:
   void add(const std::string& v) { sum_ += v.size(); }
@@ -48,7 +48,7 @@ private:
   std::size_t sum_ = 0;
 };
 
-/// Calls `f(record)` for each record in the answer.
+/// Calls `f(record)` for each record in the reply.
 template <class F>
 void for_each_part(const reply& answer, F f) {
   const auto row_of = [&](const auto& row) { f(*row); };

@@ -1,5 +1,5 @@
 #pragma once
-// Outcomes by the token's accessor and the Idempotency-Key, and in the order in which they are forgotten (docs/exactly-once.md).
+// Outcomes by the token's accessor and the Idempotency-Key, and by expiry (docs/exactly-once.md).
 
 #include "protocol/state/journaled_map.hpp"
 
@@ -12,20 +12,20 @@ class outcome_table {
 public:
   explicit outcome_table(change_journal& journal) : rows_(journal, table::outcomes) {}
 
-  /// Null: nothing is known of it.
+  /// Null: unknown.
   outcome_ptr find(std::string_view scope, std::string_view id) const;
-  /// The one that is forgotten first. Null: there are none.
+  /// The one that expires first. Null: there are none.
   outcome_ptr first_due() const { return by_time_.empty() ? nullptr : *by_time_.begin(); }
-  /// By outcome_bytes().
+  /// Sum of outcome_bytes().
   std::uint64_t bytes() const { return all_.bytes; }
-  /// No more may come. @param share only of what one token may have
+  /// Whether no more are accepted. @param share check only the share of one token
   bool is_full(std::string_view scope, bool share) const;
 
   void put(outcome_ptr row);
   void erase(std::string_view key);
   const journaled_map<outcome_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
-  /// Each is counted again from the rows (protocol/state/recount).
+  /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
     return std::tuple{kept_member{"by_time", by_time_}, kept_member{"all", all_}, kept_member{"by_scope", by_scope_}};
   }

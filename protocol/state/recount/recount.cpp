@@ -17,7 +17,7 @@ void for_each_row(const journaled_map<Row>& rows, F&& f) {
     f(slot.value.row);
 }
 
-/// Of tables that keep nothing beside their rows.
+/// For tables without derived data.
 template <class Table>
 requires(std::tuple_size_v<counted_of<Table>> == 0) std::tuple<> counted(const Table&) {
   return {};
@@ -165,7 +165,7 @@ counted_of<outcome_table> counted(const outcome_table& t) {
   return found;
 }
 
-// ---- nothing is left out
+// ---- completeness
 
 template <class Table>
 constexpr std::size_t bytes_of_no_row() {
@@ -180,7 +180,7 @@ constexpr std::size_t bytes_of_maps(std::type_identity<std::tuple<Map...>>) {
   return (sizeof(Map) + ... + 0);
 }
 
-/// Each member is a table, or kept beside one, or no matter of rows.
+/// Every member is a table, derived from one, or unrelated to rows.
 template <class Table>
 constexpr bool lists_all_members() {
   using maps = decltype(std::declval<const Table&>().maps());
@@ -203,7 +203,7 @@ static_assert(count_of_maps(std::type_identity<decltype(std::declval<const table
                   count_of<table> - 1,
               "tables::owners() lacks a table");
 
-// ---- comparing
+// ---- comparison
 
 using difference = std::optional<std::string>;
 
@@ -240,7 +240,7 @@ difference owner_differs(const auto& owner) {
   return found ? found : beside_differs(owner, names);
 }
 
-/// Counted from two tables.
+/// Derived from two tables.
 difference shares_differ(const claim_tables& t) {
   end_shares right;
   for_each_row(t.claims.rows(), [&](const claim_ptr& c) { right.add(*c); });
@@ -250,7 +250,7 @@ difference shares_differ(const claim_tables& t) {
   return "claims: shares is not what its rows say";
 }
 
-/// What rows say of other rows.
+/// Compares references between rows.
 difference rows_differ(const tables& t) {
   difference found;
   const auto say = [&](const std::string& text) {

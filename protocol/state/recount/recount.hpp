@@ -1,5 +1,5 @@
 #pragma once
-// Counts what the tables keep beside their rows again from the rows (maps/kept_beside.hpp).
+// Recomputes from the rows what the tables derive from them (maps/kept_beside.hpp).
 
 #include "protocol/state/tables.hpp"
 
@@ -8,8 +8,8 @@
 
 namespace belay::state {
 
-/// Independently of the code that keeps them up to date: each member is computed by its definition. Also looks at what
-/// rows say of other rows: the session of a lock, the service of an index.
+/// Independent of the code that maintains them: computes each member by its definition.
+/// Also checks references between rows: the session of a lock, the service of an index.
 /// @returns the first difference: table and member; nullopt: there is none
 std::optional<std::string> recount(const tables& t);
 

@@ -7,8 +7,8 @@
 namespace belay::state {
 
 restored_rows::restored_rows() {
-  fresh->journal.limit_keys(0); // whoever follows changes begins anew
-  fresh->journal.loading(true); // the next checkpoint is of all rows
+  fresh->journal.limit_keys(0); // followers of the change feed start over
+  fresh->journal.loading(true); // the next checkpoint has all rows
 }
 
 void restored_rows::take(const dirty_row& row) {
@@ -25,7 +25,7 @@ void restored_rows::take(const dirty_row& row) {
 }
 
 void keys_ahead::add(std::uint64_t number, const row_batch& rows) {
-  if (number != parts_) // it was there already, or one before it was not seen
+  if (number != parts_) // a duplicate, or an earlier part was missed
     return;
   ++parts_;
   for (const auto& row : *rows)

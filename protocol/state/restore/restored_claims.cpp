@@ -14,10 +14,10 @@ namespace belay::state {
 
 namespace {
 
-// docs/contract/04, section 3.5: no lock delay is longer. One of another cluster may be by a clock that runs ahead.
+// docs/contract/04, section 3.5: the longest lock delay. Another cluster's clock may be ahead.
 constexpr std::uint64_t ghost_ms_max = 60'000;
 
-/// Not later than `now` and `length` allow, whatever the clock of the archive's cluster said.
+/// Limits `t` to `now` + `length`, whatever the clock of the archive's cluster.
 cluster_time at_most(cluster_time t, cluster_time now, std::uint64_t length_ms) {
   return cluster_time{std::min(t.value, now.value + length_ms)};
 }
@@ -81,14 +81,14 @@ void claims_restorer::guards() {
       fresh_.claims.guards.put(std::move(g));
 }
 
-/// Those that a pinned limit keeps; others come with what keeps them.
+/// Those with a fixed limit; others are created with their holders and waiters.
 void claims_restorer::resources(const applying& a) {
   for (const auto& [of, r] : resources_)
     if (r->pinned && r->kind == claim_kind::semaphore && of.space == claim_space::claims)
       (void)shape_of(a, of);
 }
 
-/// The row of the resource, made if need be: by the archive, else by what it is now.
+/// The resource's row; created if missing: from the archive, else from the current one.
 claim_resource_ptr claims_restorer::shape_of(const applying& a, const resource_name& of) {
   if (auto there = fresh_.claims.resources.find(of))
     return there;
@@ -124,7 +124,7 @@ void claims_restorer::ghosts(const applying& a) {
   old_.claims.ghosts.rows().for_each_under("", keep);
 }
 
-/// It was not ended since, and its session is back.
+/// Whether it has not ended since, and its session was restored.
 bool claims_restorer::may_return(const claim_record& c) const {
   return fresh_.sessions.rows().find(c.session) != nullptr && !fresh_.claims.ends.find(c.of, c.id) &&
          !fresh_.claims.claims.find(c.of, c.id);
@@ -188,7 +188,7 @@ void claims_restorer::waiters(applying& a) {
   }
 }
 
-/// What there is now and not in the archive.
+/// Claims that exist now and are not in the archive.
 void claims_restorer::later_claims(applying& a) {
   old_.claims.claims.rows().for_each_under("", [&](const claim_ptr& c) {
     const auto back = fresh_.claims.claims.find(c->of, c->id);

@@ -1,24 +1,24 @@
 #pragma once
-// Claims, guards and ended sessions of an archive: what of them comes back, and what of now stays (docs/claims.md, rule 38, and
-// docs/adr/0016).
+// Restores claims, write guards and ended sessions: what comes back from
+// the archive, and what stays (docs/claims.md, rule 38, and docs/adr/0016).
 
 #include "protocol/state/tables.hpp"
 
 namespace belay::state {
 
-/// - Who was told that his claim is over does not have it again: ends of now survive, and remove claims from the archive.
-/// - Nobody has what somebody else may still believe to have: who holds now and not in the archive leaves a ghost.
-/// - Rows that refer to nothing, or that no requests could have led to (only in archives that were tampered with), are left out.
+/// - A claim reported as ended does not hold again: current ends survive, remove archived claims.
+/// - What a client may still believe to hold is withheld: by delayed holders, where not restored.
+/// - Dangling rows, and rows that no request can create (only in forged archives), are left out.
 class claims_restorer {
 public:
-  /// Both outlive this.
+  /// Both must outlive this.
   claims_restorer(const tables& old, tables& fresh) : old_(old), fresh_(fresh) {}
 
-  /// @returns false: the row is of another table, and the caller's
+  /// @returns false: the row is of another table; the caller must handle it
   bool take(const dirty_row& row);
-  /// Whether claims are in use from the restore on. After all rows were taken; marks have to be in `fresh`.
+  /// Whether claims are in use after the restore. @pre all rows were taken; `fresh` has the marks
   bool in_use() const;
-  /// Puts everything into `fresh`. @pre in_use(); sessions, keys, fences and lock delays are there
+  /// Writes all to `fresh`. @pre in_use(); it has sessions, keys, fencing tokens and lock delays
   void run(applying& a);
 
 private:

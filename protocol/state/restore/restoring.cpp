@@ -10,9 +10,9 @@ namespace belay::state {
 
 namespace {
 
-// Sums of two such numbers cannot wrap around, and nobody gets there by writing.
+// Sums of two such numbers do not overflow, and no number of writes reaches it.
 constexpr std::uint64_t fence_max = 1ULL << 62;
-// docs/contract/04, section 3.5: no lock delay is longer. One of another cluster may be by a clock that runs ahead.
+// docs/contract/04, section 3.5: the longest lock delay. Another cluster's clock may be ahead.
 constexpr std::uint64_t delay_ms_max = 60'000;
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
@@ -105,8 +105,8 @@ private:
     row.value = std::min(row.value, of_fences ? fence_max : index_.value);
   }
 
-  /// Its end is by the clock of the archive's cluster, which may be another one: nothing lives longer than it was to live in all.
-  /// @returns false: it is over
+  /// Its expiry is by the clock of the archive's cluster, maybe another one: caps the lifetime.
+  /// @returns false: it has expired
   bool outlives_restore(acl_token_ptr& token) const {
     if (token->expires.is_zero())
       return true;
@@ -120,7 +120,7 @@ private:
     return token->expires > now_;
   }
 
-  /// Of policies, roles and tokens: another one has its name or its secret, which is so only in an archive that was tampered with.
+  /// Whether another policy, role or token has its name or secret: only in forged archives.
   template <class Row>
   bool name_is_taken(const Row& row) const {
     if constexpr (requires { fresh_->acls.taken(*row); })
@@ -143,7 +143,7 @@ private:
       fresh_->catalog.erase_check(key);
   }
 
-  /// Grants from now on are above all of this cluster, and above all that the archive's cluster made before it.
+  /// Makes new grants exceed all of this cluster, and all of the archive's cluster until then.
   void raise_fence_base() {
     const auto own = old_.marks.at(mark::fence_base).value;
     const auto archive_newest =
@@ -171,10 +171,10 @@ private:
     }
   }
 
-  /// Whoever was told an outcome is told the same after it. What the archive knows besides came about before it was written, and copies may
-  /// still be under way to a cluster that is made from it.
+  /// Keeps outcomes that clients have received. Adds those of the archive, which happened before
+  /// it was written: copies may still be in transit to a cluster that is created from it.
   void keep_outcomes() {
-    constexpr std::string_view all = "", none = " "; // no key begins with a blank
+    constexpr std::string_view all = "", none = " "; // no key begins with a space
     old_.outcomes.rows().for_each_under(MUTANT(restore_forgets_outcomes) ? none : all,
                                         [&](const outcome_ptr& row) { fresh_->outcomes.put(row); });
     for (const auto& archived : outcomes_) {

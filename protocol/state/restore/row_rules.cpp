@@ -20,13 +20,13 @@ namespace {
 
 using complaint = std::optional<std::string>;
 
-// docs/contract/04, section 2.1. The smallest TTL is a setting, and may have been another one when the archive was written.
+// docs/contract/04, section 2.1. The minimum TTL is a setting: the archive's may have differed.
 constexpr std::int64_t session_ttl_max_ns = 24LL * 60 * 60 * 1'000'000'000;
 
-/// Written into answers as it is.
+/// Whether it can be written into responses as it is.
 bool is_json(std::string_view text) {
   boost::json::parse_options options;
-  options.max_depth = 64; // as of requests (protocol/golang/json_input.cpp), which it once was part of
+  options.max_depth = 64; // as for requests (protocol/golang/json_input.cpp), which it came from
   boost::system::error_code wrong;
   (void)boost::json::parse({text.data(), text.size()}, wrong, {}, options);
   return !wrong;
@@ -178,7 +178,7 @@ complaint wrong_with(const outcome_record& o) {
   return std::nullopt;
 }
 
-/// Of tables whose rows hold numbers, which a restore brings into their ranges, and of settings.
+/// Tables with only numbers, which a restore limits to their ranges, and settings.
 template <class Record>
 complaint wrong_with(const Record&) {
   return std::nullopt;

@@ -1,6 +1,6 @@
 #pragma once
-// What a row of an archive must be like before it may come into the log. An archive is a client's input: a row that no request could have
-// made would get around everything that requests are checked for.
+// Validates rows of an archive before they are proposed. An archive is a client's
+// input: a row that no request could create would bypass all checks of requests.
 
 #include "protocol/state/rows.hpp"
 
@@ -10,24 +10,24 @@
 
 namespace belay::state {
 
-/// Of keys' values: bytes. A larger one in an entry of the log would hold up heartbeats on its way to followers.
+/// Limit of values, in bytes. A larger one would delay heartbeats on its way to followers.
 inline constexpr std::size_t value_bytes_max = std::size_t{16} << 20;
-/// Of a row as it is stored, with key and fields: bytes. Keys come in the head of a request, which is smaller than 1 MiB.
+/// Limit of stored rows, in bytes. Keys come in a request's head, which is smaller than 1 MiB.
 inline constexpr std::size_t row_bytes_max = value_bytes_max + (std::size_t{1} << 20);
 
-/// What is wrong with a row that was decoded; nullopt: a request could have made it. Not wrong, because requests do make them:
-/// - nodes without address (docs/contract/07: `SkipNodeUpdate` and transactions ask for none);
-/// - settings of autopilot with durations below zero (docs/contract/12: the record is taken as it is).
-/// Rows that refer to others that are not there are not wrong either: a restore leaves them out. Checks of a service go by
-/// known_services; services, checks and locks without their node or session are seen to by restored().
+/// What is wrong with a decoded row; nullopt: a request could have created it. Requests create:
+/// - nodes without address (docs/contract/07: `SkipNodeUpdate` and transactions do not require it);
+/// - settings of autopilot with negative durations (docs/contract/12: the record is not validated).
+/// Dangling rows are not an error either: a restore leaves them out. known_services handles checks
+/// of a service; restored() handles services, checks and locks without their node or session.
 std::optional<std::string> complaint_of(const dirty_row& row);
 
-/// Which checks belong to a service of the same archive. Requests make no others ("Missing service registration"). It is asked before
-/// rows become entries of the log, so that servers of all versions put the same rows in force.
+/// Which checks belong to a service of the same archive. Requests create no others ("Missing
+/// service registration"). Applied before rows are proposed, so all versions restore the same rows.
 class known_services {
 public:
-  /// Call it for each row, in the order of the archive, where services come before checks.
-  /// @returns false: it is a check of a service that is not there, which is to be left out
+  /// Call it for each row in the archive's order, where services precede checks.
+  /// @returns false: a check whose service is missing; leave it out
   bool admits(const dirty_row& row);
 
 private:

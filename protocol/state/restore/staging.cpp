@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto not_this_one = "the restore was given up or replaced by another one";
 
-/// Of the same length for all, so that the order of texts is that of numbers.
+/// Padded to a fixed length, so that text order is number order.
 std::string batch_key(std::string_view prefix, std::uint64_t number) {
   const auto digits = std::to_string(number);
   constexpr std::size_t digits_max = 20;
@@ -22,7 +22,7 @@ void staging::clear() {
 }
 
 void staging::begin(const std::string& id, log_index archive_index, cluster_time now) {
-  // Proposed a second time, and the first one came late: what was gathered, or put in force, since then stays.
+  // A late duplicate of the proposal: keeps what was staged or committed since.
   if (const auto* h = head(); h != nullptr && h->id == id)
     return;
   clear();
@@ -38,7 +38,7 @@ std::optional<std::string> staging::add(const std::string& id, std::uint64_t num
   if (h == nullptr || h->id != id || h->in_force)
     return not_this_one;
   if (number + 1 == h->batches)
-    return std::nullopt; // its first answer was lost
+    return std::nullopt; // a retry: its first response was lost
   if (number != h->batches)
     return "the restore lacks some of its rows";
   auto next = *h;

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a checkpoint, a snapshot or an archive holds the rows that it was written with, by its digest.
+// Checks by digest that a checkpoint, snapshot or archive has the rows that were written.
 
 #include "protocol/state/commands.hpp"
 
@@ -17,8 +17,8 @@ public:
 
   enum class verdict : std::uint8_t {
     same,
-    /// Servers of 0.2.0 counted the fencing token of a locked key in a kept answer, and did not write it. Each row is right
-    /// as far as its checksum and its encoding show.
+    /// Servers of 0.2.0 included the fencing token of a locked key in a kept reply's hash
+    /// but did not encode it. Each row is correct as far as its checksum and encoding show.
     fault_of_0_2_0,
     different,
   };

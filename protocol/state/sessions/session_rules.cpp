@@ -16,7 +16,7 @@ reply create_session(applying& a, const session_record& wanted) {
     if (check->status == "critical")
       return refusal{"Check '" + id + "' is in critical state"};
   }
-  // The proposer draws fresh random ids, so a known id is the same command committed twice: the session is there.
+  // Proposers use fresh random ids: a known id is a duplicate of the same command.
   if (auto known = a.t.sessions.find(wanted.id))
     return known->id;
   auto session = std::make_shared<session_record>(wanted);

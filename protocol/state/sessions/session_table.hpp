@@ -1,5 +1,5 @@
 #pragma once
-// Sessions by id, and by node.
+// Sessions by id and by node.
 
 #include "protocol/state/journaled_map.hpp"
 
@@ -23,7 +23,7 @@ public:
   void erase(std::string_view id);
   const journaled_map<session_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
-  /// Each is counted again from the rows (protocol/state/recount).
+  /// recount() recomputes it from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"by_node", by_node_}}; }
 
 private:
