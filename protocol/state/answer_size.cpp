@@ -7,7 +7,7 @@ namespace belay::state {
 
 namespace {
 
-// Typical, without the texts that clients choose.
+// Typical sizes, without texts that clients choose.
 constexpr std::size_t check_bytes = 300, instance_bytes = 800, shown_key_bytes = 160, shown_row_bytes = 400;
 
 } // namespace

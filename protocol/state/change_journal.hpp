@@ -1,6 +1,6 @@
 #pragma once
-// Every table reports its changes here. The journal keeps the digest, the rows that the next checkpoint lacks, the keys that an entry has
-// changed, and, while a transaction runs, the rows as they were, to take it back.
+// Every table reports its changes to this journal. It maintains the digest, the rows that the next
+// checkpoint lacks, the keys that an entry changed, and the undo log of the running transaction.
 
 #include "protocol/base/text_hash.hpp"
 #include "protocol/state/rows.hpp"
@@ -17,23 +17,23 @@
 
 namespace belay::state {
 
-/// A key before and after it was changed; not both are null.
+/// A key before and after a change; at least one is not null.
 struct key_change {
-  kv_entry_ptr before, after; ///< null: there was or is none
-  bool expired = false;       ///< it is gone because a session ended
+  kv_entry_ptr before, after; ///< null: the key did not exist, or no longer exists
+  bool expired = false;       ///< removed because a session ended
 };
 
 class change_journal {
 public:
-  /// Kept beside each row: where the journal has it, if it has changed since the last checkpoint.
+  /// Stored with each row: its position in the journal, if it changed since the last checkpoint.
   class bookmark {
     friend change_journal;
-    std::uint32_t epoch = 0; ///< of the checkpoint it belongs to; older: not changed since
+    std::uint32_t epoch = 0; ///< of the checkpoint it belongs to; older: unchanged since then
     std::uint32_t position = 0;
   };
 
-  /// Row `key` of `t` had this hash and has that one now; zero: there was or is none (then `now` is empty).
-  /// @param mark the row's; of a row that is new: bookmark_of_new()
+  /// The hash of row `key` of `t` changed; zero: no row (then `now` is empty).
+  /// @param mark the row's; for a new row: bookmark_of_new()
   void row_changed(table t, std::string_view key, bookmark& mark, row_value now, std::uint64_t hash_before,
                    std::uint64_t hash_after) {
     digest_ += hash_after - hash_before;
@@ -41,7 +41,7 @@ public:
     if (hash_after == 0 && !loading_)
       gone_[static_cast<std::size_t>(t)].insert_or_assign(std::string(key), mark);
   }
-  /// The same of a row that was taken out of the digest already: it does not keep its place if it comes back.
+  /// The same for a row already taken out of the digest: it loses its position in the journal.
   void note_row(table t, std::string_view key, bookmark& mark, row_value now) {
     if (loading_)
       return;
@@ -53,7 +53,7 @@ public:
       dirty_[mark.position].row = std::move(now);
     }
   }
-  /// A row that was removed and comes back keeps its place in the journal: rows that come and go need one for each key.
+  /// A removed row that comes back keeps its journal position, so each key needs only one.
   bookmark bookmark_of_new(table t, std::string_view key) const {
     const auto& gone = gone_[static_cast<std::size_t>(t)];
     if (gone.empty())
@@ -61,17 +61,17 @@ public:
     auto found = gone.find(key);
     return found == gone.end() ? bookmark{} : found->second;
   }
-  /// Rows with that sum of hashes were cut off together. note_row() tells of each of them later.
+  /// A tree of rows with that sum of hashes was cut off. note_row() follows for each of them.
   void rows_cut(std::uint64_t hashes) { digest_ -= hashes; }
   void rows_put_back(std::uint64_t hashes) { digest_ += hashes; }
 
   std::uint64_t digest() const { return digest_; }
 
-  // ---- keys, in the order in which an entry changes them
+  // ---- changed keys of an entry, in order
 
-  /// Of one entry that changes more keys than this none is kept: whoever follows changes could not be told all of them.
+  /// Max changed keys of an entry; above it none are kept: a follower could not receive them.
   void limit_keys(std::size_t most) { keys_max_ = most; }
-  /// Whether so many more need not be reported by key_changed(), because none of this entry is kept.
+  /// Whether key_changed() can be skipped for `more` keys, because no change of this entry is kept.
   bool forgets_keys(std::size_t more) {
     if (!loading_ && keys_.size() + more > keys_max_)
       forget_too_many();
@@ -81,10 +81,10 @@ public:
     if (!forgets_keys(1))
       keys_.push_back({std::move(before), std::move(after), session_ends_});
   }
-  /// What changes follows from the end of a session.
+  /// Whether the changes that follow are caused by the end of a session.
   void session_ends(bool yes) { session_ends_ = yes; }
-  /// Calls `take(change)` for each since the last call. The room for them stays, unless it was a large entry.
-  /// @returns false: there were more than limit_keys() allows, and none is known
+  /// Calls `take(change)` for each since the last call. Small buffers are kept for reuse.
+  /// @returns false: there were more than limit_keys() allows; none were kept
   template <class F>
   bool take_keys(F&& take) {
     constexpr std::size_t room_kept = 64;
@@ -102,15 +102,15 @@ public:
     too_many_keys_ = false;
   }
 
-  // ---- undo: while recording, tables remember every row before they change it
+  // ---- undo log: while recording, tables save every row before they change it
 
-  /// One step back.
+  /// One undo step.
   struct step {
-    dirty_row row;     ///< as it was
-    bool tree = false; ///< not the row: all keys under the prefix row.key, which were cut off together
+    dirty_row row;     ///< the previous row
+    bool tree = false; ///< instead of a row: all keys under the prefix row.key, which were cut off together
   };
   bool recording() const { return recording_; }
-  /// A number of this recording, if there is one; zero: there is none.
+  /// Number of the current recording; zero: there is none.
   std::uint64_t recording_number() const { return recording_ ? recordings_ : 0; }
   void start_recording() {
     recording_ = true;
@@ -118,14 +118,14 @@ public:
     keys_before_ = keys_.size();
     too_many_before_ = too_many_keys_;
   }
-  /// @returns the steps back, newest first: done in this order they restore the start.
+  /// @returns the undo steps, newest first: in this order they restore the start.
   std::vector<step> stop_recording() {
     recording_ = false;
     std::vector<step> steps(std::make_move_iterator(before_.rbegin()), std::make_move_iterator(before_.rend()));
     before_.clear();
     return steps;
   }
-  /// When those steps were done: nobody need know that the rows were away.
+  /// After the undo: discards the key changes made while recording.
   void forget_recorded_keys() {
     keys_.resize(std::min(keys_before_, keys_.size()));
     too_many_keys_ = too_many_before_;
@@ -141,13 +141,13 @@ public:
 
   // ---- checkpoints
 
-  /// While rows come out of a checkpoint, they are not what the next one lacks.
+  /// Rows loaded from a checkpoint do not count as changed.
   void loading(bool yes) { loading_ = yes; }
   bool is_loading() const { return loading_; }
-  /// In place of row_changed(), of a row that was not there.
+  /// Replaces row_changed() for a row that is loaded.
   void row_loaded(std::uint64_t hash) { digest_ += hash; }
-  /// Each row changed since the last call, as it is now; twice, if it was cut off with others and came back: the last one counts. Costs nothing
-  /// per row.
+  /// Each row changed since the last call, as it is now. A row that was cut off with others
+  /// and came back is there twice; the last one counts. O(1), whatever the number of rows.
   dirty_rows take_dirty() {
     ++epoch_;
     for (auto& gone : gone_)
@@ -158,7 +158,7 @@ public:
 private:
   std::uint64_t digest_ = 0;
   bool recording_ = false, loading_ = false, session_ends_ = false;
-  /// The recording may be undone, and what was reported before it is wanted then.
+  /// The recording may be undone, and what was reported before it is needed then.
   void forget_too_many() {
     keys_.resize(recording_ ? std::min(keys_before_, keys_.size()) : 0);
     too_many_keys_ = true;
@@ -167,7 +167,7 @@ private:
   std::size_t keys_max_ = SIZE_MAX;
   std::vector<key_change> keys_;
   bool too_many_keys_ = false;
-  std::size_t keys_before_ = 0; ///< the recording
+  std::size_t keys_before_ = 0; ///< at the start of the recording
   bool too_many_before_ = false;
   std::uint64_t recordings_ = 0;
   std::vector<step> before_;

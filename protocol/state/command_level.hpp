@@ -1,5 +1,5 @@
 #pragma once
-// Which feature level a whole command needs, with the rows that a restore brings.
+// The feature level that a whole command needs, including the rows that a restore brings.
 
 #include "protocol/state/commands.hpp"
 #include "protocol/state/counters.hpp"
@@ -14,7 +14,7 @@ inline bool adds(const kv_op& op) {
   return op.verb == kv_verb::add;
 }
 
-/// The verb `add` is somewhere in it, but for rows of a restore.
+/// Whether the verb `add` occurs in it, rows of a restore excepted.
 inline bool has_add(const plain_command& c) {
   const auto any_adds = [&](const std::vector<txn_op>& ops) {
     return std::any_of(ops.begin(), ops.end(), [&](const txn_op& each) {
@@ -42,7 +42,7 @@ inline bool has_capitals(std::string_view accessor) {
   return folded(accessor) != accessor;
 }
 
-/// Whose rules changed with client_address_level.
+/// Whether the rules of the command changed with client_address_level.
 inline bool has_client(const plain_command& c) {
   if (const auto* set = std::get_if<acl_token_set>(&c))
     return set->fresh && has_capitals(set->token.accessor);
@@ -63,7 +63,7 @@ inline feature_level level_of(const session_record& s) {
   return s.on_end.empty() && s.ttl_mode == session_ttl_mode::lower_bound ? feature_level{0} : claims_level;
 }
 
-/// Marks that are in no checkpoint before something of a level was used: claims are in use from them on.
+/// Level of a mark that no checkpoint has until a feature of that level is used, e.g. claims.
 inline feature_level level_of(const counter& row) {
   switch (named<mark>(row.name).value_or(mark::kvs)) {
   case mark::claims:
@@ -76,7 +76,7 @@ inline feature_level level_of(const counter& row) {
   }
 }
 
-/// Of a row of an archive: servers below that level cannot read it.
+/// Level of an archive's row: servers below it cannot read the row.
 inline feature_level level_of(const dirty_row& row) {
   if (const auto* session = std::get_if<session_ptr>(&row.row))
     return level_of(**session);
@@ -101,7 +101,7 @@ inline feature_level level_of(const restore_rows& c) {
   return level;
 }
 
-/// Of what is to be written, in whoever's name it is given.
+/// Level of a write, on behalf of any token.
 inline feature_level level_of(const plain_command& c) {
   if (const auto* rows = std::get_if<restore_rows>(&c))
     return level_of(*rows);

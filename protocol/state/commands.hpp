@@ -1,5 +1,5 @@
 #pragma once
-// What can be written. One command is one log entry; ids, times and random numbers in it were fixed before it was proposed.
+// The writes. A command is one log entry; its ids, times and random numbers are fixed beforehand.
 
 #include "protocol/base/compiled_once.hpp"
 #include "protocol/state/acl/acl_commands.hpp"
@@ -20,7 +20,7 @@ static_assert(count_of<catalog_verb> == static_cast<std::size_t>(catalog_verb::r
 
 struct node_op {
   catalog_verb verb = catalog_verb::set;
-  node_record node; ///< modify_index is the index compared
+  node_record node; ///< modify_index is the index to compare with
 };
 struct service_op {
   catalog_verb verb = catalog_verb::set;
@@ -37,20 +37,20 @@ inline constexpr auto fields_of<service_op> = std::tuple{field<&service_op::verb
 template <>
 inline constexpr auto fields_of<check_op> = std::tuple{field<&check_op::verb>{}, field<&check_op::check>{}};
 
-/// `check-fence`: the transaction fails unless that fence is valid, and guards that ask for it let the operations behind this one pass.
-/// Only in fenced_txn and in transactions that only read.
+/// `check-fence`: the transaction fails unless the fencing token is valid; write guards that need
+/// it admit the operations after this one. Only in fenced_txn and in read-only transactions.
 struct fence_op {
   fence_ref fence;
 };
 template <>
 inline constexpr auto fields_of<fence_op> = std::tuple{field<&fence_op::fence>{}};
 
-/// The place of each kind is its number in bytes: new ones go to the end.
+/// The position of each kind is its number in bytes: append new ones.
 using txn_op = std::variant<kv_op, node_op, service_op, check_op, fence_op>;
 
 // ---- commands
 
-/// PUT or DELETE of one key (or tree). Answers bool; an acquire may be refused with a text.
+/// PUT or DELETE of one key (or tree). Replies with a bool; an acquire may be rejected with a text.
 struct kv_write {
   static constexpr command_tag tag = command_tag::kv_write;
 
@@ -59,7 +59,7 @@ struct kv_write {
 template <>
 inline constexpr auto fields_of<kv_write> = std::tuple{field<&kv_write::op>{}};
 
-/// All or nothing at one index.
+/// All operations or none, at one index.
 struct txn {
   static constexpr command_tag tag = command_tag::txn;
 
@@ -68,7 +68,7 @@ struct txn {
 template <>
 inline constexpr auto fields_of<txn> = std::tuple{field<&txn::ops>{}};
 
-/// A transaction with a fence_op. One without is a txn, which servers of before claims know.
+/// A transaction with a fence_op. Without one it is a txn, which servers without claims understand.
 struct fenced_txn {
   static constexpr command_tag tag = command_tag::fenced_txn;
 
@@ -85,12 +85,12 @@ struct session_create {
 template <>
 inline constexpr auto fields_of<session_create> = std::tuple{field<&session_create::session>{}};
 
-/// A session with an exact TTL, or with OnEnd, or both. Answers as session_create does. One with neither is a session_create, which servers
-/// of before claims know.
+/// A session with an exact TTL, with OnEnd, or both. Replies as session_create does.
+/// Without either it is a session_create, which servers without claims understand.
 struct session_begin {
   static constexpr command_tag tag = command_tag::session_begin;
 
-  session_record session; ///< its ttl_mode and on_end do not travel here, but beside it
+  session_record session; ///< its ttl_mode and on_end are encoded separately, below
   session_ttl_mode ttl_mode = session_ttl_mode::lower_bound;
   std::vector<kv_op> on_end;
 };
@@ -101,7 +101,7 @@ inline constexpr auto fields_of<session_begin> = std::tuple{
     field<&session_begin::on_end>{},
 };
 
-/// Ends these sessions with all that hangs on them. Unknown ids are skipped.
+/// Ends these sessions and releases what they hold. Skips unknown ids.
 struct session_destroy {
   static constexpr command_tag tag = command_tag::session_destroy;
 
@@ -114,14 +114,14 @@ inline constexpr auto fields_of<session_destroy> = std::tuple{
     field<&session_destroy::cause>{},
 };
 
-/// Ends these sessions because their time was over by the leader's timers, with the cause `ttl`. If a restore was applied between that and
-/// this, it ends none: a restore begins the time of all sessions anew. Unknown ids are skipped. The leader's own; where a server does not
-/// know it, the leader proposes session_destroy.
+/// Ends these sessions, cause `ttl`: they expired by the leader's timers. Ends none if a restore
+/// was applied since the leader decided: a restore restarts all session timeouts. Skips unknown
+/// ids. Only the leader proposes it, or session_destroy where a server does not know it.
 struct session_expire {
   static constexpr command_tag tag = command_tag::session_expire;
 
   std::vector<std::string> ids;
-  log_index restored_at; ///< the entry of the newest restore that the leader had applied; zero: none
+  log_index restored_at; ///< entry of the newest restore that the leader had applied; zero: none
 };
 template <>
 inline constexpr auto fields_of<session_expire> = std::tuple{
@@ -129,12 +129,12 @@ inline constexpr auto fields_of<session_expire> = std::tuple{
     field<&session_expire::restored_at>{},
 };
 
-/// Node, service and checks together or not at all.
+/// Node, service and checks, all or none.
 struct catalog_register {
   static constexpr command_tag tag = command_tag::catalog_register;
 
   node_record node;
-  bool skip_node_update = false; ///< a node of that name stays as it is
+  bool skip_node_update = false; ///< leave an existing node of that name as it is
   std::optional<service_record> service;
   std::vector<check_record> checks;
 };
@@ -146,7 +146,7 @@ inline constexpr auto fields_of<catalog_register> = std::tuple{
     field<&catalog_register::checks>{},
 };
 
-/// Of the service, else of the check if they are not empty, else of the whole node.
+/// Removes the service, else the check, whichever is not empty; else the whole node.
 struct catalog_deregister {
   static constexpr command_tag tag = command_tag::catalog_deregister;
 
@@ -159,7 +159,7 @@ inline constexpr auto fields_of<catalog_deregister> = std::tuple{
     field<&catalog_deregister::check_id, "CheckID">{},
 };
 
-/// Forgets tombstones at and below the index (docs/contract/02, section 3).
+/// Removes tombstones at and below the index (docs/contract/02, section 3).
 struct tombstone_reap {
   static constexpr command_tag tag = command_tag::tombstone_reap;
 
@@ -168,14 +168,14 @@ struct tombstone_reap {
 template <>
 inline constexpr auto fields_of<tombstone_reap> = std::tuple{field<&tombstone_reap::up_to>{}};
 
-/// A restore replaces all tables at once. Its rows are gathered first, some in each entry, so that no entry is large:
-/// begin, rows 0, rows 1, ..., commit. `id` is new for every restore. Each may be proposed again if its outcome is
-/// unknown. They answer true, or refuse with a text if another restore was begun or this one was idle for too long.
+/// A restore replaces all tables at once. Its rows are staged first, some per entry, to keep entries
+/// small: begin, rows 0, rows 1, ..., commit. `id` is unique. Each may be proposed again if its
+/// outcome is unknown. Replies true, or a refusal: another restore began, or this was idle too long.
 struct restore_begin {
   static constexpr command_tag tag = command_tag::restore_begin;
 
   std::string id;
-  log_index archive_index; ///< up to which the archive's state had been applied
+  log_index archive_index; ///< the archive's state includes entries up to this one
 };
 struct restore_rows {
   static constexpr command_tag tag = command_tag::restore_rows;
@@ -188,7 +188,7 @@ struct restore_commit {
   static constexpr command_tag tag = command_tag::restore_commit;
 
   std::string id;
-  std::uint64_t batches = 0; ///< how many there were
+  std::uint64_t batches = 0; ///< number of batches sent
 };
 struct restore_abort {
   static constexpr command_tag tag = command_tag::restore_abort;
@@ -223,24 +223,24 @@ using plain_command = compiled_once<with_settings<
                  session_begin, outcome_seal, session_expire, waits_withdraw>,
     settings_set>>;
 
-/// What is to be written, and in whose name. Whether he may is decided when it is applied, so that no change of his
-/// policies comes between the decision and the write.
+/// A write and the token it is made on behalf of. Permission is decided when it
+/// is applied, so no change of a policy comes between the decision and the write.
 struct command : plain_command {
   using plain_command::plain_command;
-  /// nullopt: in the server's own name, which may write everything. So is everything where ACLs are not in force.
+  /// nullopt: the server itself, which may write everything. Without ACLs everything is permitted.
   std::optional<authority> by;
-  /// Only with `by`: a server that had applied the log up to here found that he may (machine::refuses). Zero: nobody did.
+  /// Only with `by`: a server with the log up to here permitted it (machine::refuses). Zero: none.
   log_index judged_at;
   /// It takes effect once, however often it is applied (docs/exactly-once.md). nullopt: each time.
   std::optional<once_mark> once;
-  /// Of the client that sent it, only with commands of which has_client() is true. nullopt: a server is too old for it
-  /// (client_address_level), or no client sent it; apply() decides as 0.2.0 did.
+  /// Of the client that sent it, only with commands of which has_client() is true. nullopt: some
+  /// server is too old (client_address_level), or no client sent it; apply() decides as 0.2.0 did.
   std::optional<std::string> client_address;
-  /// `acl.enable_key_list_policy`, as query::lists_need_permission. Only for machine::refuses: not in the bytes of the command.
+  /// `acl.enable_key_list_policy`, as query::lists_need_permission. Not encoded: for refuses().
   bool lists_need_permission = false;
 };
 
-// ---- answers
+// ---- replies
 
 struct txn_error {
   std::size_t op_index = 0;
@@ -252,51 +252,51 @@ inline constexpr auto fields_of<txn_error> = std::tuple{
     field<&txn_error::what, "What">{},
 };
 
-/// One element of a transaction's Results. `with_value`: kv entries read by get and get-tree show their value.
+/// An element of a transaction's Results. `with_value`: a kv entry of get or get-tree, with value.
 struct txn_result {
-  std::variant<kv_entry_ptr, node_ptr, service_ptr, check_ptr> row; ///< the place is the number in bytes
+  std::variant<kv_entry_ptr, node_ptr, service_ptr, check_ptr> row; ///< the position is the number in bytes
   bool with_value = false;
 };
 struct txn_reply {
   std::vector<txn_result> results;
-  std::vector<txn_error> errors; ///< not empty: nothing was applied
+  std::vector<txn_error> errors; ///< if not empty, nothing was applied
 };
-/// Refused by the state machine; the text goes to the client with status 500.
+/// Rejected by the state machine; the client receives the text with status 500.
 struct refusal {
   std::string text;
 };
 template <>
 inline constexpr auto fields_of<refusal> = std::tuple{field<&refusal::text>{}};
-/// Consul's: a session, a service or a check is on a node that is not in the catalog.
+/// Consul's text: the node of a session, service or check is not in the catalog.
 inline constexpr std::string_view missing_node_registration = "Missing node registration";
 
-/// Why a key was not written although nothing was wrong with the request.
+/// Why a valid request did not write the key.
 enum class refused_for : std::uint8_t {
   nothing = 0,
-  held = 1,       ///< another session has the lock
-  lock_delay = 2, ///< nobody may have it yet
-  index = 3,      ///< the row is not the one that was meant
-  queued = 4,     ///< the lock is free, or about to be, and others wait for it in a queue
-  value = 5,      ///< add: the row's value is no decimal number of 64 bits
-  bounds = 6,     ///< add: the sum would be below `min`, above `max`, or need more than 64 bits
+  held = 1,       ///< another session holds the lock
+  lock_delay = 2, ///< the key is in a lock delay
+  index = 3,      ///< the row's index differs from the one given
+  queued = 4,     ///< the lock is free, or about to be, and has waiters
+  value = 5,      ///< add: the row's value is not a decimal 64-bit integer
+  bounds = 6,     ///< add: the sum would be below `min`, above `max`, or overflow 64 bits
 };
 template <>
 inline constexpr auto names_of<refused_for> = std::to_array<std::string_view>({"", "held", "lock-delay", "index",
                                                                                "queued", "value", "bounds"});
 static_assert(count_of<refused_for> == static_cast<std::size_t>(refused_for::bounds) + 1);
 
-/// Of `add` alone, outside of a transaction.
+/// Reply to a single `add`, outside a transaction.
 struct kv_added {
-  std::int64_t value = 0; ///< what it is now
+  std::int64_t value = 0; ///< the new value
 };
 template <>
 inline constexpr auto fields_of<kv_added> = std::tuple{field<&kv_added::value, "Value">{}};
 
-/// What a boolean answer cannot say.
+/// Details of a boolean reply.
 struct lock_note {
   refused_for why = refused_for::nothing;
   std::string holder;               ///< session; held
-  std::uint64_t retry_after_ms = 0; ///< lock_delay: rounded up, counted from the answer
+  std::uint64_t retry_after_ms = 0; ///< lock_delay: rounded up, counted from the reply
   std::uint64_t fence = 0;          ///< of a granted acquire
   bool operator==(const lock_note&) const = default;
 };
@@ -308,27 +308,27 @@ inline constexpr auto fields_of<lock_note> = std::tuple{
     field<&lock_note::fence>{},
 };
 
-/// The place of each is its number in bytes, but that a bool with a note has number 5, acl_row number 6, and so on: new ones go to the end.
+/// Encoded by position, but a bool with a note is 5, acl_row 6, and so on. Append new ones.
 using plain_reply = std::variant<std::monostate, bool, std::string /* session id */, txn_reply, refusal, acl_row,
                                  claim_answer, claim_refusal, kv_added, once_refusal>;
-/// `note` comes only with a bool. A seal is answered with what it has found: void (monostate) or the answer of the write, always with `decided_at`.
+/// `note` only with a bool. A seal replies void or the write's reply, with `decided_at`.
 struct reply : plain_reply {
   using plain_reply::plain_reply;
   lock_note note;
-  log_index decided_at; ///< of the entry that decided it, if an earlier one did; zero: this one
+  log_index decided_at; ///< the earlier entry that decided it; zero: this entry did
 };
 
-// ---- what changed, for watches and timers
+// ---- changes, for watches and timers
 
 struct kv_changed {
   std::string key;
 };
 struct kv_tree_removed {
-  std::string prefix; ///< some keys below it were removed by one recursive delete
+  std::string prefix; ///< one recursive delete removed some keys under it
 };
 struct session_changed {
   session_ptr session;
-  bool created = false; ///< false: ended
+  bool created = false; ///< false: it ended
 };
 /// A catalog change touches a node by name, a service by name (either may be empty).
 struct catalog_changed {
@@ -339,16 +339,16 @@ struct lock_delay_started {
   std::string key;
   cluster_time until;
 };
-/// The tables were replaced (restore, snapshot installed): wake everybody.
+/// The tables were replaced (restore, snapshot installed): wake all queries.
 struct everything_changed {
-  bool indexes_may_fall = false; ///< after a restore: wake even those whose index has not come
+  bool indexes_may_fall = false; ///< after a restore: also wake queries whose index is not reached
   log_index restored_at = {};    ///< machine::restored_at() of the new tables
 };
 
-/// Policies, roles or tokens changed: who waits in somebody's name is judged again.
+/// Policies, roles or tokens changed: parked queries with a token are authorized again.
 struct access_changed {};
 
-/// Not by an entry: this server knows more, or other, coordinates (protocol/coordinates).
+/// Not caused by an entry: this server has new coordinates (protocol/coordinates).
 struct coordinates_changed {};
 
 using effect =

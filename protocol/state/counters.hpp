@@ -1,5 +1,5 @@
 #pragma once
-// Named numbers beside the rows: when each table last changed (docs/contract/02, section 2), and each service (section 5).
+// Named numbers beside the rows: the last change of each table and service (docs/contract/02).
 
 #include "protocol/state/journaled_map.hpp"
 
@@ -15,20 +15,20 @@ enum class mark : std::uint8_t {
   services,
   checks,
   last_extinction,  ///< when a service last lost its last instance
-  all_keys_removed, ///< newest recursive delete of everything, which leaves no tombstone
-  fence_base,       ///< no index: what a grant's fence is above its log index
-  restored,         ///< by the newest restore of an archive
+  all_keys_removed, ///< newest recursive delete of all keys, which leaves no tombstone
+  fence_base,       ///< not an index: the difference between a grant's fencing token and its log index
+  restored,         ///< entry of the newest restore of an archive
   acl_policies,
   acl_roles,
   acl_tokens,
-  acl_bootstrap, ///< when the first management token was made, or the newest one in its place
-  claims, ///< the newest change of claims, ghosts, queues and guards; zero: no command of claims_level was applied yet
-  last_fence,  ///< no index: the largest fence that was granted since then
-  last_ticket, ///< no index: the largest ticket
+  acl_bootstrap, ///< when the first management token, or its newest replacement, was created
+  claims, ///< newest change of claims, queues and write guards; zero: no command of claims_level was applied
+  last_fence,  ///< not an index: the largest fencing token granted since then
+  last_ticket, ///< not an index: the largest ticket
   ended_sessions,
 };
 
-/// As in checkpoints; never change one.
+/// The names in checkpoints; never change one.
 template <>
 inline constexpr auto
     names_of<mark> = std::to_array<std::string_view>({"kvs", "tombstones", "sessions", "nodes", "services", "checks",
@@ -55,7 +55,7 @@ public:
   void append_rows(std::vector<dirty_row>& out) const;
   std::uint64_t recompute_digest() const;
   static table number() { return table::counters; }
-  /// Counts the hashes again. @returns what differs; nullopt: nothing
+  /// Recomputes the hashes. @returns what differs; nullopt: nothing
   std::optional<std::string> recount() const;
   /// The marks are rows, too.
   auto maps() const { return std::tie(*this); }
@@ -70,7 +70,7 @@ private:
   void set_slot(std::size_t i, std::uint64_t value);
 
   change_journal& journal_;
-  std::array<slot, count_of<mark>> marks_; // in an array because T(kvs) changes with every write
+  std::array<slot, count_of<mark>> marks_; // an array, because mark::kvs changes with every write
   journaled_map<counter> services_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The texts of an enum's values, listed beside the enum: `names_of<kv_verb>`. From them follow name_of(), the way back
-// from a text, and how many values there are, which bounds what is read from bytes.
+// The names of an enum's values, listed beside the enum: `names_of<kv_verb>`. They define
+// name_of(), its inverse named(), and the number of values, which bounds values decoded from bytes.
 
 #include <array>
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace belay::state {
 
-/// An array of texts in the order of the values, which begin at 0; specialised for each enum that has names.
+/// An array of names in the order of the values, which begin at 0; specialized for each named enum.
 template <class Enum>
 inline constexpr int names_of = 0;
 
@@ -26,7 +26,7 @@ constexpr std::string_view name_of(Enum e) {
   return names_of<Enum>[static_cast<std::size_t>(e)];
 }
 
-/// The value of that name. @returns nullopt: there is none
+/// The value with that name. @returns nullopt: there is none
 template <named_enum Enum>
 constexpr std::optional<Enum> named(std::string_view name) {
   for (std::size_t i = 0; i < count_of<Enum>; ++i)

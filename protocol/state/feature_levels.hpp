@@ -1,8 +1,8 @@
 #pragma once
-// Feature levels: which kinds of commands a server understands. A server says its level in its hello; a kind that came
-// with a level is proposed only when all members of the configuration are known to have that level, so that servers of
-// two versions can run beside each other while one is replaced by the other. A new kind of command is a row in
-// newer_kinds, a new table one in newer_tables, a new level a row in level_versions; docs/operations.md tells what operators see of it.
+// Feature levels: which kinds of commands a server understands. A server sends its level
+// in its hello. A kind is proposed only when all members have its level, so two versions
+// can run together during an upgrade. New kinds are rows in newer_kinds, new tables in
+// newer_tables, new levels in level_versions; docs/operations.md has the operator's view.
 
 #include "protocol/state/tags.hpp"
 
@@ -13,44 +13,44 @@ namespace belay::state {
 
 using feature_level = std::uint16_t;
 
-/// The level of this program. Servers from before there were levels have level 0.
+/// The level of this program. Servers that predate levels have level 0.
 inline constexpr feature_level own_level = 8;
 
-/// Not of a command: frames about keyrings (protocol/forward/keyring.hpp) are sent to servers of this level and above.
+/// Not a command: frames about keyrings (protocol/forward/keyring.hpp) need this level.
 inline constexpr feature_level keyring_level = 2;
 
-/// Policies, roles and tokens, and commands in somebody's name.
+/// Policies, roles and tokens, and commands on behalf of a token.
 inline constexpr feature_level acl_level = 3;
 
-/// Commands in somebody's name that come with a judgement. Nobody waits for this level: the leader leaves the judgement out until all have it.
+/// Commands with an authorization decision. The leader omits it until all members have the level.
 inline constexpr feature_level judgement_level = 4;
 
-/// Claims, acquires that wait, guards, fences that are checked, sessions with exact TTLs or with OnEnd.
+/// Claims, queued acquires, write guards, fencing checks, sessions with exact TTLs or OnEnd.
 inline constexpr feature_level claims_level = 5;
 
 /// Writes that take effect once (Idempotency-Key), and counters: the verb `add`.
 inline constexpr feature_level exactly_once_level = 6;
 
-/// Ends of sessions that a restore makes void. Nobody waits for this level: the leader does without until all have it.
+/// Session expiries that a restore voids. Not used until all members have the level.
 inline constexpr feature_level expiry_level = 7;
 
-/// Not of a command: servers give clients cursors that name their history (docs/changes.md) when
-/// all members have this level. A server below it cannot read such a cursor.
+/// Not a command: when all members have this level, servers return cursors that name
+/// their history (docs/changes.md). A server below it cannot read such a cursor.
 inline constexpr feature_level named_history_level = 8;
 
-/// Commands about claims and guards carry the network of their client: the ends of such claims are kept for ten minutes, after a limit
-/// is unset the next claim sets it, and each client has a share of the guards (docs/claims.md, rules 3, 7 and 34). So do commands that take
-/// effect later: a waiting claim and the OnEnd of a session are judged again when they do (rules 19 and 33). And a new token
-/// keeps the capital letters of its accessor (docs/contract/10-acl.md). No request waits for this level: the leader omits the address until
-/// all members have it.
+/// Commands about claims and guards carry their client's network: ends of such claims are kept for
+/// ten minutes, after a limit is unset the next claim sets it, clients have shares of the guards
+/// (docs/claims.md, rules 3, 7, 34). So do commands with later effects: a waiting claim and a
+/// session's OnEnd are authorized again then (rules 19, 33). A new token keeps its accessor's
+/// capitals (docs/contract/10-acl.md). The leader omits the address until all have the level.
 inline constexpr feature_level client_address_level = 8;
 
-/// Waits for the locks of keys are withdrawn after their clients have disconnected (docs/claims.md, rule 24). While a server is below
-/// this level, such a wait stays in its queue until its deadline, as in 0.2.0.
+/// Waits for locks of keys are withdrawn after their clients disconnect (docs/claims.md, rule 24).
+/// While some server is below this level, such a wait stays queued until its deadline, as in 0.2.0.
 inline constexpr feature_level disconnect_level = 8;
 
-/// The first version that has a level. It travels with every command of that level, so that an older program can tell
-/// its operator what to install.
+/// The first version that has a level. Every command of that level carries
+/// it, so that an older program can report which version to install.
 struct level_version {
   feature_level level;
   std::string_view version;
@@ -68,7 +68,7 @@ inline constexpr auto level_versions = std::to_array<level_version>({
 });
 static_assert(level_versions.back().level == own_level);
 
-/// The level that a kind of command needs. Those that are not listed need none.
+/// The level that a kind of command needs. Kinds not listed need none.
 struct kind_level {
   command_tag tag;
   feature_level level;
@@ -91,7 +91,7 @@ inline constexpr auto newer_kinds = std::to_array<kind_level>({
     {command_tag::addressed, client_address_level},   {command_tag::waits_withdraw, disconnect_level},
 });
 
-/// The level that rows of a table need, which a restore brings into the log. Those that are not listed need none.
+/// The level for rows of a table, which a restore brings into the log. Others need none.
 struct table_level {
   table in;
   feature_level level;
@@ -111,7 +111,7 @@ inline constexpr auto newer_tables = std::to_array<table_level>({
 static_assert(newer_tables.back().in == static_cast<table>(count_of<table> - 1),
               "which level do rows of the new table need?");
 
-/// Whether a refusal says that some server is too old for a command. It comes as a text, from whichever server found out.
+/// Whether a refusal text, from any server, says that some server is too old for a command.
 inline bool speaks_of_levels(std::string_view refusal) {
   return refusal.find("feature level ") != std::string_view::npos;
 }

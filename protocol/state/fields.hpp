@@ -1,13 +1,13 @@
 #pragma once
-// Every record lists its fields once, beside its struct: fields_of<node_record>. The list names each member, what
-// clients call it, and what the member's type does not tell. The rest follows from it: the bytes of the record
-// (protocol/wire/record_codec.hpp), the hash of its row (row_hash.hpp), its JSON in both directions
-// (protocol/http/record_json.hpp, record_input.hpp) and what `?filter` can select in it
-// (protocol/http/reading/filter_fields.cpp).
+// Every record lists its fields once, beside its struct: fields_of<node_record>. The list has
+// each member, its name for clients, and what the member's type does not express. Everything else
+// derives from it: the bytes of the record (protocol/wire/record_codec.hpp), the hash of its row
+// (row_hash.hpp), its JSON in both directions (protocol/http/record_json.hpp, record_input.hpp)
+// and what `?filter` can select in it (protocol/http/reading/filter_fields.cpp).
 //
-// The order of a list is that of the bytes and of the hash. Both are stored, so that it never changes. A list names every
-// member: one that is missing does not compile (lists_every_member). Traits say which members are left out of bytes or
-// hash; the reason stands there, or beside the member.
+// The order of a list is that of the bytes and of the hash. Both are stored, so it never changes.
+// A list has every member; otherwise it does not compile (lists_every_member). Traits say which
+// members are not part of the bytes or the hash, with the reason beside the trait or the member.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -31,25 +31,25 @@ struct literal {
   constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
-/// What the type of a member does not tell.
+/// Properties that the type of a member does not express.
 namespace as {
-/// It is the key under which the row is stored: in the hash, and in the row's bytes only where the record is part of an
-/// answer, which has no key beside it.
+/// The member is the row's key: part of the hash, and of the row's
+/// bytes only if the record is in a result, which has no separate key.
 inline constexpr unsigned by_key = 1;
 inline constexpr unsigned fixed = 2; ///< a number in 8 bytes; other unsigned ones are varints
-/// It came with version 2 of the row's bytes: in them and in the row's hash only if it is not absent (is_absent). In the
-/// bytes of answers it never is, because servers up to 0.1 read those; nor in the hash of an answer that is kept.
+/// Added in version 2 of the row's bytes: in bytes and hash only if not absent (is_absent). Never
+/// in the bytes of results, because servers up to 0.1 read those, nor in the hash of a kept result.
 inline constexpr unsigned later = 4;
-inline constexpr unsigned omit_empty = 8;  ///< JSON leaves it out while it is empty
+inline constexpr unsigned omit_empty = 8;  ///< omitted from JSON if empty
 inline constexpr unsigned duration = 16;   ///< nanoseconds, in JSON a text such as "10s"
-inline constexpr unsigned json = 32;       ///< JSON text, kept and shown as it is; empty: {}
-inline constexpr unsigned id_objects = 64; ///< texts, in JSON objects that have the text as their ID
-/// Made from the other members when the record is: in no bytes, hash, comparison or JSON (for_each_field skips it). It
-/// stands at the end of the list.
+inline constexpr unsigned json = 32;       ///< JSON text, stored and shown as given; empty: {}
+inline constexpr unsigned id_objects = 64; ///< texts; in JSON, objects that have the text as their ID
+/// Computed from the other members: not part of bytes, hash, comparison
+/// or JSON (for_each_field skips it). It must be last in the list.
 inline constexpr unsigned derived = 128;
-/// The same of version 3 of the row's bytes, which 0.3.0 brought, for records that had as::later members before.
+/// The same for version 3 of the row's bytes (0.3.0), for records that had as::later members.
 inline constexpr unsigned latest = 512;
-inline constexpr unsigned apart = 256; ///< not in the record's bytes: whoever writes the record writes it before them
+inline constexpr unsigned apart = 256; ///< not in the record's bytes: written separately, before them
 } // namespace as
 
 /// One member of a record. `Name`: in JSON; empty: clients do not see it.
@@ -67,14 +67,14 @@ struct field<Member, Name, Traits> {
   static constexpr bool is(unsigned trait) { return (Traits & trait) != 0; }
 };
 
-/// A tuple of fields; specialised for each record.
+/// A tuple of fields; specialized for each record.
 template <class Record>
 inline constexpr int fields_of = 0;
 
 template <class T>
 concept listed = !std::is_same_v<decltype(fields_of<T>), const int>;
 
-/// Of a member that came later: zero, or an empty list.
+/// Whether a member that was added later is zero, or an empty list.
 template <class T>
 constexpr bool is_absent(const T& v) {
   if constexpr (requires { v.empty(); })
@@ -94,7 +94,7 @@ constexpr bool is_made_of(std::index_sequence<I...>) {
     Record{(static_cast<void>(I), any_member{})...};
   };
 }
-/// Of an aggregate.
+/// Number of members of an aggregate.
 template <class Record, std::size_t N = 0>
 consteval std::size_t member_count() {
   if constexpr (is_made_of<Record>(std::make_index_sequence<N + 1>()))
@@ -102,7 +102,7 @@ consteval std::size_t member_count() {
   else
     return N;
 }
-/// No member is in the list twice.
+/// Whether each member is in the list at most once.
 template <class... Fields>
 consteval bool names_each_once(std::tuple<Fields...>) {
   const auto times = []<class Field>(Field) {
@@ -112,13 +112,13 @@ consteval bool names_each_once(std::tuple<Fields...>) {
 }
 } // namespace detail
 
-/// Whether the list names each member of the record, once.
+/// Whether the list has each member of the record, once.
 template <listed Record>
 inline constexpr bool lists_every_member = std::tuple_size_v<std::remove_const_t<decltype(fields_of<Record>)>> ==
                                                detail::member_count<Record>() &&
                                            detail::names_each_once(fields_of<Record>);
 
-/// Calls `f(field)` for each field that is not derived, in the order of the list.
+/// Calls `f(field)` for each field that is not derived, in list order.
 template <listed Record, class F>
 constexpr void for_each_field(F&& f) {
   const auto call = [&](auto each) {
@@ -136,7 +136,7 @@ consteval bool has_fields(unsigned trait) {
   return found;
 }
 
-/// Of values by what they hold.
+/// Compares members by what they contain.
 template <class T>
 bool same_member(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, payload> || std::is_same_v<T, payload_ref>)
@@ -152,7 +152,7 @@ bool same_in_all(const Record& a, const Record& b) {
   return same;
 }
 
-/// Whether what clients see of both is the same, but for the indexes.
+/// Whether clients see the same in both, apart from the indexes.
 template <listed Record>
 bool same_but_for_indexes(const Record& a, const Record& b) {
   bool same = true;

@@ -1,5 +1,5 @@
 #pragma once
-// Names of nodes, services and checks: looked up without regard to ASCII case, echoed as registered (docs/contract/07).
+// Names of nodes, services, checks: compared without case, shown as given (docs/contract/07).
 
 #include "protocol/base/ascii_case.hpp"
 
@@ -12,8 +12,8 @@ inline std::string folded(std::string_view name) {
   return lower_case(name);
 }
 
-/// Key of a service or check row: node and id, folded. NUL sorts below every other byte, so that rows go by node, then
-/// by id.
+/// Key of a service or check row: node and id, folded. NUL sorts
+/// below every other byte, so rows are ordered by node, then by id.
 inline std::string row_key(std::string_view node, std::string_view id) {
   std::string out = folded(node);
   out.push_back('\0');

@@ -9,7 +9,7 @@
 
 namespace belay::state {
 
-/// The index that newest_under() looks at; zero for rows without a question of that kind.
+/// The index that newest_under() compares; zero for rows that are never queried like that.
 template <class Row>
 log_index row_index(const Row&) {
   return {};
@@ -39,7 +39,7 @@ public:
 
   journaled_map(change_journal& journal, table number) : journal_(journal), number_(number) {}
 
-  /// Where a key is or would be: found once, used for reading and writing. Valid until the next change of the map.
+  /// Position of a key, to read and then write. Valid until the next change of the map.
   class place {
   public:
     const Row* row() const { return row_; }
@@ -70,8 +70,8 @@ public:
     if (!append_loaded(key, row))
       put(locate(key), key, std::move(row));
   }
-  /// The rows of a checkpoint come in ascending order, and nobody asks what they were before.
-  /// @returns false, and does nothing, unless a checkpoint is being loaded and `key` is behind all others.
+  /// For the rows of a checkpoint, which come in ascending order and need no undo.
+  /// @returns false, without effect, unless a checkpoint is being loaded and `key` is the largest.
   bool append_loaded(std::string_view key, const Row& row) {
     if (!journal_.is_loading())
       return false;
@@ -92,7 +92,7 @@ public:
     if (auto p = locate(key); p.row_)
       erase(p, key);
   }
-  /// Calls `f(row)` for every row under the prefix, then removes them. @returns how many.
+  /// Calls `f(row)` for every row under the prefix, then removes them. @returns their number.
   template <class F>
   std::size_t erase_under(std::string_view prefix, F&& f) {
     const auto rows = rows_.cut_under(prefix);
@@ -103,7 +103,7 @@ public:
     return rows.size();
   }
 
-  /// Removes all rows under the prefix at once. For whoever reads they are gone; note_gone() of each has to follow before take_dirty().
+  /// Hides all rows under the prefix. note_gone() must follow for each before take_dirty().
   fragment cut_under(std::string_view prefix) {
     auto rows = rows_.cut_under(prefix);
     journal_.rows_cut(rows.hashes());
@@ -113,7 +113,7 @@ public:
     auto mark = old.mark;
     journal_.note_row(number_, key, mark, row_value());
   }
-  /// Takes cut_under() back. @pre no row under the prefix is there, note_gone() was called of none that is still in it
+  /// Undoes cut_under(). @pre no row is under the prefix; note_gone() was called for none of these
   void put_back(std::string_view prefix, fragment rows) {
     journal_.rows_put_back(rows.hashes());
     rows_.put_back(prefix, std::move(rows));
@@ -123,7 +123,7 @@ public:
     const auto* found = rows_.find(key);
     return found ? &found->row : nullptr;
   }
-  /// Brings what locate() and put() read for these keys into the processor's cache. Changes nothing.
+  /// Prefetches what locate() and put() read for these keys. Changes nothing.
   void fetch(std::span<const std::string_view> keys) const requires requires(const Row& r) { fetch_shared(r); }
   {
     rows_.fetch(keys, [](const held& h) { fetch_shared(h.row); });
@@ -158,7 +158,7 @@ public:
 
   table number() const { return number_; }
 
-  /// Counts again what is kept beside the rows: their hashes, and what the map knows of them.
+  /// Recomputes the hashes of the rows and the map's derived data.
   /// @returns what differs; nullopt: nothing
   std::optional<std::string> recount() const {
     for (const auto& slot : rows_)

@@ -1,5 +1,5 @@
 #pragma once
-// What of the window of changes is written beside a checkpoint, so that a restart does not forget it (docs/changes.md).
+// The change feed's window as stored beside a checkpoint, for restarts (docs/changes.md).
 
 #include "protocol/state/change_journal.hpp"
 
@@ -9,22 +9,22 @@
 
 namespace belay::state {
 
-/// One change as it is kept.
+/// One change as it is stored.
 struct kept_change {
   log_index index;
   std::uint64_t effect = 0; ///< as change_place counts them
   key_change change;
-  /// `change.before` is what the newest change of this key before it has left, and that one is kept, too: it is not written again. Never of a
-  /// removal, whose key only that row tells.
+  /// `change.before` equals `after` of the previous change of this key, which is stored, too,
+  /// so it is not written again. Never set for a removal, whose key is only in that row.
   bool goes_on = false;
 };
 
-/// What a copy of the window lacks, which has all that was taken before.
+/// What a copy of the window lacks that has everything taken before.
 struct unkept_changes {
-  /// The copy knows all up to there. nullopt: it has nothing, and `list` is all there is.
+  /// The copy has all changes up to there. nullopt: it is empty, and `list` has all.
   std::optional<log_index> behind;
   log_index floor; ///< changes of entries up to this one leave the copy
-  /// New ones, in their order. Before them those that the copy has, of keys whose change before them leaves: they do not go on any more.
+  /// New changes in order, after copied ones whose predecessor leaves: those lose `goes_on`.
   std::vector<kept_change> list;
 };
 

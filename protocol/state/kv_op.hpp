@@ -1,5 +1,5 @@
 #pragma once
-// One operation on a key: alone, in a transaction, or among what a session leaves to be done when it ends.
+// One operation on a key: alone, in a transaction, or in a session's OnEnd.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -27,7 +27,7 @@ enum class kv_verb : std::uint8_t {
   remove_cas = 11,
   add = 12,
 };
-/// As in the transactions of clients (docs/contract/05).
+/// Names as in the transactions of clients (docs/contract/05).
 template <>
 inline constexpr auto names_of<kv_verb> = std::to_array<std::string_view>({
     "set",
@@ -46,7 +46,7 @@ inline constexpr auto names_of<kv_verb> = std::to_array<std::string_view>({
 });
 static_assert(count_of<kv_verb> == static_cast<std::size_t>(kv_verb::add) + 1);
 
-/// The others only read or check.
+/// The other verbs only read or check.
 constexpr bool writes_keys(kv_verb verb) {
   switch (verb) {
   case kv_verb::set:
@@ -77,7 +77,7 @@ struct kv_op {
   std::string session; ///< lock, unlock, check_session
   // add
   std::int64_t amount = 0;
-  std::optional<std::int64_t> min, max; ///< the sum is not below, not above
+  std::optional<std::int64_t> min, max; ///< bounds of the sum, inclusive
 };
 template <>
 inline constexpr auto fields_of<kv_op> = std::tuple{

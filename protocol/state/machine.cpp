@@ -28,15 +28,15 @@ struct machine::impl {
   bool replaced = false;
   log_index applied;
   cluster_time now;
-  // Of policies, roles and tokens: how often they had changed when it was last looked, and the entry that did it. Not replicated: a judgement
-  // that still holds says what another one would say.
+  // Cache for still_allowed(): how often policies, roles and tokens had changed when last checked,
+  // and the entry that did it. Not replicated: a decision that is still valid equals a new one.
   std::uint64_t access_changes = 0;
-  std::uint64_t access_changes_before = 0; ///< access_changes as the entry at hand found them
-  std::optional<cluster_time> alarm;       ///< the one that was told last
+  std::uint64_t access_changes_before = 0; ///< access_changes when the current entry began
+  std::optional<cluster_time> alarm;       ///< the last one reported
   log_index access_changed_at;
-  std::size_t at_once = 4096;                      ///< removed rows that an entry tears down: 2 ms
-  std::vector<std::shared_ptr<const void>> let_go; ///< to be freed by whoever tears down
-  std::optional<keys_ahead> ahead;                 ///< of the restore that is under way
+  std::size_t at_once = 4096;                      ///< removed rows that an entry cleans up itself: 2 ms
+  std::vector<std::shared_ptr<const void>> let_go; ///< memory for the caller of tear_down() to free
+  std::optional<keys_ahead> ahead;                 ///< of the restore in progress
 
   impl() { keep_changes(t->changes.limit()); }
 
@@ -48,7 +48,7 @@ struct machine::impl {
     access_changes = t->acls.changes();
     access_changed_at = applied;
   }
-  /// Whether the judgement that comes with the command is what this server would say.
+  /// Whether the decision in the command is the one that this server would make.
   bool still_allowed(const command& c) const {
     return !c.judged_at.is_zero() && c.judged_at < applied && std::holds_alternative<kv_write>(c) &&
            (c.judged_at >= access_changed_at || MUTANT(judgement_outlives_policies));
@@ -62,10 +62,10 @@ struct machine::impl {
     let_go.push_back(std::make_shared<keys_ahead>(std::move(*ahead)));
     ahead.reset();
   }
-  /// What was staged is looked at again by whoever puts it in force.
+  /// Sorts staged rows in advance; restore_commit validates them again.
   void look_ahead(const plain_command& c, const reply& answer) {
     if (const auto* begins = std::get_if<restore_begin>(&c)) {
-      if (ahead && ahead->id() == begins->id) // proposed a second time
+      if (ahead && ahead->id() == begins->id) // a repeated proposal
         return;
       if (ahead)
         forget_keys_ahead();
@@ -75,13 +75,13 @@ struct machine::impl {
         ahead->add(part->number, part->rows);
     }
   }
-  /// Whoever followed changes has to begin anew.
+  /// Followers of the change feed have to start over.
   void begin_changes(log_index floor) {
     t->journal.forget_keys();
     t->changes.begin_at(floor);
   }
 
-  /// Every entry begins with what its time has ended.
+  /// Starts an entry: ends what is due at its time.
   applying begin(log_index index, cluster_time entry_time, effects& changed) {
     PRECONDITION(index > applied);
     PRECONDITION(entry_time >= now);
@@ -95,26 +95,26 @@ struct machine::impl {
       forget_keys_ahead();
     expire_tokens(a);
     forget_outcomes(a);
-    look_for_access_changes(); // tokens that ended, and what the entry before did
+    look_for_access_changes(); // expired tokens, and changes by the previous entry
     return a;
   }
   reply carry_out(applying& a, const command& c);
   /// A command that takes effect once.
   reply carry_out_once(applying& a, const command& c);
-  /// What its token may not.
+  /// The refusal if the command's token does not permit it.
   std::optional<reply> refused(const command& c) const {
     if (!c.by || still_allowed(c) || MUTANT(permissions_not_judged_in_apply))
       return std::nullopt;
     return refused_to(*t, c, now);
   }
-  /// @pre it is not refused
+  /// @pre the command is permitted
   reply carry_out_allowed(applying& a, const command& c);
-  /// Every entry ends with who fits now.
+  /// Finishes an entry: grants what fits now.
   void end(applying& a) {
     if (t->acls.changes() != access_changes_before)
       end_disallowed(a);
     let_in(a);
-    if (t->changes.applied() < applied) // else the entry has put other tables in force
+    if (t->changes.applied() < applied) // else the entry has replaced the tables
       t->changes.add(applied, t->journal);
     if (const auto removed = t->kv.removed(); removed != 0 && removed <= at_once)
       t->kv.tear_down(removed);
@@ -134,7 +134,7 @@ struct machine::impl {
       const auto history = t->history;
       const auto end_limits = t->claims.shares.limit();
       const auto guard_limits = t->claims.guards.limit();
-      a.touched.clear(); // of the tables that go
+      a.touched.clear(); // it belongs to the old tables
       auto keys = std::exchange(ahead, std::nullopt);
       const bool fits = keys && keys->fits(*t->stage.head(), applied);
       auto fresh = restored(*t, fits ? std::optional(keys->take()) : std::nullopt, applied, now, a.changed);
@@ -147,7 +147,7 @@ struct machine::impl {
       begin_changes(MUTANT(restore_without_reset) ? log_index{} : applied);
       replaced = true;
       access_changed_now();
-      access_changes_before = access_changes; // what a restore brings back is judged when it is to be granted
+      access_changes_before = access_changes; // waiters from the archive are authorized when they are granted
     }
     return true;
   }
@@ -167,7 +167,7 @@ std::optional<std::string> wrong_key_write(const kv_op& op) {
   return std::nullopt;
 }
 
-/// Why the operation is not looked at, with the fence that it names; null: it names none.
+/// Why the operation is rejected before it runs: arguments, fencing token. `fence` may be null.
 std::optional<reply> refused_by_fence(const applying& a, const kv_op& op, const fence_ref* fence) {
   if (auto wrong = wrong_key_write(op))
     return refusal{std::move(*wrong)};
@@ -231,7 +231,7 @@ reply run(applying& a, const session_begin& c) {
 }
 
 reply run(applying& a, const session_destroy& c) {
-  // Of a client, or in the server's own name because its time was over.
+  // By a client, or by the server itself after expiry.
   const auto by = a.secret != nullptr ? a.t.acls.token_with_secret(*a.secret) : nullptr;
   const auto cause = by == nullptr ? c.cause : c.cause + " by " + by->accessor;
   for (const auto& id : c.ids)
@@ -249,7 +249,7 @@ reply run(applying& a, const session_expire& c) {
   return true;
 }
 
-/// Node, service and checks together or not at all.
+/// All rows or none.
 reply run(applying& a, const catalog_register& c) {
   const auto effects_before = static_cast<std::ptrdiff_t>(a.changed.size());
   a.t.journal.start_recording();
@@ -266,7 +266,7 @@ reply run(applying& a, const catalog_deregister& c) {
   return deregister(a, c);
 }
 
-/// docs/contract/02, section 3: neither notifies nor moves an index.
+/// docs/contract/02, section 3: does not notify, does not change indexes.
 reply run(applying& a, const tombstone_reap& c) {
   a.t.graves.reap(c.up_to);
   return true;
@@ -290,12 +290,12 @@ reply run(applying& a, const restore_abort& c) {
   a.t.stage.abort(c.id);
   return true;
 }
-/// Replaces the tables, which no entry that is given tables can do: machine::apply sees to it.
+/// Not reachable: it replaces the tables, which only machine::apply can do.
 reply run(applying&, const restore_commit&) {
   return refusal{"not here"};
 }
 
-/// All about claims and guards.
+/// Commands about claims and write guards.
 template <class Command>
 requires requires(applying& a, const Command& c) {
   apply_claims(a, c);
@@ -314,16 +314,16 @@ reply run(applying& a, const kv_acquire& c) {
     return std::move(*refused);
   return apply_claims(a, c);
 }
-/// Needs a scope: machine::apply sees to it.
+/// Not reachable: it needs a scope, and machine::apply handles it.
 reply run(applying&, const outcome_seal&) {
   return refusal{"not here"};
 }
-/// What is due is looked at in every entry; this one is there so that there is one.
+/// Every entry processes what is due; this one exists to be an entry.
 reply run(applying&, const claims_alarm&) {
   return true;
 }
 
-/// All about policies, roles and tokens.
+/// Commands about policies, roles and tokens.
 template <class Command>
 requires requires(applying& a, const Command& c) {
   apply_access(a, c);
@@ -347,7 +347,7 @@ std::optional<reply> early(const tables& t, const kv_write& c, cluster_time now)
     return reply{refusal{"missing session"}};
   return std::nullopt;
 }
-/// An acquire of a lock that another session has. @pre the tables are the newest ones
+/// An acquire of a lock that another session holds. @pre the tables are the newest ones
 std::optional<reply> too_late(const tables& t, const kv_write& c, cluster_time now) {
   if (c.op.verb != kv_verb::lock || c.op.key.empty() || t.delays.blocked_until(c.op.key, now))
     return std::nullopt;
@@ -394,7 +394,7 @@ std::optional<reply> early(const tables&, const kv_acquire& c, cluster_time) {
     return reply{refusal{std::move(*wrong)}};
   return std::nullopt;
 }
-/// What the arguments of commands about claims tell.
+/// Validates arguments of commands about claims.
 template <class Command>
 requires requires(const Command& c) {
   wrong_with(c);
@@ -409,7 +409,7 @@ std::optional<reply> early(const tables& t, const restore_begin& c, cluster_time
     return reply{refusal{"another snapshot is being restored: try again when it has ended"}};
   return std::nullopt;
 }
-// ---- what changes nothing, and so needs no entry (docs/security.md, B16)
+// ---- commands that would change nothing, and need no entry (docs/security.md, B16)
 
 std::optional<reply> unchanged(const tables& t, const session_destroy& c) {
   const bool unknown = std::none_of(c.ids.begin(), c.ids.end(),
@@ -425,14 +425,14 @@ template <class Other>
 std::optional<reply> unchanged(const tables&, const Other&) {
   return std::nullopt;
 }
-/// What apply() would answer to a command that anybody may give and that would change nothing; nullopt: it may change something.
+/// apply()'s reply to a command that needs no permission and would change nothing; nullopt: it may.
 std::optional<reply> answered_without_change(const tables& t, const command& c) {
-  if (c.once && !std::holds_alternative<acl_bootstrap>(c)) // its answer is kept
+  if (c.once && !std::holds_alternative<acl_bootstrap>(c)) // its reply is kept
     return std::nullopt;
   return std::visit([&](const auto& each) { return unchanged(t, each); }, static_cast<const plain_command&>(c));
 }
 
-/// Null: it is no transaction.
+/// Null: not a transaction.
 const txn* operations_of(const plain_command& c) {
   if (const auto* fenced = std::get_if<fenced_txn>(&c))
     return &fenced->body;
@@ -463,7 +463,7 @@ reply machine::impl::carry_out(applying& a, const command& c) {
   return carry_out_allowed(a, c);
 }
 
-/// What became of it is looked at before permissions: they may have changed since.
+/// Looks up the outcome before it checks permissions, which may have changed since.
 reply machine::impl::carry_out_once(applying& a, const command& c) {
   const auto scope = scope_of(*t, c.by, now);
   const auto* seal = std::get_if<outcome_seal>(&c);
@@ -473,7 +473,7 @@ reply machine::impl::carry_out_once(applying& a, const command& c) {
     if (auto no = not_accepted(a, *scope, c.once->key, c.once->asked))
       return std::move(*no);
   }
-  // Who may not do it has not used his key.
+  // A rejected write does not use up its key.
   if (auto no = refused(c)) {
     PROBE("state: write refused to its token");
     return std::move(*no);
@@ -515,7 +515,7 @@ reply machine::apply(log_index index, cluster_time now, const command& c, effect
 }
 
 void machine::fetch(std::span<const command* const> next) const {
-  constexpr std::size_t cached = 32'768; // keys that are in the cache anyway: with values of 256 bytes some 15 MB
+  constexpr std::size_t cached = 32'768; // keys that fit the cache anyway: some 15 MB with values of 256 bytes
   if (impl_->t->kv.size() <= cached)
     return;
   std::vector<std::string_view> keys;
@@ -559,7 +559,7 @@ std::optional<refusal> machine::refuses(const query& q, cluster_time now) const 
 }
 std::optional<reply> machine::refuses(const command& c, cluster_time now) const {
   const auto t = std::max(now, impl_->now);
-  // It may have been done when he was allowed to: apply() knows.
+  // It may have run while it was permitted: apply() decides.
   if (const auto scope = c.once ? scope_of(*impl_->t, c.by, t) : std::nullopt;
       scope && impl_->t->outcomes.find(*scope, c.once->key))
     return std::nullopt;
@@ -614,7 +614,7 @@ std::optional<std::string> machine::recount() const {
 }
 
 std::optional<reply> machine::refuse_early(const command& c, cluster_time now, bool newest) const {
-  if (c.once) { // nothing may come before what it was answered when it was done
+  if (c.once) { // nothing may precede the reply it got when it ran
     now = unknown_time;
     newest = false;
   }
@@ -623,7 +623,7 @@ std::optional<reply> machine::refuse_early(const command& c, cluster_time now, b
       return late;
   if (const auto* ops = c.once ? nullptr : operations_of(c); ops != nullptr)
     if (auto no =
-            refused_for_trees(*impl_->t, *ops)) // with a key apply() does not carry out what has too large an answer
+            refused_for_trees(*impl_->t, *ops)) // a keyed write with too large a reply does not run
       return reply{std::move(*no)};
   return std::visit([&](const auto& each) { return early(*impl_->t, each, now); },
                     static_cast<const plain_command&>(c));
@@ -717,7 +717,7 @@ std::shared_ptr<const frozen_rows> machine::freeze_rows() const {
         for (auto at = rows.begin(); !rows.at_end(at); at = rows.next(at))
           all.push_back({number, std::string(rows.at(at).key()), rows.at(at).value.row});
       });
-    } else { // few
+    } else { // few rows
       std::vector<dirty_row> rows;
       map.append_rows(rows);
       frozen->append.push_back(

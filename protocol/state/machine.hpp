@@ -1,7 +1,7 @@
 #pragma once
-// The replicated state machine: commands (commands.hpp) in the order of the log go in, answers and changes come out. What
-// apply() does is a function of its arguments and of what was applied before, so that it is the same on every node.
-// Queries (queries.hpp) are answered from the tables as they are; rows (rows.hpp) go to checkpoints and come back.
+// The replicated state machine: takes commands (commands.hpp) in log order, returns replies and
+// changes. apply() is a function of its arguments and of earlier commands, so every node computes
+// the same. Queries (queries.hpp) read the tables; rows (rows.hpp) are what checkpoints store.
 
 #include "protocol/base/result.hpp"
 #include "protocol/state/kept_changes.hpp"
@@ -15,21 +15,21 @@
 
 namespace belay::state {
 
-/// A read of very many keys, done in slices between which others are served and entries are applied. All rows are of one moment, when it
-/// began: chunks of the table are shared, and copied before they change (maps/chunked_map.hpp).
+/// A read of very many keys, in slices between other reads and entries. All rows are of the
+/// moment it began: table chunks are shared and copied on write (maps/chunked_map.hpp).
 class long_read {
 public:
-  /// Of fewer keys it is not long: 8,192 take about a millisecond.
+  /// A read of fewer keys is not long: 8,192 keys take about a millisecond.
   static constexpr std::size_t rows_min_usual = 16'384;
 
   virtual ~long_read() = default;
-  /// Looks at so many rows, or at the rest. @returns true: that was all
+  /// Examines up to `rows_max` rows. @returns true: the read is complete
   virtual bool go_on(std::size_t rows_max) = 0;
-  /// What machine::evaluate() would have said when it began. Once. @pre go_on() has said true
+  /// What machine::evaluate() would have returned at the start. Once. @pre go_on() returned true
   virtual query_result take() = 0;
 };
 
-/// Every row of one moment.
+/// All rows of one moment.
 class frozen_rows {
 public:
   virtual ~frozen_rows() = default;
@@ -43,94 +43,94 @@ public:
   machine(machine&&) noexcept;
   machine& operator=(machine&&) noexcept;
 
-  /// Applies one committed command. @pre index > applied_index(); now >= every earlier now.
-  /// Appends what changed to `changed`.
+  /// Applies a committed command. @pre index > applied_index(); now >= that of every earlier call.
+  /// Appends the changes to `changed`.
   reply apply(log_index index, cluster_time now, const command& c, effects& changed);
-  /// Of commands that will be applied next: brings what they read of the table of keys into the processor's cache, for all of them at the
-  /// same time, unless there are so few keys that it is there anyway. Changes nothing.
+  /// Prefetches the keys that these commands, which will be applied next, read. Does
+  /// nothing if the table is small enough to be in the cache. Changes no state.
   void fetch(std::span<const command* const> next) const;
-  /// An entry without a command (no-op, configuration) was committed. Appends what its time has changed: tokens that are over.
+  /// An entry without a command (no-op, configuration) was committed. Appends expired tokens.
   void skip(log_index index, cluster_time now, effects& changed);
 
-  /// In somebody's name: a refusal if he may not ask it, else only the rows that he may see. `now`: about the cluster time now,
-  /// for tokens that expire; that of the newest entry applied if it is earlier.
+  /// Authorizes on behalf of `q.by`: a refusal, or the rows that the token may see. `now`:
+  /// about the current cluster time, for tokens that expire; at least the newest entry's.
   query_result evaluate(const query& q, cluster_time now = {}) const;
-  /// The same in slices. @returns null: it is short, evaluate() answers it
+  /// The same in slices. @returns null: the read is short; call evaluate()
   std::unique_ptr<long_read> begin_long_read(const query& q, cluster_time now = {},
                                              std::size_t rows_min = long_read::rows_min_usual) const;
-  /// Why the query is not answered in the name in which it is asked; nullopt: it is. What evaluate() would say.
+  /// Why the query's token may not run it; nullopt: it may. The same refusal as evaluate()'s.
   std::optional<refusal> refuses(const query& q, cluster_time now = {}) const;
-  /// When the token is over in whose name it is asked; zero: never, or there is none.
+  /// When the query's token expires; zero: never, or there is no token.
   cluster_time end_of_token(const authority& by) const;
-  /// The index evaluate() would answer with, without building the answer (to re-check a parked query cheaply).
+  /// The index of evaluate()'s result, without building it (a cheap re-check of a parked query).
   log_index index_of(const query& q) const;
 
-  /// Where nodes are, from now on. No part of the replicated state: whoever replaces the machine sets it again.
+  /// Sets the coordinates of the nodes. Not replicated: set them again after replacing the machine.
   void set_places(coordinates::table_ptr known);
 
-  /// Of changes of keys, for those who follow them (docs/changes.md). As of places: no part of the replicated state.
+  /// How much of the change feed to keep (docs/changes.md). Not replicated, like coordinates.
   void keep_changes(std::size_t bytes_max);
   struct changes_kept {
     std::size_t bytes = 0, count = 0;
-    log_index floor; ///< those of entries up to this one are gone
+    log_index floor; ///< changes of entries up to this one are no longer kept
   };
   changes_kept changes_counted() const;
-  /// What is known of the history of indexes. As of places: no part of the replicated state.
+  /// What is known of the history of indexes. Not replicated, like coordinates.
   void set_history(history_scope known);
-  /// Of indexes of this server now; none: it does not know its cluster yet.
+  /// The history that this server's indexes belong to; none: it does not know its cluster yet.
   history_id history() const;
 
   log_index applied_index() const;
   cluster_time now() const; ///< of the newest entry applied
-  /// Of all rows and nothing else, the same on every node at the same applied index. Kept up to date in O(1) per change.
+  /// Sum over all rows; equal on every node at the same applied index. O(1) per change.
   std::uint64_t digest() const;
-  /// The same from scratch; differs only if memory or a checkpoint was damaged.
+  /// Computes it from scratch; differs from digest() only if memory or a checkpoint was damaged.
   std::uint64_t recompute_digest() const;
-  /// Counts every sum, counter, index and reverse list again from the rows. Reads all of them.
-  /// @returns what differs first: table and member; nullopt: nothing
+  /// Recomputes every sum, counter, index and reverse list from the rows. Reads all rows.
+  /// @returns table and member of the first difference; nullopt: there is none
   std::optional<std::string> recount() const;
 
-  /// Refused early, before the log (docs/contract/04, section 3.1): nullopt = may be proposed.
-  /// `now` is the leader's estimate of cluster time; apply() decides again. On other servers it is `unknown_time`: then
-  /// nothing is refused that a later entry of the log might allow. Says nothing of permissions.
-  /// `newest`: these tables have all that anybody was told of, as those of a leader with its lease. Then an acquire of a lock that another
-  /// session has is refused, too: it comes too late.
+  /// Rejects a doomed command before it reaches the log (docs/contract/04, section 3.1); nullopt:
+  /// propose it. `now` is the leader's estimate of cluster time; apply() decides again. Other
+  /// servers pass `unknown_time`: then nothing is rejected that a later entry might allow. Does
+  /// not check permissions. `newest`: these tables include every acknowledged write, as on a
+  /// leader with its lease. Then an acquire of a lock that another session holds is rejected, too.
   std::optional<reply> refuse_early(const command& c, cluster_time now, bool newest = false) const;
 
   static constexpr cluster_time unknown_time{UINT64_MAX};
 
-  /// What the command's token may not, by the rows that are here; nullopt: it may, or ACLs are not in force. Also the answer of a command that
-  /// would change nothing and needs no permission: nobody fills the log with such. What is not refused may come
-  /// with `judged_at` = applied_index(): as long as no policy, role or token changes, apply() would find the same of a write of one key, and
-  /// does not judge it again.
+  /// What the command's token lacks; nullopt: permitted, or ACLs are off. Also the reply to a
+  /// command that would change nothing and needs no permission: clients cannot fill the log with
+  /// those. A permitted command may carry `judged_at` = applied_index(): unless a policy, role or
+  /// token changes, apply() would decide the same for a write of one key, and skips the check.
   std::optional<reply> refuses(const command& c, cluster_time now) const;
 
-  /// Whether an acl_initialize was applied: before that no token is known, and nobody who brings one can be judged.
+  /// Whether an acl_initialize was applied. Before that no token can be checked.
   bool has_access_rows() const;
 
-  /// Whether the catalog has one.
+  /// Whether the catalog has any node.
   bool has_nodes() const;
 
-  /// Whether a command of claims_level was applied. From then on ends of sessions are remembered, and grants of one entry have different
-  /// fences; before, tables are those that servers without claims have.
+  /// Whether a command of claims_level was applied. Only then are ended sessions remembered, and
+  /// do grants of one entry get different fencing tokens; servers without claims do neither.
   bool has_claims() const;
-  /// Whether it waits in its queue. False: it is held, or has ended, or is not known.
+  /// Whether the claim waits in its queue. False: it holds, has ended, or is unknown.
   bool waits(const claim_status& q) const;
-  /// When something of claims is due: a wait's deadline, the end of a ghost, or of a lock delay for which somebody waits. The leader proposes a
-  /// claims_alarm then. At or before now(): at once, because one entry does not do all that is due. nullopt: nothing is.
+  /// Next time at which claims need an entry: a deadline, or the end of a lock delay that withholds
+  /// permits or has waiters. The leader proposes a claims_alarm then. <= now(): now. nullopt: none.
   std::optional<cluster_time> next_alarm() const;
   struct claim_totals {
     std::size_t resources = 0, holders = 0, waiters = 0, ghosts = 0, ends = 0, guards = 0;
     std::uint64_t queued_bytes = 0;
-    std::uint64_t end_bytes = 0; ///< of ends with a scope, and of claims that will have such: end_shares
+    std::uint64_t end_bytes = 0; ///< of ends with a scope, and of claims whose ends will have one: end_shares
   };
   claim_totals claims_counted() const;
-  /// For tests: other limits than claim_end_bytes_max and claim_ends_share.
+  /// For tests: replaces claim_end_bytes_max and claim_ends_share.
   void limit_claim_ends(std::uint64_t bytes_max, std::uint64_t share);
-  /// The same for client_guards_max and guards_share.
+  /// For tests: replaces client_guards_max and guards_share.
   void limit_guards(std::uint64_t most, std::uint64_t share);
 
-  /// Whether any is kept.
+  /// Whether any outcome is kept.
   bool has_outcomes() const;
   struct outcome_totals {
     std::size_t count = 0;
@@ -140,36 +140,36 @@ public:
 
   void for_each_session(const std::function<void(const session_ptr&)>& f) const;
   std::size_t key_count() const;
-  /// Of the newest restore of an archive; zero: none. Indexes of before it may be above those of now.
+  /// Entry of the newest restore; zero: none. Indexes from before it may exceed current ones.
   log_index restored_at() const;
   std::optional<cluster_time> locked_out_until(std::string_view key) const;
-  /// Largest index of all tombstones; zero: none (for the reaper's schedule).
+  /// Largest index of any tombstone; zero: there is none (for the reaper's schedule).
   log_index newest_tombstone() const;
 
-  /// Rows changed since the last call, in any order; of one that is there twice the last one counts. After load: none. Waits for what
-  /// tear_down() has not done: ask has_left_over() before.
+  /// Rows changed since the last call, in any order; if a row occurs twice, the last
+  /// one counts. Waits for the work of tear_down(): check has_left_over() before.
   dirty_rows take_dirty();
-  /// Ask before take_dirty(): true if the tables were replaced since its last call. Rows it does not name are gone then.
+  /// Call before take_dirty(). True: the tables were replaced; rows that it lacks are gone.
   bool replaced() const;
-  /// Of entries that remove or replace much, what nobody can see is done later: by tear_down(), in slices between which others are
-  /// served.
+  /// Whether cleanup is pending. Entries that remove or replace many rows leave
+  /// work that no read can observe to tear_down(), which does it in slices.
   bool has_left_over() const;
-  /// One slice: at most so many rows. @returns what is to be freed, which may take long: on any thread
+  /// Cleans up at most `rows_max` rows. @returns memory to free on any thread, which may take long
   std::vector<std::shared_ptr<const void>> tear_down(std::size_t rows_max);
-  /// So many removed rows are torn down by the entry that removes them. Not replicated.
+  /// Limit up to which an entry cleans up the rows that it removes itself. Not replicated.
   void tear_down_at_once(std::size_t rows_max);
 
-  /// Every row there is.
+  /// All rows.
   std::vector<dirty_row> all_rows() const;
-  /// The same for a full checkpoint: it takes time in proportion to the chunks of the tables, and the rows are gathered on any thread.
+  /// The same for a full checkpoint: O(chunks of the tables); any thread may collect the rows.
   std::shared_ptr<const frozen_rows> freeze_rows() const;
   /// Rebuilds from a checkpoint: load_row for each row, then finish_load.
   void load_row(dirty_row row);
   void finish_load(log_index applied, cluster_time now);
 
-  /// Changes of keys that a copy on the disk lacks (docs/changes.md); it has them from then on. `all`: it has nothing.
+  /// Changes that the disk copy lacks (docs/changes.md); it counts as updated. `all`: it is empty.
   unkept_changes take_unkept_changes(bool all);
-  /// After finish_load: the copy that belongs to those rows. @returns a failure if it does not fit them: no changes are known then
+  /// After finish_load: loads the copy. @returns an error if it does not fit; then none are known
   status load_changes(log_index floor, std::vector<kept_change> list);
 
 private:

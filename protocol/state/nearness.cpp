@@ -26,7 +26,7 @@ struct sorting {
     using far = std::chrono::nanoseconds;
     std::vector<std::pair<far, Row>> rows;
     rows.reserve(list.size());
-    std::unordered_map<std::string_view, far> known; // nodes often have several rows
+    std::unordered_map<std::string_view, far> known; // a node often has several rows
     for (auto& row : list) {
       const auto [at, fresh] = known.try_emplace(node_of(row), far::max());
       if (fresh)

@@ -1,5 +1,5 @@
 #pragma once
-// What can be read, and what a read answers. Every answer has the index of docs/contract/02, section 2 (never 0).
+// The reads and their results. Each result has the index of docs/contract/02, section 2 (never 0).
 
 #include "protocol/base/compiled_once.hpp"
 #include "protocol/coordinates/table.hpp"
@@ -58,13 +58,13 @@ struct catalog_service {
   std::string service;
   std::vector<std::string> tags;
   string_map node_meta;
-  bool of_mesh = false; ///< only proxies and gateways of a mesh, of which there is none here
+  bool of_mesh = false; ///< only mesh proxies and gateways, which Belay does not have
 
   bool operator==(const catalog_service&) const = default;
 };
 struct catalog_node {
   std::string node;
-  bool as_list = false; ///< of the rendering: services as a list, an unknown node as an object
+  bool as_list = false; ///< rendering: services as a list, an unknown node as an object
 
   bool operator==(const catalog_node&) const = default;
 };
@@ -90,19 +90,19 @@ struct health_service {
   std::vector<std::string> tags;
   string_map node_meta;
   bool passing_only = false;
-  bool of_mesh = false; ///< only proxies and gateways of a mesh, of which there is none here
+  bool of_mesh = false; ///< only mesh proxies and gateways, which Belay does not have
 
   bool operator==(const health_service&) const = default;
 };
-/// Where nodes of the catalog are (docs/contract/17). Not replicated: each server answers what it knows.
+/// Coordinates of catalog nodes (docs/contract/17). Not replicated: a server returns its own.
 struct coordinate_nodes {
-  std::optional<std::string> segment; ///< nullopt: of all of them
+  std::optional<std::string> segment; ///< nullopt: all segments
 
   bool operator==(const coordinate_nodes&) const = default;
 };
 struct coordinate_node {
   std::string node;
-  std::optional<std::string> segment; ///< nullopt: of all of them
+  std::optional<std::string> segment; ///< nullopt: all segments
 
   bool operator==(const coordinate_node&) const = default;
 };
@@ -120,18 +120,18 @@ using plain_query = compiled_once<with_settings<
                  kv_changes, kv_at, kv_history>,
     settings_get>>;
 
-/// What is to be read, and in whose name.
+/// A read and the token it is made on behalf of.
 struct query : plain_query {
   using plain_query::plain_query;
-  /// nullopt: in the server's own name, which may read everything. So is everything where ACLs are not in force.
+  /// nullopt: the server itself, which may read everything. Without ACLs everything is permitted.
   std::optional<authority> by;
-  /// Listings of keys need the permission `list` for their prefix (`acl.enable_key_list_policy` of the server that is asked).
+  /// Listings of keys need permission `list` (the server's `acl.enable_key_list_policy`).
   bool lists_need_permission = false;
-  /// Lists with nodes begin with what is nearest to this one (docs/contract/17); empty, or unknown where it is: they stay as they are.
+  /// Sort nodes by distance from this one (docs/contract/17); empty or no coordinate: do not sort.
   std::string near = {};
 };
 
-/// Both ask for the same rows in the same name. Of transactions and settings that is never said.
+/// Whether both read the same rows on behalf of the same token. False for transactions, settings.
 inline bool same_question(const query& a, const query& b) {
   const auto same = [&b](const auto& each) {
     using asked = std::decay_t<decltype(each)>;
@@ -159,7 +159,7 @@ struct nodes {
 struct service_names {
   std::map<std::string, std::vector<std::string>> tags_by_service;
 };
-/// Those of the node, a list that all its instances share, then those of the instance itself (docs/contract/08).
+/// The node's checks, a list that its instances share, then the instance's own (docs/contract/08).
 class instance_checks {
 public:
   using list = std::vector<check_ptr>;
@@ -172,10 +172,10 @@ public:
   const check_ptr& operator[](std::size_t i) const {
     return i < of_node_count() ? (*of_node_)[i] : own_[i - of_node_count()];
   }
-  /// Null: none. Instances of an answer that are on the same node share it.
+  /// Null: none. Instances of one result that are on the same node share it.
   const std::shared_ptr<const list>& of_node() const { return of_node_; }
   const list& own() const { return own_; }
-  /// The very same rows. (Of lists that were made apart, the one of the node is looked through.)
+  /// Whether both have the same rows. Compares the node's lists row by row if they are not shared.
   bool operator==(const instance_checks& other) const {
     if (of_node_ == other.of_node_)
       return own_ == other.own_;
@@ -205,7 +205,7 @@ struct service_instances {
 struct node_services {
   node_ptr node; ///< null: unknown node
   std::vector<service_ptr> services;
-  bool some_hidden = false; ///< services that whoever asks may not see are left out
+  bool some_hidden = false; ///< services that the token may not see are left out
 };
 struct checks {
   std::vector<check_ptr> list;
@@ -225,7 +225,7 @@ struct query_result {
   query_data data;
 };
 
-/// Of a list; other answers have one.
+/// Rows of a list; 1 for other results.
 inline std::size_t row_count(const query_result& r) {
   return std::visit(
       [](const auto& each) -> std::size_t {

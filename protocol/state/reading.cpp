@@ -19,7 +19,7 @@ namespace belay::state {
 
 namespace {
 
-/// docs/contract/02, section 2: 0 would make clients spin (docs/pitfalls.md C6).
+/// docs/contract/02, section 2: index 0 would make clients busy-loop (docs/pitfalls.md C6).
 log_index shown(log_index i) {
   return i.is_zero() ? log_index{1} : i;
 }
@@ -30,9 +30,9 @@ log_index prefix_index(const tables& t, std::string_view prefix, log_index newes
   const auto own = MUTANT(index_back_after_delete) ? newest_key : std::max(newest_key, t.graves.newest_under(prefix));
   if (own.is_zero())
     return t.newest_key_change();
-  // Where the reference falls back to an older tombstone (docs/contract/02, section 3, regression 2), a recursive delete of a
-  // wider prefix counts too. Keys that live now are newer than any such delete, so this moves only what was emptied by
-  // it.
+  // Where the reference falls back to an older tombstone (docs/contract/02, section 3,
+  // regression 2), a recursive delete of a wider prefix counts, too. Existing keys are
+  // newer than any such delete, so this only raises the index of emptied prefixes.
   return std::max({own, t.graves.newest_tree_around(prefix), t.marks.at(mark::all_keys_removed)});
 }
 
@@ -56,7 +56,7 @@ log_index index_for(const tables& t, const kv_get& q) {
   const auto entry = t.kv.find(q.key);
   return entry ? entry->modify_index : t.newest_key_change();
 }
-/// All that look at the keys below a prefix.
+/// Queries on the keys under a prefix.
 template <class Query>
 requires requires(const Query& q) {
   q.prefix;
@@ -100,7 +100,7 @@ log_index index_for(const tables& t, const health_state&) {
 log_index index_for(const tables& t, const health_service& q) {
   return service_index(t, q.service, true);
 }
-/// Stamps take the place of an index: they are the same on all servers that know the same.
+/// Stamps replace indexes: equal on all servers with the same coordinates.
 template <class Query>
 requires requires(const Query& q) {
   q.segment;
@@ -115,7 +115,7 @@ log_index index_for(const tables& t, const settings_get<Settings>&) {
 log_index index_for(const tables& t, const txn_read&) {
   return t.newest_key_change();
 }
-/// All about policies, roles and tokens.
+/// Queries about policies, roles and tokens.
 template <class Query>
 requires requires(const tables& t, const Query& q) {
   access_index(t.marks, q);
@@ -123,7 +123,7 @@ requires requires(const tables& t, const Query& q) {
 log_index index_for(const tables& t, const Query& q) {
   return access_index(t.marks, q);
 }
-/// All about claims, guards and ended sessions.
+/// Queries about claims, write guards and ended sessions.
 template <class Query>
 requires requires(const tables& t, const Query& q) {
   claims_index(t, q);
@@ -131,7 +131,7 @@ requires requires(const tables& t, const Query& q) {
 log_index index_for(const tables& t, const Query& q) {
   return claims_index(t, q);
 }
-/// Whether there is something new, their answers say.
+/// Changes: the result itself says whether there is something new.
 template <class Query>
 requires requires(const tables& t, const Query& q) {
   changes_answer(t, q);
@@ -192,7 +192,7 @@ bool all_passing(const std::vector<check_ptr>& checks) {
   return std::all_of(checks.begin(), checks.end(), [](const check_ptr& c) { return c->status == "passing"; });
 }
 
-/// The checks of nodes, found once for all instances of an answer.
+/// The checks of nodes, looked up once for all instances of a result.
 class checks_of_nodes {
 public:
   struct found {
@@ -202,7 +202,7 @@ public:
 
   explicit checks_of_nodes(const tables& t) : t_(t) {}
 
-  /// Valid as long as this is.
+  /// Valid while this object is.
   const found& of(const node_record& node) {
     auto [at, fresh] = by_node_.try_emplace(node.node);
     if (fresh) {
@@ -220,7 +220,7 @@ private:
 
 using answer_data = decltype(query_result::data);
 
-// ---- answers
+// ---- results
 
 answer_data data_for(const tables& t, const kv_keys& q) {
   key_names found;
@@ -307,7 +307,7 @@ answer_data data_for(const tables& t, const health_service& q) {
   }
   return found;
 }
-/// Nodes that the catalog does not know are not shown: they may be gone.
+/// Skips nodes that are not in the catalog: they may have been removed.
 answer_data data_for(const tables& t, const coordinate_nodes& q) {
   coordinate_rows found;
   if (t.places == nullptr)
@@ -346,12 +346,12 @@ requires requires(const tables& t, const Query& q) {
 answer_data data_for(const tables& t, const Query& q) {
   return claims_answer(t, q);
 }
-/// In its own name the server may do everything (permissions.hpp judges others).
+/// The server itself may do everything (permissions.hpp decides for tokens).
 answer_data data_for(const tables&, const permissions_read& q) {
   return permissions{std::vector<bool>(q.asked.size(), true)};
 }
 
-/// It needs a scope: outcome_of().
+/// Not reachable: it needs a scope, see outcome_of().
 answer_data data_for(const tables&, const outcome_read&) {
   return outcome_view{};
 }
@@ -365,7 +365,7 @@ log_index index_for(const tables&, const outcome_read&) {
   return {};
 }
 
-/// Of the writes of who asks.
+/// The outcome of a write in the requester's scope.
 query_result outcome_of(const tables& t, const query& q, const outcome_read& asked) {
   const auto scope = scope_of(t, q.by, {});
   outcome_view found{scope ? t.outcomes.find(*scope, asked.key) : nullptr};
@@ -377,7 +377,7 @@ template <class Query>
 query_result answer_one(const tables& t, const Query& q) {
   return {shown(index_for(t, q)), data_for(t, q)};
 }
-/// The two commonest reads look their rows up once.
+/// The two most common reads look up their rows once.
 query_result answer_one(const tables& t, const kv_get& q) {
   kv_entries found;
   auto entry = t.kv.find(q.key);
@@ -391,7 +391,7 @@ query_result answer_one(const tables& t, const kv_list& q) {
   const auto newest = t.kv.list(q.prefix, found.entries);
   return {shown(prefix_index(t, q.prefix, newest)), std::move(found)};
 }
-/// All about changes.
+/// Queries about changes.
 template <class Query>
 requires requires(const tables& t, const Query& q) {
   changes_answer(t, q);
@@ -424,7 +424,7 @@ namespace {
 using authorizer_ptr = std::shared_ptr<const acl::authorizer>;
 using rows_of_keys = journaled_map<kv_entry_ptr>::view;
 
-/// Who may see what; null: everybody everything.
+/// Whether the key is visible; `may` null: all keys are.
 bool visible(const authorizer_ptr& may, std::string_view key) {
   return may == nullptr || may->key_read(key);
 }
@@ -435,7 +435,7 @@ public:
       : rows_(std::move(rows)), at_(rows_.begin()), may_(std::move(may)) {
     found_.index = index;
     if (may_ == nullptr)
-      list_.entries.reserve(about); // growing, it would move all of them in one slice
+      list_.entries.reserve(about); // growing would move all entries in one slice
   }
 
   bool go_on(std::size_t rows_max) override {
@@ -459,7 +459,7 @@ private:
 
 class long_names final : public long_read {
 public:
-  /// @pre the names are not cut, or `may` is null: what is seen of a name that is cut depends on what is under it
+  /// @pre names are not cut, or `may` is null: whether a cut name is visible depends on its keys
   long_names(rows_of_keys rows, std::size_t about, const kv_keys& q, log_index index, authorizer_ptr may)
       : rows_(std::move(rows)), at_(rows_.begin()), q_(q), may_(std::move(may)) {
     found_.index = index;

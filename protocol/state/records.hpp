@@ -1,6 +1,6 @@
 #pragma once
-// The records of keys, sessions and the catalog: rows of the tables, immutable once stored, shared by pointer. Below
-// each stands the list of its fields (fields.hpp).
+// The records of keys, sessions and the catalog: rows of the tables, immutable once
+// stored and shared by pointer. The list of fields follows each record (fields.hpp).
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -29,16 +29,16 @@ using string_map = std::map<std::string, std::string>;
 
 // ---- sessions
 
-/// What becomes of a session's keys when it ends.
+/// What happens to the session's keys when it ends.
 enum class session_behavior : std::uint8_t { release = 0, remove = 1 };
 template <>
 inline constexpr auto names_of<session_behavior> = std::to_array<std::string_view>({"release", "delete"});
 static_assert(count_of<session_behavior> == static_cast<std::size_t>(session_behavior::remove) + 1);
 
-/// What a TTL promises.
+/// What a TTL guarantees.
 enum class session_ttl_mode : std::uint8_t {
-  lower_bound = 0, ///< Consul's: the session ends between its TTL and twice its TTL after its last renewal
-  exact = 1,       ///< `TTLMode: exact`: at its TTL (docs/claims.md, rule 20)
+  lower_bound = 0, ///< as in Consul: the session ends between one and two TTLs after its last renewal
+  exact = 1,       ///< `TTLMode: exact`: the session ends at its TTL (docs/claims.md, rule 20)
 };
 template <>
 inline constexpr auto names_of<session_ttl_mode> = std::to_array<std::string_view>({"", "exact"});
@@ -50,18 +50,18 @@ struct session_record {
   std::string id; ///< lower-case UUID
   std::string name;
   std::string node;
-  std::int64_t lock_delay_ns = 0; ///< as asked for; clamped to 60 s when it starts
+  std::int64_t lock_delay_ns = 0; ///< as requested; clamped to 60 s when it starts
   session_behavior behavior = session_behavior::release;
   std::string ttl;                                ///< as the client wrote it
   std::int64_t ttl_ns = 0;                        ///< 0: none
-  std::optional<std::vector<std::string>> checks; ///< deprecated member, shown only when given
+  std::optional<std::vector<std::string>> checks; ///< deprecated member, shown only if it was given
   std::optional<std::vector<std::string>> node_checks;
   std::optional<std::vector<std::string>> service_checks;
   log_index create_index;
   log_index modify_index;
   session_ttl_mode ttl_mode = session_ttl_mode::lower_bound;
-  std::vector<kv_op> on_end; ///< done when it ends (docs/claims.md, rule 19)
-  requester by;              ///< who left on_end; each operation needs its permission when the session ends
+  std::vector<kv_op> on_end; ///< operations run when it ends (docs/claims.md, rule 19)
+  requester by;              ///< who requested on_end; each operation is authorized again when the session ends
 };
 using session_ptr = std::shared_ptr<const session_record>;
 
@@ -79,7 +79,7 @@ inline constexpr auto fields_of<session_record> = std::tuple{
     field<&session_record::service_checks, "ServiceChecks", as::id_objects>{},
     field<&session_record::create_index, "CreateIndex">{},
     field<&session_record::modify_index, "ModifyIndex">{},
-    field<&session_record::ttl_mode, "", as::later>{}, // shown only when they are not what Consul has
+    field<&session_record::ttl_mode, "", as::later>{}, // shown only if they differ from Consul's defaults
     field<&session_record::on_end, "", as::later>{},
     field<&session_record::by, "", as::latest>{},
 };
@@ -140,7 +140,7 @@ struct service_record {
   std::int64_t port = 0;
   service_weights weights;
   bool enable_tag_override = false;
-  std::string proxy_json, connect_json; ///< kept and echoed as given; empty: none
+  std::string proxy_json, connect_json; ///< stored and returned as given; empty: none
   log_index create_index, modify_index;
 };
 using service_ptr = std::shared_ptr<const service_record>;
@@ -169,7 +169,7 @@ struct check_record {
 
   std::string node, check_id, name, status, notes, output, service_id, service_name, type;
   std::optional<std::vector<std::string>> service_tags;
-  std::string definition_json = "{}"; ///< normalised when it was registered
+  std::string definition_json = "{}"; ///< normalized at registration
   log_index create_index, modify_index;
 };
 using check_ptr = std::shared_ptr<const check_record>;

@@ -1,7 +1,7 @@
 #pragma once
-// Hashes of rows. The digest of the tables is their sum: equal on all nodes that applied the same entries, and stored in
-// checkpoints. A row's hash follows from its list of fields and the number of its table; it is never zero, which stands
-// for "no row".
+// Hashes of rows. The digest of the tables is their sum: it is equal on all nodes that
+// applied the same entries, and is stored in checkpoints. A row's hash derives from
+// its list of fields and its table's number; it is never zero, which means "no row".
 
 #include "protocol/state/rows.hpp"
 
@@ -13,7 +13,7 @@ namespace belay::state {
 
 class row_hasher {
 public:
-  /// Members that came later (as::later) are counted in rows of tables; rows in answers do not carry them.
+  /// Later members (as::later) count in rows of tables; rows in results do not have them.
   enum class counts : std::uint8_t { what_rows_carry, what_answers_carry };
   explicit row_hasher(table t, counts what = counts::what_rows_carry)
       : state_(k0 + static_cast<std::uint64_t>(t) * k1), what_(what) {}
@@ -33,7 +33,7 @@ public:
     }
   }
 
-  // ---- members of records, by their types
+  // ---- members of records, by type
 
   void add(std::string_view v) { text(v); }
   void add(payload_ref v) { text(view_of(v)); }
@@ -86,7 +86,7 @@ public:
   /// A batch counts as an empty head and its rows.
   void add(const staged_part& part);
 
-  /// The last step spreads every bit once more, because hashes are added up.
+  /// The last step mixes all bits once more, because hashes are summed.
   std::uint64_t value() const {
     const auto h = folded_product(state_ ^ k0, k1);
     return h == 0 ? k1 : h;
@@ -114,16 +114,16 @@ private:
   counts what_;
 };
 
-/// `Row` is one of row_value's, but not the empty one.
+/// @pre `Row` is an alternative of row_value other than monostate
 template <class Row>
 std::uint64_t row_hash(const Row& row) {
-  const auto& record = record_of(row); // of a key: views, which live as long as this reference
+  const auto& record = record_of(row); // for a key: views that live as long as this reference
   row_hasher h(record.in);
   h.add(record);
   return h.value();
 }
 
-/// Of any row; zero: it is gone.
+/// Hash of any row; zero: the row was removed.
 inline std::uint64_t row_hash(const dirty_row& row) {
   return std::visit(
       [](const auto& each) -> std::uint64_t {

@@ -1,6 +1,6 @@
 #pragma once
-// Rows of the tables as checkpoints, archives and the change journal see them: which table, under which key, and what.
-// Tables whose rows no client reads (tombstones, lock delays, counters, staging) have their records here.
+// Rows as checkpoints, archives and the change journal see them: table, key, record. Tables
+// that no client reads (tombstones, lock delays, counters, staging) define their records here.
 
 #include "protocol/base/compiled_once.hpp"
 #include "protocol/state/acl/acl_records.hpp"
@@ -13,7 +13,7 @@
 
 namespace belay::state {
 
-/// What a deleted key, or a prefix whose keys were deleted at once, leaves behind.
+/// Left behind by a deleted key, or by a prefix whose keys were deleted at once.
 struct tombstone {
   static constexpr table in = table::tombstones;
 
@@ -41,7 +41,7 @@ inline constexpr auto fields_of<lock_delay_record> = std::tuple{
     field<&lock_delay_record::until>{},
 };
 
-/// A named number (table indexes that rows alone do not tell).
+/// A named number (an index that the rows alone do not determine).
 struct counter {
   static constexpr table in = table::counters;
 
@@ -57,13 +57,13 @@ inline constexpr auto fields_of<counter> = std::tuple{
 struct dirty_row;
 using row_batch = std::shared_ptr<const std::vector<dirty_row>>;
 
-/// How far a restore is.
+/// Progress of a restore.
 struct restore_head {
   std::string id;
   log_index archive_index;
   std::uint64_t batches = 0;
   cluster_time touched;  ///< when its last part was applied
-  bool in_force = false; ///< it replaced the tables; the batches are gone
+  bool in_force = false; ///< it has replaced the tables, and its batches were removed
 };
 template <>
 inline constexpr auto fields_of<restore_head> = std::tuple{
@@ -74,7 +74,7 @@ inline constexpr auto fields_of<restore_head> = std::tuple{
 /// The position of each is its number in bytes. A batch is never null.
 using staged_part = std::variant<restore_head, row_batch>;
 
-/// What a restore has gathered: its head, or one batch of rows.
+/// A staged part of a restore: its head, or one batch of rows.
 struct staged_record {
   static constexpr table in = table::staging;
 
@@ -88,26 +88,26 @@ inline constexpr auto fields_of<staged_record> = std::tuple{
     field<&staged_record::part>{},
 };
 
-/// Empty: there is no such row. Records of more than 48 bytes are behind a pointer: the journal and checkpoints have many
-/// of these.
+/// Empty: there is no such row. Records of more than 48 bytes are stored
+/// as pointers, because the journal and checkpoints have many of these.
 using row_value = compiled_once<with_settings<
     std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record, node_ptr, service_ptr,
                  check_ptr, counter, staged_ptr, acl_policy_ptr, acl_role_ptr, acl_token_ptr, claim_ptr,
                  claim_resource_ptr, claim_ghost_ptr, claim_end_ptr, guard_ptr, ended_session_ptr, outcome_ptr>,
     settings_ptr>>;
 
-/// A row as it is now, or that it is gone. Encoded by protocol/wire/command_codec.
+/// A row as it is now, or its removal. Encoded by protocol/wire/command_codec.
 struct dirty_row {
   state::table table = table::kv;
   std::string key;
   row_value row;
 };
 
-/// Many of them, that are gathered one by one: adding one never moves the others, and one of 128 makes room.
+/// A growing list of rows: appending never moves the others, and storage grows by blocks of 128.
 using dirty_rows =
     boost::container::deque<dirty_row, void, boost::container::deque_options<boost::container::block_size<128>>::type>;
 
-/// The record of a row: most rows are shared pointers to one, small ones are one themselves.
+/// The record of a row: most rows are shared pointers to one, small rows are the record itself.
 template <class Record>
 const Record& record_of(const Record& row) {
   return row;

@@ -1,6 +1,6 @@
 #pragma once
-// The numbers of tables and commands, as they stand in logs, checkpoints, archives and between peers. Never change one;
-// new ones go to the end.
+// The numbers of tables and commands in logs, checkpoints and
+// archives and between peers. Never change one; append new ones.
 
 #include "protocol/state/enum_names.hpp"
 
@@ -104,8 +104,8 @@ enum class command_tag : std::uint8_t {
   acl_token_set = 18,
   acl_token_clone = 19,
   acl_token_delete = 20,
-  on_behalf = 21,        ///< no command of its own: an authority, then the command that is written in its name
-  judged_on_behalf = 22, ///< the same, with a judgement that may still hold (command::judged_at)
+  on_behalf = 21,        ///< not a command: an authority, followed by the command on its behalf
+  judged_on_behalf = 22, ///< the same, with a decision that may still hold (command::judged_at)
   claim_ask = 23,
   claim_release = 24,
   claim_hand_over = 25,
@@ -119,12 +119,12 @@ enum class command_tag : std::uint8_t {
   fenced_write = 33,
   fenced_txn = 34,
   session_begin = 35,
-  once = 36, ///< no command of its own: a once_mark, then the command that takes effect once
+  once = 36, ///< not a command: a once_mark, followed by the command that takes effect once
   counting =
-      37, ///< no command of its own: a command with the verb `add` in it, which older servers do not know, follows
+      37, ///< not a command: precedes a command that contains the verb `add`, unknown to older servers
   outcome_seal = 38,
   session_expire = 39,
-  addressed = 40, ///< no command of its own: the address of the client, then the command that it sent
+  addressed = 40, ///< not a command: the client's address, followed by the command that it sent
   waits_withdraw = 41,
 };
 

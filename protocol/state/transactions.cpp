@@ -89,11 +89,11 @@ std::string lock_delay_text(const kv_op& op) {
   return "failed to lock key " + in_quotes(op.key) + " due to lock delay";
 }
 
-/// One transaction being carried out.
+/// A transaction that is running.
 struct running {
   applying& a;
   std::vector<txn_result>& out;
-  std::vector<fence_ref> fences = {}; ///< that operations before this one have named
+  std::vector<fence_ref> fences = {}; ///< named by earlier operations
 };
 
 failure_text run(running& txn, const kv_op& op) {
@@ -118,7 +118,7 @@ failure_text run(running& txn, const kv_op& op) {
   return std::nullopt;
 }
 
-// ---- catalog: one shape for nodes, services and checks
+// ---- catalog: the same code for nodes, services and checks
 
 bool index_matches(log_index wanted, bool exists, log_index current) {
   return wanted == (exists ? current : log_index{});
@@ -164,7 +164,7 @@ void remove(applying& a, const check_record& c) {
   remove_check(a, c.node, c.check_id.empty() ? c.name : c.check_id);
 }
 
-/// Writes are judged by name, as in the reference; only reads go by node id.
+/// Writes match by name, as in the reference; only reads match by node id.
 node_ptr find_to_write(const tables& t, const node_record& n) {
   return t.catalog.find_node(n.node);
 }

@@ -1,4 +1,4 @@
-// The variants of this folder: what is behind their copies, moves and ends.
+// Compiles the copies, moves and destructors of this folder's variants, once.
 
 #include "protocol/base/compiled_once_here.hpp"
 #include "protocol/state/queries.hpp"
