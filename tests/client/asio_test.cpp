@@ -1,4 +1,4 @@
-// The face for programs that have an executor, on real servers.
+// The client for programs with an executor, on real servers.
 #include "tests/client/servers.hpp"
 
 #include <belay/asio.hpp>
@@ -31,7 +31,7 @@ milliseconds since(steady::time_point begun) {
   return std::chrono::duration_cast<milliseconds>(steady::now() - begun);
 }
 
-/// Runs it on a context of its own until that has nothing to do any more.
+/// Runs the story on a context of its own until that has no work left.
 template <class Story>
 void play(Story story, const client_options& options) {
   net::io_context loop;
@@ -84,7 +84,7 @@ net::awaitable<void> keys_and_locks(client_options options) {
   result<belay::asio::held> second = co_await other.acquire(seconds(10), use_awaitable);
   REQUIRE(second);
   CHECK(second->fence() > first->fence());
-  // What goes out of scope is given back.
+  // A lease that goes out of scope is released.
   { belay::asio::held gone = std::move(*second); }
   result<belay::asio::held> third = co_await lock.acquire(seconds(10), use_awaitable);
   CHECK(third);
@@ -122,7 +122,7 @@ task<result<std::string>> nested(session& s, patience limit) {
   co_return std::string("both");
 }
 
-/// Does not heed its limit.
+/// Ignores its limit.
 task<result<std::string>> stubborn(session& s, patience) {
   auto late = s.where().now() + seconds(30);
   co_await sleep_until(s.where(), late);
@@ -139,7 +139,7 @@ net::awaitable<void> own_coroutines(client_options options) {
   result<std::string> late = co_await c.run<std::string>(stubborn, milliseconds(300), use_awaitable);
   CHECK(late.unknown());
   CHECK(since(begun) < seconds(5));
-  // A recipe by itself, on the client's executor.
+  // A recipe without a call, on the client's executor.
   co_await net::post(net::bind_executor(c.get_executor(), use_awaitable));
   near_cache conf(c.where(), "conf/");
   conf.start();
@@ -169,7 +169,7 @@ net::awaitable<void> cancelled_waits(client_options options) {
   auto which = co_await std::move(either);
   CHECK(which.index() == 1);
   CHECK(since(begun) < seconds(5));
-  // It has left the queue: the next one there has it.
+  // The cancelled waiter has left the queue: the next one gets the lock.
   net::cancellation_signal never;
   std::optional<result<belay::asio::held>> told;
   other.acquire(seconds(30), net::bind_cancellation_slot(
@@ -185,7 +185,7 @@ net::awaitable<void> cancelled_waits(client_options options) {
   }
   REQUIRE(told);
   CHECK(*told);
-  // Waiting for a loss: cancelled, and at an end when it is given back.
+  // A wait for a loss can be cancelled, and ends when the lease is released.
   net::cancellation_signal cancel;
   std::vector<std::string> why;
   auto& held = **told;
@@ -201,7 +201,7 @@ net::awaitable<void> cancelled_waits(client_options options) {
   CHECK(why == std::vector<std::string>{"1", "2"});
 }
 
-/// How a hold ended, as its holder is told.
+/// Tests how a holder is notified of the end of its lease.
 net::awaitable<void> losses(client_options options, harness::server_cluster& cluster) {
   auto on = co_await net::this_coro::executor;
   belay::asio::client c(on, options);
@@ -217,12 +217,12 @@ net::awaitable<void> losses(client_options options, harness::server_cluster& clu
   CHECK(why == "destroyed");
   CHECK(requested);
   CHECK_FALSE(first->safe());
-  // Who waits for what is lost already is told at once.
+  // A wait for the loss of a lost lease completes at once.
   std::string again = co_await first->wait_lost(use_awaitable);
   CHECK(again == "destroyed");
   result<belay::asio::held> second = co_await lock.acquire(seconds(20), use_awaitable);
   REQUIRE(second);
-  // A server that hangs: told by the TTL, and calls end by their limits.
+  // A server that hangs: the loss is reported after the TTL, and calls end at their limits.
   cluster.node(0).pause();
   auto begun = steady::now();
   result<reading> nothing_came = co_await c.get("k", milliseconds(500), use_awaitable);
@@ -237,7 +237,7 @@ net::awaitable<void> losses(client_options options, harness::server_cluster& clu
   cluster.node(0).resume();
 }
 
-/// Counts how many coroutines were destroyed.
+/// Counts the coroutine frames that were destroyed.
 class frame {
 public:
   explicit frame(int& destroyed) : destroyed_(destroyed) {}
@@ -288,7 +288,7 @@ TEST_CASE("asio: who is cancelled leaves the queue", "[client][asio]") {
   play(cancelled_waits, options_for(*cluster));
 }
 
-// Threads of a pool share two clients. At most one of all of them is in the section.
+// Threads of a pool share two clients. At most one of all these threads is in the section.
 TEST_CASE("asio: on a pool of threads, with futures", "[client][asio]") {
   auto cluster = started(our_server(), 1);
   net::thread_pool pool(4);
@@ -357,7 +357,7 @@ TEST_CASE("asio: a client that is destroyed ends what waits, and its session", "
   CHECK(cluster->node(0).get("/v1/session/list").body == "[]");
 }
 
-// The context goes while a coroutine of it waits that has a client, and what it holds, in its frame.
+// The context is destroyed while a waiting coroutine has a client and its leases in its frame.
 TEST_CASE("asio: a context that is destroyed destroys what waits in it", "[client][asio]") {
   auto cluster = started(our_server(), 1);
   int destroyed = 0;
@@ -369,7 +369,7 @@ TEST_CASE("asio: a context that is destroyed destroys what waits in it", "[clien
     CHECK(destroyed == 0);
   }
   CHECK(destroyed == 2);
-  // They were not closed: their sessions end by their TTLs.
+  // The clients were not closed: their sessions end by their TTLs.
   CHECK(cluster->node(0).get("/v1/session/list").body != "[]");
 }
 

@@ -1,5 +1,5 @@
-// Clients that come and go for ten minutes, with everything that they can hold: nothing of them may be left. Under AddressSanitizer a leak ends
-// the test program with an error; without it the memory of the process is looked at.
+// Clients start and stop for ten minutes, with everything that they can hold: nothing of them may stay behind.
+// With AddressSanitizer a leak makes the test program fail; without it the test checks the memory of the process.
 #include "tests/client/servers.hpp"
 
 #include <fstream>
@@ -24,7 +24,7 @@ long resident_kib() {
   return 0;
 }
 
-/// One client that takes what it can get, waits for what it cannot get, and is destroyed with all of it. @returns whether it got what it asked for
+/// A client acquires what it can, waits for the rest, and is destroyed. @returns whether it got what it requested
 bool come_and_go(const client_options& options, int round) {
   client c(options);
   auto lock = c.lock("churn/lock").acquire(seconds(10));
@@ -67,6 +67,6 @@ TEST_CASE("client: clients that come and go leave nothing behind", "[.churn]") {
               << " KiB at the end");
   CHECK(rounds > 10);
   CHECK(failed == 0);
-  // What an allocator keeps is not more than this; a session or a connection that was left by each client would be.
+  // What an allocator retains stays below this; a session or a connection left by each client would not.
   CHECK(at_the_end < after_warm_up + after_warm_up / 4 + 4096);
 }

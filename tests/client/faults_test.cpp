@@ -1,4 +1,4 @@
-// What goes wrong outside of the library: servers that stop, hang and come back, callers that give up, forks.
+// Failures outside the library: servers that stop, hang and restart, callers that give up, forks.
 #include "tests/client/servers.hpp"
 
 #include <atomic>
@@ -20,8 +20,8 @@ milliseconds since(steady_clock::time_point begun) {
 
 } // namespace
 
-// Three servers. The one that is asked is killed while a lock is held and waited for; then the next one hangs. The session
-// lives, and calls go on.
+// Three servers. The one in use is killed while a lock is held and another client waits for it;
+// then the next one hangs. The session survives, and calls continue to work.
 TEST_CASE("client: servers are lost, and what is held stays held", "[client]") {
   auto cluster = started(our_server(), 3);
   client a(options_for(*cluster));
@@ -77,8 +77,8 @@ TEST_CASE("client: a server that hangs holds up no caller and no destructor, and
   cluster->node(0).resume();
 }
 
-// The server takes the request and stands still: no answer comes in time. When it goes on it is asked what became of the
-// write, and the caller is told.
+// The server receives the request and is paused: no response arrives in time. When it runs again
+// the library requests the outcome of the write, and the caller gets it.
 TEST_CASE("client: a write whose answer was lost is decided", "[client]") {
   auto cluster = started(our_server(), 1);
   client c(options_for(*cluster));
@@ -135,7 +135,7 @@ TEST_CASE("client: nobody listens, and options are wrong", "[client]") {
   }
 }
 
-// The child has the memory of the parent and not its thread.
+// The child has the memory of the parent but not its thread.
 TEST_CASE("client: the child of a fork holds nothing, asks nothing, and ends", "[client]") {
   auto cluster = started(our_server(), 1);
   auto* c = new client(options_for(*cluster));
@@ -154,7 +154,7 @@ TEST_CASE("client: the child of a fork holds nothing, asks nothing, and ends", "
   CHECK(ended == 0);
   CHECK(held->safe());
   CHECK(c->get("k"));
-  // A child that executes something else has none of the sockets.
+  // A child that execs another program has none of the sockets.
   for (int fd = 3; fd < 256; ++fd) {
     int flags = ::fcntl(fd, F_GETFD);
     char name[64] = {};

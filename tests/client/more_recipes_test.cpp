@@ -1,4 +1,4 @@
-// Recipes that are coroutines, run on the client's thread, on Belay and on Consul.
+// Recipes that are coroutines, run on the client's thread, with Belay and with Consul.
 #include "tests/client/servers.hpp"
 
 #include <belay/barrier.hpp>
@@ -19,7 +19,7 @@ using namespace belay::client_tests;
 
 namespace {
 
-/// What did not come out as it should, or "right".
+/// What was wrong, or "right".
 using finding = result<std::string>;
 
 task<finding> try_locks(session& s, patience limit) {

@@ -1,4 +1,4 @@
-// Every recipe through the blocking face, on Belay and on Consul.
+// Every recipe through the blocking client, with Belay and with Consul.
 #include "tests/client/servers.hpp"
 
 #include <thread>
@@ -80,7 +80,7 @@ TEST_CASE("recipes on real servers", "[client]") {
     { held gone = std::move(*two); }
     CHECK(c.semaphore("pool", 2).acquire(seconds(10)));
 
-    // An office
+    // A leadership
     auto nobody = a.election("office").leader_now();
     REQUIRE(nobody);
     CHECK_FALSE(*nobody);
@@ -101,7 +101,7 @@ TEST_CASE("recipes on real servers", "[client]") {
       CHECK(office->release());
     candidate.join();
 
-    // What is shown of a prefix
+    // The cached keys of a prefix
     REQUIRE(a.put("conf/x", "1"));
     auto shown = b.follow("conf/");
     REQUIRE(shown.wait(seconds(10)));

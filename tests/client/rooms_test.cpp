@@ -1,4 +1,4 @@
-// Many who wait at once: they do not take each other's connections, nor those of renewals.
+// Many waiting requests at once: they leave connections for other requests, and for renewals.
 #include "tests/client/servers.hpp"
 
 #include <thread>
@@ -8,7 +8,7 @@ using namespace belay::client_tests;
 
 namespace {
 
-/// Threads of `c` that wait for as many names, which others have.
+/// Threads of `c` that wait for this many names, all of which are held by others.
 std::vector<std::thread> wait_for_names(client& c, int names, const std::stop_token& stop) {
   std::vector<std::thread> all;
   all.reserve(static_cast<std::size_t>(names));
@@ -34,11 +34,11 @@ void never_mind(client& c, std::size_t connections, int names, harness::server_c
   }
   std::stop_source stop;
   auto threads = wait_for_names(waits, names, stop.get_token());
-  // Three times the TTL: without a renewal it is lost.
+  // Three times the TTL: without a renewal the session would be lost.
   for (int i = 0; i < 9; ++i) {
     std::this_thread::sleep_for(seconds(1));
     CHECK(own->safe());
-    // With a single connection short requests wait for those that wait.
+    // With a single connection, short requests queue after those that wait.
     if (connections > 1)
       CHECK(waits.put("k", "v", seconds(2)));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Real servers for the tests of the client library: ours, and Consul where BELAY_CONSUL names its program.
+// Real servers for the tests of the client library: Belay, and Consul if BELAY_CONSUL names its program.
 
 #include "tests/harness/scratch.hpp"
 #include "tests/harness/server_cluster.hpp"
@@ -32,7 +32,7 @@ inline harness::server_command our_server() {
   return harness::server_command::from_environment(BELAY_BINARY_DIR);
 }
 
-/// Ours and, if there is one, Consul.
+/// Belay and, if configured, Consul.
 inline std::vector<harness::server_command> all_servers() {
   std::vector<harness::server_command> out = {our_server()};
   auto consul = harness::environment("BELAY_CONSUL", "");

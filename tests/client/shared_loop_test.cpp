@@ -1,4 +1,4 @@
-// A loop that callers run while they wait: who runs what. No server is asked.
+// A loop that callers run while they wait: which thread runs what. Needs no server.
 #include "client/asio/shared_loop.hpp"
 
 #include <boost/asio/post.hpp>
@@ -22,7 +22,7 @@ public:
     it.join();
   }
   void post(std::function<void()> what) { boost::asio::post(it.context(), std::move(what)); }
-  /// As a call that has ended does: callers may run it now.
+  /// Acts like a call that has ended: callers may run the loop now.
   void leave_to_callers() {
     std::promise<void> left;
     post([&] {
@@ -31,7 +31,7 @@ public:
     });
     left.get_future().wait();
   }
-  /// Runs `begin` on this thread, however often its own one comes first.
+  /// Runs `begin` on this thread, even if the loop's own thread takes the loop first.
   void run_here(const std::function<void()>& begin, const std::function<bool()>& done) {
     while (!it.run_here(begin, done))
       leave_to_callers();
@@ -50,7 +50,7 @@ public:
 TEST_CASE("a caller runs the loop until what it waits for is done", "[client][loop]") {
   running_loop loop;
   auto own = loop.own();
-  // On a busy machine its own thread may come before a call is done: then that one does the rest.
+  // On a busy machine the loop's own thread may take over before a call is done, and runs the rest.
   int all_of_it = 0;
   for (int i = 0; i < 1000 && all_of_it < 3; ++i) {
     std::thread::id first, last;
@@ -73,7 +73,7 @@ TEST_CASE("a caller runs the loop until what it waits for is done", "[client][lo
   }
   CHECK(all_of_it == 3);
   CHECK_FALSE(loop.it.runs_here());
-  // And then its own thread does, though nobody calls it.
+  // Afterwards its own thread runs the loop, without being called.
   std::promise<std::thread::id> id;
   loop.post([&] { id.set_value(std::this_thread::get_id()); });
   CHECK(id.get_future().get() == own);

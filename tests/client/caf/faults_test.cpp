@@ -1,5 +1,5 @@
-// Actors that end at any moment while requests and answers are lost: nobody believes to hold what another one holds, nothing
-// stays behind, and who is left gets it.
+// Actors end at any moment while requests and responses are lost. No actor may believe that it
+// holds what another one holds, nothing may stay behind, and the remaining actors get it.
 #include "tests/client/caf/virtual_actors.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What actors hold, and what becomes of it when they end, in virtual time.
+// What actors hold, and what happens to it when they end, in virtual time.
 #include "tests/client/caf/virtual_actors.hpp"
 
 using namespace belay::client_tests;
@@ -42,7 +42,7 @@ TEST_CASE("caf: a hold ends with its actor, however that ends, and who waits has
     auto died = v.time.now();
     v.end(a, how);
     REQUIRE(v.run_until(seconds(2), [&] { return b->holds(); }));
-    // A release and a grant: four ways of 20 ms at most, and milliseconds in which actors run.
+    // A release and a grant: four messages of 20 ms at most, and milliseconds in which actors run.
     CHECK(v.time.now() - died < milliseconds(100));
     CHECK(b->grants[0].fence > a->grants[0].fence);
     v.end(b, how);
@@ -83,7 +83,7 @@ TEST_CASE("caf: all that an actor holds ends with it, and all that it waits for 
     CHECK(v.server.holders(key).empty());
   v.pass(seconds(3));
   CHECK(v.server.waiting("waited") == 0);
-  CHECK(v.server.sessions().size() == 2); // the session is the coordinator's, and goes on
+  CHECK(v.server.sessions().size() == 2); // the session belongs to the coordinator, and continues
   v.tell(b, about<ask::release>(b->grants[0].id));
   v.pass(seconds(3));
   CHECK(v.server.holders("waited").empty());
@@ -116,7 +116,7 @@ TEST_CASE("caf: permits and an office go from actor to actor", "[caf]") {
   CHECK(b->leaderships[0].value == "a");
   CHECK(b->leaderships[1].value == "b");
   CHECK(b->leaderships[1].fence > b->leaderships[0].fence);
-  // Nobody waits: it is refused, and stays where it is.
+  // No actor waits: the transfer is refused, and the leadership stays.
   v.tell(b, about<ask::hand_over>(b->grants[0].id));
   v.pass(seconds(1));
   REQUIRE(b->errors.size() == 1);
@@ -188,7 +188,7 @@ TEST_CASE("caf: who has it is told of its loss, and who asks afterwards has a ne
   v.pass(seconds(1));
   CHECK(a->errors.size() == 2);
   v.tell(b, lock_of("x"));
-  CHECK(v.run_until(seconds(20), [&] { return b->holds(); })); // a lock delay is over by then
+  CHECK(v.run_until(seconds(20), [&] { return b->holds(); })); // a lock delay has ended by then
 }
 
 TEST_CASE("caf: nobody is told late: servers that are silent end a hold by its time", "[caf]") {
@@ -198,7 +198,7 @@ TEST_CASE("caf: nobody is told late: servers that are silent end a hold by its t
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
   v.server.silent = true;
   REQUIRE(v.run_until(seconds(30), [&] { return !a->losses.empty(); }));
-  // No later than a TTL after the last renewal, which was at most a third of it before the silence began.
+  // At most one TTL after the last renewal, which was at most a third of a TTL before the silence began.
   v.tell(a, about<ask::check>(a->grants[0].id));
   v.tell(a, lock_of("y", seconds(2)));
   auto asked = v.time.now();
@@ -227,7 +227,7 @@ TEST_CASE("caf: a link ends who linked, and not the coordinator", "[caf]") {
   CHECK(b->losses.size() == 1);
   v.tell(b, lock_of("y"));
   v.pass(seconds(1));
-  CHECK(b->errors.empty()); // it is not there any more
+  CHECK(b->errors.empty()); // its request has been withdrawn
   CHECK(v.server.holders("x").empty());
 }
 
@@ -358,5 +358,5 @@ TEST_CASE("caf: keys are read, written and followed; who is slow sees the newest
   v.server.put("k", "8");
   v.pass(seconds(1));
   CHECK(f->values.size() == 5);
-  CHECK(v.server.sessions().empty()); // nothing of this needs one
+  CHECK(v.server.sessions().empty()); // nothing here needs a session
 }

@@ -1,4 +1,4 @@
-// Two nodes of one actor system, each a process: the coordinator is published by one, and the other one's actor has a lock.
+// Two processes, nodes of one actor system: one publishes the coordinator, an actor of the other one holds a lock.
 #include "tests/client/servers.hpp"
 
 #include <belay/caf/coordinator.hpp>
@@ -19,7 +19,7 @@ namespace ask = belay::caf;
 
 namespace {
 
-/// A node: it is not tests that configure it.
+/// A node, with settings that do not come from the command line of the tests.
 class node_config : public caf::actor_system_config {
 public:
   node_config() {

@@ -1,5 +1,5 @@
-// Actors and a real server: what they hold, the next one's time, and the end of the session.
-// BELAY_CAF_ROUNDS=200 measures that many rounds, and prints them (docs/client.md).
+// Actors and a real server: what actors hold, how soon the next one gets it, and the end of the
+// session. BELAY_CAF_ROUNDS=200 measures that many rounds, and prints them (docs/client.md).
 #include "tests/client/servers.hpp"
 
 #include <belay/caf/coordinator.hpp>
@@ -30,13 +30,13 @@ public:
   ::caf::actor_system system;
 };
 
-/// Ends it, and waits until it is ended.
+/// Closes the coordinator, and waits until it has ended.
 void close(::caf::scoped_actor& self, const ask::coordinator_actor& c) {
   self->request(c, seconds(10), ask::close())
       .receive([] {}, [](::caf::error& e) { FAIL_CHECK(ask::error_of(e).text()); });
 }
 
-/// Asks for the lock, and passes on what it is told.
+/// Requests the lock, and forwards what it receives.
 ::caf::behavior holder(::caf::event_based_actor* self, const ask::coordinator_actor& c, const ::caf::actor& boss,
                        std::string key) {
   ask::lock wanted;
@@ -51,7 +51,7 @@ double us(steady_clock::duration d) {
   return std::chrono::duration<double, std::micro>(d).count();
 }
 
-/// An actor that has the lock is killed, and the next one is granted it.
+/// An actor that holds the lock is killed, and the next one is granted it.
 void measure(::caf::scoped_actor& self, const std::vector<ask::coordinator_actor>& coordinators, const char* name,
              int rounds) {
   std::vector<double> took;
@@ -102,8 +102,8 @@ TEST_CASE("caf: an actor dies and the next one has its lock, on a real server", 
   measure(self, {one}, "of the same coordinator", rounds);
   close(self, other);
 
-  // The end of the session is told.
-  // Somebody has to refer to an actor, or it ends, and its hold with it.
+  // The holder is notified of the end of the session.
+  // An actor without references ends, and its hold with it: so keep one.
   auto is_told = self->spawn(holder, one, ::caf::actor_cast<::caf::actor>(self), "told");
   std::uint64_t id = 0;
   self->receive([&](ask::grant& g) {
@@ -119,7 +119,7 @@ TEST_CASE("caf: an actor dies and the next one has its lock, on a real server", 
     CHECK(l.id == id);
     CHECK(l.because == "destroyed");
   });
-  // And there is another one for who asks next, until the coordinator is closed.
+  // The next request gets a new session, until the coordinator is closed.
   auto again = self->spawn(holder, one, ::caf::actor_cast<::caf::actor>(self), "again");
   self->receive([](ask::grant&) {});
   CHECK(cluster->node(0).get("/v1/session/list").body != "[]");
@@ -131,7 +131,7 @@ TEST_CASE("caf: an actor dies and the next one has its lock, on a real server", 
     ::caf::anon_send_exit(each, ::caf::exit_reason::kill);
 }
 
-// 70 names that are waited for, and 64 connections: the session is renewed, and what is short is answered.
+// 70 names are waited for, over 64 connections: renewals and short requests still get through.
 TEST_CASE("caf: actors that wait for many names leave connections to renewals and short calls", "[caf]") {
   auto cluster = started(our_server(), 1);
   system_with_messages s;

@@ -1,6 +1,6 @@
 #pragma once
-// Actors, coordinators and a model of the server in virtual time: CAF's test scheduler goes on by milliseconds beside the timeline
-// of servers. A run is a seed.
+// Actors, coordinators and a model of the server in virtual time: CAF's test scheduler advances in
+// steps of a millisecond, together with the timeline of the servers. A run is a seed.
 
 #include "client/core/mutants.hpp"
 #include "client/core/numbered_requests.hpp"
@@ -40,7 +40,7 @@ private:
   belay::detail::numbered_requests requests_;
 };
 
-/// What an actor was told.
+/// What an actor received.
 struct told {
   std::vector<belay::caf::grant> grants;
   std::vector<belay::caf::lost> losses;
@@ -48,14 +48,14 @@ struct told {
   std::vector<belay::caf::key_value> values;
   std::vector<belay::caf::leadership> leaderships;
   int done = 0;
-  bool slow = false; ///< does not say that it has handled a change
+  bool slow = false; ///< does not respond that it has handled a change
   std::vector<::caf::response_promise> unhandled;
 
-  /// Whether it has something now, as far as it knows.
+  /// Whether it holds something now, as far as it knows.
   bool holds() const { return grants.size() > losses.size() + static_cast<std::size_t>(done); }
 };
 
-/// Asks what it is told to ask, and writes down what comes.
+/// Sends the requests that it is given, and records the responses.
 inline ::caf::behavior worker(::caf::event_based_actor* self, const belay::caf::coordinator_actor& c,
                               const std::shared_ptr<told>& log) {
   auto failed = [log](::caf::error& e) { log->errors.push_back(belay::caf::error_of(e)); };
@@ -136,7 +136,7 @@ public:
   void tell(const who& w, Message m) {
     ::caf::anon_send(w.actor, std::move(m));
   }
-  /// Normal: it leaves of its own accord, since CAF's actors do nothing about an exit message that says so.
+  /// With exit_reason::normal it quits by itself, since CAF's actors ignore an exit message with that reason.
   void end(const who& w, ::caf::exit_reason how = ::caf::exit_reason::kill) {
     if (how == ::caf::exit_reason::normal)
       ::caf::anon_send(w.actor, how);

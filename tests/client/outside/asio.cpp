@@ -1,4 +1,4 @@
-// A program outside of the tree that has an executor of its own. Without an argument: nobody listens.
+// A program outside the tree with an executor of its own. Without an argument it uses a port where no server listens.
 #include <belay/asio.hpp>
 
 #include <boost/asio/io_context.hpp>
