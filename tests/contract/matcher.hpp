@@ -1,5 +1,5 @@
 #pragma once
-// Compares answers with expectations.
+// Compares responses with expectations.
 
 #include "tests/contract/transcript.hpp"
 #include "tests/harness/http_client.hpp"
@@ -11,14 +11,14 @@
 
 namespace belay::contract {
 
-/// Remembers the indexes seen in one transcript, to compare their order.
+/// Records the indexes seen in one transcript, to compare their order.
 class matcher {
 public:
   /// Indexes up to `base` are from before the transcript.
   explicit matcher(std::uint64_t base) : base_(base) {}
 
-  /// All differences between an expectation (the value of `expect`) and an answer; empty if it holds.
-  /// What was learnt about indexes is kept.
+  /// All differences between an expectation (the value of `expect`) and a response; empty if they
+  /// match. Indexes are recorded.
   std::vector<std::string> reply(const json::object& want, const harness::http_reply& got, const variables& env);
   /// The same for a bare value.
   std::vector<std::string> value(const json::value& want, const json::value& got, const variables& env);
@@ -36,7 +36,7 @@ private:
   void compare_some(std::string_view kind, const json::array& want, const json::array& got, const std::string& where);
 
   std::uint64_t base_;
-  std::map<std::uint64_t, std::uint64_t> seen_; // N of ~idx:N -> value
+  std::map<std::uint64_t, std::uint64_t> seen_; // the N of ~idx:N -> value
   const variables* env_ = nullptr;
   std::vector<std::string> out_;
 };

@@ -1,4 +1,4 @@
-// Replays recorded exchanges with the reference server against ours, or against any other.
+// Replays recorded exchanges with the reference server against Belay, or against any other server.
 //
 //   test_contract                             the areas listed in areas.txt, against one node
 //   test_contract --nodes 3 --via follower    against a follower of a cluster of three
@@ -8,8 +8,8 @@
 //   test_contract --all --server 'consul agent -dev -config-file {config}'
 //                                             everything, against the reference: checks this program
 //
-// One line for each transcript, the differences below each that failed, and a last line "N passed, N failed". The exit
-// status is 0 only if nothing failed and something passed.
+// Prints one line for each transcript, the differences after each that failed, and a last line "N
+// passed, N failed". The exit status is 0 only if nothing failed and something passed.
 
 #include "tests/contract/transcript_run.hpp"
 
@@ -35,7 +35,7 @@ struct options {
   std::filesystem::path transcripts = BELAY_SOURCE_DIR "/tests/contract/transcripts";
 };
 
-/// Transcripts that say something only a single node can keep, each with its reason.
+/// Transcripts that hold on a single node only, each with its reason.
 const std::map<std::string, std::string> single_node_only = {
     {"agent/members", "says that there is one member"},
     {"catalog/own-node", "says that the service consul has one instance"},
@@ -43,7 +43,7 @@ const std::map<std::string, std::string> single_node_only = {
     {"status/peers", "says that the leader is the only peer"},
 };
 
-/// Transcripts that say that the node that is asked is a server, and the only node of the catalog.
+/// Transcripts that require that the target is a server, and the only node in the catalog.
 const std::map<std::string, std::string> server_only = {
     {"agent/members", "says that there is one member"},
     {"agent/self", "says that the node that is asked is a server"},
@@ -51,8 +51,8 @@ const std::map<std::string, std::string> server_only = {
     {"operator/raft-configuration", "says that the node that is asked is the one server"},
 };
 
-/// Transcripts with stale reads whose X-Consul-LastContact is the leader's 0: a follower tells how many milliseconds ago it heard the
-/// leader, which is 0 most of the time, and not always.
+/// Transcripts with stale reads whose X-Consul-LastContact is the leader's 0: a follower reports
+/// how many milliseconds ago it heard from the leader, which is mostly 0, but not always.
 const std::map<std::string, std::string> leader_only = {
     {"blocking/consistency-modes", "wants the leader's last contact, 0, from a stale read"},
     {"consistency/kv", "wants the leader's last contact, 0, from a stale read"},
@@ -61,13 +61,13 @@ const std::map<std::string, std::string> leader_only = {
     {"txn/read-only", "wants the leader's last contact, 0, from a stale read"},
 };
 
-/// Why a transcript cannot be replayed this way; empty if it can.
+/// Why a transcript cannot be replayed with these options; empty if it can.
 std::string unfit(const transcript& script, const options& how) {
   if (auto found = single_node_only.find(script.name); how.nodes > 1 && found != single_node_only.end())
     return found->second;
   if (auto found = server_only.find(script.name); how.via == target_node::agent && found != server_only.end())
     return found->second;
-  // An agent beside one server asks the leader.
+  // An agent beside one server sends requests to the leader.
   const bool asks_leader = how.via == target_node::leader || (how.via == target_node::agent && how.nodes == 1);
   if (auto found = leader_only.find(script.name); !asks_leader && found != leader_only.end())
     return found->second;
@@ -89,7 +89,7 @@ std::set<std::string> default_areas() {
   return out;
 }
 
-/// Hands out the transcripts, prints and counts what became of them.
+/// Distributes the transcripts; prints and counts their outcomes.
 class job_list {
 public:
   explicit job_list(std::vector<transcript> jobs) : jobs_(std::move(jobs)) {}
@@ -148,11 +148,11 @@ outcome replay(const replay_server& server, const transcript& script, const opti
   return out;
 }
 
-/// A transcript that failed is replayed on another cluster if this one changed its leader meanwhile (the machine stood
-/// still for longer than an election timeout): so many times.
+/// If the cluster changed its leader meanwhile (the machine was paused for longer than an election
+/// timeout), a failed transcript is replayed on another cluster: at most this many in all.
 constexpr int clusters_max = 3;
 
-/// @param server null: a new one is started @returns whether the outcome says something about the server
+/// @param server null: a new one is started. @returns whether the outcome is conclusive
 bool attempt(std::unique_ptr<replay_server>& server, const transcript& script, const options& how, outcome& result) {
   result = {};
   try {
@@ -167,7 +167,7 @@ bool attempt(std::unique_ptr<replay_server>& server, const transcript& script, c
   }
 }
 
-/// Transcripts of a profile share a server unless they ask for a fresh one; after a failure the next gets a new one.
+/// Transcripts of a profile share a server unless they require a fresh one; after a failure the next gets a new one.
 void work(job_list& jobs, const options& how) {
   std::map<std::string, std::unique_ptr<replay_server>> pool;
   while (const auto* script = jobs.next()) {

@@ -29,7 +29,7 @@ json::object profile_config(const std::string& profile) {
 replay_server::replay_server(const harness::server_command& command, std::string profile, std::size_t nodes,
                              target_node via)
     : profile_(std::move(profile)), strips_forwarding_(command.is_reference() && via != target_node::leader) {
-  // Somebody else may take a port between choosing and using it.
+  // Another process may take a port between choosing and using it.
   for (int attempt = 0;; ++attempt) {
     try {
       start(command, nodes, via);
@@ -56,7 +56,7 @@ void replay_server::start(const harness::server_command& command, std::size_t no
     auto leader = cluster_->leader_according_to(0);
     std::size_t target = 0;
     if (leader) {
-      // Of the followers, any: they must all behave the same.
+      // Any of the followers: they must all behave the same.
       target = via == target_node::leader ? *leader : via == target_node::replica ? nodes : (*leader + 1) % nodes;
       port_ = via == target_node::agent ? cluster_->agent(0).http_port() : cluster_->node(target).http_port();
     } else {
@@ -69,7 +69,7 @@ void replay_server::start(const harness::server_command& command, std::size_t no
     }
     if (why.empty()) {
       leadership_ = leadership();
-      // On a busy machine another server may lead since `target` was chosen, and it is what `via` asks for no more.
+      // On a busy machine another server may lead since `target` was chosen, so that it is not what `via` requires.
       if (cluster_->leader_according_to(target) == leader)
         return;
       why = "the leader changed";
@@ -111,7 +111,7 @@ std::string replay_server::acl_not_ready() const {
   return "ACLs: " + std::to_string(r.status) + " " + r.error + r.body;
 }
 
-/// A 404 means that there is no catalog yet, which is not waited for.
+/// A 404 means that there is no catalog yet; do not wait for it.
 std::string replay_server::nodes_not_healthy() const {
   for (std::size_t i = 0; i < cluster_->size(); ++i) {
     auto r = ask("GET", "/v1/health/node/" + cluster_->node(i).name());
@@ -148,7 +148,7 @@ std::string replay_server::not_ready() {
     if (auto why = nodes_not_healthy(); !why.empty())
       return why;
   }
-  // Its registration may still be going on.
+  // Its registration may still be in progress.
   auto before = newest_index();
   std::this_thread::sleep_for(milliseconds{250});
   r = ask("GET", "/v1/catalog/node/" + plain_text(facts_["node"]));

@@ -1,5 +1,5 @@
 #pragma once
-// A server, or a cluster of three with or without a read replica or a client agent, to replay transcripts against: one of the profiles transcripts ask for.
+// A server, or a cluster of three with a replica or an agent, to replay transcripts against, in one profile.
 
 #include "tests/contract/transcript.hpp"
 #include "tests/harness/server_cluster.hpp"
@@ -20,23 +20,23 @@ enum class target_node { leader, follower, replica, agent };
 class replay_server {
 public:
   /// Starts the servers and waits until they are ready.
-  /// @throws problem if that does not succeed, with the ends of their logs
+  /// @throws problem if that fails, with the ends of their logs
   replay_server(const harness::server_command& command, std::string profile, std::size_t nodes, target_node via);
 
-  /// Where requests go.
+  /// The port to which requests are sent.
   std::uint16_t port() const { return port_; }
-  /// What every transcript on this server may use: node, nodeid, addr, dc, root.
+  /// Variables that every transcript on this server may use: node, nodeid, addr, dc, root.
   const variables& facts() const { return facts_; }
-  /// The newest index of anything readable; 0 if nothing can be read.
+  /// The newest index that can be read; 0 if nothing can.
   std::uint64_t newest_index() const;
   /// Writes the key start/`tag`. @returns its ModifyIndex: all indexes up to it are old from here on
   std::uint64_t write_start_key(const std::string& tag) const;
-  /// Sends a transcript's request. The reference puts "rpc error making call: " into its errors where a follower
-  /// has forwarded a request: this is taken out, ours must not have it.
+  /// Sends a transcript's request. The reference puts "rpc error making call: " into its errors
+  /// where a follower has forwarded a request: this is removed, Belay must not have it.
   harness::http_reply send(harness::http_connection& connection, const harness::http_request& request,
                            harness::milliseconds limit) const;
-  /// Another server leads than when this was made, or did in between: what transcripts expect of the leader, and of a node
-  /// that always knows one, cannot be expected of this one any more.
+  /// Whether another server leads than when this was created, or did in between. What transcripts
+  /// expect of the leader, and of a node that always knows one, does not hold then.
   bool leader_changed() const { return leadership() != leadership_; }
   void stop() { cluster_->stop_all(); }
 
@@ -46,7 +46,7 @@ private:
   void start(const harness::server_command& command, std::size_t nodes, target_node via);
   std::string not_ready();
   std::string acl_not_ready() const;
-  /// Who leads, and the term of the node that is asked.
+  /// The leader, and the term of the target.
   std::string leadership() const;
   std::string nodes_not_healthy() const;
 

@@ -2,7 +2,7 @@
 
 #include "tests/harness/base64.hpp"
 
-// An expectation that cannot fail proves nothing. Here every part of it is made wrong in turn.
+// An expectation that cannot fail proves nothing. So each part of it is falsified in turn.
 
 namespace belay::contract {
 
@@ -13,7 +13,7 @@ struct mutation {
   std::string where;
 };
 
-/// Puts each changed part of `part` (which stands at `where`) into its surroundings by `put`.
+/// Puts each changed version of `part` (found at `where`) back into its context by calling `put`.
 void mutate(const json::value& part, const std::string& where, std::string_view key,
             const std::function<void(json::value, const std::string&)>& put) {
   if (const auto* object = part.if_object()) {

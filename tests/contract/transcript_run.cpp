@@ -18,7 +18,7 @@ namespace {
 
 constexpr milliseconds request_limit{60000};
 constexpr milliseconds background_limit{700000};
-/// What a background request is given to reach the server.
+/// How long a background request gets to reach the server.
 constexpr milliseconds settle{150};
 
 std::string new_tag() {
@@ -85,7 +85,7 @@ json::value digits_or_text(const std::string& text) {
   return digits && text.size() <= 19 ? json::value(std::stoull(text)) : json::value(text);
 }
 
-/// What a save path names: header:NAME, json:A.0.B, text: or bytes:.
+/// The value at a save path: header:NAME, json:A.0.B, text: or bytes:.
 json::value picked(const http_reply& reply, const std::string& path) {
   auto colon = path.find(':');
   auto kind = path.substr(0, colon), rest = colon == path.npos ? "" : path.substr(colon + 1);
@@ -117,7 +117,7 @@ json::value picked(const http_reply& reply, const std::string& path) {
 
 } // namespace
 
-/// A request on its way in a thread of its own.
+/// A request in progress, on a thread of its own.
 struct transcript_run::background {
   harness::http_connection connection;
   std::mutex guard;
@@ -136,7 +136,7 @@ struct transcript_run::background {
     });
   }
   ~background() {
-    // The connection may be just about to be made: interrupt again until the thread is through.
+    // The connection may be opened just now: interrupt again until the thread has finished.
     while (!answered(milliseconds{20}))
       connection.interrupt();
     thread.join();
@@ -155,7 +155,7 @@ std::string describe(const json::object& step, const variables& env) {
     auto text = plain_text(*what);
     try {
       text = fill_text(text, env);
-    } catch (const problem&) { // shown as it is written
+    } catch (const problem&) { // show it as written
     }
     if (std::string_view(kind) != "send")
       text = std::string(kind) + " " + text;
@@ -274,7 +274,7 @@ http_reply transcript_run::until_expected(const json::object& step) {
       auto trial = matcher_;
       if (trial.reply(expectation(step), reply, with_saved(step, reply)).empty())
         return reply;
-    } catch (const problem&) { // not there yet
+    } catch (const problem&) { // unknown so far
     }
     if (steady_clock::now() >= end)
       return reply;

@@ -1,5 +1,5 @@
 #pragma once
-// One transcript against one server.
+// Runs one transcript against one server.
 
 #include "tests/contract/matcher.hpp"
 #include "tests/contract/replay_server.hpp"
@@ -11,7 +11,7 @@
 
 namespace belay::contract {
 
-/// A step as text, with variables replaced as far as they are known.
+/// A step as text; known variables are replaced.
 std::string describe(const json::object& step, const variables& env = {});
 
 /// Where a run failed.
@@ -30,10 +30,10 @@ public:
   transcript_run(const transcript_run&) = delete;
   transcript_run& operator=(const transcript_run&) = delete;
 
-  /// Carries out all steps up to the first that fails. `trace` is told every step before it is done.
+  /// Runs all steps up to the first that fails. `trace` is called with every step before it runs.
   failure all(const std::function<void(const std::string&)>& trace);
 
-  /// Falsifies each expectation in turn, on the answers received, and looks whether that is noticed.
+  /// Falsifies each expectation in turn, for the responses received, and checks that this is noticed.
   /// @returns the parts of expectations whose falsification was not noticed; `tried` counts them all
   std::vector<std::string> self_check(std::size_t& tried) const;
 

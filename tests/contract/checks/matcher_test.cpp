@@ -1,4 +1,4 @@
-// The replayer's own judgement: what each matcher accepts, and that it refuses everything else.
+// Tests the replayer's own comparisons: what each matcher accepts, and that it rejects everything else.
 
 #include "tests/contract/matcher.hpp"
 
@@ -67,8 +67,8 @@ TEST_CASE("matchers accept what they say and nothing else") {
       {"\"~has:${p}\"", "\"key x1/a\"", true},
       {"\"~has:${p}\"", "\"key x2/a\"", false},
       {"\"~re:${dot}[0-9]+\"", "\"a.b12\"", true},
-      {"\"~re:${dot}[0-9]+\"", "\"axb12\"", false}, // variables are taken literally
-      {"\"~re:[0-9]+\"", "\"a12\"", false},         // as a whole
+      {"\"~re:${dot}[0-9]+\"", "\"axb12\"", false}, // variables are not patterns
+      {"\"~re:[0-9]+\"", "\"a12\"", false},         // the whole text must match
       {"\"~lit:~any\"", "\"~any\"", true},
       {"\"~lit:~any\"", "\"x\"", false},
       {R"({"~fields":{"a":1}})", R"({"a":1,"b":2})", true},
