@@ -22,7 +22,7 @@ boost::json::object with_acls() {
           {"log_level", "TRACE"}};
 }
 
-/// With a token in its header.
+/// Sends a request with a token in its header.
 http_reply ask(server_node& n, const std::string& method, const std::string& target, const std::string& token,
                const std::string& body = "") {
   return exchange(n.http_port(), {method, target, {{"X-Consul-Token", token}}, body, false}, milliseconds{10000});
@@ -44,7 +44,7 @@ std::string secret_in(const std::string& json) {
 
 } // namespace
 
-// Who reads a log, a graph or a bug report must not be able to do what the tokens in it may do.
+// Reading a log, a graph or a bug report must not give anyone the permissions of the tokens in use.
 TEST_CASE("no token is in the log, in metrics or in what the agent says of itself", "[acl]") {
   auto cluster = cluster_with_acls(1);
   auto& node = cluster->node(0);
@@ -112,7 +112,7 @@ TEST_CASE("a token made at one server opens the others at once, and none when it
 TEST_CASE("tokens that a client has set outlive a restart; a bootstrap once more needs the operator's file", "[acl]") {
   auto cluster = cluster_with_acls(1);
   auto& node = cluster->node(0);
-  CHECK(node.get("/v1/agent/self").status == 403); // acl.tokens.default is no token
+  CHECK(node.get("/v1/agent/self").status == 403); // acl.tokens.default is not a token
   REQUIRE(ask(node, "PUT", "/v1/agent/token/default", master, "{\"Token\":\"" + master + "\"}").status == 200);
   CHECK(node.get("/v1/agent/self").status == 200);
   CHECK(node.stop().signal == 0);

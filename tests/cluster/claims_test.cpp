@@ -16,7 +16,7 @@ constexpr milliseconds asked_for{10000};
 constexpr milliseconds waits_for{120000};
 constexpr std::size_t waiters_count = 100;
 
-/// A cluster with a read replica and a client agent, and whom of it clients ask: nobody asks the leader.
+/// A cluster with a read replica and a client agent. Clients use all nodes except the leader.
 struct fronts {
   std::unique_ptr<server_cluster> cluster;
   std::vector<std::uint16_t> ports; ///< followers, the replica, the agent
@@ -27,7 +27,7 @@ std::uint64_t number_in(const http_reply& r, const char* member) {
   return boost::json::parse(r.body).at(member).to_number<std::uint64_t>();
 }
 
-/// A wish for a lock: a claim, or the acquire of a key.
+/// A request for a lock: a claim, or the acquire of a key.
 class queue_of_waiters {
 public:
   queue_of_waiters(const fronts& f, std::string name, bool of_keys)
@@ -39,8 +39,8 @@ public:
     return std::string(boost::json::parse(r.body).at("ID").as_string());
   }
 
-  /// The first one has it, the others queue behind each other, in this order. When it returns each waits at the server that was asked:
-  /// one that has not heard what became of a request when the leader is killed answers that it does not know.
+  /// The first one holds the lock, the others queue in this order. When it returns, each waits at its own server:
+  /// a server that does not know yet what happened to a request when the leader is killed responds `unknown`.
   void line_up() {
     const auto before = parked();
     for (std::size_t i = 0; i <= waiters_count; ++i) {
@@ -55,7 +55,7 @@ public:
     REQUIRE(eventually(asked_for, [&] { return parked() >= before + waiters_count; }));
   }
 
-  /// Each in turn is granted and gives way to the next one.
+  /// Each is granted the lock in turn and releases it.
   void take_turns() {
     for (std::size_t i = 0; i < waiters_count; ++i) {
       INFO("turn " << i);
@@ -70,7 +70,7 @@ public:
     return r.ok() ? number_in(r, "QueueLength") : 0;
   }
 
-  /// Requests that wait at servers.
+  /// Requests that are blocked at servers.
   std::uint64_t parked() const {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < fronts_.cluster->size(); ++i) {
@@ -101,7 +101,7 @@ private:
 
   http_reply answer(std::size_t i) {
     auto r = waiters_[i].connection->receive(waits_for);
-    // An agent's own connection may have been to the server that was killed. Who asks again is in his place.
+    // An agent's own connection may have been to the killed server. A retry keeps the position.
     while (waiters_[i].port == fronts_.agent_port && (!r.error.empty() || r.status == 500)) {
       INFO("asked again: " << r.status << ' ' << r.error << r.body);
       ++asked_again_;
@@ -125,11 +125,11 @@ private:
       REQUIRE(r.body.find("\"held\"") != std::string::npos);
       fence = number_in(r, "Fence");
     }
-    CHECK(fence > newest_fence_); // nobody was granted twice, and nobody before his turn
+    CHECK(fence > newest_fence_); // no request was granted twice, and none before its turn
     newest_fence_ = fence;
   }
 
-  /// Whoever does not hear that it was done does it again.
+  /// Releases it again if the response was lost.
   void release(std::size_t i) {
     const auto& session = waiters_[i].session;
     const http_request r = of_keys_ ? http_request{"PUT", target("", "?release=" + session), {}, "", false}
@@ -155,8 +155,8 @@ private:
 
 } // namespace
 
-// A hundred wait in a queue, through followers, a read replica and a client agent, when the leader is killed. The wait belongs to the
-// replicated state: a place that was lost, two that are granted one thing, or a request that waits for ever would show.
+// A hundred requests wait in a queue, through followers, a replica and an agent, when the leader is
+// killed. The wait is replicated state: a lost position, a double grant, or an endless wait would show.
 TEST_CASE("claims: a killed leader loses no wait, and the order stays", "[.claims][failover]") {
   const auto rounds = number_from_environment("BELAY_CLAIM_ROUNDS", 2);
   raise_file_limit();
@@ -198,13 +198,13 @@ TEST_CASE("claims: a killed leader loses no wait, and the order stays", "[.claim
 
 namespace {
 
-/// One has the lock of a key, and two wait for it, in this order. The session of each lives until the test ends.
+/// One client holds the lock of a key, two wait for it, in this order. Their sessions live until the test ends.
 class two_in_line {
 public:
   two_in_line(std::string key, std::uint16_t holder, std::uint16_t first, std::uint16_t second)
       : key_(std::move(key)), ports_{holder, first, second} {
     for (std::size_t i = 0; i < ports_.size(); ++i) {
-      // Of the holder's node: they outlive the agent's.
+      // Sessions of the holder's node outlive the agent's.
       const auto made = http_put(ports_[0], "/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})", asked_for);
       REQUIRE(made.ok());
       sessions_.push_back(std::string(boost::json::parse(made.body).at("ID").as_string()));
@@ -222,7 +222,7 @@ public:
     const auto r = http_get(ports_[0], "/v1/kv/" + key_ + "?claims&consistent");
     return r.ok() ? number_in(r, "QueueLength") : 0;
   }
-  /// Who has the lock once its holder has released it: 1 or 2.
+  /// The client that gets the lock when its holder releases it: 1 or 2.
   std::size_t next() {
     REQUIRE(http_put(ports_[0], "/v1/kv/" + key_ + "?release=" + sessions_[0], "", asked_for).body.starts_with("true"));
     const auto r = http_get(ports_[0], "/v1/kv/" + key_ + "?consistent");
@@ -230,7 +230,7 @@ public:
     const auto holder = std::string(boost::json::parse(r.body).at(0).at("Session").as_string());
     return static_cast<std::size_t>(std::find(sessions_.begin(), sessions_.end(), holder) - sessions_.begin());
   }
-  /// The answer of the one that waits still.
+  /// The response to the one that still waits.
   bool is_told(std::size_t i) { return connections_[i]->receive(asked_for).body.starts_with("true"); }
 
 private:
@@ -249,8 +249,8 @@ private:
 
 } // namespace
 
-// docs/http-extensions.md, "Waiting for a lock". A client that is gone is granted a lock that nobody uses until its session ends; a place that is
-// lost because a server or an agent was restarted sends a client that is there to the end of the queue.
+// docs/http-extensions.md, "Waiting for a lock". A grant to a client that is gone would block the lock until its
+// session ends. A position lost with a restart of a server or agent would send a live client to the end of the queue.
 TEST_CASE("claims: a client that ends its connection leaves the queue of a lock, and nobody else does", "[.claims]") {
   raise_file_limit();
   const auto command = server_command::from_environment(BELAY_BINARY_DIR);

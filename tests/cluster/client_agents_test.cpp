@@ -1,4 +1,4 @@
-// Client agents as real processes beside servers: what they pass on, and what the cluster says of them when they, or servers, are gone.
+// Client agents as processes beside servers: what they forward, and what the cluster reports when nodes fail.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -24,7 +24,7 @@ std::unique_ptr<server_cluster> cluster_with_agents(std::size_t servers, std::si
   return cluster;
 }
 
-/// What the catalog says of that node: passing, critical, or nothing.
+/// The state of that node in the catalog: passing, critical, or empty.
 std::string health_of(server_node& asked, const std::string& name) {
   const auto reply = asked.get("/v1/health/node/" + name + "?stale", milliseconds{2000});
   if (!reply.ok())
@@ -52,7 +52,7 @@ TEST_CASE("a client agent passes on what servers answer, and keeps its own servi
   CHECK(self.at("Config").at("Server") == false);
   CHECK(self.at("Stats").at("consul").at("server") == "false");
 
-  // Its services are in the catalog, under its node, and sessions are the node's.
+  // Its services are in the catalog, under its node, and sessions belong to the node.
   REQUIRE(agent.put("/v1/agent/service/register", R"({"Name":"web","Port":80,"Check":{"TTL":"60s"}})").ok());
   REQUIRE(agent.put("/v1/agent/check/pass/service:web", "").ok());
   const auto passing = [&] {
@@ -64,7 +64,7 @@ TEST_CASE("a client agent passes on what servers answer, and keeps its own servi
   REQUIRE(info.as_array().size() == 1);
   CHECK(info.at(0).at("Node").as_string() == agent.name());
 
-  // Larger than what is written at once, and of unknown length.
+  // Larger than one write, and of unknown length.
   const std::string large(400'000, 'v');
   for (int i = 0; i < 4; ++i)
     REQUIRE(agent.put("/v1/kv/large/" + std::to_string(i), large).body.starts_with("true"));
@@ -75,7 +75,7 @@ TEST_CASE("a client agent passes on what servers answer, and keeps its own servi
   CHECK(agent.put("/v1/snapshot", archive.body).status == 200);
   CHECK(agent.get("/v1/kv/a?raw").body == "x");
 
-  // A restart keeps what was registered through the API; leaving takes the node out of the catalog.
+  // A restart keeps what was registered through the API; leaving removes the node from the catalog.
   agent.kill_hard();
   agent.start();
   cluster->wait_agents();
@@ -88,15 +88,15 @@ TEST_CASE("a client agent passes on what servers answer, and keeps its own servi
   CHECK(json::parse(server.get("/v1/catalog/service/web").body).as_array().empty());
 }
 
-// What the leader says of agents is written in the catalog, and each leader gives all of them time: its end, or that of the server that an
-// agent has asked, makes nobody critical.
+// The leader writes the health of agents to the catalog, and a new leader gives each agent time. So
+// neither the end of a leader, nor that of the server in use by an agent, makes an agent critical.
 TEST_CASE("an agent that is killed is critical within 4 to 8 s, and no other when a leader is", "[client_agents]") {
   auto cluster = cluster_with_agents(3, 2);
   auto& stays = cluster->agent(0);
   auto& dies = cluster->agent(1);
   REQUIRE(dies.put("/v1/session/create", "{}").ok());
   REQUIRE(sessions(stays) == 1);
-  // A machine that stands still makes it late, and that is no fault of the leader's: the best of three counts.
+  // A paused machine delays it, which is not the leader's fault: the best of three counts.
   milliseconds best{milliseconds::max()};
   for (int attempt = 0; attempt < 3 && best > milliseconds{8000}; ++attempt) {
     const auto killed = steady_clock::now();
@@ -105,7 +105,7 @@ TEST_CASE("an agent that is killed is critical within 4 to 8 s, and no other whe
     REQUIRE(eventually(milliseconds{40000}, critical));
     const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - killed);
     std::cout << "critical after " << took.count() << " ms\n";
-    CHECK(took >= milliseconds{3900}); // not sooner than it could have been heard again
+    CHECK(took >= milliseconds{3900}); // not sooner than it could have sent another heartbeat
     best = std::min(best, took);
     CHECK(eventually(milliseconds{5000}, [&] { return sessions(stays) == 0; }));
     dies.start();
@@ -113,7 +113,7 @@ TEST_CASE("an agent that is killed is critical within 4 to 8 s, and no other whe
   }
   CHECK(best <= milliseconds{8000});
 
-  // Every change of that check would be an entry: its index stays.
+  // Every change of that check would be an entry, so its index must stay.
   const auto index_of = [&](const std::string& name) {
     const auto checks = json::parse(stays.get("/v1/health/node/" + name).body);
     for (const auto& c : checks.as_array())
@@ -139,7 +139,7 @@ TEST_CASE("an agent that is killed is critical within 4 to 8 s, and no other whe
 
 namespace {
 
-/// Statuses of the members by name, as that node tells them.
+/// The members' statuses by name, according to that node.
 std::map<std::string, std::int64_t> members_according_to(server_node& asked) {
   std::map<std::string, std::int64_t> out;
   const auto list = json::parse(asked.get("/v1/agent/members").body);
@@ -161,9 +161,9 @@ TEST_CASE("members are servers and client agents, and one that is lost can be fo
   CHECK(members_according_to(server) == all);
   CHECK(members_according_to(stays) == all);
   const auto own = json::parse(stays.get("/v1/agent/self").body).at("Member");
-  CHECK(own.at("Port") == 0); // as the others show it: nobody listens for members there
+  CHECK(own.at("Port") == 0); // as others show it: it does not listen for members
   REQUIRE(dies.put("/v1/agent/service/register", R"({"Name":"web"})").ok());
-  // One that lives is told to leave, as in Consul: it is leaving, objects, and nothing of it is lost.
+  // A live one is made to leave, as in Consul: it shows as leaving, objects, and nothing of it is lost.
   REQUIRE(dies.put("/v1/session/create", "{}").ok());
   CHECK(stays.put("/v1/agent/force-leave/" + dies.name(), "").status == 200);
   CHECK(members_according_to(server).at(dies.name()) == 2);
@@ -183,7 +183,7 @@ TEST_CASE("members are servers and client agents, and one that is lost can be fo
   CHECK(stays.put("/v1/agent/force-leave/" + dies.name() + "?prune", "").status == 200);
   CHECK(members_according_to(server) == std::map<std::string, std::int64_t>{{server.name(), 1}, {stays.name(), 1}});
   CHECK(json::parse(server.get("/v1/catalog/service/web").body).as_array().empty());
-  std::this_thread::sleep_for(milliseconds{3000}); // the leader looks at what it knows
+  std::this_thread::sleep_for(milliseconds{3000}); // the leader compares its members with the catalog
   CHECK(health_of(server, dies.name()).empty());
 
   dies.start();
@@ -193,7 +193,7 @@ TEST_CASE("members are servers and client agents, and one that is lost can be fo
                    [&] { return json::parse(server.get("/v1/catalog/service/web").body).as_array().size() == 1; }));
 }
 
-// What a client sees of the cache: that it is answered from it, that changes arrive, that a token sees its own, and what there is without servers.
+// The cache as clients see it: hits, changes that arrive, only permitted rows, and responses without servers.
 TEST_CASE("a client agent answers from its cache, and never what another token sees", "[client_agents]") {
   const std::string root = "6d1f1c5e-2d0b-4c0c-9a8a-51f0f3a4b7c9";
   auto cluster = cluster_with_agents(
@@ -216,7 +216,7 @@ TEST_CASE("a client agent answers from its cache, and never what another token s
   CHECK(told(hit, "Age") == "0");
   CHECK(hit.body == server.get("/v1/health/service/web").body);
 
-  // A token that may see no service sees none, whether its answer is kept or not.
+  // A token that may read no service gets none, whether the response is cached or not.
   REQUIRE(server
               .put("/v1/acl/policy?token=" + root,
                    R"({"Name":"blind","Rules":"service_prefix \"\" { policy = \"deny\" }"})")
@@ -230,7 +230,7 @@ TEST_CASE("a client agent answers from its cache, and never what another token s
   }
   CHECK(agent.get(service).body == hit.body);
 
-  // A change arrives, also for those who wait for it.
+  // A change arrives, also at blocked requests.
   http_reply waited;
   std::thread waits(
       [&] { waited = agent.get(service + "&wait=20s&index=" + told(hit, "X-Consul-Index"), milliseconds{30000}); });
@@ -242,7 +242,7 @@ TEST_CASE("a client agent answers from its cache, and never what another token s
   CHECK(told(waited, "X-Cache") == "MISS");
   CHECK(told(agent.get(service), "X-Cache") == "HIT");
 
-  // Without servers the last answer stays, and says so.
+  // Without servers the last response stays available, and says that it is old.
   server.kill_hard();
   http_reply last;
   REQUIRE(eventually(milliseconds{40000}, [&] {
@@ -254,7 +254,7 @@ TEST_CASE("a client agent answers from its cache, and never what another token s
   CHECK(eventually(milliseconds{60000}, [&] { return told(agent.get(service), "Age") == "0"; }));
 }
 
-// The agent's own token may write its node and no service; who registers one brings a token that may.
+// The agent's own token may write its node but no service; a registration brings a token that may.
 TEST_CASE("services of a client agent are in the catalog in the name of whoever registered them", "[client_agents]") {
   const std::string root = "6d1f1c5e-2d0b-4c0c-9a8a-51f0f3a4b7c9";
   auto cluster = cluster_with_agents(
@@ -281,7 +281,7 @@ TEST_CASE("services of a client agent are in the catalog in the name of whoever 
   REQUIRE(agent.put("/v1/agent/service/register?token=" + of_web, web).ok());
   CHECK(eventually(milliseconds{5000}, [&] { return in_catalog("web"); }));
 
-  // What the agent itself is not allowed is said, and holds up nobody else.
+  // If the agent's own token lacks a permission, this is reported, and blocks nothing else.
   REQUIRE(agent.put("/v1/agent/service/register?token=" + root, R"({"Name":"db","Token":"x"})").ok());
   REQUIRE(eventually(milliseconds{5000}, [&] { return in_catalog("db"); }));
   REQUIRE(server.put("/v1/acl/policy", R"({"Name":"more","Rules":"service \"api\" { policy = \"write\" }"})").ok());
@@ -294,7 +294,7 @@ TEST_CASE("services of a client agent are in the catalog in the name of whoever 
                  milliseconds{5000})
             .ok());
 
-  // After a restart, with nobody there to register again, they come back, also where they were taken out meanwhile.
+  // After a restart they come back without a new registration, even if they were removed meanwhile.
   agent.kill_hard();
   REQUIRE(server.put("/v1/catalog/deregister", R"({"Node":")" + agent.name() + R"(","ServiceID":"web"})").ok());
   REQUIRE(server.put("/v1/catalog/deregister", R"({"Node":")" + agent.name() + R"(","ServiceID":"api"})").ok());
@@ -310,18 +310,18 @@ TEST_CASE("services of a client agent are in the catalog in the name of whoever 
     return log.find("the catalog refuses what is registered here") != std::string::npos &&
            log.find("service api") != std::string::npos;
   }));
-  // Its token is no more, but the node is the agent's.
+  // Its token was deleted, but the node belongs to the agent.
   CHECK(agent.put("/v1/agent/service/deregister/web?token=" + of_web, "").ok());
   CHECK(eventually(milliseconds{5000}, [&] { return !back(); }));
 
-  // Nor is what never was there in the way of anything else.
+  // Nor does a service that never existed block anything else.
   CHECK(agent.put("/v1/agent/service/deregister/api?token=" + root, "").ok());
   CHECK(agent.put("/v1/agent/service/register?token=" + of_web, web).ok());
   CHECK(eventually(milliseconds{5000}, [&] { return back(); }));
 }
 
-// Two that have one name would write over each other's services. Whoever started the second one must read it in its log, and whoever
-// looks after the cluster in the leader's.
+// Two agents with one name would overwrite each other's services. Both the log of the second agent
+// and that of the leader must report it.
 TEST_CASE("a node name that is taken is refused, loudly", "[client_agents]") {
   raise_file_limit();
   server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR),
@@ -354,7 +354,7 @@ TEST_CASE("a node name that is taken is refused, loudly", "[client_agents]") {
   CHECK(json::parse(server.get("/v1/agent/members").body).as_array().size() == 2);
 }
 
-// Name, ID and address of a node are public. With these alone nobody speaks for it: it stays, with its sessions, and where it is.
+// Name, ID and address of a node are public, and not enough to act for it: it stays, with its sessions and address.
 TEST_CASE("an agent with the name and the ID of another one's node is refused", "[client_agents][B3]") {
   raise_file_limit();
   server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR),
@@ -382,16 +382,16 @@ TEST_CASE("an agent with the name and the ID of another one's node is refused", 
   CHECK(health_of(server, real.name()) == "passing");
   CHECK(node().at("ID").as_string() == id);
   CHECK(sessions(server) == 1);
-  // The agent itself keeps it, also after a crash; and it may leave.
+  // The agent itself keeps its node, also after a crash; and it may leave.
   real.kill_hard();
   real.start();
   cluster.wait_agents();
-  REQUIRE(real.put("/v1/kv/a", "x").ok()); // it is heard: what it says first does not come behind that it leaves
+  REQUIRE(real.put("/v1/kv/a", "x").ok()); // a heartbeat has arrived: its first one must not come after its departure
   CHECK(real.put("/v1/agent/leave", "", milliseconds{20000}).status == 200);
   CHECK(eventually(milliseconds{10000}, [&] { return health_of(server, real.name()).empty(); }));
 }
 
-// An operator has named the server by a request, not in a file: after a crash there is nobody to do it again.
+// An operator has named the server by a request, not in a file: nobody would repeat it after a crash.
 TEST_CASE("an agent that has joined is a member at once, and finds its servers again after a crash",
           "[client_agents]") {
   raise_file_limit();
@@ -418,7 +418,7 @@ TEST_CASE("an agent that has joined is a member at once, and finds its servers a
   cluster.wait_agents();
   CHECK(agent.put("/v1/kv/a", "x", milliseconds{20000}).body.starts_with("true"));
 
-  // Who has left for good asks them only if he is set to come back.
+  // An agent that has left contacts its servers again only if it is configured to rejoin.
   CHECK(agent.put("/v1/agent/leave", "", milliseconds{30000}).status == 200);
   REQUIRE(agent.process().wait(milliseconds{20000}));
   CHECK(eventually(milliseconds{10000}, [&] { return health_of(server, agent.name()).empty(); }));
@@ -438,7 +438,7 @@ TEST_CASE("an agent that has joined is a member at once, and finds its servers a
   cluster.wait_agents();
 }
 
-// Certificates of agents end, too, and with them the way to the servers.
+// Certificates of agents expire, too, and with them the connection to the servers.
 TEST_CASE("a client agent tells how long its certificates last", "[client_agents]") {
   scratch_folder folder;
   const std::string belay = BELAY_BINARY_DIR "/belay";

@@ -1,6 +1,6 @@
 #pragma once
-// What the tests with real server processes share: starting a cluster, its ports, and the check that nothing was
-// lost.
+// Helpers for tests with real server processes: starts a cluster, its ports, and checks that
+// nothing was lost.
 
 #include "tests/cluster/workload.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace belay::harness {
 
-/// What `belay operator check` prints of that data directory. @pre its server does not run
+/// The output of `belay operator check` for that data directory. @pre its server is stopped
 inline std::string checked_data(const server_command& command, const std::filesystem::path& data) {
   const auto program = command.text.substr(0, command.text.find(' '));
   const scratch_folder folder;
@@ -22,8 +22,8 @@ inline std::string checked_data(const server_command& command, const std::filesy
   return file_text(output);
 }
 
-/// Its servers end with the test. Then each state is applied anew from what is on the disk, and whatever it keeps beside its
-/// rows is counted again.
+/// Stops its servers with the test. Then it applies each state again from the disk, and recomputes
+/// whatever is stored beside its rows.
 class recounted_cluster final : public server_cluster {
 public:
   using server_cluster::server_cluster;
@@ -40,8 +40,8 @@ public:
   }
 };
 
-/// A started cluster that is ready. Against another server than ours (BELAY_SERVER) the same tests run, except for what
-/// the reference does not promise.
+/// A started cluster that is ready. The same tests run against another server (BELAY_SERVER),
+/// except for what the reference does not promise.
 /// @param relayed its links can be cut
 inline std::unique_ptr<server_cluster> ready_cluster(std::size_t nodes, boost::json::object config = {},
                                                      bool relayed = false) {
@@ -75,12 +75,12 @@ inline void check_nothing_lost(server_cluster& cluster, workload& load) {
   CHECK(load.acknowledged_count() > 0);
 }
 
-/// A request is answered there; false: the server has closed it.
+/// Sends a request. @returns false: the server has closed the connection
 inline bool answered(http_connection& c) {
   return c.ask({"GET", "/v1/status/leader", {}, {}, false}, milliseconds{10000}).status == 200;
 }
 
-/// As many as the limit of one client lets in; one of the harness may still be counted at first.
+/// As many connections as one client may open; one of the harness may still be counted at first.
 inline std::vector<std::unique_ptr<http_connection>> all_connections(std::uint16_t port, std::size_t limit) {
   std::vector<std::unique_ptr<http_connection>> open;
   REQUIRE(eventually(milliseconds{10000}, [&] {

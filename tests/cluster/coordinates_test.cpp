@@ -1,4 +1,4 @@
-// Coordinates with real servers: `belay rtt` tells how far they are from each other, and `?near` sorts by it.
+// Coordinates with real servers: `belay rtt` estimates their round-trip times, and `?near` sorts by them.
 
 #include "tests/cluster/cluster_fixture.hpp"
 

@@ -1,5 +1,5 @@
-// Credentials of servers that are changed while they run (docs/security.md): read anew with SIGHUP, one server after the other,
-// under writes. What that may cost is measured by what the end of a leader costs.
+// Credentials of servers change at run time (docs/security.md): reloaded with SIGHUP, one server
+// after another, under writes. The longest gap in writes may be as long as that of a failover.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -29,7 +29,7 @@ void write_keyrings(server_cluster& cluster, const json::array& keys) {
     std::ofstream(cluster.node(i).data_folder() / "serf/local.keyring") << json::serialize(keys);
 }
 
-/// Longest time in seconds without an acknowledged write while that is done, and until writes go on.
+/// Longest time in seconds without an acknowledged write during `what`, and until writes succeed again.
 double gap_of(workload& load, const std::function<void()>& what) {
   const auto from = steady_clock::now();
   what();
@@ -37,7 +37,7 @@ double gap_of(workload& load, const std::function<void()>& what) {
   return load.longest_gap(from, steady_clock::now());
 }
 
-/// The leader is killed, and starts again: whoever connects then uses the credentials of today.
+/// Kills the leader and restarts it: new connections then use the new credentials.
 double gap_of_election(server_cluster& cluster, workload& load) {
   const auto leader = cluster.wait_leader();
   const auto gap = gap_of(load, [&] {

@@ -14,7 +14,7 @@ constexpr milliseconds patience{2000};
 constexpr std::size_t writers_count = 8;
 constexpr auto counter = "/v1/kv/counted?add=1";
 
-/// Writers that count up with idempotency keys. Each write is sent, often without waiting for its answer, until one says what it did.
+/// Writers that increment counters. Each write is sent, often without waiting, until a response has its outcome.
 class counting_writers {
 public:
   explicit counting_writers(std::vector<std::uint16_t> ports) : ports_(std::move(ports)) {
@@ -23,12 +23,12 @@ public:
   }
   ~counting_writers() { join(); }
 
-  /// So many writes more, as fast as they can.
+  /// Sends this many more writes, as fast as possible.
   void go_on(std::size_t writes) {
     asked_for_ += writes;
     left_ += static_cast<std::int64_t>(writes);
   }
-  /// Returns when all of them are known.
+  /// Returns when all outcomes are known.
   void join() {
     ending_ = true;
     for (auto& t : threads_)
@@ -39,9 +39,9 @@ public:
   bool all_done() const { return done_ == asked_for_; }
   std::size_t replayed() const { return replayed_; }
   std::size_t sent() const { return sent_; }
-  /// How often nobody could tell what became of it: 500, 408, or no answer.
+  /// How often the outcome was unknown: 500, 408, or no response.
   std::size_t untold() const { return untold_; }
-  /// What was told, each sum by one write.
+  /// The sums in responses, each from one write.
   const std::set<std::int64_t>& sums() const { return sums_; }
   const std::vector<std::string>& complaints() const { return complaints_; }
 
@@ -64,7 +64,7 @@ private:
     for (std::size_t attempt = number;; ++attempt) {
       http_connection c(ports_[attempt % ports_.size()]);
       ++sent_;
-      // The answer to some of the first copies is lost with the connection.
+      // Some responses to first copies are lost with the connection.
       if (attempt == number && (number + done_) % 3 == 0) {
         c.send(request, patience);
         c.close();
@@ -105,7 +105,7 @@ private:
   std::vector<std::thread> threads_;
 };
 
-/// A server is alone, or cannot make itself heard, or a link is cut. Who is alone can know nothing for certain; the others go on.
+/// A server is isolated, or cannot send, or a link is cut. An isolated one knows nothing; the others continue.
 void cut_links(server_cluster& cluster, std::size_t leader, const counting_writers& writers, std::size_t round) {
   INFO("round " << round);
   auto& links = cluster.links();
@@ -138,7 +138,7 @@ void cut_links(server_cluster& cluster, std::size_t leader, const counting_write
   links.heal();
 }
 
-/// In every other round those who are left do not hear each other at first.
+/// In every other round the remaining servers cannot communicate at first.
 void kill_leader(server_cluster& cluster, std::size_t leader, std::size_t round) {
   const auto one = (leader + 1) % 3, other = (leader + 2) % 3;
   if (round % 2 == 0) {
@@ -160,15 +160,15 @@ void kill_leader(server_cluster& cluster, std::size_t leader, std::size_t round)
 
 } // namespace
 
-// Answers are lost, leaders are killed, links between servers are cut, a server stands still; every write is sent until it is known.
-// Each of them counts once.
+// Responses are lost, leaders are killed, links are cut, a server is paused; every write is sent
+// until its outcome is known. Each of them counts once.
 TEST_CASE("writes with idempotency keys take effect once", "[exactly_once]") {
   const auto writes = number_from_environment("BELAY_ONCE_WRITES", 600);
   const auto rounds = number_from_environment("BELAY_CLUSTER_ROUNDS", 3);
   auto cluster = ready_cluster(3, {}, true);
   counting_writers writers(http_ports(*cluster));
   std::size_t asked_for = 0;
-  // A burst, and trouble in the middle of it.
+  // A burst of writes, with faults in the middle.
   const auto burst = [&](std::size_t so_far) {
     writers.go_on(writes * so_far / (2 * rounds) - asked_for);
     asked_for = writes * so_far / (2 * rounds);

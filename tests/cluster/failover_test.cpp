@@ -10,7 +10,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// The value of a key as a read answers it; empty if the read failed.
+/// The value of a key in the response to a read; empty if the read failed.
 std::string value_in(const http_reply& reply) {
   if (!reply.ok())
     return {};
@@ -20,8 +20,8 @@ std::string value_in(const http_reply& reply) {
 
 } // namespace
 
-// Sixteen clients write; the leader is killed, comes back, and the next leader is killed. An acknowledged write that
-// was only in the dead leader's memory, or one that a node repeated on its own, would show.
+// Sixteen clients write; the leader is killed, restarts, and the next leader is killed. An acknowledged write
+// that was only in the dead leader's memory would show, and so would one that a node repeated on its own.
 TEST_CASE("a killed leader loses nothing", "[failover]") {
   auto rounds = number_from_environment("BELAY_CLUSTER_ROUNDS", 3);
   auto cluster = ready_cluster(3);
@@ -46,8 +46,8 @@ TEST_CASE("a killed leader loses nothing", "[failover]") {
   std::cout << "median of the longest gaps: " << gaps[gaps.size() / 2] << " s, worst " << gaps.back() << " s\n";
 }
 
-// A node that is stopped and later goes on believes that no time has passed. As a follower it must not disturb; as a
-// leader it must not answer from a state that its successor has changed meanwhile.
+// A node that is stopped and later resumed assumes that no time has passed. As a follower it must
+// not disturb; as a leader it must not serve a state that its successor has changed meanwhile.
 TEST_CASE("a paused node harms nobody", "[failover]") {
   auto cluster = ready_cluster(3);
   workload load(http_ports(*cluster), 16);
@@ -76,7 +76,7 @@ TEST_CASE("a paused node harms nobody", "[failover]") {
     std::cout << "leader paused: longest gap " << load.longest_gap(begun, steady_clock::now()) << " s\n";
     REQUIRE(cluster->node(new_leader).put("/v1/kv/probe", "new").body.starts_with("true"));
 
-    // These wait in the paused node's sockets, so that they are the first things it sees.
+    // These wait in the paused node's sockets, so that it sees them first.
     std::vector<std::unique_ptr<http_connection>> early;
     for (int i = 0; i < 8; ++i) {
       early.push_back(std::make_unique<http_connection>(paused.http_port()));
@@ -95,7 +95,7 @@ TEST_CASE("a paused node harms nobody", "[failover]") {
     for (int i = 0; i < 200; ++i)
       look(paused.get("/v1/kv/probe", milliseconds{30000}));
     std::cout << "resumed leader: " << answered << " reads answered, " << stale << " of them stale\n";
-    // The reference says of its default reads that they may be stale at this moment.
+    // The reference documents that its default reads may be stale at this moment.
     if (!cluster->command().is_reference())
       CHECK(stale == 0);
     CHECK(answered > 0);
@@ -103,7 +103,7 @@ TEST_CASE("a paused node harms nobody", "[failover]") {
   }
 }
 
-// Power fails everywhere at once, under load. What was acknowledged was on two disks.
+// Power fails everywhere at once, under load. Acknowledged writes were on two disks.
 TEST_CASE("killing all nodes loses nothing", "[failover]") {
   auto cluster = ready_cluster(3);
   workload load(http_ports(*cluster), 16);

@@ -1,4 +1,4 @@
-// How servers find each other.
+// How servers discover each other.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -7,8 +7,8 @@
 using namespace belay::harness;
 namespace json = boost::json;
 
-// The usual configuration: all servers name the same one, and that one nobody. Nobody tells the second and the third of each other but the
-// seed, and whoever starts first finds nobody to talk to.
+// The usual configuration: all servers name the same seed, which names none. Only the seed
+// introduces the second and the third to each other, and the first server to start finds no other.
 TEST_CASE("servers whose retry_join names one seed only form one cluster", "[formation]") {
   const auto seed = static_cast<std::size_t>(GENERATE(0, 2)); // starts first, or last
   const auto command = server_command::from_environment(BELAY_BINARY_DIR);
@@ -22,11 +22,11 @@ TEST_CASE("servers whose retry_join names one seed only form one cluster", "[for
     if (i + 1 < cluster.size())
       std::this_thread::sleep_for(milliseconds{300});
   }
-  cluster.wait_ready(); // one leader that all name, three peers on each
+  cluster.wait_ready(); // one leader according to all, three peers on each
   CHECK(cluster.node(1).put("/v1/kv/a", "x").body.starts_with("true"));
   CHECK(cluster.wait_equal() == "");
 
-  // Without the seed the other two are still a cluster, also after a restart: they know each other.
+  // Without the seed the other two are still a cluster, even after a restart: they know each other.
   cluster.node(seed).kill_hard();
   const std::size_t first = seed == 0 ? 1 : 0, second = seed == 2 ? 1 : 2;
   for (const auto i : {first, second})

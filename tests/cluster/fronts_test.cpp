@@ -1,5 +1,5 @@
-// Several threads that serve clients (http_config.fronts): each has its share of the connections, what is limited is limited for all of them, and
-// whoever was told of a write finds it through every other connection.
+// Several HTTP threads (http_config.fronts): each serves a share of the connections, limits apply to all of
+// them together, and a client that got the response to a write finds the write through every other connection.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t fronts = 3, clients = 30;
 
-/// Nanoseconds of the processor that each thread that serves clients has used.
+/// Processor time in nanoseconds of each HTTP thread.
 std::vector<std::uint64_t> used_by_fronts(pid_t pid) {
   std::vector<std::uint64_t> out;
   for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
@@ -45,7 +45,7 @@ TEST_CASE("several fronts share the connections, and none answers with what was 
   for (std::size_t i = 0; i < 600; ++i) {
     const auto value = std::to_string(i);
     REQUIRE(ask(i, "PUT", "/v1/kv/written", value).body == "true");
-    // Its neighbours are of other fronts; the one behind these is of the same.
+    // Its neighbours belong to other HTTP threads; the one after these belongs to the same.
     for (std::size_t other = 1; other <= fronts; ++other) {
       const auto read = ask(i + other, "GET", "/v1/kv/written?raw");
       REQUIRE(read.status == 200);

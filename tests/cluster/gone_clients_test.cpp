@@ -1,6 +1,6 @@
-// A client closes its side of the connection, or all of it, while its request waits: for a change, a grant, an event, a leader. A server that keeps such
-// a wait keeps the connection, and 200 of them lock an address out for up to ten minutes. A client that has closed only its side (`nc -N`) still
-// reads, and must get an answer. Requests are made of the table of routes: every route, every method, every parameter that makes some route wait.
+// A client closes its side of the connection, or all of it, while its request waits. A server that continues the wait
+// keeps the connection, and 200 of them lock an address out for minutes. A client that closed only its side (`nc -N`)
+// must get a response. Requests are made from the table of routes: each route, method, and waiting parameter.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -25,23 +25,23 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// Nothing here lasts as long by itself; what takes a tenth of it has waited in vain.
+// Nothing here takes so long by itself; what takes a tenth of it has waited in vain.
 constexpr auto long_wait = "590s";
 constexpr milliseconds limit{59'000};
 
-/// A question that may wait, on a connection of its own.
+/// A request that may wait, on a connection of its own.
 struct question {
   std::string route, text;
   std::unique_ptr<http_connection> connection;
 };
 
-/// They would end the server or what it stores, or answer others that wait.
+/// These would end the server or delete what it stores, or respond to other requests that wait.
 bool left_out(std::string_view pattern, std::string_view method) {
   return method != "GET" && (pattern == "/v1/agent/leave" || pattern == "/v1/agent/reload" ||
                              pattern == "/v1/agent/join/" || pattern == "/v1/snapshot" || pattern == "/v1/event/fire/");
 }
 
-/// What makes requests of some route wait; nothing: for a leader. SESSION stands for a session that nobody else has.
+/// What makes requests to routes wait; empty: for a leader. SESSION is replaced by a new session.
 std::vector<std::string> parameters_of(std::string_view method) {
   const std::string wait = std::string("&wait=") + long_wait;
   if (method == "GET")
@@ -65,7 +65,7 @@ std::string session_at(server_node& node) {
   return std::string(json::parse(made.body).at("ID").as_string());
 }
 
-/// What a route says now, so that it can be asked to wait for something else.
+/// The present indexes of a route, so that a request can wait for the next change.
 class known_now {
 public:
   explicit known_now(server_node& asked) {
@@ -77,7 +77,7 @@ public:
       said = asked.get(pattern + (pattern.ends_with('/') ? "busy?stale" : "?stale"), limit);
     }
   }
-  /// "1" if it does not say that.
+  /// "1" if there is no such header.
   std::string of(std::string_view pattern, const char* header) const {
     const auto found = said_.find(std::string(pattern));
     const auto* said = found == said_.end() ? nullptr : found->second.header(header);
@@ -93,7 +93,7 @@ void replace(std::string& text, const std::string& what, const std::function<std
     text.replace(at, what.size(), by());
 }
 
-/// @param session a new one; made before if the server has no leader
+/// @param session makes a new one; made before if the server has no leader
 std::vector<question> questions_for(const known_now& known, const std::function<std::string()>& session) {
   std::vector<question> all;
   for (const auto& route : all_routes())
@@ -130,7 +130,7 @@ void send(question& q, std::uint16_t port) {
           static_cast<ssize_t>(q.text.size()));
 }
 
-/// Takes what is there. @returns false: the connection has ended
+/// Reads what has arrived. @returns false: the connection has ended
 bool receive(const question& q, std::string& into, bool wait) {
   char bytes[65536];
   const auto n = ::recv(q.connection->descriptor(), bytes, sizeof bytes, wait ? 0 : MSG_DONTWAIT);
@@ -139,7 +139,7 @@ bool receive(const question& q, std::string& into, bool wait) {
   return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-/// All that comes until the server closes. nullopt: it does not
+/// Everything that arrives until the server closes. nullopt: it does not
 std::optional<std::string> rest(const question& q) {
   const auto begun = steady_clock::now();
   const timeval patience{1, 0};
@@ -167,7 +167,7 @@ std::size_t left_open(std::uint16_t port) {
   return count;
 }
 
-/// Everything that was sent to it before has been looked at, and what could be answered is.
+/// Returns when the server has read everything sent before, and answered what it could.
 void settle(server_node& node) {
   for (int i = 0; i < 20; ++i)
     node.get("/v1/kv/busy?stale", limit);
@@ -180,7 +180,7 @@ json::object patient() {
           {"performance", json::object{{"rpc_hold_timeout", long_wait}}}};
 }
 
-/// Another session has `busy`, as a key and as a claim.
+/// Another session holds `busy`, as a key and as a claim.
 void make_busy(server_node& node) {
   const auto holder = session_at(node);
   REQUIRE(node.put("/v1/kv/busy?acquire=" + holder, "x").body.starts_with("true"));
@@ -188,8 +188,8 @@ void make_busy(server_node& node) {
   REQUIRE(node.put("/v1/agent/service/register", R"({"Name":"busy"})").ok());
 }
 
-/// Each at the three moments at which a client may end: before its request waits, while it waits, and altogether.
-/// @returns routes of which a request has waited
+/// Ends each request at the three moments at which a client may end: before it waits, while it waits, and completely.
+/// @returns the routes whose requests have waited
 std::set<std::string> end_all(server_node& asked, const known_now& known, const std::function<std::string()>& session) {
   std::set<std::string> waited;
   auto at_once = questions_for(known, session);
@@ -284,7 +284,7 @@ TEST_CASE("gone clients: nor at a follower, nor when there is no leader", "[gone
       cluster->node(i).resume();
 }
 
-// The server's wait ends, too: else the agent's connections to it are used up instead.
+// The server's wait ends, too; otherwise the agent's connections to it would be used up instead.
 TEST_CASE("gone clients: nor at a client agent, nor at the server that it asks", "[gone_clients]") {
   raise_file_limit();
   auto cluster = std::make_unique<server_cluster>(server_command::from_environment(BELAY_BINARY_DIR),
@@ -305,7 +305,7 @@ TEST_CASE("gone clients: nor at a client agent, nor at the server that it asks",
         return g.at("Value").to_number<double>();
     return -1.0;
   };
-  // Of `?cached` the agent keeps one question for each list at the server (cached_answers.hpp).
+  // For `?cached` the agent keeps one request for each list at the server (cached_answers.hpp).
   CHECK(eventually(limit, [&] { return parked() >= 0 && parked() < 40; }));
 }
 

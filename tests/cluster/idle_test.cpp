@@ -1,4 +1,4 @@
-// Servers that nobody asks for anything.
+// Servers without requests.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -11,7 +11,7 @@ using namespace belay::harness;
 
 namespace {
 
-/// How often its threads have gone to sleep since it was started.
+/// How often its threads have gone to sleep since it started.
 std::uint64_t sleeps_of(pid_t process) {
   std::uint64_t all = 0;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
@@ -25,14 +25,14 @@ std::uint64_t sleeps_of(pid_t process) {
 
 } // namespace
 
-// A timer that comes whether or not something is due costs every machine on which a server runs, all the time: it once was 400 wake-ups a
-// second. They are about 14 (docs/performance.md); a busy machine adds none, since only sleeps that a thread chose are counted.
+// A timer that fires when nothing is due costs every server's machine, all the time: once 400 wake-ups a second,
+// now about 14 (docs/performance.md). A busy machine adds none, since only voluntary sleeps are counted.
 TEST_CASE("a server that nobody asks sleeps", "[idle]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
   REQUIRE(node.put("/v1/kv/a", "1").body.starts_with("true"));
   std::this_thread::sleep_for(
-      milliseconds{2000}); // its beginnings are over: its own rows, the first looks at the catalog
+      milliseconds{2000}); // its start is over: its own rows, the first comparisons with the catalog
   const auto before = sleeps_of(node.process().pid());
   std::this_thread::sleep_for(milliseconds{3000});
   CHECK(sleeps_of(node.process().pid()) - before <= 3 * 60);

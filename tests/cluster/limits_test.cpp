@@ -13,14 +13,14 @@ TEST_CASE("the largest value", "[limits]") {
   CHECK(refused.status == 413);
   CHECK(refused.body.find("Request body(1001 bytes) too large, max size: 1000 bytes.") != std::string::npos);
   CHECK(node.get("/v1/kv/b").status == 404);
-  // Far beyond every buffer: the answer may come before the body is through, and the server goes on.
+  // Far beyond every buffer: the response may come before the body has been sent, and the server continues.
   CHECK(node.put("/v1/kv/b", std::string(20'000'000, 'x'), milliseconds{30000}).status == 413);
   CHECK(node.get("/v1/kv/a").status == 200);
 }
 
-// One client opens connections without end; those beyond the limit are closed, the others go on.
+// One client opens connections without end; those beyond the limit are closed, the others keep working.
 TEST_CASE("connections of one client are limited", "[limits]") {
-  // The harness itself has none open while the test runs: each of its requests closes its connection.
+  // The harness itself has no open connection during the test: each of its requests closes its own.
   auto cluster = ready_cluster(1, {{"limits", {{"http_max_conns_per_client", 20}}}});
   auto port = cluster->node(0).http_port();
   auto open = all_connections(port, 20);
@@ -37,7 +37,7 @@ TEST_CASE("connections of one client are limited", "[limits]") {
   }));
 }
 
-// A client asks for much and reads nothing. What it does not take must not be in others' way.
+// A client requests much and reads nothing. Its unread data must not slow down others.
 TEST_CASE("a slow reader stalls nobody", "[limits]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
@@ -79,7 +79,7 @@ TEST_CASE("a thousand idle long polls are all answered", "[limits]") {
     REQUIRE(polls.back()->send({"GET", target, {}, {}, false}, milliseconds{10000}) == "");
     waiting.push_back({polls.back()->descriptor(), POLLIN, 0});
   }
-  CHECK(poll(waiting.data(), waiting.size(), 1000) == 0); // none is answered before the write
+  CHECK(poll(waiting.data(), waiting.size(), 1000) == 0); // no request is answered before the write
   auto begun = std::chrono::steady_clock::now();
   REQUIRE(cluster->node(leader).put("/v1/kv/watched", "new").body.starts_with("true"));
   std::size_t good = 0;

@@ -11,7 +11,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// What the holders wrote, a line each: `in ID FENCE`, `out ID`, or `TWO AT ONCE ID`.
+/// What the holders wrote, one line each: `in ID FENCE`, `out ID`, or `TWO AT ONCE ID`.
 std::vector<std::string> lines_of(const std::string& file) {
   std::istringstream in(file_text(file));
   std::vector<std::string> out;
@@ -27,9 +27,9 @@ std::size_t entered(const std::vector<std::string>& lines) {
 
 } // namespace
 
-// Three programs on three servers take turns at one lock, each again and again. The leader is killed, comes back, and the
-// next one is killed. Whoever thinks that he has the lock takes another one of the operating system, which ends with its
-// process: if that is taken, two had the lock at once. Fences only grow.
+// Three programs on three servers take turns with one lock, each again and again. The leader is killed,
+// restarts, and the next one is killed. A program that believes it holds the lock takes a lock of the operating
+// system, which ends with its process: if that is taken, two held the lock at once. Fencing tokens must grow.
 TEST_CASE("belay lock: never two at once while leaders are killed", "[.lock][failover]") {
   const auto rounds = number_from_environment("BELAY_LOCK_ROUNDS", 1);
   auto cluster = ready_cluster(3);
@@ -38,7 +38,7 @@ TEST_CASE("belay lock: never two at once while leaders are killed", "[.lock][fai
   scratch_folder folder;
   const auto log = folder / "log", guard = folder / "guard";
   const std::string belay = environment("BELAY_BINARY", BELAY_BINARY_DIR "/belay");
-  // Holders stay long enough that most kills find one at work.
+  // Holders keep the lock long enough that most kills happen while one is at work.
   const auto work = folder.write("work", "exec 9>'" + guard +
                                              "'\n"
                                              "flock -n 9 || { echo \"TWO AT ONCE $$\" >>'" +
@@ -91,7 +91,7 @@ TEST_CASE("belay lock: never two at once while leaders are killed", "[.lock][fai
   }
 }
 
-// A holder is cut off: its server is killed and stays so. It has to kill its command before anybody else gets the lock.
+// A holder is cut off: its server is killed for good. It has to kill its command before another client gets the lock.
 TEST_CASE("belay lock: a holder whose server is gone stops its command before the next one begins",
           "[.lock][failover]") {
   auto cluster = ready_cluster(3);
@@ -100,7 +100,7 @@ TEST_CASE("belay lock: a holder whose server is gone stops its command before th
   scratch_folder folder;
   const auto log = folder / "log", guard = folder / "guard";
   const std::string belay = environment("BELAY_BINARY", BELAY_BINARY_DIR "/belay");
-  // It ignores SIGTERM: only SIGKILL ends it, and that has to come in time as well.
+  // It ignores SIGTERM: only SIGKILL ends it, which has to come in time as well.
   const auto work = folder.write("work", "trap '' TERM\nexec 9>'" + guard +
                                              "'\n"
                                              "flock -n 9 || { echo \"TWO AT ONCE $$\" >>'" +

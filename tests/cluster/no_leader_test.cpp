@@ -2,7 +2,7 @@
 
 using namespace belay::harness;
 
-// Two of three nodes are gone. The third must say so, after having waited a little, and serve what needs no leader.
+// Two of three nodes are gone. The third must report that, after a short wait, and serve what needs no leader.
 TEST_CASE("without a leader only stale reads are answered", "[no-leader]") {
   auto cluster = ready_cluster(3, {{"performance", {{"rpc_hold_timeout", "1s"}}}});
   auto leader = cluster->wait_leader();
@@ -58,7 +58,7 @@ TEST_CASE("without a leader only stale reads are answered", "[no-leader]") {
   CHECK(cluster->wait_equal() == "");
 }
 
-// A read that reaches a follower while the leader is dying belongs to nobody's failure: it waits for the next leader.
+// A read that reaches a follower while the leader is dying must not fail: it waits for the next leader.
 TEST_CASE("reads through a follower survive an election", "[no-leader]") {
   auto cluster = ready_cluster(3);
   auto leader = cluster->wait_leader();
@@ -68,7 +68,7 @@ TEST_CASE("reads through a follower survive an election", "[no-leader]") {
   for (int i = 0; i < 20; ++i) {
     auto reply = follower.get(i % 2 ? "/v1/kv/a" : "/v1/kv/a?consistent", milliseconds{30000});
     INFO("read " << i << " " << reply.error << reply.body);
-    if (!cluster->command().is_reference()) // it answers 500 until its gossip has noticed
+    if (!cluster->command().is_reference()) // it responds 500 until its gossip has noticed
       CHECK(reply.status == 200);
   }
   cluster->wait_leader();

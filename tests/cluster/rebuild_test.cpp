@@ -9,7 +9,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// Keys fill/0 ... with values of 100 bytes, 64 in a transaction.
+/// Writes the keys fill/0 ... with values of 100 bytes, 64 in a transaction.
 void fill_with_keys(std::uint16_t port, std::size_t keys) {
   auto encoded = base64_encoded(std::string(100, 'v'));
   http_connection connection(port);
@@ -31,8 +31,8 @@ std::size_t count_of_keys(std::uint16_t port) {
 
 } // namespace
 
-// A follower's disk is replaced. Its log is long gone on the leader, so that it needs the state itself, while writes go
-// on; the leader must not stall for it.
+// A follower's disk is replaced. The leader's log does not reach back any more, so the follower
+// needs the state itself, while writes continue; the leader must not stall.
 TEST_CASE("a wiped follower is rebuilt", "[rebuild]") {
   auto keys = number_from_environment("BELAY_CLUSTER_KEYS", 20000);
   auto cluster = ready_cluster(
@@ -47,7 +47,7 @@ TEST_CASE("a wiped follower is rebuilt", "[rebuild]") {
   auto down = steady_clock::now();
   cluster->node(follower).kill_hard();
   cluster->node(follower).wipe();
-  REQUIRE(load.wait_for_more(2000)); // more than the log keeps
+  REQUIRE(load.wait_for_more(2000)); // more than the log retains
   auto begun = steady_clock::now();
   cluster->node(follower).start();
   auto caught_up = eventually(milliseconds{120000}, [&] {

@@ -1,5 +1,5 @@
-// The program as an operator uses it: `validate`, a configuration made for Consul under Consul's name, and one that is changed while a
-// server runs.
+// The program as an operator uses it: `validate`, a configuration written for Consul under Consul's
+// name, and a configuration that is changed while a server runs.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -59,7 +59,7 @@ TEST_CASE("validate says what a start says", "[reload]") {
   CHECK("==> " + invalid.output.substr(std::string("Config validation failed: ").size()) == refused.output);
 }
 
-// Consul's own test harness looks for `consul` in PATH, and writes such a file (sdk/testutil/server.go, v1.8.7).
+// Consul's own test harness finds `consul` in PATH, and writes such a file (sdk/testutil/server.go, v1.8.7).
 TEST_CASE("under the name of consul a configuration of its test harness starts a server", "[reload]") {
   raise_file_limit();
   scratch_folder folder;

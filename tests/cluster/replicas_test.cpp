@@ -11,7 +11,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// How many votes, and how many members have none, as the leader knows it.
+/// The numbers of voters and of members without a vote, according to the leader.
 std::pair<std::size_t, std::size_t> votes_in(server_cluster& cluster, std::size_t through) {
   const auto reply = cluster.node(through).get("/v1/operator/raft/configuration");
   std::size_t voters = 0, others = 0;
@@ -23,7 +23,7 @@ std::pair<std::size_t, std::size_t> votes_in(server_cluster& cluster, std::size_
   return {voters, others};
 }
 
-/// Of the members as that node tells them: how many say that they are replicas.
+/// How many members say that they are replicas, according to that node.
 std::size_t tagged_replicas(server_cluster& cluster, std::size_t through) {
   std::size_t n = 0;
   const auto members = json::parse(cluster.node(through).get("/v1/agent/members").body);
@@ -46,8 +46,8 @@ std::unique_ptr<server_cluster> cluster_with_replicas(std::size_t replicas, cons
 
 } // namespace
 
-// Clients write and read through all five. Each server, one after the other, is killed, is not heard for longer than an election takes,
-// and is stopped and started. Whoever leads meanwhile has a vote, and whatever was acknowledged is everywhere in the end.
+// Clients write and read through all five. Each server in turn is killed, cut off for longer than an election takes,
+// and paused and resumed. Only voters lead meanwhile, and every acknowledged write is on all servers in the end.
 TEST_CASE("three servers and two read replicas: each is killed, not heard and restarted under load",
           "[.long][replicas]") {
   const auto rounds = std::max<std::size_t>(1, number_from_environment("BELAY_CLUSTER_ROUNDS", 3) / 3);
@@ -83,7 +83,7 @@ TEST_CASE("three servers and two read replicas: each is killed, not heard and re
   CHECK(health.at("FailureTolerance") == 1);
 }
 
-// Both replicas and one voter are four fifths of the servers and a minority of the votes.
+// Both replicas and one voter are three of five servers but a minority of the votes.
 TEST_CASE("without a majority of the votes read replicas write nothing, and answer stale reads", "[replicas]") {
   auto cluster = cluster_with_replicas(2);
   const auto leader = cluster->wait_leader();
@@ -104,7 +104,7 @@ TEST_CASE("without a majority of the votes read replicas write nothing, and answ
   CHECK(cluster->node(3).get("/v1/kv/a?raw&consistent").body == "x");
 }
 
-// By its settings alone: a replica that is gone is removed and comes back, one that is to vote does, and a voter becomes one.
+// By autopilot's settings alone a lost replica is removed and returns, one is promoted, and a voter is demoted.
 TEST_CASE("read replicas are removed, promoted and demoted as the settings of autopilot say", "[replicas]") {
   auto cluster = cluster_with_replicas(1, {{"autopilot", {{"server_stabilization_time", "2s"}}}});
   const auto is_now = [&](std::size_t voters, std::size_t others) {

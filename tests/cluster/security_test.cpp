@@ -1,4 +1,4 @@
-// Servers that prove to each other who they are: docs/security.md, with real processes and the files that `belay tls` makes.
+// Servers that authenticate each other: docs/security.md, with real processes and the files that `belay tls` creates.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -24,7 +24,7 @@ void belay_in(const std::filesystem::path& folder, const std::string& words) {
   REQUIRE(std::system(line.c_str()) == 0);
 }
 
-/// A CA of its own, and the settings that demand certificates of it.
+/// Creates a CA, and settings that require its certificates.
 json::object certificates_in(const std::filesystem::path& folder) {
   belay_in(folder, "tls ca create");
   belay_in(folder, "tls cert create -server");
@@ -37,7 +37,7 @@ json::object certificates_in(const std::filesystem::path& folder) {
           {"verify_server_hostname", true}};
 }
 
-/// With the lines that these tests look for.
+/// Adds the log level that these tests need.
 json::object telling(json::object config) {
   config["log_level"] = "warn";
   return config;
@@ -59,7 +59,7 @@ http_reply keyring(server_node& n, const char* method, const std::string& key = 
   return exchange(n.http_port(), {method, "/v1/operator/keyring", {}, body}, milliseconds{10000});
 }
 
-/// By the program, as an operator would.
+/// Runs `belay keyring` as an operator would.
 void belay_keyring(server_node& n, const std::filesystem::path& folder, const std::string& options) {
   belay_in(folder, "keyring -http-addr=127.0.0.1:" + std::to_string(n.http_port()) + " " + options);
 }
@@ -69,7 +69,7 @@ std::string term_of(server_node& n) {
   return std::string(self.at("Stats").at("raft").at("term").as_string());
 }
 
-/// A fourth server with `its` settings is not taken in, and both sides say why.
+/// Checks that a fourth server with the settings `its` is not admitted, and that both sides say why.
 void check_refused(server_cluster& cluster, const std::filesystem::path& folder, json::object its,
                    const std::string& they_say, const std::string& it_says) {
   std::filesystem::create_directories(folder);
@@ -115,7 +115,7 @@ TEST_CASE("three servers with a key, a fourth with another one, a fifth with non
                 "it demands TLS");
 }
 
-// Whoever reaches the port is heard from then on, so that the line must not be written at the start only.
+// From then on, servers accept anyone who can reach the port, so a warning at the start is not enough.
 TEST_CASE("a reload that opens the port to servers without credentials is warned of", "[security]") {
   auto cluster = ready_cluster(1, telling({{"encrypt", one_key}}));
   auto& node = cluster->node(0);
@@ -196,10 +196,10 @@ TEST_CASE("a key is replaced on all servers, through the API and then by the pro
   belay_keyring(any, folder.path(), std::string("-list | grep -q '") + third_key + " \\[3/3\\]'");
   REQUIRE(load.wait_for_more(50));
 
-  // No pause: nobody was elected, and no connection was made again.
+  // No interruption: there was no election, and no new connection.
   CHECK(term_of(any) == term);
   CHECK(breaks() == breaks_before);
-  // The configuration still says the first key; what the servers kept counts.
+  // The configuration still has the first key; the keyring that the servers stored takes precedence.
   cluster->node(0).kill_hard();
   const auto missing = keyring(any, "POST", one_key);
   CHECK(missing.status == 500);

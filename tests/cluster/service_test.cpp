@@ -1,4 +1,4 @@
-// A server under a service manager (systemd, Type=notify): what it says when, and that it stops saying that it lives when a thread hangs.
+// A server under a service manager (systemd, Type=notify): its notifications, and that they stop when a thread hangs.
 
 #include "tests/cluster/cluster_fixture.hpp"
 #include "tests/harness/notify_socket.hpp"
@@ -49,7 +49,7 @@ TEST_CASE("a server says that it is ready when clients are answered, that it rel
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->start();
   REQUIRE(under.manager.heard("READY=1", manager_patience));
-  CHECK(under.node->get("/v1/status/leader", manager_patience).status == 200); // the first request there ever was
+  CHECK(under.node->get("/v1/status/leader", manager_patience).status == 200); // its first request
   CHECK(under.manager.heard("STATUS=Leads the cluster; index ", manager_patience));
   for (int i = 0; i < 3; ++i)
     CHECK(under.manager.heard("WATCHDOG=1", manager_patience));
@@ -74,7 +74,7 @@ TEST_CASE("a client agent says that it is ready without a server", "[service]") 
   CHECK(under.node->process().wait(manager_patience));
 }
 
-// A thread that hangs keeps the ports, the lease of the process and every connection: only the watchdog notices.
+// A thread that hangs keeps the ports, the process and every connection: only the watchdog notices.
 TEST_CASE("a server of which one thread stands still does not feed its watchdog", "[service]") {
   const std::string name = GENERATE("front", "caf.multiplexer");
   INFO(name);
@@ -84,7 +84,7 @@ TEST_CASE("a server of which one thread stands still does not feed its watchdog"
   REQUIRE(under.manager.heard("WATCHDOG=1", manager_patience));
   const auto threads = under.threads_named(name);
   REQUIRE(!threads.empty());
-  // It alone is stopped, as if it hung in a call. (CAF gives the worker of its scheduler the name of the multiplexer, too.)
+  // Stops only this thread, as if it hung in a call. (CAF names its scheduler's worker like the multiplexer.)
   for (const auto thread : threads) {
     REQUIRE(ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0);
     REQUIRE(ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0);
@@ -96,7 +96,7 @@ TEST_CASE("a server of which one thread stands still does not feed its watchdog"
            std::string::npos;
   }));
   under.manager.drain();
-  CHECK_FALSE(under.manager.heard("WATCHDOG=1", milliseconds{3000})); // three times as long as between two of them
+  CHECK_FALSE(under.manager.heard("WATCHDOG=1", milliseconds{3000})); // three notification intervals
   for (const auto thread : threads)
     REQUIRE(ptrace(PTRACE_DETACH, thread, nullptr, nullptr) == 0);
   CHECK(under.manager.heard("WATCHDOG=1", manager_patience));

@@ -13,7 +13,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// Holds a lock under a session and renews it, whichever server answers, as a client library does.
+/// Holds a lock with a session and renews it at whichever server responds, as a client library does.
 class holder {
 public:
   holder(std::size_t number, std::vector<std::uint16_t> ports) : number_(number), ports_(std::move(ports)) {}
@@ -35,12 +35,12 @@ public:
       else if (reply.status == 404)
         lost_ = true;
       else
-        continue; // that server is down: at once at the next one
+        continue; // that server is down: try the next one at once
       std::this_thread::sleep_for(milliseconds{1000});
     }
   }
 
-  /// As the key is now; empty if it cannot be read.
+  /// The present entry of the key; empty if it cannot be read.
   std::string lock() const {
     const auto reply = http_get(ports_[0], key() + "?consistent");
     return reply.ok() ? json::serialize(json::parse(reply.body)) : "";
@@ -52,7 +52,7 @@ public:
 
 private:
   bool begun_once() {
-    // Not bound to the health of the server that is asked: that one will be killed.
+    // Not bound to the health of the server in use, which will be killed.
     const auto created = http_put(ports_[number_ % ports_.size()], "/v1/session/create",
                                   R"({"TTL":"10s","LockDelay":"0s","NodeChecks":[],"Name":"holder"})");
     if (!created.ok())
@@ -70,8 +70,8 @@ private:
 
 } // namespace
 
-// A hundred clients hold a lock each under sessions of 10 s and renew them every second. The leader is killed again and
-// again: its timers die with it, and those of the next one begin afresh, so that no session ends and no lock moves.
+// A hundred clients hold a lock each with sessions of 10 s and renew them every second. The leader is killed
+// again and again: its timers are lost, and the next leader's start afresh, so no session ends and no lock moves.
 TEST_CASE("no session of a client that renews is lost with the leader", "[sessions]") {
   const auto rounds = number_from_environment("BELAY_CLUSTER_ROUNDS", 3);
   auto cluster = ready_cluster(3);
@@ -99,7 +99,7 @@ TEST_CASE("no session of a client that renews is lost with the leader", "[sessio
     cluster->wait_ready();
     std::this_thread::sleep_for(milliseconds{1500});
   }
-  // Longer than a session lives that is not renewed.
+  // Longer than a session lives without renewals.
   std::this_thread::sleep_for(std::chrono::seconds{21});
   over = true;
   for (auto& t : threads)

@@ -5,7 +5,7 @@
 
 using namespace belay::harness;
 
-// An operator ends a server while clients wait for it. Nobody may be cut off inside an answer.
+// An operator stops a server while clients wait for it. No response may be truncated.
 TEST_CASE("SIGTERM lets answers finish", "[signals]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
@@ -54,7 +54,7 @@ TEST_CASE("SIGTERM lets answers finish", "[signals]") {
   }
 }
 
-// An operator wants to see more of a server that must not be restarted.
+// An operator needs more log output from a server that must not be restarted.
 TEST_CASE("SIGHUP reloads the log level", "[signals]") {
   auto cluster = ready_cluster(1, {{"log_level", "INFO"}});
   auto& node = cluster->node(0);

@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// Keys prefix0, prefix1, ... 32 in a transaction.
+/// Writes the keys prefix0, prefix1, ... 32 in a transaction.
 void write_keys(std::uint16_t port, const std::string& prefix, std::size_t keys,
                 const std::function<std::string()>& value) {
   http_connection connection(port);
@@ -29,13 +29,13 @@ void write_keys(std::uint16_t port, const std::string& prefix, std::size_t keys,
   }
 }
 
-/// What a client can see of keys, as one text; empty if it cannot be read.
+/// What a client can see of keys, as one text; empty if they cannot be read.
 std::string keys_seen(std::uint16_t port, const std::string& prefix, const std::string& mode) {
   auto reply = http_get(port, "/v1/kv/" + prefix + "?recurse&" + mode, milliseconds{30000});
   return reply.status == 404 ? "none" : reply.ok() ? reply.body : "";
 }
 
-/// Digest of all that the node has applied; empty if it is not known now.
+/// Digest of everything that the node has applied; empty if it is unknown now.
 std::string digest_of(std::uint16_t port) {
   auto reply = http_get(port, "/v1/agent/self");
   if (!reply.ok())
@@ -46,7 +46,7 @@ std::string digest_of(std::uint16_t port) {
   return current ? std::string(raft.at("state_digest").as_string()) : "";
 }
 
-/// Memory that the process has for itself, without files that are mapped, in bytes.
+/// Private memory of the process, without mapped files, in bytes.
 std::size_t own_memory(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);)
@@ -57,8 +57,8 @@ std::size_t own_memory(pid_t pid) {
 
 } // namespace
 
-// What was saved comes back on all servers although the restore went through a follower and the leader died right after
-// it had answered; a lock is held again by its session.
+// A restore through a follower brings back on all servers what was saved, although the leader dies
+// right after it has responded; a lock is held again by its session.
 TEST_CASE("a snapshot is restored through a follower, and the leader dies", "[snapshot]") {
   auto cluster = ready_cluster(3);
   const auto leader = cluster->wait_leader();
@@ -83,7 +83,7 @@ TEST_CASE("a snapshot is restored through a follower, and the leader dies", "[sn
   REQUIRE(http_put(port(leader), "/v1/session/destroy/" + session, "").ok());
   REQUIRE(http_put(port(leader), "/v1/kv/s/later", "x").ok());
 
-  // Not an archive, and one that is cut: refused, and nothing changes.
+  // A file that is not an archive, and a truncated archive: both are rejected, and nothing changes.
   const auto changed = keys_seen(port(leader), "s/", "consistent");
   auto garbage = http_put(port(follower), "/v1/snapshot", "no archive");
   CHECK(garbage.status == 500);
@@ -114,8 +114,8 @@ TEST_CASE("a snapshot is restored through a follower, and the leader dies", "[sn
     CHECK(keys_seen(port(i), "s/", "stale") == before);
 }
 
-// The leader is killed while a restore is on its way: afterwards the cluster has the old state or that of the archive,
-// on all servers the same, and nothing in between.
+// The leader is killed during a restore: afterwards the cluster has the old state or that of the
+// archive, the same on all servers, and nothing in between.
 TEST_CASE("a restore is interrupted by the death of the leader", "[snapshot]") {
   auto cluster = ready_cluster(3);
   const auto port = [&](std::size_t i) { return cluster->node(i).http_port(); };
@@ -156,11 +156,11 @@ TEST_CASE("a restore is interrupted by the death of the leader", "[snapshot]") {
               << (now == saved ? "restored" : "as before") << "\n";
     REQUIRE(exchange(port(follower), {"DELETE", "/v1/kv/s/?recurse", {}, {}, false}, milliseconds{10000}).ok());
     REQUIRE(http_put(port(follower), "/v1/kv/s/now", "x").ok());
-    old = keys_seen(port(follower), "s/", "consistent"); // another row than before
+    old = keys_seen(port(follower), "s/", "consistent"); // a row that was not there before
   }
 }
 
-// A client goes away in the middle of its upload: what was gathered until then is dropped on all servers.
+// A client disconnects in the middle of its upload: what was collected is dropped on all servers.
 TEST_CASE("a restore whose client goes away leaves nothing behind", "[snapshot]") {
   auto cluster = ready_cluster(3);
   const auto leader = cluster->wait_leader();
@@ -197,7 +197,7 @@ TEST_CASE("a restore whose client goes away leaves nothing behind", "[snapshot]"
     REQUIRE(n > 0);
     sent += static_cast<std::size_t>(n);
   }
-  // It is there, and nobody sees it.
+  // It is there, and not visible.
   CHECK(eventually(milliseconds{10000}, [&] { return all_have(false); }));
   CHECK(keys_seen(port, "s/", "consistent") == seen);
   upload.close();
@@ -205,20 +205,20 @@ TEST_CASE("a restore whose client goes away leaves nothing behind", "[snapshot]"
   CHECK(keys_seen(port, "s/", "consistent") == seen);
 }
 
-// An archive is sent in pieces as the client takes them: the server's memory does not grow by the size of the archive.
+// An archive is sent in pieces as the client reads them: the server's memory does not grow by its size.
 TEST_CASE("saving a snapshot does not take the server's memory", "[snapshot]") {
   const auto keys = number_from_environment("BELAY_CLUSTER_KEYS", 100000);
   constexpr std::size_t value_bytes = 1000;
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
   std::mt19937_64 random(1);
-  write_keys(node.http_port(), "m/", keys, [&] { // cannot be packed
+  write_keys(node.http_port(), "m/", keys, [&] { // incompressible
     std::string value(value_bytes, ' ');
     for (auto& c : value)
       c = static_cast<char>(random());
     return value;
   });
-  // The checkpoint that the first save needs is no part of it.
+  // The checkpoint that the first save needs is not part of the measurement.
   REQUIRE(http_get(node.http_port(), "/v1/snapshot", milliseconds{120000}).ok());
   const auto before = own_memory(node.process().pid());
   REQUIRE(before > 0);

@@ -1,5 +1,5 @@
-// Servers that start at once, late, or beside a cluster that lives: never two clusters, always one leader.
-// BELAY_CLUSTER_STARTS: how often each way of starting is tried (1; tools/nightly: 30); every other time with `encrypt`.
+// Servers that start at once, late, or beside a live cluster: never two clusters, always one leader.
+// BELAY_CLUSTER_STARTS: tries of each way of starting (1; tools/nightly: 30); every other one with `encrypt`.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -18,7 +18,7 @@ std::size_t starts() {
   return number_from_environment("BELAY_CLUSTER_STARTS", 1);
 }
 
-/// Whether the servers of that round prove to each other who they are.
+/// Whether the servers of that round authenticate each other.
 bool with_credentials(std::size_t round) {
   return round % 2 == 1;
 }
@@ -58,7 +58,7 @@ public:
 
   std::size_t size() const { return nodes_.size(); }
   server_node& operator[](std::size_t i) { return *nodes_[i]; }
-  /// The leaders that the servers name, each once; a server that names none is left out.
+  /// The set of leaders that the servers name; servers that name none are ignored.
   std::set<std::string> leaders() {
     std::set<std::string> out;
     for (auto& node : nodes_)
@@ -86,7 +86,7 @@ private:
   std::vector<std::unique_ptr<server_node>> nodes_;
 };
 
-/// One leader, that `expected` servers follow, within half a minute, and still a while later; it takes writes.
+/// Within half a minute, and for a while, there is one leader that `expected` servers follow; it accepts writes.
 void check_one_cluster(starting_servers& servers, std::size_t expected) {
   const auto formed = eventually(milliseconds{30000},
                                  [&] { return servers.with_a_leader() >= expected && servers.leaders().size() == 1; });
@@ -116,7 +116,7 @@ TEST_CASE("three servers, the middle one late", "[starts]") {
   }
 }
 
-// Without credentials nobody is admitted once there is a cluster: then at least the three that were expected belong to it.
+// Without credentials an existing cluster admits no server: then at least the three expected ones belong to it.
 TEST_CASE("more servers than the bootstrap_expect of 3", "[starts]") {
   for (std::size_t round = 0; round < starts(); ++round)
     for (const std::size_t count : {4, 5}) {

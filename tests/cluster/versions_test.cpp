@@ -1,4 +1,4 @@
-// A server beside newer ones: what it does with what it cannot know.
+// A server beside newer ones: how it handles what it cannot know.
 
 #include "protocol/wire/command_codec.hpp"
 #include "storage/log/segment_log.hpp"
@@ -12,7 +12,7 @@ using namespace belay;
 
 namespace {
 
-/// Adds an entry to the log of a server that does not run.
+/// Appends an entry to the log of a stopped server.
 void append_entry(const server_node& n, const std::string& command) {
   auto log = storage::segment_log::open(storage::posix_file_system(), (n.data_folder() / "raft").string());
   REQUIRE(log.ok());
@@ -31,15 +31,15 @@ void append_entry(const server_node& n, const std::string& command) {
 
 } // namespace
 
-// It was started once as a newer version, and a command that only that one knows is in its log. Whoever starts the old version again
-// has to learn from its last lines what to do; and a supervisor from its exit code that it failed.
+// Once started as a newer version, it has a command in its log that only that version can read. Then the
+// old one's last log lines must say what to do, and its exit code must report a failure to the supervisor.
 TEST_CASE("a server whose log holds an entry of a newer feature level ends, and says what to install", "[versions]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
   CHECK(node.put("/v1/kv/a", "x").body.starts_with("true"));
   node.stop();
   append_entry(node, wire::encode_needs({0xfff0, "9.8.7"}) + "\xc8made up");
-  for (int start = 0; start < 2; ++start) { // the next start is no better, and harms nothing
+  for (int start = 0; start < 2; ++start) { // the next start fails the same way, and does no harm
     node.start();
     const auto end = node.process().wait(milliseconds{20000});
     REQUIRE(end);

@@ -1,5 +1,5 @@
-// All kinds of nodes at once, as real processes: three servers, two read replicas, two client agents. Each of them is killed, stands still
-// and is started again, one after the other, under load through all of them.
+// All kinds of nodes at once, as real processes: three servers, two read replicas, two client
+// agents. Each in turn is killed, paused and restarted, under load through all of them.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -13,7 +13,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// `serfHealth` of all nodes, as that node tells it: status, and the index at which it changed last.
+/// `serfHealth` of all nodes, according to that node: status, and the index of its last change.
 std::map<std::string, std::pair<std::string, std::int64_t>> health_according_to(server_node& asked) {
   std::map<std::string, std::pair<std::string, std::int64_t>> out;
   const auto reply = asked.get("/v1/health/state/any", milliseconds{5000});
@@ -37,7 +37,7 @@ bool lives(server_node& asked, const std::string& session) {
   return asked.get("/v1/session/info/" + session).body != "[]";
 }
 
-/// What a dead agent costs: its sessions, and nobody else's health.
+/// A dead agent costs its own sessions, and no other node's health.
 void ends_alone(server_cluster& cluster, std::size_t which, const std::function<void()>& end) {
   auto& agent = cluster.agent(which);
   auto& other = cluster.agent(1 - which);
@@ -58,7 +58,7 @@ void ends_alone(server_cluster& cluster, std::size_t which, const std::function<
   CHECK(after == before);
 }
 
-/// Default reads through all nodes that run see what was written last, through whichever.
+/// Default reads through all running nodes see the last write, through whichever node it was made.
 void reads_right(server_cluster& cluster, int number) {
   const auto value = std::to_string(number);
   REQUIRE(eventually(milliseconds{20000}, [&] {

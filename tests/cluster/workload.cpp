@@ -14,7 +14,7 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds request_limit{3000};
-/// Keeps 16 writers from taking all of a small machine; well below the gaps that are measured.
+/// Keeps 16 writers from using all of a small machine; well below the measured gaps.
 constexpr milliseconds think_time{2};
 
 struct entry {
@@ -92,7 +92,7 @@ private:
     return outcome::unknown;
   }
 
-  /// A consistent read; false if there was no answer. A missing key has an index of 0.
+  /// A consistent read; false if there was no response. A missing key has index 0.
   bool read(const std::string& key, entry& out) {
     auto reply = connection_->ask({"GET", "/v1/kv/" + key + "?consistent", all_.headers_, {}, false}, request_limit);
     if (reply.status == 404) {

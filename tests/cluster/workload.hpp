@@ -1,6 +1,6 @@
 #pragma once
-// The writers of the cluster tests. They remember every answer they got, so that it can be compared with what the cluster
-// holds in the end.
+// The writers of the cluster tests. They record every response, to compare it with the final state
+// of the cluster.
 
 #include "tests/harness/server_cluster.hpp"
 
@@ -18,25 +18,25 @@ namespace belay::harness {
 /// One acknowledged write.
 struct acknowledged {
   steady_time at;
-  double seconds = 0; ///< from sending it
+  double seconds = 0; ///< since it was sent
 };
 
-/// What a key may hold in the end.
+/// The values that a key may have in the end.
 struct allowed_values {
   std::set<std::string> values;
   bool may_be_absent = false;
 };
 
-/// Each writer is one client with its own keys below load/ and sends its next request when it knows the outcome of the
-/// last, or that it will never know. It retries nothing. There are three kinds of them:
-///  - `unique` makes one new key after the other by cas=0: none may be lost, a `false` would mean it was done twice;
-///  - `counter` reads consistently and adds one by cas: the value must be the last acknowledged, or an unknown one;
-///  - `register` overwrites one key and reads it back: a write done again later would show. After an unknown outcome,
-///    which may still happen at any time, it goes on with another key.
+/// Each writer is one client with its own keys below load/. It sends its next request when it knows the outcome of
+/// the last, or that it will never know. It never retries. There are three kinds of them:
+/// - `unique` creates one new key after another by cas=0: none may be lost, a `false` would mean it was done twice;
+/// - `counter` reads consistently and adds one by cas: the value must be the last acknowledged, or an unknown one;
+/// - `register` overwrites one key and reads it back: a write repeated later would show. After an unknown outcome,
+/// which may still happen at any time, it continues with another key.
 class workload {
 public:
-  /// Starts the writers; the i-th begins at ports[i % size] and goes to the next after an error.
-  /// @param token in whose name they ask; empty: nobody's
+  /// Starts the writers; the i-th begins at ports[i % size] and moves to the next after an error.
+  /// @param token the token of their requests; empty: none
   workload(std::vector<std::uint16_t> ports, std::size_t writers, const std::string& token = {});
   /// Stops, if that was not done.
   ~workload();
@@ -48,7 +48,7 @@ public:
 
   std::size_t acknowledged_count() const { return acknowledged_count_; }
   std::size_t unknown_count() const { return unknown_count_; }
-  /// Waits for `more` acknowledged writes from now on. @returns false if they do not come within `limit`
+  /// Waits for `more` acknowledged writes from now on. @returns false if there are fewer within `limit`
   bool wait_for_more(std::size_t more, milliseconds limit = milliseconds{60000});
   /// Acknowledged writes between two times, in order.
   std::vector<acknowledged> between(steady_time from, steady_time to) const;
@@ -57,10 +57,10 @@ public:
   /// The 99th percentile of latency in milliseconds between two times; 0 if nothing was acknowledged.
   double p99_ms(steady_time from, steady_time to) const;
 
-  /// What the writers themselves saw go wrong, at most 20 of it.
+  /// Violations that the writers themselves noticed, at most 20.
   std::vector<std::string> violations() const;
-  /// Reads everything below load/ from one node in one mode ("stale", "consistent") and compares it.
-  /// @returns what is lost, wrong or should not be there, at most 20 of it. @pre stopped
+  /// Reads everything below load/ from one node in one mode ("stale", "consistent") and compares
+  /// it. @returns what is lost, wrong or unexpected, at most 20 lines. @pre stopped
   std::vector<std::string> compare(std::uint16_t port, const std::string& mode) const;
 
 private:

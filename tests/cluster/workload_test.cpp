@@ -2,7 +2,7 @@
 
 using namespace belay::harness;
 
-// The other tests trust the workload to notice what a server loses or makes up. Here somebody else does both.
+// The other tests rely on the workload to notice what a server loses or makes up. Here the test itself does both.
 TEST_CASE("the workload notices what is lost, changed or made up", "[workload]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
@@ -33,7 +33,7 @@ TEST_CASE("the workload notices what is lost, changed or made up", "[workload]")
   CHECK(load.compare(port, "consistent").size() == 1);
 }
 
-// A writer that sees its own acknowledged value undone says so while it runs.
+// A writer that sees its own acknowledged value undone reports it while it runs.
 TEST_CASE("the workload notices a value going back", "[workload]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);

@@ -10,13 +10,13 @@
 
 namespace belay::harness {
 
-/// One stream: its bytes as they come, taken apart into chunks, lines and events.
+/// One stream: parses its bytes into chunks, lines and events as they arrive.
 class event_stream {
 public:
-  /// @param last_id empty: it does not go on from anywhere
+  /// @param last_id empty: it does not resume
   event_stream(std::uint16_t port, const std::string& target, const std::string& last_id);
 
-  /// Takes up to `bytes_max` bytes that are there within the limit. @returns false: the stream has ended
+  /// Reads up to `bytes_max` available bytes within the limit. @returns false: the stream has ended
   bool read(milliseconds limit, std::size_t bytes_max);
   std::deque<sim::stream_event> take_events() { return reader_.take_events(); }
 
@@ -26,7 +26,7 @@ private:
   bool ok_ = false;
 };
 
-/// Follows a prefix over one stream after the other.
+/// Follows a prefix over one stream after another.
 class follower {
 public:
   explicit follower(std::string target) : target_(std::move(target)) {}
@@ -44,7 +44,7 @@ private:
   change_judge judge_;
 };
 
-/// All keys below a prefix, as a consistent read has them.
+/// All keys under a prefix, by a consistent read.
 known_state read_all(std::uint16_t port, const std::string& prefix);
 
 } // namespace belay::harness

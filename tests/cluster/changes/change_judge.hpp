@@ -1,5 +1,5 @@
 #pragma once
-// What a client is told of changes of keys, judged by docs/changes.md alone.
+// Checks what a client receives of changes against docs/changes.md alone.
 
 #include "sim/record/event_reader.hpp"
 
@@ -11,9 +11,9 @@
 
 namespace belay::harness {
 
-/// Of a change: the log index, and its number in the entry. `4711`, all of an entry, is behind each `4711.n`.
+/// Identifies a change: its log index and its number in the entry. `4711`, the whole entry, is after each `4711.n`.
 using change_place = std::pair<std::uint64_t, std::uint64_t>;
-/// Without the history, if the id names it.
+/// Without the history, if the id names one.
 change_place place_of(const std::string& id);
 
 struct known_row {
@@ -23,14 +23,14 @@ struct known_row {
 };
 using known_state = std::map<std::string, known_row>;
 
-/// Takes the events of one stream after the other, each of which goes on where the last one ended.
+/// Receives the events of one stream after another, each of which resumes where the last one ended.
 class change_judge {
 public:
   void take(const sim::stream_event& e);
 
-  /// With which the next stream goes on; empty: none was told.
+  /// The id from which the next stream resumes; empty: none was received.
   const std::string& last_id() const { return last_id_; }
-  /// All up to there was told to be sent.
+  /// Everything up to this index has been sent, according to the server.
   std::uint64_t sent_up_to() const { return progress_; }
   const known_state& known() const { return known_; }
   const std::vector<std::string>& wrong() const { return wrong_; }

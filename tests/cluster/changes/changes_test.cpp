@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-// Changes of keys as clients follow them, through every kind of node (docs/changes.md).
+// Clients follow changes of keys through every kind of node (docs/changes.md).
 
 using namespace belay::harness;
 using std::chrono::steady_clock;
@@ -21,7 +21,7 @@ std::uint64_t index_of(const http_reply& r) {
   return std::stoull(*text);
 }
 
-/// The index of its newest checkpoint.
+/// The index of the newest checkpoint.
 std::uint64_t checkpoint_of(std::uint16_t port) {
   const auto self = boost::json::parse(http_get(port, "/v1/agent/self").body);
   return std::stoull(std::string(self.at("Stats").at("raft").at("last_snapshot_index").as_string()));
@@ -30,7 +30,7 @@ std::uint64_t checkpoint_of(std::uint16_t port) {
 /// A cluster with a read replica and a client agent.
 struct everywhere {
   std::unique_ptr<server_cluster> cluster;
-  std::vector<std::uint16_t> ports; ///< of all of them
+  std::vector<std::uint16_t> ports; ///< of all of these nodes
 
   explicit everywhere(boost::json::object config = {}) {
     raise_file_limit();
@@ -138,7 +138,7 @@ TEST_CASE("changes: a long poll goes on from where it was, and below the floor s
     CHECK(before.status == 404);
     CHECK(http_get(port, "/v1/kv/p/last?consistent&raw&at=" + std::to_string(newest)).body == "l");
   }
-  // A stream that comes back with such an id is given everything anew.
+  // A stream that resumes from such an id gets a full snapshot.
   follower late("/v1/kv/p/?recurse&changes&index=" + at);
   late.connect(all.ports[2]);
   CHECK(eventually(answered_within, [&] {
@@ -150,7 +150,7 @@ TEST_CASE("changes: a long poll goes on from where it was, and below the floor s
 }
 
 TEST_CASE("changes: a restart of all servers resets nobody") {
-  // A client that was away since before the last checkpoint comes back when all servers have been stopped and started.
+  // All servers were restarted while a client was away since before the last checkpoint. It resumes.
   auto cluster = ready_cluster(3, {{"raft_snapshot_threshold", 40}, {"raft_snapshot_interval", "1s"}});
   const auto before = index_of(http_put(cluster->node(0).http_port(), "/v1/kv/w/before", "b"));
   std::vector<follower> followers;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr milliseconds look_up_every{100}, all_within{60000}, poll_answered_within{15000};
 
-/// A change of a long poll as streams tell it.
+/// A change from a long poll, in the form of a stream's event.
 sim::stream_event event_of(const boost::json::object& change) {
   boost::json::object data;
   for (const auto& [name, value] : change)
@@ -33,7 +33,7 @@ bool told_changes::agrees(std::size_t number, const sim::stream_event& e) {
     return true;
   }
   const auto& known = all_[number];
-  // Those who poll are told the same without the history.
+  // Long polls get the same without the history.
   return place_of(known.id) == place_of(e.id) && known.kind == e.kind && known.data == e.data;
 }
 
@@ -100,7 +100,7 @@ private:
         const auto changes = boost::json::parse(r.body);
         for (const auto& each : changes.as_array())
           take(event_of(each.as_object()));
-        const auto* cursor = r.header("X-Belay-Cursor"); // none while a server of 0.2.0 is there
+        const auto* cursor = r.header("X-Belay-Cursor"); // none while there is a server of 0.2.0
         take({cursor != nullptr ? *cursor : *r.header("X-Consul-Index"), "progress", {}});
       } else if (!over()) {
         go_elsewhere();
@@ -128,7 +128,7 @@ private:
       crowd_.void_states_ += e.kind == "reset" ? 1 : 0;
       return wrong(e.kind + " behind " + std::to_string(place_.first) + ": " + e.data);
     }
-    if (e.id.empty()) // a row of the snapshot that nobody should have been sent
+    if (e.id.empty()) // a row of the snapshot that should not have been sent
       return;
     const auto at = place_of(e.id);
     if (e.kind == "progress") {
@@ -160,7 +160,7 @@ private:
   bool cut_ = false;
   change_place place_{0, 0};
   std::size_t count_ = 0;
-  std::vector<std::pair<change_place, std::size_t>> progress_; ///< and how many changes it had been told then
+  std::vector<std::pair<change_place, std::size_t>> progress_; ///< and the number of changes received before
   std::vector<std::string> wrong_;
   std::thread thread_;
 };

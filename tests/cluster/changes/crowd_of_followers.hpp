@@ -1,5 +1,5 @@
 #pragma once
-// Many clients that follow the same keys from before their first change on: what one of them is told, all others are told, too.
+// Many clients that follow the same keys from before their first change: all of them must receive the same.
 
 #include "tests/cluster/changes/change_judge.hpp"
 #include "tests/harness/http_client.hpp"
@@ -13,16 +13,16 @@
 
 namespace belay::harness {
 
-/// The changes in their order, as whoever was told the next one first was told it.
+/// The sequence of changes, each as it was received by the first client that got so far.
 class told_changes {
 public:
-  /// @param number of the change, counted by who was told it. @returns false: others were told another one
+  /// @param number of the change, counted by the client. @returns false: others have received another one
   bool agrees(std::size_t number, const sim::stream_event& e);
 
-  /// Of the whole sequence: each change follows the one of its key before it.
+  /// Of the whole sequence: each change must follow the previous one of its key.
   const change_judge& judge() const { return judge_; }
   std::size_t size() const { return all_.size(); }
-  /// How many stand at that place or before it.
+  /// The number of changes up to that index.
   std::size_t count_up_to(change_place at) const;
 
 private:
@@ -31,26 +31,26 @@ private:
   change_judge judge_;
 };
 
-/// Each has a thread. Whoever is cut goes on at another server.
+/// Each follower has a thread. If its connection is cut, it resumes at another server.
 class crowd_of_followers {
 public:
-  /// Some follow by streams, the others by long polls. Returns when each has begun, or complains.
-  /// @param prefix below which there is no key yet
+  /// Some follow by streams, the others by long polls. Returns when each has started, or complains.
+  /// @param prefix under which there is no key yet
   crowd_of_followers(std::vector<std::uint16_t> ports, const std::string& prefix, std::size_t streams,
                      std::size_t polls);
   ~crowd_of_followers();
   crowd_of_followers(const crowd_of_followers&) = delete;
   crowd_of_followers& operator=(const crowd_of_followers&) = delete;
 
-  /// Returns when all were told what happened up to the log index, or complains.
+  /// Returns when all have received what happened up to this log index, or complains.
   void end_at(std::uint64_t index);
 
-  /// After end_at: what went wrong, at most 20 of it.
+  /// After end_at: what went wrong, at most 20 lines.
   std::vector<std::string> complaints() const;
   const told_changes& told() const { return told_; }
   std::size_t resumed() const { return resumed_; }         ///< at another server
-  std::size_t cut() const { return cut_; }                 ///< for taking too little, on the same server again
-  std::size_t void_states() const { return void_states_; } ///< `reset`, and 410
+  std::size_t cut() const { return cut_; }                 ///< at the same server, which had cut a slow reader
+  std::size_t void_states() const { return void_states_; } ///< `reset` events and 410 responses
 
 private:
   class member;

@@ -1,6 +1,6 @@
-// Client agents of the version before hold locks while the servers are replaced, and then they are replaced themselves. From 0.3.0 on a node
-// has a secret that its agent keeps (docs/security.md, B3): an agent that has none yet must be refused nothing, or its sessions end and two
-// clients hold its lock. BELAY_OLD_BINARY: see upgrade_test.cpp.
+// Client agents of the previous version hold locks while the servers are replaced, and then the agents are
+// replaced. From 0.3.0 on a node has a secret that its agent stores (docs/security.md, B3). An agent without one
+// must not be rejected, or its sessions end and two clients hold its lock. BELAY_OLD_BINARY: see upgrade_test.cpp.
 
 #include "tests/cluster/upgrades/replaced_servers.hpp"
 
@@ -11,7 +11,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// A session on the agent's node, which ends when the agent is taken for dead, and the lock that it holds.
+/// A session on the agent's node, which ends when the agent counts as failed, and the lock that it holds.
 class held_lock {
 public:
   explicit held_lock(server_node& agent) : key_("locks/" + agent.name()), node_(agent.name()) {
@@ -48,7 +48,7 @@ TEST_CASE("locks of client agents of the version before outlive the servers' upg
   const auto old_program = program_of_before();
   const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
   server_cluster cluster(old_program, {3, "node", {{"log_level", "info"}}, 0, 3});
-  cluster.agent(2).replace_program(new_program); // one of this version at servers of the version before
+  cluster.agent(2).replace_program(new_program); // an agent of this version at servers of the previous version
   cluster.start_all();
   cluster.wait_ready();
   cluster.wait_agents();
@@ -75,7 +75,7 @@ TEST_CASE("locks of client agents of the version before outlive the servers' upg
   becomes(0, old_program);
   for (std::size_t i = 0; i < 3; ++i)
     becomes(i, new_program);
-  // All servers know secrets now. Longer than an agent may be silent: each has been judged.
+  // All servers support secrets now. Wait longer than an agent may be silent: each has been checked.
   REQUIRE(eventually(milliseconds{60000}, [&] { return has_proof(cluster.node(0), cluster.agent(2).name()); }));
   std::size_t told = 0;
   const auto warned = [&] {
@@ -92,9 +92,9 @@ TEST_CASE("locks of client agents of the version before outlive the servers' upg
   };
   CHECK(eventually(milliseconds{60000}, warned));
   REQUIRE(load.wait_for_more(500));
-  std::this_thread::sleep_for(milliseconds{7000}); // past the silence after which a refused agent would be dead
+  std::this_thread::sleep_for(milliseconds{7000}); // longer than an agent may be silent
   all_held();
-  // Their own upgrade is a restart; a secret comes with it.
+  // Their own upgrade is a restart, which brings a secret.
   for (std::size_t i = 0; i < 2; ++i) {
     replace(cluster.agent(i), new_program);
     cluster.wait_agents();

@@ -1,5 +1,5 @@
-// From 0.2.0 to this version: a command about claims names its client only when every server can read that (feature level 8). While a server of
-// 0.2.0 is a member the others decide as it does, and all have the same digest; otherwise it would stop at an entry, or differ.
+// From 0.2.0 to this version: a command about claims names its client only when all servers can read that (level 8).
+// While a server of 0.2.0 is a member the others decide like it, with equal digests; else it would stop or diverge.
 
 #include "tests/cluster/cluster_fixture.hpp"
 #include "tests/cluster/upgrades/replaced_servers.hpp"
@@ -25,7 +25,7 @@ http_reply removed(server_node& node, const std::string& target) {
   return exchange(node.http_port(), {"DELETE", target, {}, {}, false}, soon);
 }
 
-/// A worker with the limit that all workers are configured with, after an operator raised it for a while.
+/// Acquires as a worker with the limit that all workers are configured with, after an operator raised it for a while.
 int worker_after_raise(server_cluster& cluster, std::size_t at, const std::string& name) {
   auto& node = cluster.node(at);
   const auto session = session_at(node), other = session_at(node);
@@ -73,7 +73,7 @@ TEST_CASE("claims name their clients when the last server of 0.2.0 is gone, and 
   each_says(409);
   for (const std::size_t i : {0, 1, 2})
     becomes(i, new_program);
-  // Each server has to hear the new versions of the others first.
+  // Each server has to receive the new versions of the others first.
   REQUIRE(eventually(soon, [&] {
     for (std::size_t i = 0; i < cluster.size(); ++i)
       if (worker_after_raise(cluster, i, "s" + std::to_string(++round)) != 200)
@@ -90,13 +90,13 @@ TEST_CASE("claims name their clients when the last server of 0.2.0 is gone, and 
 
 namespace {
 
-/// A client that waits for the lock of a key ends its connection.
+/// A client that waits for the lock of a key closes its connection.
 struct left_wait {
   left_wait(server_node& holder, server_node& asked, std::string name) : at(&holder), key(std::move(name)) {
     const auto has_it = session_at(holder), waits = session_at(holder);
     REQUIRE(holder.put("/v1/kv/" + key + "?acquire=" + has_it, "").body.starts_with("true"));
     http_connection c(asked.http_port());
-    // The parameter of 0.2.0, and the one of today.
+    // The parameter of 0.2.0 and the present one.
     REQUIRE(c.send({"PUT", "/v1/kv/" + key + "?acquire=" + waits + "&queue=100s&wait=100s", {}, "v", false}, soon) ==
             "");
     REQUIRE(eventually(soon, [&] { return waiting() == 1; }));

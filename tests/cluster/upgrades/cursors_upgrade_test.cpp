@@ -1,7 +1,7 @@
 // From 0.2.0, whose cursors of changes name no history, to this version and back (docs/changes.md,
-// Cursors). A server of 0.2.0 cannot read a cursor that names one, and would begin a stream with it
-// where it stands; so nobody gets one as long as such a server is there. What clients of this
-// version keep must be readable for those of 0.2.0.
+// Cursors). A server of 0.2.0 cannot parse a cursor that names one, and would begin a stream at its
+// present index. So no client gets such a cursor while there is such a server. What clients of this
+// version store must be readable for those of 0.2.0.
 
 #include "tests/cluster/changes/change_follower.hpp"
 #include "tests/cluster/cluster_fixture.hpp"
@@ -22,14 +22,14 @@ http_reply poll(server_node& node, const std::string& more = {}) {
   return exchange(node.http_port(), {"GET", target + more, {}, {}, false}, milliseconds{10000});
 }
 
-/// Empty: it names no history.
+/// Empty: the cursor names no history.
 std::string cursor_at(server_node& node) {
   const auto said = poll(node);
   const auto* cursor = said.header("X-Belay-Cursor");
   return cursor == nullptr ? std::string() : *cursor;
 }
 
-/// Of every server: the first id of a stream that begins where the server stands.
+/// For each server: the first id of a stream that begins at its present index.
 std::string id_at(server_node& node) {
   event_stream s(node.http_port(), target, "");
   std::string id;
@@ -42,14 +42,14 @@ std::string id_at(server_node& node) {
   return id;
 }
 
-/// `belay watch -changes` of some version, with what it keeps.
+/// `belay watch -changes` of some version, with its stored cursor.
 class watcher {
 public:
   watcher(std::string program, std::vector<std::string> options)
       : program_(std::move(program)), options_(std::move(options)) {}
 
-  /// It follows until it has told of these keys, each of which is written when the one before was
-  /// told, and ends. @returns all that it has told
+  /// Follows until it has reported these keys, each of which is written when the one before was
+  /// reported, and ends. @returns its whole output
   std::string tells_of(server_cluster& cluster, std::size_t node, const std::vector<std::string>& keys) {
     std::ofstream(folder_ / "told").close();
     std::vector<std::string> words{program_, "watch",
@@ -58,8 +58,8 @@ public:
     words.insert(words.end(), options_.begin(), options_.end());
     words.push_back("cat >>'" + (folder_ / "told") + "'");
     child_process watch(words, folder_ / "errors");
-    // A watch without a place begins when it is connected, so the key is written again and again; but not
-    // faster than a busy machine runs the command for each change.
+    // A watch without a cursor begins when it is connected, so the key is written repeatedly; but
+    // not faster than a busy machine runs the command for each change.
     int times = 0;
     std::chrono::steady_clock::time_point next;
     for (const auto& key : keys) {
@@ -75,7 +75,7 @@ public:
                     << file_tail(folder_ / "told", 1000));
       CHECK(told);
     }
-    watch.signal(SIGTERM); // what it had not noted comes again
+    watch.signal(SIGTERM); // what it had not stored is delivered again
     CHECK(watch.wait(soon).has_value());
     return file_text(folder_ / "told");
   }
@@ -101,13 +101,13 @@ TEST_CASE("cursors name their history when the last server of 0.2.0 is gone, and
              new_cli = environment("BELAY_BINARY", BELAY_BINARY_DIR "/belay");
   scratch_folder kept;
   const auto file = "-place=" + (kept / "place");
-  // Either version goes on with what the other one has kept.
+  // Each version resumes from what the other one has stored.
   watcher new_file(new_cli, {file}), old_file(old_cli, {file});
   int written = 0;
   const auto go_on = [&](server_cluster& cluster, std::size_t node, const std::vector<watcher*>& all) {
     for (auto* w : all) {
       const auto key = "k" + std::to_string(++written);
-      // What is written while nobody follows is told, too.
+      // What is written while no watch runs is reported, too.
       REQUIRE(eventually(soon,
                          [&] { return cluster.node(0).put("/v1/kv/app/away-" + key, "1").body.starts_with("true"); }));
       const auto told = w->tells_of(cluster, node, {key});
@@ -123,7 +123,7 @@ TEST_CASE("cursors name their history when the last server of 0.2.0 is gone, and
   server_cluster cluster(old_program, {3, "node", {}});
   cluster.start_all();
   cluster.wait_ready();
-  (void)old_file.tells_of(cluster, 0, {"first", "noted-first"}); // it has its place from now on
+  (void)old_file.tells_of(cluster, 0, {"first", "noted-first"}); // it has stored a cursor from now on
   CHECK(file_text(kept / "place").find_first_not_of("0123456789.\n") == std::string::npos);
 
   const auto becomes = [&](std::size_t i, const server_command& program) {
@@ -138,7 +138,7 @@ TEST_CASE("cursors name their history when the last server of 0.2.0 is gone, and
     INFO("server " << i << " beside one of 0.2.0");
     CHECK(cursor_at(cluster.node(i)).empty());
     CHECK(id_at(cluster.node(i)).find('@') == std::string::npos);
-    // A cursor that cannot be of this history is rejected all the same.
+    // A cursor that cannot belong to this history is rejected nevertheless.
     CHECK(poll(cluster.node(i), "&index=1000000&wait=2s").status == 410);
   }
   each_goes_on(cluster, 0);
@@ -160,10 +160,10 @@ TEST_CASE("cursors name their history when the last server of 0.2.0 is gone, and
   const auto before_restarts = cursor_at(cluster.node(0));
   each_goes_on(cluster, 1);
   for (std::size_t i = 0; i < cluster.size(); ++i)
-    becomes(i, new_program); // a restart is no new history
+    becomes(i, new_program); // a restart does not start a new history
   CHECK(poll(cluster.node(1), "&index=" + before_restarts + "&wait=10ms").ok());
 
-  // Back: nothing was written that 0.2.0 cannot read.
+  // Downgrade: nothing was written that 0.2.0 cannot read.
   becomes(0, old_program);
   for (const std::size_t i : {1, 2})
     CHECK(eventually(soon, [&] { return cursor_at(cluster.node(i)).empty(); }));
@@ -175,10 +175,10 @@ TEST_CASE("cursors name their history when the last server of 0.2.0 is gone, and
     becomes(i, new_program);
   each_goes_on(cluster, 2);
 
-  // Members of both versions in one group. (Not before: servers of 0.2.0 cannot be started again
-  // within ten minutes of an acknowledgement.)
+  // Members of both versions in one group. (Not before: servers of 0.2.0 cannot be restarted within
+  // ten minutes of an acknowledgement.)
   watcher new_group(new_cli, {"-group=group"}), old_group(old_cli, {"-group=group"});
-  // It has noted the snapshot when it tells of something later.
+  // It has stored the snapshot when it reports a later change.
   (void)old_group.tells_of(cluster, 0, {"joined", "noted"});
   go_on(cluster, 0, {&new_group, &old_group, &new_group, &old_group, &new_group});
 }

@@ -1,4 +1,4 @@
-// From a version that knows neither changes as streams nor idempotency keys (docs/changes.md, docs/exactly-once.md) to this one.
+// From a version without change streams and idempotency keys (docs/changes.md, docs/exactly-once.md) to this one.
 
 #include "tests/cluster/changes/crowd_of_followers.hpp"
 #include "tests/cluster/upgrades/lockers.hpp"
@@ -20,7 +20,7 @@ http_reply keyed(server_node& node, const std::string& target, const std::string
   return exchange(node.http_port(), {"PUT", target, {{"Idempotency-Key", key}}, std::move(body), false}, asked_for);
 }
 
-/// Writes one key after the other with an idempotency key, and without it where that is refused for an older server.
+/// Writes one key after another with an idempotency key, and without it where an older server makes that impossible.
 class keyed_writer {
 public:
   explicit keyed_writer(std::vector<std::uint16_t> ports) : ports_(std::move(ports)), thread_([this] { write(); }) {}
@@ -75,7 +75,7 @@ void check_refused_for_level(const http_reply& r) {
   CHECK(r.body.find("is not known to have feature level 6: install Belay 0.2.0 or newer there") != std::string::npos);
 }
 
-/// What an older server would have to stop at is refused, at this one; the rest goes on.
+/// Checks that this server rejects what an older server could not read; everything else works.
 void check_mixed(server_node& node, const std::string& key) {
   check_refused_for_level(keyed(node, "/v1/kv/refused", key, "1"));
   check_refused_for_level(node.put("/v1/kv/refused?add=1", ""));
@@ -84,7 +84,7 @@ void check_mixed(server_node& node, const std::string& key) {
   CHECK(node.put("/v1/kv/plain", "1").body.starts_with("true"));
 }
 
-/// A claim that is held, and one that waits behind it.
+/// A claim that is held, and one that waits for it.
 class standing_claims {
 public:
   explicit standing_claims(server_cluster& cluster) : cluster_(cluster) {
@@ -110,7 +110,7 @@ public:
     }
   }
   void check() const { check(holder_, 1); }
-  /// The one that waited for so long has it.
+  /// The claim that waited all the time is granted.
   void check_handed_on() const {
     REQUIRE(eventually(asked_for, [&] {
       return exchange(cluster_.node(1).http_port(), {"DELETE", "/v1/claim/leader?id=" + holder_, {}, {}, false},
@@ -127,8 +127,8 @@ private:
 
 } // namespace
 
-// Writers ask with idempotency keys all the time, at every server: older ones do not know the header, newer ones say which server is too
-// old. Whoever follows changes hangs on servers of this version while an older one is there, or leads. Claims and turns with a lock go on.
+// Writers use idempotency keys all the time: older servers ignore them, newer ones report which server is too old.
+// While an older one is a member, changes are followed at servers of this version. Claims and lock turns go on.
 TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, and put back while one is old",
           "[.upgrade][no_once_before]") {
   raise_file_limit();
@@ -153,7 +153,7 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
     crowd_of_followers crowd({cluster.node(0).http_port(), cluster.node(1).http_port()}, "watched/", 6, 2);
     keyed_writer writer(http_ports(cluster));
     for (const std::size_t i :
-         {1, 0, 2}) // whoever follows there goes on elsewhere; the last one is of the old version and may lead
+         {1, 0, 2}) // its followers of changes move elsewhere; the last one has the old version and may lead
       becomes(i, i == 2 ? old_program : new_program);
     check_mixed(cluster.node(0), "mixed-1");
     check_mixed(cluster.node(1), "mixed-2");
@@ -180,7 +180,7 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
   for (std::size_t i = 0; i < cluster.size(); ++i)
     becomes(i, new_program);
 
-  // All of them know it now: each write is sent to all three, and counts once.
+  // All servers support them now: each write is sent to all three, and counts once.
   REQUIRE(eventually(milliseconds{30000}, [&] { return keyed(cluster.node(0), "/v1/kv/plain", "first", "2").ok(); }));
   CHECK(keyed(cluster.node(1), "/v1/kv/plain", "first", "2").header("X-Belay-Replayed") != nullptr);
   constexpr int writes = 20;
@@ -195,7 +195,7 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
   CHECK(cluster.node(0).get("/v1/outcome/count-0").body.find(R"("State":"done")") != std::string::npos);
   CHECK(cluster.node(0).get("/v1/kv/refused?consistent").status == 404);
 
-  // The way back is closed, and the others do not notice.
+  // A downgrade is not possible any more; the other servers are not affected.
   const auto follower = (cluster.wait_leader() + 1) % cluster.size();
   auto& back = cluster.node(follower);
   replace(back, old_program);
@@ -209,7 +209,7 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
   check_nothing_lost(cluster, load);
 }
 
-// A restore brings rows into the log. What an older server cannot read would stop it there, and with it perhaps the majority.
+// A restore brings rows into the log. One that an older server cannot read would stop it, and perhaps the majority.
 TEST_CASE("an archive with outcomes is refused while a server is older, and stops nobody",
           "[.upgrade][no_once_before]") {
   raise_file_limit();
@@ -217,7 +217,7 @@ TEST_CASE("an archive with outcomes is refused while a server is older, and stop
   const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
   std::string with_claims, with_outcomes;
   {
-    // Those of this version name the clients of claims (feature level 8).
+    // Archives of this version name the clients of claims (feature level 8).
     server_cluster from(old_program, {1, "old", {}});
     from.start_all();
     from.wait_ready();
@@ -241,7 +241,7 @@ TEST_CASE("an archive with outcomes is refused while a server is older, and stop
   REQUIRE(cluster.node(0).put("/v1/kv/there", "1").body.starts_with("true"));
   for (const auto* leads : {"either version", "this version"}) {
     INFO("leads: " << leads);
-    if (leads == std::string("this version")) { // the older one would say itself that it cannot read them
+    if (leads == std::string("this version")) { // the older one would report itself that it cannot read them
       replace(cluster.node(2), old_program);
       cluster.wait_ready();
       REQUIRE(cluster.wait_leader() != 2);
@@ -254,7 +254,7 @@ TEST_CASE("an archive with outcomes is refused while a server is older, and stop
     CHECK(cluster.node(2).running());
     CHECK(cluster.node(2).get("/v1/kv/there?stale").ok());
   }
-  // What all can read comes into force.
+  // An archive that all servers can read is restored.
   REQUIRE(eventually(asked_for, [&] { return cluster.node(0).put("/v1/snapshot", with_claims).ok(); }));
   cluster.wait_ready();
   CHECK(cluster.wait_equal() == "");

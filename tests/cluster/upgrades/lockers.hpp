@@ -1,5 +1,5 @@
 #pragma once
-// Clients of one lock, whichever servers there are.
+// Clients that share one lock, whatever the servers' versions.
 
 #include "tests/harness/server_cluster.hpp"
 
@@ -10,8 +10,8 @@
 
 namespace belay::harness {
 
-/// Clients that take turns with the lock of one key, each through its own server, and through the next one when that fails. They ask with
-/// `wait`: servers that have no queues wait for lock delays only, and answer `false` to whoever is late.
+/// Clients that take turns with the lock of one key, each through its own server, and through the next one if that
+/// fails. They use `wait`: servers without queues wait for lock delays only, and answer `false` if the lock is taken.
 class lockers {
 public:
   lockers(std::vector<std::uint16_t> ports, std::size_t count) : ports_(std::move(ports)), turns_(count) {
@@ -28,7 +28,7 @@ public:
       if (t.joinable())
         t.join();
   }
-  /// Whether each of them holds the lock so many times more.
+  /// Whether each of them acquires the lock this many more times.
   bool each_gets_on(int times) {
     std::vector<int> before(turns_.begin(), turns_.end());
     return eventually(milliseconds{60000}, [&] {

@@ -1,5 +1,5 @@
 #pragma once
-// Servers that become another version, and those that cannot go back.
+// Servers that are replaced by another version, and servers that cannot be downgraded.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -9,10 +9,10 @@
 
 namespace belay::harness {
 
-/// Long enough for whatever servers do by themselves.
+/// Long enough for everything that servers do by themselves.
 inline constexpr milliseconds soon{30000};
 
-/// One server after the other, each once it serves again.
+/// Replaces one server after another, each once the last one serves again.
 inline void replace_all(server_cluster& cluster, workload& load, const server_command& program) {
   for (std::size_t i = 0; i < cluster.size(); ++i) {
     INFO("server " << i << " becomes " << program.text);
@@ -30,7 +30,7 @@ inline server_command program_of_before() {
   return {before + " agent -config-file {config}"};
 }
 
-/// Three servers of the version before, ready to be replaced by this one.
+/// Three servers of the previous version, ready to be replaced by this one.
 struct servers_of_before {
   server_command old_program = program_of_before();
   server_command new_program = server_command::from_environment(BELAY_BINARY_DIR);
@@ -42,7 +42,7 @@ struct servers_of_before {
   }
 };
 
-/// Stopped, and started again as that program with the configuration that is there now.
+/// Restarts it as that program, with the present configuration.
 inline void replace(server_node& node, const server_command& program) {
   node.stop();
   node.replace_program(program);
@@ -61,7 +61,7 @@ inline void ends_with(server_node& node, const std::vector<std::string>& texts) 
                     [&](const std::string& text) { return said.find(text) != std::string::npos; }));
 }
 
-/// It has come to what only the new version writes, and says what to install.
+/// It has reached an entry that only the new version can read, and reports what to install.
 inline void cannot_go_back(server_node& node) {
   ends_with(node, {"committed entry that this version cannot read"});
   CHECK(file_tail(node.log_file(), 20000).find("install Belay ") != std::string::npos);

@@ -1,6 +1,6 @@
-// Servers of 0.2.0 and of this version send each other their whole state. 0.2.0 counts the fence of a locked key that a kept
-// answer shows in the digest of its snapshots, and its bytes do not carry it (CHANGELOG, 0.3.0): a follower of either version
-// that lost its disk must be rebuilt from a leader of the other one, and start again from what it got.
+// Servers of 0.2.0 and of this version send each other their state. 0.2.0's snapshot digest covers the
+// fencing token of a locked key in a stored response, and its bytes do not (CHANGELOG, 0.3.0). A follower of
+// either version without its disk must be rebuilt from a leader of the other one, and be able to restart.
 
 #include "tests/cluster/cluster_fixture.hpp"
 #include "tests/cluster/upgrades/replaced_servers.hpp"
@@ -20,7 +20,7 @@ http_reply keyed_lock(server_node& node, const std::string& key, const std::stri
                   milliseconds{10000});
 }
 
-/// A keyed transaction that locks a key; its answer is kept. @returns the answer
+/// A keyed transaction that locks a key; its response is stored. @returns the response
 std::string lock_once(server_cluster& cluster, std::size_t at, const std::string& key) {
   std::string session, answer;
   REQUIRE(eventually(rebuilt_within, [&] {
@@ -37,14 +37,14 @@ std::string lock_once(server_cluster& cluster, std::size_t at, const std::string
   return answer;
 }
 
-/// Replayed, and not done again.
+/// Whether a repeat gets the stored response and is not applied again.
 bool keeps(server_cluster& cluster, std::size_t at, const std::string& key, const std::string& answer) {
   const auto session = answer.substr(answer.size() - 36);
   return eventually(rebuilt_within,
                     [&] { return keyed_lock(cluster.node(at), key, session).body + session == answer; });
 }
 
-/// It comes back without its disk, as that program, when the leader's log does not reach back any more.
+/// Restarts the server without its disk, as that program, when the leader's log does not reach back any more.
 void rebuild(server_cluster& cluster, std::size_t which, std::size_t leader, const server_command& program,
              const std::string& key) {
   auto& node = cluster.node(which);
@@ -61,7 +61,7 @@ void rebuild(server_cluster& cluster, std::size_t which, std::size_t leader, con
   const bool rebuilt = eventually(rebuilt_within, [&] { return node.get("/v1/kv/" + key + "?stale").ok(); });
   INFO(file_tail(node.log_file(), 3000));
   REQUIRE(rebuilt);
-  // It has a vote again when the server whose place it takes is removed.
+  // It has a vote again when the server that it replaces is removed.
   REQUIRE(eventually(rebuilt_within, [&] {
     return node.get("/v1/operator/autopilot/health").body.find("\"Healthy\":true") != std::string::npos;
   }));
@@ -72,7 +72,7 @@ void rebuild(server_cluster& cluster, std::size_t which, std::size_t leader, con
   CHECK(node.get("/v1/kv/" + key + "?stale").ok());
 }
 
-/// Others stand still for a moment until that one leads. (0.2.0 would not start again.)
+/// Pauses other servers until that one leads. (0.2.0 would not start again.)
 void let_lead(server_cluster& cluster, std::size_t wanted) {
   for (int attempt = 0; attempt < 20; ++attempt) {
     const auto leader = cluster.wait_leader();

@@ -1,10 +1,10 @@
-// Servers replaced one by one by those of another version, under load. BELAY_OLD_BINARY: the
-// program of the version before; `tools/nightly upgrade` builds those that
-// tests/cluster/version_before names, and runs with each the cases that it names there: those
-// tagged [no_acl_before] need one from before ACLs, those tagged [acl_before] one that has them,
-// those tagged [no_queues_before] one that knows no claims, those tagged [no_once_before] one that
-// knows claims, but no idempotency keys, those tagged [no_histories_before] one that has changes,
-// but whose cursors name no history.
+// Servers are replaced one by one by those of another version, under load. BELAY_OLD_BINARY: the
+// program of the previous version; `tools/nightly upgrade` builds those that
+// tests/cluster/version_before names, and runs with each the cases that it names there: cases
+// tagged [no_acl_before] need a version before ACLs, [acl_before] one that has them,
+// [no_queues_before] one without claims, [no_once_before] one that has claims, but no
+// idempotency keys, [no_histories_before] one that has changes, but whose cursors name no
+// history.
 
 #include "tests/cluster/upgrades/lockers.hpp"
 #include "tests/cluster/upgrades/replaced_servers.hpp"
@@ -23,8 +23,8 @@ TEST_CASE("the version before is replaced server by server, and put back", "[.up
   check_nothing_lost(cluster, load);
 }
 
-// The order in docs/security.md is: all servers first, then `acl`. Here somebody turns ACLs on while an old server is there, and goes
-// back to the old version when they are in force.
+// The order in docs/security.md is: all servers first, then `acl`. Here an operator enables ACLs
+// while an old server is a member, and downgrades when they are in force.
 TEST_CASE("ACLs come into force when the last server of the version before is gone, and then it cannot come back",
           "[.upgrade][no_acl_before]") {
   raise_file_limit();
@@ -37,7 +37,7 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   cluster.wait_ready();
   REQUIRE(cluster.node(0).put("/v1/kv/before", "1").body.starts_with("true"));
 
-  // The old version knows the key as one that it must refuse.
+  // The old version recognizes the setting as one that it must reject.
   auto& last = cluster.node(2);
   cluster.configure({{"acl", acl}});
   replace(last, old_program);
@@ -46,7 +46,7 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   last.start();
   cluster.wait_ready(); // it has read its configuration, which changes now
 
-  // With it there, nothing of ACLs is written, and who comes to a server that wants them is told why. Others go on.
+  // Meanwhile nothing of ACLs is written, and clients of a server configured with them get the reason; others work.
   cluster.configure({{"acl", acl}});
   replace(cluster.node(0), new_program);
   replace(cluster.node(1), new_program);
@@ -74,7 +74,7 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   for (const auto* key : {"/v1/kv/before", "/v1/kv/meanwhile"})
     CHECK(cluster.node(1).get(key).status == 200);
 
-  // Going back: it stops at the first entry that it cannot read, and says what to install. The others do not notice.
+  // The downgraded server stops at the first entry that it cannot read, and reports what to install.
   cluster.configure();
   replace(last, old_program);
   cannot_go_back(last);
@@ -87,9 +87,9 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   CHECK(last.get("/v1/kv/after?stale&token=root-secret").status == 200);
 }
 
-// ACLs are in force all the time, and who writes has a token. As long as one server is old, those that are new can be put back. When all
-// are new the leader's judgement travels with each write in a token's name (state::judgement_level): then one that is put back stops,
-// says what to install, and nothing that was acknowledged is lost. Rights are the same at each server at each moment.
+// ACLs are in force all the time, and writers have a token. While one server is old, new ones can be
+// downgraded. Later each write carries the leader's decision (state::judgement_level): a downgraded server
+// stops and reports what to install, and nothing acknowledged is lost. Permissions are the same at each server.
 TEST_CASE("servers with ACLs in force are replaced under load in a token's name, and put back while one is old",
           "[.upgrade][acl_before]") {
   raise_file_limit();
@@ -108,7 +108,7 @@ TEST_CASE("servers with ACLs in force are replaced under load in a token's name,
   };
   REQUIRE(eventually(milliseconds{60000}, [&] { return as(0, master, "GET", "/v1/acl/tokens").status == 200; }));
 
-  // Keys are for that token only: what the harness asks without one needs none of them.
+  // Only that token can write keys: the harness's requests without a token need none.
   const auto made = [&](const std::string& what, const std::string& body) {
     const auto reply = as(0, master, "PUT", what, body);
     INFO(what << ": " << reply.status << " " << reply.body);
@@ -147,7 +147,7 @@ TEST_CASE("servers with ACLs in force are replaced under load in a token's name,
   for (std::size_t i = 0; i < cluster.size(); ++i)
     becomes(i, new_program);
 
-  // All are new: the way back is closed, for whoever tries it, and the others do not notice.
+  // All are new: a downgraded server stops, and the others are not affected.
   const auto followed = (cluster.wait_leader() + 1) % cluster.size();
   auto& back = cluster.node(followed);
   replace(back, old_program);
@@ -155,7 +155,7 @@ TEST_CASE("servers with ACLs in force are replaced under load in a token's name,
   REQUIRE(load.wait_for_more(200));
   becomes(followed, new_program);
 
-  // A token that is taken away opens nothing any more, at any of them.
+  // A deleted token has no permissions any more, at any server.
   check_nothing_lost(cluster, load);
   const auto accessor = boost::json::parse(as(0, writer, "GET", "/v1/acl/token/self").body).at("AccessorID");
   REQUIRE(as(0, master, "DELETE", "/v1/acl/token/" + std::string(accessor.as_string())).status == 200);
@@ -163,8 +163,8 @@ TEST_CASE("servers with ACLs in force are replaced under load in a token's name,
     CHECK(eventually(milliseconds{10000}, [&] { return as(i, writer, "GET", "/v1/kv/load/?keys").status == 403; }));
 }
 
-// The version before knows no replicas and makes a voter of every server that follows it. So a replica follows servers of this version
-// only: it waits while others lead, and nobody ever counts its vote.
+// The previous version has no replicas and makes each server that follows it a voter. So a replica
+// follows only servers of this version: it waits while others lead, and its vote never counts.
 TEST_CASE("a read replica beside servers that are replaced by this version, and put back", "[.upgrade]") {
   raise_file_limit();
   const auto old_program = program_of_before();
@@ -199,7 +199,7 @@ TEST_CASE("a read replica beside servers that are replaced by this version, and 
       CHECK_FALSE(replica_votes());
     }
   };
-  // It is not ready, and says why in its log.
+  // It is not ready, and its log says why.
   REQUIRE(load.wait_for_more(500));
   CHECK_FALSE(replica_votes());
   CHECK(cluster.node(3).get("/v1/kv/?keys&stale", milliseconds{10000}).status != 200);
@@ -208,14 +208,14 @@ TEST_CASE("a read replica beside servers that are replaced by this version, and 
   cluster.wait_ready();
   CHECK(cluster.node(3).get("/v1/kv/?keys").status == 200);
   replace(old_program);
-  CHECK(cluster.node(3).get("/v1/kv/?keys&stale").status == 200); // what it had
+  CHECK(cluster.node(3).get("/v1/kv/?keys&stale").status == 200); // its old state
   replace(new_program);
   check_nothing_lost(cluster, load);
   CHECK_FALSE(replica_votes());
 }
 
-// Queues need every server to know them: before that an acquire that waits is what it was, and claims are refused with a text. What was
-// granted, and who waits, outlives each of the servers; the way back is open until the first queue was made.
+// Queues need support by every server: before that acquires with a wait work as in the old version, and claims
+// are refused. Grants and waits outlive each server; a downgrade is possible until the first queue is created.
 TEST_CASE("no wait for a lock is lost when servers are replaced, and put back while one is old",
           "[.upgrade][no_queues_before]") {
   raise_file_limit();
@@ -249,7 +249,7 @@ TEST_CASE("no wait for a lock is lost when servers are replaced, and put back wh
   REQUIRE(eventually(milliseconds{30000}, [&] { return claim().ok(); }));
 
   const auto follower = (cluster.wait_leader() + 1) % cluster.size();
-  // It stops at an entry that it cannot read, or at a row of its checkpoint: 0.1.0 does not look for a level there.
+  // It stops at an entry that it cannot read, or at a row of its checkpoint: 0.1.0 does not check the level there.
   auto& back = cluster.node(follower);
   replace(back, old_program);
   ends_with(back, {"install Belay ", "checkpoint row that cannot be decoded"});
