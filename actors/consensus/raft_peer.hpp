@@ -36,7 +36,7 @@ struct raft_peer_settings {
   /// This server shall have no vote (read_replica).
   bool replica = false;
   bool coordinates =
-      false; ///< measure network coordinates, and exchange them with the other servers (docs/adr/0015)
+      false; ///< measures its network coordinates, and exchanges them with the other servers (docs/adr/0015)
   /// In force until operators set something (docs/contract/12).
   state::autopilot_settings autopilot;
   /// A member that is silent this long counts as failed (serfHealth, SerfStatus, list of members).
@@ -287,10 +287,10 @@ private:
   raft::cluster_clock cluster_clock_;                   ///< of the present term, on the leader
   std::string upgrade_told_;                            ///< what was logged last
   std::map<node_id, state::feature_level> levels_seen_; ///< of members that disconnected
-  state::feature_level level_committed_ = 0; ///< of committed commands: a server that lacks it stops there
-  state::history_scope history_told_;        ///< in the last view
-  monotonic_time began_{};                   ///< zero: no tick yet
-  log_brake complaints_;                     ///< limits log lines about servers that do not belong to the cluster
+  state::feature_level level_committed_ = 0;            ///< of committed commands: a server that lacks it stops there
+  state::history_scope history_told_;                   ///< in the last view
+  monotonic_time began_{};                              ///< zero: no tick yet
+  log_brake complaints_;                                ///< limits log lines about servers that are not members
   members_heard told_heard_;
   raft::autopilot pilot_;
   monotonic_time next_hand_over_{}; ///< earliest next attempt

@@ -38,8 +38,7 @@ void raft_peer::pass_keyring_on(request_id id, const forward::keyring_answer& ow
     else if (encrypted_.contains(m.id))
       queue_frame(m.id, wire::keyring_call{id, *what});
     else if (
-        own.no_keyring) // keys are not sent in the clear; without a keyring here, peers
-                        // reached unencrypted have none either
+        own.no_keyring) // keys are not sent in the clear; without a keyring here, unencrypted peers have none either
       keyrings_.answered(id, m.id, own);
     else
       keyrings_.not_asked(id, m.id, "the connection to it is not encrypted: keys are not sent on it");

@@ -1,5 +1,5 @@
 #pragma once
-// Acquires that wait at the leader while another one of the same key is on its way through the log.
+// Acquires that wait at the leader while another acquire of the same key is in the log's pipeline.
 
 #include "actors/messages.hpp"
 
@@ -9,21 +9,21 @@
 
 namespace belay::actors {
 
-/// When a lock becomes free, all who watched it ask for it. One gets it; the others are known to be late as soon as that
-/// one is applied, and need no entry of the log then. Nothing is decided here: who is given back asks as if he came now.
+/// When a lock is released, all watchers try to acquire it. One gets it; once its entry is applied,
+/// the others are rejected without an entry. This class decides nothing: its output is checked anew.
 class acquires_underway {
 public:
-  /// An acquire that has not come through the log after this is not waited for any longer.
+  /// An acquire that has not been applied after this time is not waited for any longer.
   static constexpr std::chrono::milliseconds patience{500};
-  /// Of all keys together; whoever comes when there are so many goes his way.
+  /// For all keys together; further acquires are passed on.
   static constexpr std::size_t kept_max = 16384;
 
-  /// Whether it was kept. False: it goes its way, and those who come after it are kept.
+  /// Whether it was kept. False: pass it on; acquires of that key that arrive after it are kept.
   bool keep(const check_write& w, monotonic_time now);
-  /// One of that key is applied: who waited for it, in the order of arrival.
+  /// An acquire of that key was applied. @returns those that waited for it, in order of arrival.
   std::vector<check_write> applied(const std::string& key);
   std::vector<check_write> past_patience(monotonic_time now);
-  /// As when this server does not lead any more.
+  /// For example when this server no longer leads.
   std::vector<check_write> all();
   bool empty() const { return by_key_.empty(); }
 
@@ -41,7 +41,7 @@ private:
   std::size_t kept_ = 0;
 };
 
-/// The key that it asks the lock of; nullptr: it is something else.
+/// The key of the lock to acquire; nullptr: the command is no acquire.
 inline const std::string* key_of_acquire(const state::command& c) {
   const auto* write = std::get_if<state::kv_write>(&c);
   return write != nullptr && write->op.verb == state::kv_verb::lock ? &write->op.key : nullptr;

@@ -21,7 +21,7 @@ status archived_rows::judge(const storage::row_view& row, const std::function<vo
     return failure{"it has a row that cannot be read"};
   written_.note(*decoded);
   digest_ += state::row_hash(*decoded);
-  // What another restore had gathered when the archive was written is no state to come back to.
+  // Rows that another restore had staged when the archive was written are not restored.
   if (decoded->table == state::table::staging)
     return done{};
   if (auto why = state::complaint_of(*decoded))

@@ -1,6 +1,6 @@
 #pragma once
-// When the state is written to disk. A checkpoint costs bytes on disk in proportion to the rows that changed, and saves two things: the time
-// that a restart takes to apply the log since the last one, and the memory and disk that this log takes. So one is due by these.
+// Decides when to write a checkpoint. It costs bytes on disk in proportion to the changed rows.
+// It saves time to apply the log at a restart, and the log's memory and disk: these make it due.
 
 #include <chrono>
 #include <cstddef>
@@ -10,28 +10,28 @@
 namespace belay::actors {
 
 struct checkpoint_limits {
-  /// `raft_snapshot_threshold`: due after so many entries, and after each interval in which there was one. 0: by what it saves.
+  /// `raft_snapshot_threshold`: due after this many entries, or an interval with any. 0: see below.
   std::uint64_t entries = 0;
-  /// Always due after so many bytes of entries since the last one, which a server keeps in memory, too.
+  /// Always due after this many bytes of entries, which a server also keeps in memory.
   std::size_t log_bytes = 32u << 20;
-  /// Due when it took so long to apply them: a restart takes about that time.
+  /// Due when applying the entries took this long: a restart takes about as long.
   std::chrono::nanoseconds replay = std::chrono::seconds(1);
-  /// Due after an interval with so many bytes: there is no hurry, and fewer are not worth it.
+  /// Due after an interval with this many bytes: it is not urgent, and fewer are not worth it.
   std::size_t log_bytes_per_interval = 8u << 20;
   std::chrono::nanoseconds interval = std::chrono::seconds(30); ///< `raft_snapshot_interval`
 };
 
-/// Times are of one monotonic clock.
+/// All times are from one monotonic clock.
 class checkpoint_schedule {
 public:
   using time = std::chrono::nanoseconds;
 
-  /// What an entry takes in memory beside its command, about.
+  /// Approximate memory of an entry beside its command.
   static constexpr std::size_t entry_bytes = 160;
 
   explicit checkpoint_schedule(checkpoint_limits limits) : limits_(limits) {}
 
-  /// An entry was applied. @param command_bytes of what it asks for
+  /// To be called for each applied entry. @param command_bytes size of its command
   void applied(std::size_t command_bytes) {
     ++entries_;
     command_bytes_ += command_bytes;
@@ -50,7 +50,7 @@ public:
     return replay_ >= limits_.replay || (after_interval && bytes >= limits_.log_bytes_per_interval);
   }
 
-  /// One is written now. @returns the bytes of commands since the last one
+  /// A checkpoint begins. @returns the bytes of commands since the last one
   std::uint64_t begin(time now) {
     begun_ = now;
     return forget();

@@ -15,11 +15,11 @@ namespace belay::actors {
 
 namespace {
 
-/// An upper bound of how long damage that no commit touches stays unseen.
+/// Upper bound of the time until damage that no commit touches is detected.
 constexpr auto read_whole_interval = std::chrono::hours(24);
 constexpr std::uint64_t page_bytes = 4096; // of LMDB
 
-/// Makes a state machine of the rows of a checkpoint, and says whether it is the one that was written.
+/// Builds a state machine from the rows of a checkpoint, and checks that it is the one written.
 class machine_loader final : public storage::snapshot_judge {
 public:
   status row(std::uint8_t table, std::string_view key, std::string_view value) override {
@@ -59,7 +59,8 @@ private:
   state::stored_digest digest_;
 };
 
-/// Changes of keys that belong to the rows of `machine`. Who follows changes begins anew without them: no reason not to start.
+/// Loads key changes that belong to the rows of `machine`.
+/// Without them change feeds resync, so a failure does not prevent the start.
 void load_changes(storage::checkpoint_store& store, state::machine& machine) {
   std::vector<state::kept_change> list;
   status rows = done{};
@@ -142,7 +143,7 @@ void checkpointer::write(const write_checkpoint& w) {
   checkpoint_written answer;
   answer.meta = w.meta;
   const auto begun = now();
-  if (w.meta.index > newest_) { // else a snapshot was installed meanwhile, and it is newer
+  if (w.meta.index > newest_) { // otherwise a newer snapshot was installed meanwhile
     answer.error = commit(w, answer);
     // Every changed row copies a page, at most all pages of the file.
     const auto pages = w.full ? store_->bytes() : std::min<std::uint64_t>(w.rows.size() * page_bytes, store_->bytes());
@@ -257,7 +258,7 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
   snapshot_chunk_stored answer;
   answer.meta = what.meta;
   answer.last = what.last;
-  // A snapshot that is wrong in itself must not cost this server the data it has.
+  // An invalid snapshot must not cost this server the data it has.
   std::optional<machine_loader> judge;
   if (what.last)
     judge.emplace();

@@ -1,6 +1,6 @@
 #pragma once
-// The actor that writes checkpoints of the state machine to LMDB, and that reads and stores the snapshots which servers
-// send each other. It waits for the disk, so it has a thread of its own (in the simulator it is an ordinary actor).
+// The actor that writes checkpoints of the state machine to LMDB, and reads and stores snapshots
+// that servers exchange. It blocks on the disk, so it has its own thread (not in the simulator).
 
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
@@ -16,24 +16,24 @@
 
 namespace belay::actors {
 
-/// Refers to `row`, and makes bytes of it when it is written.
+/// A change that refers to `row`, and encodes it when it is written.
 storage::row_change row_change_of(const state::dirty_row& row);
 
-/// Loads all rows of a checkpoint into a fresh state machine and compares its digest; then the changes that are kept beside it. Without those,
-/// also if they are damaged, it begins with none.
-/// @returns a failure if the store cannot be read or the digest differs from the one that was written with it.
+/// Loads all rows of a checkpoint into a new state machine and compares its digest; then loads
+/// the key changes stored beside it. Without these, or if they are damaged, it starts with none.
+/// @returns a failure if the store cannot be read, or the digest differs from the stored one.
 result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store,
                                                      const storage::checkpoint_info& info);
 
 struct checkpointer_settings {
   log_index newest;                 ///< index of the checkpoint found at the start; zero: none
-  storage::generation_limits older; ///< of the older generation
-  log_index log_begins{1};          ///< as found at the start
+  storage::generation_limits older; ///< limits of the older generation
+  log_index log_begins{1};          ///< first index of the log, as found at the start
   std::uint64_t log_bytes = 0;      ///< likewise
 };
 
-/// Every transaction begins and ends inside one message handler (docs/pitfalls.md L4). A failed commit ends the process,
-/// unless the disk is full. A commit that succeeds and reads back different does not: the checkpoint before it stays.
+/// Each transaction begins and ends in one message handler (docs/pitfalls.md L4). A failed commit
+/// ends the process, unless the disk is full. If it reads back different, the one before stays.
 class checkpointer : public checkpointer_actor::base {
 public:
   checkpointer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::checkpoint_store> store,
@@ -44,7 +44,7 @@ public:
 private:
   monotonic_time now() { return now_of(*this, *wires_); }
   void write(const write_checkpoint& w);
-  /// @returns why it is not in force; empty: it is
+  /// @returns why the checkpoint is not in force; empty: it is
   std::string commit(const write_checkpoint& w, checkpoint_written& answer);
   void keep_older(log_index newest);
   log_index log_needed_from() const;

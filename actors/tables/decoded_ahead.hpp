@@ -1,5 +1,5 @@
 #pragma once
-// Commands of committed entries, decoded a little ahead of their turn.
+// Decodes commands of committed entries a little before they are applied.
 
 #include "protocol/raft/types.hpp"
 #include "protocol/state/machine.hpp"
@@ -11,15 +11,15 @@
 
 namespace belay::actors {
 
-/// Applying a command waits for memory that nobody has looked at lately. So some are decoded before the first of them is applied, and the machine
-/// asks for what all of them will read at once (state::machine::fetch).
+/// Applying a command waits for memory that is not in the cache. So several are decoded at once,
+/// and the machine prefetches what all of them will read (state::machine::fetch).
 class decoded_ahead {
 public:
-  /// Both must stay as long as this.
+  /// `entries` and `m` must outlive this object.
   decoded_ahead(const std::vector<raft::entry>& entries, const state::machine& m) : entries_(entries), machine_(m) {}
 
-  /// The command of the i-th entry; nullopt: this version cannot read it. Valid until the next call. @pre i is larger than with the call before;
-  /// the entry is a command
+  /// The command of the i-th entry; nullopt: this version cannot decode it. Valid until the next
+  /// call. @pre i is larger than in the call before; the entry is a command
   const std::optional<state::command>& of(std::size_t i) {
     while (i >= end_)
       go_on();
@@ -28,7 +28,7 @@ public:
 
 private:
   static constexpr std::size_t together = 16;
-  // Large commands are decoded one at a time: few of them, and the cache would be full of their values.
+  // Large commands are decoded one at a time: there are few, and their values would fill the cache.
   static constexpr std::size_t bytes_together = std::size_t{64} << 10;
 
   void go_on() {
@@ -50,7 +50,7 @@ private:
   const std::vector<raft::entry>& entries_;
   const state::machine& machine_;
   std::array<std::optional<state::command>, together> decoded_;
-  std::size_t begin_ = 0, end_ = 0; ///< the entries that decoded_ is of
+  std::size_t begin_ = 0, end_ = 0; ///< range of the entries in decoded_
 };
 
 } // namespace belay::actors

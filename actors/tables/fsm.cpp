@@ -14,7 +14,8 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds fsm_tick{250};
-// Queries woken together that have so many rows are looked up once for all that ask the same, so many different ones being remembered.
+// Results with this many rows are read once for all equal queries that wake together;
+// the second number is how many different results are kept.
 constexpr std::size_t rows_worth_sharing = 64, long_ones_max = 8;
 
 } // namespace
@@ -30,7 +31,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
   applied_at_ = now();
   if (settings_.shared)
     settings_.shared->show(machine_);
-  say_applied(); // a log that ends at the checkpoint brings nothing to apply
+  say_applied(); // a log that ends at the checkpoint brings no entries to apply
 }
 
 fsm_actor::behavior_type fsm::make_behavior() {
@@ -66,7 +67,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         view_ = v;
         know_history(v.history);
         if (!v.serving) {
-          answer_restores(true); // the next leader mends the catalog
+          answer_restores(true); // the next leader corrects the catalog
           lease_until_ = {};
           tombstone_bins_.clear();
           ask_again(underway_.all());
@@ -124,9 +125,9 @@ void fsm::apply(const committed_entries& c) {
   decoded_ahead commands(c.entries, *machine_);
   for (std::size_t i = 0; i < c.entries.size(); ++i) {
     const auto& e = c.entries[i];
-    if (e.index <= applied_.index) { // an installed snapshot was ahead of it (docs/pitfalls.md R14)
+    if (e.index <= applied_.index) { // an installed snapshot already includes it (docs/pitfalls.md R14)
       PROBE("fsm: entry below an installed snapshot skipped");
-      if (!c.origins.empty() && !c.origins[i].id.is_zero()) // done, but the answer is gone with the entry
+      if (!c.origins.empty() && !c.origins[i].id.is_zero()) // done, but its result is lost
         tell_unknown(c.origins[i], own, forwarded);
       continue;
     }
@@ -165,14 +166,14 @@ void fsm::apply(const committed_entries& c) {
   if (!changed.empty())
     publish(std::move(changed));
   if (const auto next = machine_->next_alarm(); next && *next <= machine_->now())
-    tell_alarm(); // one entry does not do all that is due
+    tell_alarm(); // one entry does not end everything that is due
   for (const auto& key : acquired)
     ask_again(underway_.applied(key));
   go_on_later();
   serve_waiting();
 }
 
-/// Those that waited go first.
+/// Delayed responses are sent first.
 void fsm::answer_applied(std::vector<write_result> own, forwarded_results forwarded) {
   auto& own_waits = own_until_first_node_;
   auto& forwarded_waits = forwarded_until_first_node_.list;
@@ -214,7 +215,7 @@ void fsm::tell_unknown(const origin& who, std::vector<write_result>& own, forwar
 state::reply fsm::apply_command(const raft::entry& e, const std::optional<state::command>& command,
                                 state::effects& changed, std::vector<std::string>& acquired) {
   if (!command) {
-    // Every node would skip a different thing if it went on: an older version must not guess at a newer one's command.
+    // Skipping it would make the servers differ: an older version must not guess newer commands.
     const auto needs = wire::needs_of(*e.data);
     const bool newer = needs && needs->level > state::own_level;
     log::error(
@@ -241,15 +242,16 @@ state::reply fsm::apply_command(const raft::entry& e, const std::optional<state:
 }
 
 void fsm::check(check_write w) {
-  const bool first = std::holds_alternative<state::acl_bootstrap>(w.command); // asked by nobody
+  const bool first = std::holds_alternative<state::acl_bootstrap>(w.command); // requested without a token
   if (!can_judge(w.command.by) || (first && !machine_->has_access_rows()))
     return refuse(w, access_not_ready);
   stamp(w.command);
   judge(std::move(w), false);
 }
 
-/// Never later than cluster time is: others than the leader know it only up to the last entry. Where nobody has written for minutes that is too
-/// old; then the entry that says so tells a newer time, and the gateway asks again with that.
+/// Stamps with a time no later than cluster time; other servers than the leader know that
+/// only up to the last entry. After minutes without writes that is too old:
+/// the entry that rejects it brings a newer time, and the gateway retries.
 void fsm::stamp(state::command& c) {
   auto* seal = std::get_if<state::outcome_seal>(&c);
   if (!c.once && seal == nullptr)
@@ -260,7 +262,7 @@ void fsm::stamp(state::command& c) {
 
 void fsm::judge(check_write w, bool caught_up) {
   auto refused = machine_->refuses(w.command, cluster_now());
-  // Other servers, and a leader that was deposed and does not know it, know old tables: they hear first what is committed.
+  // Other servers, and a deposed leader unaware of it, have old tables: they catch up first.
   if (refused && !caught_up && !serves_under_lease()) {
     PROBE("fsm: write judged again when all was applied");
     gathering_default_.writes.push_back(std::move(w));
@@ -268,7 +270,7 @@ void fsm::judge(check_write w, bool caught_up) {
   }
   if (refused)
     return answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
-  if (w.command.by && !w.command.once) // of what is known already nobody was asked
+  if (w.command.by && !w.command.once) // with a known outcome no permission was checked
     w.command.judged_at = machine_->applied_index();
   pass_on(w);
 }
@@ -287,9 +289,9 @@ void fsm::ask_again(const std::vector<check_write>& kept) {
 }
 
 std::optional<write_result> fsm::pass_on_or_refuse(const check_write& w) {
-  // Only the leader knows cluster time well enough to refuse for a lock delay; to others every delay is over, and apply() decides.
-  // For restores, which go on for seconds, everybody knows it well enough, and apply() does not decide.
-  // A leader that was deposed and does not know it refuses nothing in somebody's name.
+  // Only the leader knows cluster time well enough to reject for a lock delay; elsewhere each delay
+  // is over, and apply() decides. For restores, which take seconds, every server knows it well
+  // enough, and apply() does not decide. A deposed leader rejects nothing on behalf of a token.
   const bool leads = w.command.by ? serves_under_lease() : view_.serving;
   const bool by_time = leads || std::holds_alternative<state::restore_begin>(w.command);
   const bool newest = serves_under_lease();
@@ -322,7 +324,7 @@ void fsm::answer_writes(std::vector<write_result>& results) {
     return claim != nullptr && claim->state == state::claim_state::held;
   };
   if (view_.serving &&
-      std::any_of(results.begin(), results.end(), is_held)) { // the leader tells what time the holder has left
+      std::any_of(results.begin(), results.end(), is_held)) { // the leader adds the remaining time of the holder
     write_results held;
     const auto others = std::stable_partition(results.begin(), results.end(), is_held);
     held.list.assign(std::make_move_iterator(results.begin()), std::make_move_iterator(others));
@@ -352,17 +354,17 @@ void fsm::publish(state::effects changed) {
     of_sessions = of_sessions || all || std::holds_alternative<state::session_changed>(e);
     of_access = of_access || all || std::holds_alternative<state::access_changed>(e);
     of_alarm = of_alarm || all || std::holds_alternative<state::claims_alarm_moved>(e);
-    if (all) // tombstones came back; those of before mean nothing now
+    if (all) // tombstones came back; the old bins are meaningless now
       tombstone_bins_.clear();
   }
   if (of_sessions)
     send(wires_->reaper, publish_effects{changed});
   if (of_everything)
-    access_ready_in_ = {}; // other tokens came with it
+    access_ready_in_ = {}; // the restore brought other tokens
   if (of_access && !MUTANT(waiting_reader_not_judged_again))
     judge_parked_again();
   if (of_access)
-    initialize_access(); // it may be there now, and what is removed from then on stays away
+    initialize_access(); // it may exist now; what is removed from then on stays removed
   if (of_everything)
     send(wires_->delays, publish_effects{{state::everything_changed{}}});
   if (of_alarm)
@@ -415,9 +417,9 @@ void fsm::cancel(request_id id) {
   });
 }
 
-/// A query that waits for a change is answered as at its deadline. One that waits for a barrier asks for a barrier of its own, which
-/// fails while there is no leader: the others of its group wait on. What waits for this server to apply something, or for a checkpoint, is under
-/// way. Everything else is a call of raft_peer's.
+/// A query that waits for a change is answered as at its deadline. One that waits for a barrier
+/// gets its own, which fails without a leader; the rest of its group keeps waiting. A read that
+/// waits for an entry to be applied, or a checkpoint, continues. All else is a call of raft_peer.
 void fsm::end_wait_of(request_id id) {
   if (auto parked = parked_.extract(id)) {
     PROBE("fsm: wait ended with the input of its client");
@@ -449,7 +451,7 @@ void fsm::end_wait_of(request_id id) {
     return true;
   };
   for (auto& [barrier, group] : at_barrier_)
-    if (hurry(group)) // which may have added to the map
+    if (hurry(group)) // hurry() may have changed the map
       return;
   if (hurry(gathering_default_) || hurry(gathering_consistent_))
     return;
@@ -469,7 +471,7 @@ void fsm::request_barriers() {
       request_barrier(*group);
 }
 
-/// For what `group` has; it is empty then.
+/// Requests a barrier for the reads and writes of `group`, which is empty afterwards.
 void fsm::request_barrier(read_group& group) {
   const auto id = next_barrier_++;
   send(wires_->raft_peer, barrier_request{id, group.lease_ok, group.waits});
@@ -516,8 +518,8 @@ void fsm::refuse_all(const read_group& group, const std::string& text) {
     refuse(w, text);
 }
 
-/// With every tick. A node that does not learn of the log's end, for want of room on its disk or of a leader, answers all
-/// the same.
+/// Called on every tick. A node that cannot catch up, for lack of disk space or
+/// of a leader, still responds.
 void fsm::give_up_waiting() {
   for (auto it = until_applied_.begin(); it != until_applied_.end();) {
     if (now() < it->second.deadline || MUTANT(read_waits_for_ever)) {
@@ -582,11 +584,11 @@ bool fsm::begin_long_read(const read_query& q) {
   return true;
 }
 
-/// Letting go of many rows takes long: the last one who has them leaves it to the thread of checkpoints.
+/// Freeing many rows takes long: the last owner leaves it to the checkpointer's thread.
 void fsm::read_on() {
   auto& next = long_reads_.front();
   if (!next.read->go_on(settings_.read_in_a_slice)) {
-    // Some go on in turn; others hold no rows before it is their turn.
+    // A few reads take turns; others hold no rows before they start.
     const auto behind =
         std::next(long_reads_.begin(), static_cast<std::ptrdiff_t>(std::min(long_reads_.size(), reads_in_turn)));
     return long_reads_.splice(behind, long_reads_, long_reads_.begin());
@@ -608,7 +610,7 @@ void fsm::park(const read_query& q) {
   parked_.emplace(q.id, q);
 }
 
-/// A claim that is not there before the entry that asks for it has not ended.
+/// A claim that does not exist yet, because its entry is not applied here, has not ended.
 bool fsm::is_behind(const read_query& q) const {
   return q.until_decided && machine_->applied_index().value < q.request.min_index && !MUTANT(claim_missed_by_laggard);
 }
@@ -621,7 +623,7 @@ bool fsm::has_to_wait(const read_query& q) const {
 }
 
 void fsm::look_again(const queries_touched& t) {
-  // Many may wait for the same, and looking a thousand rows up for each of them takes as long as writing the answer.
+  // Many may wait for the same, and reading a thousand rows takes as long as writing the response.
   shared_results long_ones, changes;
   const auto answer = [&](const read_query& q) {
     const auto& asked = q.request.query;
@@ -685,7 +687,7 @@ void fsm::reply_to(const read_query& q, read_result r) {
   if (const auto* get = std::get_if<state::kv_get>(&q.request.query)) {
     r.lock_delay_ms = lock_delay_left_ms(get->key);
   } else if (view_.serving && (std::holds_alternative<state::session_info>(q.request.query) || q.until_decided)) {
-    send(wires_->reaper, std::move(r)); // it knows how long the session has got
+    send(wires_->reaper, std::move(r)); // it knows the remaining time of sessions
     return;
   }
   send(wires_->gateways[gateway_of(q.id)], std::move(r));
@@ -703,7 +705,7 @@ std::uint64_t fsm::lock_delay_left_ms(const std::string& key) {
   return *until > now ? until->value - now.value : 0;
 }
 
-/// About what the next entry will carry: on the leader exactly that, on others less by what entries take to get here.
+/// Approximately the next entry's time: exact on the leader, elsewhere less by the transit time.
 cluster_time fsm::cluster_now() {
   if (view_.serving)
     return std::max(machine_->now(), view_.clock.at(now().time_since_epoch()));
@@ -715,7 +717,7 @@ std::uint64_t fsm::ms_since_leader() {
   return milliseconds_since(std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed)), now());
 }
 
-// ---- upkeep
+// ---- maintenance
 
 void fsm::say_applied() {
   vitals_->applied_index.store(applied_.index.value, std::memory_order_relaxed);
@@ -819,7 +821,7 @@ void fsm::maintain() {
     reap_tombstones();
 }
 
-/// With every tick: a change has no hurry.
+/// Called on every tick, because a change is not urgent.
 void fsm::tell_autopilot() {
   const state::query settings = state::autopilot_get{};
   const auto unset = state::autopilot_settings().modify_index;
@@ -829,7 +831,7 @@ void fsm::tell_autopilot() {
     const auto found = machine_->evaluate(settings);
     send(wires_->raft_peer, autopilot_changed{*std::get<state::autopilot_ptr>(found.data)});
   }
-  // Once in each term: nobody has set it yet, and whoever does meanwhile goes before it.
+  // Once in each term, if nothing is set yet; a setting made meanwhile takes precedence.
   if (!settings_.autopilot || index != unset || !view_.serving || autopilot_written_in_ == view_.soft.term)
     return;
   autopilot_written_in_ = view_.soft.term;
@@ -838,11 +840,11 @@ void fsm::tell_autopilot() {
 }
 
 void fsm::checkpoint_failed(const checkpoint_written& c) {
-  // The changed rows were handed over and are not there.
+  // The changed rows were passed on and are lost.
   full_checkpoint_due_ = !MUTANT(changed_rows_forgotten);
   checkpoint_failed_ = true;
   next_checkpoint_ = now() + checkpoint_retry_;
-  if (c.unproven) { // the checkpointer has said so; what a program or a disk got wrong once it may get wrong again
+  if (c.unproven) { // the checkpointer has logged it; a program or disk that failed once may fail again
     checkpoint_retry_ = std::min(2 * checkpoint_retry_, checkpoint_retry_max);
     return;
   }
@@ -875,8 +877,8 @@ void fsm::start_checkpoint() {
   send(wires_->checkpoints, std::move(w));
 }
 
-/// A checkpoint and not the tables themselves: it is there already but for what changed lately, and does not keep the
-/// thread that answers clients while gigabytes are packed.
+/// Uses a checkpoint instead of the tables: most of it exists already, and packing gigabytes
+/// does not block the thread that serves clients.
 void fsm::archive(const read_query& q) {
   archives_.emplace(applied_.index, q);
   if (!checkpoint_running_)
@@ -892,7 +894,7 @@ void fsm::answer_archives(const std::string& error) {
     else
       refuse(q, error);
   }
-  if (!archives_.empty() && !checkpoint_running_ && !machine_->has_left_over()) // else tear_down() comes back
+  if (!archives_.empty() && !checkpoint_running_ && !machine_->has_left_over()) // else tear_down() does it
     start_checkpoint();
 }
 

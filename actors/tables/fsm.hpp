@@ -1,6 +1,6 @@
 #pragma once
-// The actor that owns the replicated state machine (protocol/state): it applies what is committed, answers reads, tells
-// the other actors what changed, and starts checkpoints.
+// The actor that owns the replicated state machine (protocol/state). It applies committed entries,
+// answers reads, publishes changes to the other actors, and starts checkpoints.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -26,57 +26,57 @@ namespace belay::actors {
 struct fsm_settings {
   checkpoint_limits checkpoints;
   std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< docs/contract/02, section 3
-  /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
+  /// Deletions in this time are reaped together (as Consul does: agent/consul/state/graveyard).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
   std::size_t changes_bytes_max =
-      state::change_window_bytes_usual; ///< of changes of keys that are kept for who follows them
-  /// Of removed keys so many are torn down by the entry that removes them, and so many in each slice after it. 4,096 take about 2 ms.
+      state::change_window_bytes_usual; ///< size of the kept window of key changes, for the change feed
+  /// Removed keys freed by the removing entry, and in each later slice. 4,096 take about 2 ms.
   std::size_t torn_down_at_once = 4096, torn_down_in_a_slice = 4096;
-  /// Of a long read, one of so many rows or more, some are looked at in each slice: about 1 ms.
+  /// Minimum rows of a long read, and rows that it reads in each slice (about 1 ms).
   std::size_t long_read_rows = state::long_read::rows_min_usual, read_in_a_slice = 8192;
-  std::chrono::milliseconds hold{7000};     ///< how long a read may wait for this node to apply what it must see
-  bool acl_enabled = false;                 ///< the leader makes what ACLs need
-  std::string master_token;                 ///< acl.tokens.master; empty: none is made
+  std::chrono::milliseconds hold{7000};     ///< how long a read may wait for this node to apply what it needs
+  bool acl_enabled = false;                 ///< the leader creates the initial rows of ACLs
+  std::string master_token;                 ///< acl.tokens.master; empty: none is created
   std::function<std::string()> uuid;        ///< fresh random UUID, lower case; for ACLs
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970; for ACLs
-  /// What this server writes as the leader if operators have set nothing; nullopt: nothing.
+  /// Settings that this server writes as the leader if operators have set none; nullopt: none.
   std::optional<state::autopilot_settings> autopilot;
-  /// The longest that the leader of a new cluster keeps answers to writes until its agent has written the first node of the catalog: whose
-  /// write was answered finds this server there. Zero: not at all.
+  /// Longest time that the leader of a new cluster delays responses to writes until its agent has
+  /// written the catalog's first node, so that the client finds it there. Zero: no delay.
   std::chrono::milliseconds first_node_wait{0};
-  /// The longest that the leader keeps the answer to a restore until its agent has written the members of this cluster
-  /// into the catalog that came with the archive: whose restore was answered can create sessions. Zero: not at all.
+  /// Longest time that the leader delays the response to a restore until its agent has written this
+  /// cluster's members into the catalog, so that the client can create sessions. Zero: no delay.
   std::chrono::milliseconds mended_wait{0};
-  /// For gateways on other threads. Null: there are none.
+  /// Tables for gateways on other threads. Null: there are none.
   std::shared_ptr<shared_tables> shared;
 };
 
-/// Of commands whose effects are in these tables: whoever lacks it has stopped at them.
+/// Highest level of commands with effects in these tables: a server that lacks it stops there.
 state::feature_level level_in_tables(const state::machine& m);
 
-/// Lives on the gateway's thread, so that a read costs no switch. A read is answered
-/// - stale: at once, from what is applied here;
-/// - default: at once under the leader's lease, else after a barrier that the lease may prove;
-/// - consistent: after a barrier confirmed by a quorum.
-/// Barriers of one turn share one request. A follower reads its own tables too, once they have the index the leader named.
+/// Runs on the gateway's thread, so that a read needs no thread switch.
+/// A read is answered - stale: at once, from what is applied here; - default: at once under
+/// the leader's lease, otherwise after a barrier that the lease may confirm; - consistent:
+/// after a barrier confirmed by a quorum. Barriers of a batch share one request.
+/// A follower reads its tables at the index from the leader.
 class fsm : public hosted<fsm_actor::base> {
 public:
-  /// `applied` says where `machine` stands (index zero: empty).
+  /// `applied` is the last entry applied to `machine` (index zero: empty).
   fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_settings settings,
       std::shared_ptr<state::machine> machine, raft::snapshot_meta applied, std::shared_ptr<vitals> v, metrics& m);
 
   behavior_type make_behavior() override;
 
-  /// For checks between two messages, on the thread of this actor.
+  /// For checks between two messages, on this actor's thread.
   const state::machine& machine() const { return *machine_; }
   monotonic_time lease_until() const { return lease_until_; }
 
 private:
   struct read_group {
     std::vector<read_query> queries;
-    std::vector<check_write> writes; ///< refused by tables that may be behind
-    /// Of changes after a place that was not applied here when they were asked. Only for a barrier
-    /// that a quorum confirms.
+    std::vector<check_write> writes; ///< rejected by tables that may be stale
+    /// Reads of changes after a cursor that was not applied here when they arrived.
+    /// Only for a barrier that a quorum confirms.
     std::vector<read_query> ahead;
     bool empty() const { return queries.empty() && writes.empty() && ahead.empty(); }
     bool lease_ok = false;
@@ -86,32 +86,32 @@ private:
 
   monotonic_time now() { return now_of(*this, *wires_); }
   void apply(const committed_entries& c);
-  /// For an entry that is done, but not applied here.
+  /// For an entry that is done, but not applied here: its result is unknown.
   void tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
-  /// `acquired`: keys whose acquires were applied, while others may wait for that.
+  /// `acquired`: keys whose acquires were applied, for acquires that wait for that.
   state::reply apply_command(const raft::entry& e, const std::optional<state::command>& command,
                              state::effects& changed, std::vector<std::string>& acquired);
   void check(check_write w);
-  /// `caught_up`: all that was committed when it was asked is applied here.
+  /// `caught_up`: everything committed when the request arrived is applied here.
   void judge(check_write w, bool caught_up);
   void pass_on(const check_write& w);
   void ask_again(const std::vector<check_write>& kept);
-  /// @returns the refusal; nullopt: it is on its way, or kept
+  /// @returns the rejection; nullopt: it was passed on, or kept
   std::optional<write_result> pass_on_or_refuse(const check_write& w);
   void refuse(const check_write& w, const std::string& text);
   void answer_write(write_result result);
   void answer_writes(std::vector<write_result>& results);
   void answer_applied(std::vector<write_result> own, forwarded_results forwarded);
   // fsm_restores.cpp
-  /// Of the token that proposes a restore, as long as its row is there; "none" without ACLs.
+  /// Accessor of the token that proposes a restore, while its row exists; "none" without ACLs.
   std::string accessor_of(const state::command& c) const;
   void on_restored(const raft::entry& e, const std::string& accessor);
   void on_restored_elsewhere();
-  /// @returns true: the answer is kept until the catalog is mended
+  /// @returns true: the response is delayed until the catalog is corrected
   bool keep_restore_answer(const origin& to, state::reply& reply, log_index index);
   void answer_restores(bool mended);
   bool waits_for_first_node();
-  /// Leads, and nobody else can have been elected yet: what it has applied is all that is committed.
+  /// Leads, and no other server can have been elected: it has applied all that is committed.
   bool serves_under_lease();
   void tell_alarm();
   void read(const read_query& q);
@@ -126,16 +126,16 @@ private:
   void serve_waiting();
   void give_up_waiting();
   // fsm_access.cpp
-  /// Whoever asks in somebody's name can be judged.
+  /// Whether a request on behalf of that token can be authorized.
   bool can_judge(const std::optional<state::authority>& by) const { return !by || machine_->has_access_rows(); }
   void wait_for_access(const read_query& q);
   void serve_judged();
-  /// @returns true: he may not ask this, and was told so
+  /// @returns true: the read is not permitted, and the response was sent
   bool answer_refusal(const read_query& q);
   void judge_parked_again();
-  /// Of whoever is about to wait.
+  /// Notes when the token of a query about to wait expires.
   void note_end_of_token(const read_query& q);
-  /// With every tick.
+  /// Called on every tick.
   void judge_when_a_token_ends();
   void initialize_access();
   bool knows_master_token();
@@ -143,20 +143,20 @@ private:
   // fsm_changes.cpp
   void serve_changes(read_query q);
   void answer_changes(read_query q, state::query_result found);
-  /// @param committed of read_group::ahead: a quorum has confirmed since the query came that this
-  /// is all
+  /// @param committed for read_group::ahead: commit index that a quorum confirmed
+  /// after the query arrived
   void answer_ahead(read_query q, log_index committed);
-  /// No leader has said it.
+  /// No leader has confirmed an index.
   void keep_ahead(read_query q, const std::string& why);
-  /// With every tick.
+  /// Called on every tick.
   void look_at_ahead();
   void answer_unproven(const read_query& q);
-  /// @returns true: nothing has happened that it asks for; it waits on from where it was looked
+  /// @returns true: nothing that it waits for has happened; it continues from there
   static bool goes_on_waiting(read_query& q, const state::query_result& found);
   bool has_to_wait(const read_query& q) const;
   bool is_behind(const read_query& q) const;
   void look_again(const queries_touched& t);
-  /// What is read for one of several queries that were woken together.
+  /// Results shared by several queries that were woken together.
   using shared_results = std::vector<std::pair<state::query, std::shared_ptr<const state::query_result>>>;
   void look_at_changes(read_query& q, const queries_touched& t, shared_results& known);
   void park(const read_query& q);
@@ -168,16 +168,16 @@ private:
   void publish(state::effects changed);
   void say_applied();
   void know_history(const state::history_scope& known);
-  /// To gateways on other threads: how this server stands to its leader.
+  /// Publishes role and lease of this server to gateways on other threads.
   void say_standing();
   void replace(const machine_replaced& r);
   void archive(const read_query& q);
   void answer_archives(const std::string& error);
-  // Long work in slices, between which others are served.
+  // Long work in slices, between which other messages are handled.
   void go_on_later();
   void go_on();
   void tear_down();
-  /// @returns false: it is no long one
+  /// @returns false: the read is not a long one
   bool begin_long_read(const read_query& q);
   void read_on();
   void maintain();
@@ -192,8 +192,8 @@ private:
   wiring_ptr wires_;
   fsm_settings settings_;
   std::shared_ptr<state::machine> machine_;
-  coordinates::table_ptr places_; ///< that the machine knows; null: none
-  state::history_scope history_;  ///< that the machine knows
+  coordinates::table_ptr places_; ///< as passed to the machine; null: none
+  state::history_scope history_;  ///< as passed to the machine
   raft::snapshot_meta applied_;
   monotonic_time applied_at_; ///< when the last entry was applied
   std::shared_ptr<vitals> vitals_;
@@ -207,59 +207,59 @@ private:
   std::uint64_t next_barrier_ = 1;
   std::unordered_map<std::uint64_t, read_group> at_barrier_;
   std::multimap<log_index, read_group> until_applied_;
-  std::vector<read_query> ahead_; ///< read_group::ahead of mode stale, for which there was no leader
+  std::vector<read_query> ahead_; ///< read_group::ahead of mode stale, while there is no leader
   std::unordered_map<request_id, read_query> parked_;
-  std::set<cluster_time> ends_of_tokens_; ///< in whose names somebody has waited, and which are not over
+  std::set<cluster_time> ends_of_tokens_; ///< expiry times of tokens with waiting queries, in the future
 
   acquires_underway underway_;
 
   std::vector<write_result> own_until_first_node_;
   forwarded_results forwarded_until_first_node_;
-  std::optional<monotonic_time> first_node_due_; ///< nobody waits for it after that
+  std::optional<monotonic_time> first_node_due_; ///< responses wait no longer than this
 
   struct kept_answer {
     origin to;
     state::reply reply;
     log_index index;
-    monotonic_time due; ///< kept no longer
+    monotonic_time due; ///< latest time of the response
   };
-  std::vector<kept_answer> until_mended_; ///< of restores
+  std::vector<kept_answer> until_mended_; ///< responses to restores
 
   std::vector<std::pair<read_query, monotonic_time>>
-      until_access_;                 ///< wait for the first acl_initialize; and until when
-  term_id access_ready_in_;          ///< the term in which what ACLs need was seen to be there
-  monotonic_time next_initialize_{}; ///< not proposed again before
+      until_access_;                 ///< reads that wait for the first acl_initialize, and their deadlines
+  term_id access_ready_in_;          ///< the term in which the initial rows of ACLs were found
+  monotonic_time next_initialize_{}; ///< earliest next proposal
 
   struct long_reading {
     state::query asked;
-    log_index at; ///< applied when it began
+    log_index at; ///< applied index when it began
     std::unique_ptr<state::long_read> read;
     std::vector<read_query> waiting;
   };
   static constexpr std::size_t reads_in_turn = 4;
-  std::list<long_reading> long_reads_;            ///< whose turn it is comes first
-  bool goes_on_ = false;                          ///< the next slice is on its way
+  std::list<long_reading> long_reads_;            ///< the next one to continue comes first
+  bool goes_on_ = false;                          ///< the next slice is scheduled
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;
   bool full_checkpoint_due_ = false;
-  bool all_changes_due_ = false; ///< those that were handed over last are not on the disk
+  bool all_changes_due_ = false; ///< those passed to the checkpointer last are not on the disk
   log_index checkpointed_;
-  std::optional<log_index> autopilot_told_; ///< of the settings that raft_peer knows
-  term_id autopilot_written_in_;            ///< those of the configuration
+  std::optional<log_index> autopilot_told_; ///< index of the settings sent to raft_peer
+  term_id autopilot_written_in_;            ///< term in which the configured settings were written
   checkpoint_schedule checkpoints_{settings_.checkpoints};
-  bool checkpoint_failed_ = false;   ///< the last one: it is written again when the pause is over
-  monotonic_time next_checkpoint_{}; ///< not before; set when one failed
-  /// After one that failed the next one writes every row, so that it waits.
+  bool checkpoint_failed_ = false;   ///< the last one failed: it is retried after the pause
+  monotonic_time next_checkpoint_{}; ///< earliest time of the next one; set when one failed
+  /// After a failure the next checkpoint writes every row, so it is delayed.
   static constexpr std::chrono::seconds checkpoint_retry_min{10}, checkpoint_retry_max{600};
   std::chrono::seconds checkpoint_retry_ = checkpoint_retry_min;
 
   static constexpr auto never_caught_up = "this server does not catch up with the leader; ask another one";
 
-  /// A 500 after which clients try again.
+  /// A status 500 after which clients retry.
   static constexpr auto access_not_ready =
       "ACL support is waiting for the leader, which begins with it when all servers run a version that has ACLs";
 
-  /// Deletions seen while leading: newest tombstone index by when it was seen.
+  /// While leading: the newest tombstone index, by the time it was observed.
   std::map<monotonic_time, log_index> tombstone_bins_;
 };
 

@@ -1,4 +1,5 @@
-// fsm: ACLs. What somebody may do is decided by the state machine; here is when it is asked, and how its tables begin.
+// fsm: ACLs. The state machine decides permissions; this file says when they are
+// checked, and creates the initial rows.
 
 #include "actors/tables/fsm.hpp"
 #include "protocol/base/probe.hpp"
@@ -10,7 +11,7 @@ namespace belay::actors {
 
 namespace {
 
-// An entry takes milliseconds; while members lack the feature level, raft_peer refuses each attempt.
+// An entry takes milliseconds; while a member lacks the feature level, raft_peer rejects them.
 constexpr std::chrono::seconds initialize_again{1};
 // The first two attempts of a leader.
 constexpr std::chrono::milliseconds begins_within{1200};
@@ -27,11 +28,11 @@ state::feature_level level_in_tables(const state::machine& m) {
 
 void fsm::wait_for_access(const read_query& q) {
   PROBE("fsm: read waits until ACLs are there");
-  // It may have waited for a leader as long as the hold time is. There is or was one now, who begins with ACLs at once if he can.
+  // It may already have waited a hold time for a leader, which now starts ACLs at once if possible.
   until_access_.emplace_back(q, now() + std::min(settings_.hold, begins_within));
 }
 
-/// Of those that waited for that. Some may wait for something else now.
+/// Serves the reads that waited for ACLs. Some may now wait for something else.
 void fsm::serve_judged() {
   if (until_access_.empty() || !machine_->has_access_rows())
     return;
@@ -51,7 +52,7 @@ bool fsm::answer_refusal(const read_query& q) {
   return true;
 }
 
-/// Who may not ask any more is told at once; others wait on, also for rows that they may see only now.
+/// Rejects queries no longer permitted; others keep waiting, also for rows newly visible to them.
 void fsm::judge_parked_again() {
   std::erase_if(parked_, [this](const auto& each) {
     if (!answer_refusal(each.second))
@@ -69,7 +70,7 @@ void fsm::note_end_of_token(const read_query& q) {
     ends_of_tokens_.insert(end);
 }
 
-/// No entry need come then, and the rows stay as they are until one does.
+/// When a token expires there may be no entry, and the rows stay as they are until one comes.
 void fsm::judge_when_a_token_ends() {
   if (ends_of_tokens_.empty() || *ends_of_tokens_.begin() > cluster_now())
     return;
@@ -86,7 +87,7 @@ bool fsm::knows_master_token() {
   return !machine_->refuses(q, cluster_now());
 }
 
-/// Once in each term of this server: what clients remove afterwards stays away until another one leads.
+/// Once per term of this server: what clients remove later stays removed until another one leads.
 void fsm::initialize_access() {
   if (!settings_.acl_enabled || !view_.serving || access_ready_in_ == view_.soft.term)
     return;

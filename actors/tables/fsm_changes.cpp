@@ -1,10 +1,10 @@
 // fsm: reads of changes of keys (docs/changes.md).
 //
-// A cursor above what is applied here is one of three: this server is behind; or the cursor names
-// another history, which the state machine knows by itself; or it names none (clients of 0.2.0, or
+// A cursor above the applied index has one of three reasons. This server is behind; or the cursor
+// names another history, which the state machine detects; or it names none (clients of 0.2.0, or
 // data directories that were copied back), and this cluster never had such an entry. The leader
-// separates the first case from the last: a cursor is only given out for entries that are committed, so what
-// a quorum confirms to be committed after the request came has it, or it is of another history. No
+// separates the first case from the last: cursors are only issued for committed entries, so either
+// the index that a quorum confirms after the request covers it, or it is of another history. No
 // clock is trusted: a cursor that is wrongly rejected costs its client a snapshot of all keys.
 
 #include "actors/tables/fsm.hpp"
@@ -18,7 +18,7 @@ namespace belay::actors {
 
 namespace {
 
-/// The keys are wanted as they are at an index that is not applied here.
+/// Whether a snapshot of the keys is requested at an index that is not applied here.
 bool lacks_snapshot(const state::query& asked, const state::query_result& found) {
   const auto* changes = std::get_if<state::kv_changes>(&asked);
   const auto* rows = std::get_if<state::change_rows>(&found.data);
@@ -35,7 +35,7 @@ bool fsm::goes_on_waiting(read_query& q, const state::query_result& found) {
                                              ? rows->nothing_yet()
                                              : !rows->gone && rows->applied < asked.after.index);
   if (waits)
-    asked.after = rows->reached; // what was looked at is not looked at again
+    asked.after = rows->reached; // what was examined is not examined again
   return waits;
 }
 
@@ -104,8 +104,8 @@ void fsm::look_at_ahead() {
   plan_barriers();
 }
 
-/// The query reached its deadline before a leader confirmed that its cursor is of this history: it
-/// returns no change, even if some were applied meanwhile.
+/// The query reached its deadline before a leader confirmed that its cursor is of this history:
+/// it returns no change, even if some were applied meanwhile.
 void fsm::answer_unproven(const read_query& q) {
   auto found = machine_->evaluate(q.request.query, cluster_now());
   const auto& asked = std::get<state::kv_changes>(q.request.query);
@@ -121,10 +121,10 @@ void fsm::answer_unproven(const read_query& q) {
   reply_to(q, std::move(found));
 }
 
-/// @param known what was found for those before it: followers of the same keys mostly stand at the same place
+/// @param known results of earlier queries: consumers of the same keys often have equal cursors
 void fsm::look_at_changes(read_query& q, const queries_touched& t, shared_results& known) {
   constexpr std::size_t known_max = 64;
-  // Where others write much, what lies between has left the window, or would take long to look through.
+  // If other keys change often, what lies between has left the window, or takes long to scan.
   auto& asked = std::get<state::kv_changes>(q.request.query);
   if (asked.asked == state::kv_changes::what::changes)
     asked.after = std::max(asked.after, state::change_place{t.quiet_up_to});

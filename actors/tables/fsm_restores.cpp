@@ -1,5 +1,5 @@
-// fsm: an archive was restored. Each server logs it and notifies its agent. The client that asked for the restore gets its
-// answer when the catalog names the members of this cluster again.
+// fsm: an archive was restored. Each server logs it and notifies its agent. The client that
+// requested the restore gets its response when the catalog names the members of this cluster again.
 
 #include "actors/tables/fsm.hpp"
 #include "actors/telemetry/log.hpp"
@@ -32,13 +32,13 @@ void fsm::on_restored(const raft::entry& e, const std::string& accessor) {
             {{"index", e.index.value},
              {"keys", machine_->key_count()},
              {"accessor", accessor},
-             {"at", golang::format_timestamp({std::chrono::sys_seconds{seconds}})}, // a restart applies it once more
+             {"at", golang::format_timestamp({std::chrono::sys_seconds{seconds}})}, // a restart applies it again
              {"advice", way_back}});
   if (wires_->health)
     send(wires_->health, tables_restored{e.index});
 }
 
-/// This server was so far behind that it got the whole state; what the entry said it does not know.
+/// This server was so far behind that it got the whole state; the entry's content is unknown.
 void fsm::on_restored_elsewhere() {
   log::warn("fsm", "archive restored while this server was behind: all tables were replaced",
             {{"index", machine_->restored_at().value}, {"keys", machine_->key_count()}, {"advice", way_back}});

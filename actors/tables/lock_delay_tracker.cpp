@@ -13,15 +13,15 @@ namespace belay::actors {
 
 namespace {
 
-// A timer of the system stands still while the machine is suspended, and the clock of the node does not: no acquire waits
-// longer than this beyond its time.
+// A system timer stops while the machine is suspended, and the node's clock does not:
+// no acquire waits longer than this beyond its time.
 constexpr std::chrono::seconds longest_sleep{1};
 
-// An alarm that has brought nothing may be lost. If more was due than one entry does, the next one need not wait for that, but must not come
-// before its forerunner is through.
+// An alarm without effect may be lost. If more was due than one entry ends, the next alarm
+// need not wait that long, but must not precede the previous one's commit.
 constexpr std::chrono::seconds alarm_again_after{1};
 constexpr std::chrono::milliseconds alarms_apart{20};
-// Beyond that it is looked at again: so long a sleep must not overflow.
+// Later alarms are checked again then: a longer sleep would overflow.
 constexpr std::uint64_t longest_alarm_ms = 3'600'000;
 
 } // namespace
@@ -77,7 +77,8 @@ void lock_delay_tracker::forget(request_id id) {
   by_id_.erase(it);
 }
 
-/// Only this actor knows whether the acquire was tried again: then its outcome is the answer, and the refusal would be wrong.
+/// Only this actor knows whether the acquire was retried: then its outcome is the response,
+/// and the rejection would be wrong.
 void lock_delay_tracker::end_wait_of(request_id id) {
   const auto it = by_id_.find(id);
   if (it == by_id_.end())
@@ -132,7 +133,7 @@ void lock_delay_tracker::arm() {
     return;
   const auto left = std::max(due - now(), monotonic_time::duration{1});
   if (left > longest_sleep && wake_ups_ > 0)
-    return; // one that is on its way comes sooner, and looks again
+    return; // a scheduled wake-up comes sooner, and checks again
   armed_for_ = due;
   ++wake_ups_;
   wake_after(*this, *wires_, std::min<monotonic_time::duration>(left, longest_sleep), tick_atom::value);

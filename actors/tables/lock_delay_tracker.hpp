@@ -1,6 +1,6 @@
 #pragma once
-// The actor that watches for the times at which something becomes possible in the state machine: a lock-delay is over, somebody has waited
-// in a queue for as long as he wanted to.
+// The actor that watches for times at which the state machine can proceed: the end of a lock
+// delay, or of the longest time that a client wants to wait in a queue.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -11,13 +11,13 @@
 
 namespace belay::actors {
 
-/// Of claims, and of acquires in queues, everything is in the tables, and only an entry can end something at its time. The leader proposes one
-/// for it, an alarm: it names nothing, and does no harm if it comes twice or too late (docs/claims.md, rule 13).
-///
-/// Acquires that may wait (`?acquire=...&wait=...`), but in no queue because some server does not know queues yet: apply() decides whether a lock-delay is over, in cluster time, and the fsm refuses before it where that is certain.
-/// An acquire that was refused and may wait is kept here, on the server that was asked, and tried again when the delay
-/// should be over, or at once when the tables are restored. The gateway gets the result like that of any write; if the
-/// delay is not over after all, the gateway sends the acquire here again.
+/// The tables hold everything about claims and queued acquires, and only an entry can end one at
+/// its time. The leader proposes one for it, an alarm. It names nothing, and is harmless if sent twice
+/// or late (docs/claims.md, rule 13). Other acquires (`?acquire=...&wait=...`) may wait, too, if a
+/// server does not support queues. apply() decides in cluster time if a lock delay is over, and
+/// the fsm rejects earlier if that is certain. Such an acquire is kept here, on the server that got
+/// it, and retried when the delay should be over, or at once after a restore. The gateway gets the
+/// result like that of any write; if the delay is not over, it sends the acquire here again.
 class lock_delay_tracker : public hosted<lock_delay_tracker_actor::base> {
 public:
   lock_delay_tracker(caf::actor_config& config, actor_host* host, wiring_ptr wires);
@@ -31,23 +31,23 @@ private:
   void await(await_lock_delay a);
   void forget(request_id id);
   void end_wait_of(request_id id);
-  /// Sends all acquires that wait until `until` or less to the fsm again.
+  /// Sends all acquires that wait until `until` or earlier to the fsm again.
   void try_again(monotonic_time until);
   void arm();
   void alarm_moved(cluster_time at);
   void propose_alarm();
-  /// When there is something to do; max(): nothing.
+  /// Time of the next work; max(): none.
   monotonic_time next_due();
 
   wiring_ptr wires_;
   queue waiting_;
   std::unordered_map<request_id, queue::iterator> by_id_;
   cluster_time alarm_;                               ///< zero: none
-  monotonic_time proposed_at_{};                     ///< the newest alarm
-  monotonic_time next_alarm_{};                      ///< none is proposed before
-  cluster_view view_;                                ///< this node proposes them while it serves
-  monotonic_time armed_for_ = monotonic_time::max(); ///< the deadline that the last wake-up which was sent is for
-  std::size_t wake_ups_ = 0;                         ///< on their way; each comes within a second
+  monotonic_time proposed_at_{};                     ///< time of the newest alarm
+  monotonic_time next_alarm_{};                      ///< earliest time of the next alarm
+  cluster_view view_;                                ///< this node proposes alarms while it serves
+  monotonic_time armed_for_ = monotonic_time::max(); ///< the deadline of the wake-up that was scheduled last
+  std::size_t wake_ups_ = 0;                         ///< scheduled; each arrives within a second
 };
 
 } // namespace belay::actors

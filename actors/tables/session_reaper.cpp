@@ -17,10 +17,11 @@ namespace {
 
 constexpr std::chrono::milliseconds reaper_tick{50};
 constexpr std::chrono::seconds propose_again_after{1};
-// docs/claims.md, rule 20: an exact session ends within 50 ms after its TTL unless there is a stall. Later than this by a part of them is one.
+// docs/claims.md, rule 20: an exact session ends within 50 ms after its TTL unless there
+// is a stall. A delay above this is a stall.
 constexpr std::chrono::milliseconds stall_least{20};
 
-// A timer may be early by what its time was rounded by.
+// A timer may fire early by the amount that its time was rounded.
 constexpr std::chrono::milliseconds clock_grain{1};
 
 } // namespace
@@ -60,7 +61,7 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       },
       [this](flush_atom) {
         if (wakes_at_.count() == 0 || now() + clock_grain < wakes_at_)
-          return; // what it was for has been looked at
+          return; // what it was for has been done
         make_up_for_stalls();
         wakes_at_ = {};
         reap();
@@ -86,7 +87,7 @@ void session_reaper::tick_soon() {
 
 void session_reaper::take(const state::effects& changed) {
   for (const auto& e : changed) {
-    if (const auto* all = std::get_if<state::everything_changed>(&e)) { // the sessions there are follow as created
+    if (const auto* all = std::get_if<state::everything_changed>(&e)) { // the sessions that exist follow as created
       restored_at_ = all->restored_at;
       sessions_.clear();
       deadlines_.clear();
@@ -136,7 +137,7 @@ state::session_ptr session_reaper::renew_one(const std::string& id) {
   const auto it = sessions_.find(id);
   if (it == sessions_.end() || (doomed_.contains(id) && !MUTANT(doomed_session_renewed)))
     return nullptr;
-  // A session without a TTL has no timer, and there is nothing to restart.
+  // A session without a TTL has no timer to restart.
   if (it->second->ttl_ns > 0 && !MUTANT(renewal_forgotten))
     deadlines_.renew(id, now());
   return it->second;
@@ -154,7 +155,7 @@ forward::renewed_lifetimes session_reaper::renew_all(std::string_view list) {
 }
 
 void session_reaper::renew_at_once(const renew_session& r) {
-  const bool waits = doomed_.contains(r.sessions); // until it is known what becomes of it
+  const bool waits = doomed_.contains(r.sessions); // until its fate is decided
   if (!decides() || waits)
     return send(wires_->raft_peer, r);
   PROBE("reaper: renewed without raft_peer");
@@ -209,13 +210,13 @@ void session_reaper::complete(write_results& w) {
   }
 }
 
-/// Zero: it has none, or this node does not know.
+/// Zero: it has no TTL, or this node does not know.
 std::uint64_t session_reaper::ttl_left_ms(const std::string& session) {
   const auto left = leading_ ? deadlines_.left(session, now()) : std::nullopt;
   return left ? in_ms_up(*left) : 0;
 }
 
-/// The end of a session may take as long as a majority cannot write. Whoever asks is told at his deadline that nothing is known.
+/// The end of a session may take as long as no majority can write; renewals then time out: unknown.
 void session_reaper::answer_late_renewals() {
   for (auto& [id, doomed] : doomed_) {
     auto& waiting = doomed.waiting;
@@ -228,7 +229,8 @@ void session_reaper::answer_late_renewals() {
   }
 }
 
-/// What kept this actor may have kept renewals, too: they are behind this message. They get as much time as they were kept for.
+/// A stall of this actor may have delayed renewals, too, which are queued after this
+/// message. Sessions get as much time as the stall took.
 void session_reaper::make_up_for_stalls() {
   auto expected = next_tick_;
   if (wakes_at_.count() != 0)

@@ -1,6 +1,6 @@
 #pragma once
-// The actor that ends sessions by their TTL (docs/contract/04, section 5). It works on the leader only: it keeps the
-// deadlines of all sessions, renews them, and proposes the end of those that have passed twice their TTL.
+// The actor that expires sessions by TTL (docs/contract/04, section 5). On the leader only: it keeps
+// the deadlines of all sessions, renews them, and proposes the end of those past twice the TTL.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -13,14 +13,14 @@
 
 namespace belay::actors {
 
-/// Deadlines are private to the leader and start afresh with each leadership. What is due is proposed as one batch, fenced by the term
-/// (docs/pitfalls.md R25), and again a second later if it is still there (docs/pitfalls.md C3). A session whose end is proposed cannot
-/// be renewed any more: a renewal is answered when it is known what became of the session. Renewals count only under the
-/// leader's lease, or when a quorum has confirmed the leader since they came (the lease may be given up for the rest of a term): one that was
-/// deposed and does not know it yet must not tell a client that its session lives on.
+/// Deadlines are private to the leader and start afresh with each leadership. Due sessions are
+/// proposed in one batch, checked against the term (docs/pitfalls.md R25), and again after a second
+/// (docs/pitfalls.md C3). Renewals of them wait for the outcome. A renewal needs the leader's
+/// lease, or a quorum's confirmation after it arrived (the lease may be given up for the rest
+/// of a term): a deposed leader that is unaware of it must not confirm sessions.
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
-  /// `sessions`: those in the state machine at the start of this process. @param restored_at of that state machine
+  /// `sessions`: those in the state machine at the start. @param restored_at of that state machine
   session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
                  const std::vector<state::session_ptr>& sessions, log_index restored_at, metrics& m);
 
@@ -30,27 +30,27 @@ private:
   void take(const state::effects& changed);
   void lead(const cluster_view& v);
   void renew(const renew_request& r);
-  /// Straight from the gateway: answered here if this node leads for sure, else the leader is looked for.
+  /// From the gateway: answered here if this node certainly leads, else forwarded to the leader.
   void renew_at_once(const renew_session& r);
   /// @param confirmed as in renew_request
   bool decides(term_id confirmed = {});
-  /// One of a list. @returns how long it lives now
+  /// Renews one of a list. @returns its record
   state::session_ptr renew_one(const std::string& id);
   forward::renewed_lifetimes renew_all(std::string_view list);
   void answer(const renew_request& r, bool known, state::session_ptr s = nullptr);
   /// Renewals of sessions that were about to end go to the next leader.
   void forget_the_doomed();
-  /// Adds what only the leader knows to the answer of a read of one session, on its way to the gateway.
+  /// Adds what only the leader knows to the response about a session, before the gateway gets it.
   void complete(read_result& r);
   void complete(write_results& w);
   std::uint64_t ttl_left_ms(const std::string& session);
   void answer_late_renewals();
   void reap();
-  /// Runs again when the next exact session is due, if that is before the next tick.
+  /// Schedules a run when the next exact session is due, if that is before the next tick.
   void wake_for_exact_ones();
   void make_up_for_stalls();
   void start_timer(const state::session_ptr& s);
-  /// It ticks as long as there are timers.
+  /// Schedules a tick while there are timers.
   void tick_soon();
   lease::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
 
@@ -58,18 +58,18 @@ private:
   metrics& metrics_;
   lease::session_deadlines deadlines_;
   std::unordered_map<std::string, state::session_ptr> sessions_;
-  /// A session that was proposed to end.
+  /// A session whose end was proposed.
   struct doomed_session {
     lease::local_time since{0};
-    std::vector<renew_request> waiting; ///< who wants to renew it
+    std::vector<renew_request> waiting; ///< renewals that wait for the outcome
   };
   std::unordered_map<std::string, doomed_session> doomed_;
-  log_index restored_at_; ///< the newest restore that sessions_ come from or were there after
+  log_index restored_at_; ///< the newest restore that sessions_ come from, or were created after
   bool leading_ = false;
   term_id term_;
   lease::local_time lease_until_{0};
-  lease::local_time next_tick_{0}; ///< when it should come; zero: there is no timer
-  lease::local_time wakes_at_{0};  ///< for an exact session, before that tick; zero: it does not
+  lease::local_time next_tick_{0}; ///< expected time of the tick; zero: there is no timer
+  lease::local_time wakes_at_{0};  ///< for an exact session, before that tick; zero: not scheduled
 };
 
 } // namespace belay::actors

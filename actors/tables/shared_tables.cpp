@@ -17,7 +17,8 @@ std::uint64_t milliseconds_since(std::chrono::nanoseconds then, monotonic_time n
 bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monotonic_time now, bool heard_of_leader) {
   switch (mode) {
   case http::consistency::stale:
-    // docs/contract/06, section 2: a server that never had contact with a leader does not serve stale reads; they wait like the others.
+    // docs/contract/06, section 2: a server that never had contact with a leader serves
+    // no stale reads; they wait like others.
     return heard_of_leader;
   case http::consistency::normal:
     return lease_until > monotonic_time{} && (now < lease_until || MUTANT(lease_ended_by_word_only));
@@ -27,8 +28,8 @@ bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monoto
   return false;
 }
 
-// The writer says that he writes and then looks for readers; a reader says that he looks and then asks for a writer. Each of these four is
-// in one order that all threads see (sequentially consistent), so at least one of the two sees the other.
+// The writer sets its flag and then checks the readers'; a reader sets its flag and then checks
+// the writer's. All four are sequentially consistent, so at least one of them sees the other.
 
 shared_tables::writing::writing(shared_tables* tables) : tables_(tables) {
   if (tables_ == nullptr)
@@ -47,7 +48,7 @@ shared_tables::writing::~writing() {
 void shared_tables::stands(bool serving, bool knows_leader, monotonic_time lease_until) {
   serving_.store(serving, std::memory_order_relaxed);
   knows_leader_.store(knows_leader, std::memory_order_relaxed);
-  // Whoever sees the lease sees all that was applied before it was given.
+  // A thread that sees the lease sees everything applied before it was granted.
   lease_until_.store(lease_until.time_since_epoch().count(), std::memory_order_release);
 }
 
@@ -67,10 +68,10 @@ std::optional<read_result> shared_tables::read(std::size_t reader, const http::r
   const bool serving = serving_.load(std::memory_order_relaxed);
   const std::chrono::nanoseconds heard(vitals_.leader_heard_ns.load(std::memory_order_relaxed));
   if (!may_read_at_once(asked.mode, until, now, serving || heard.count() != 0) ||
-      machine_->locked_out_until(get->key)) // how much of it is left is known where cluster time is
+      machine_->locked_out_until(get->key)) // the remaining time is known only where cluster time is
     return std::nullopt;
-  // These tables may lack what is committed, and another server have answered with it: a read that comes to the actor is
-  // behind that in its mailbox.
+  // These tables may lack committed entries that another server has already returned:
+  // a read sent to the actor is after these in its mailbox.
   if (asked.mode != http::consistency::stale && machine_->applied_index().value < vitals_.committed_index.load() &&
       !MUTANT(threads_read_behind_commit))
     return std::nullopt;

@@ -1,7 +1,7 @@
 #pragma once
-// The tables, for gateways that are not on the thread that writes them (docs/adr/0017-several-fronts.md): what one key is can be
-// read there and then. A gateway never waits for the writer: if tables are being written, or if they may be older than what somebody was told of,
-// it asks the state machine's actor as ever.
+// The tables for gateways on threads other than the writer's (docs/adr/0017-several-fronts.md):
+// they read a single key directly. A gateway never waits for the writer: while tables are written,
+// or may be older than what a client has seen, it sends the read to the fsm as usual.
 
 #include "actors/messages.hpp"
 #include "actors/telemetry/vitals.hpp"
@@ -18,26 +18,26 @@
 
 namespace belay::actors {
 
-/// For the header of stale answers; zero if `then` is later. @param then since the clock's epoch
+/// For the header of stale responses; zero if `then` is later. @param then since the clock's epoch
 std::uint64_t milliseconds_since(std::chrono::nanoseconds then, monotonic_time now);
 
-/// Whether tables that have heard of a leader or not, under its lease or not, may answer a read at once.
+/// Whether a read may be answered at once, with or without a lease and contact to a leader.
 /// @param lease_until zero: there is no lease here
 bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monotonic_time now, bool heard_of_leader);
 
-/// One thread writes and shows, each reader's thread reads.
+/// One thread writes and publishes; each reader has its own thread.
 class shared_tables {
 public:
-  /// @param readers so many gateways may look, each under a number below that
-  /// @param v outlives it
+  /// @param readers number of gateways that may read; each uses an index below it
+  /// @param v must outlive this object
   shared_tables(std::size_t readers, const vitals& v) : vitals_(v), readers_(readers) {}
   shared_tables(const shared_tables&) = delete;
   shared_tables& operator=(const shared_tables&) = delete;
 
-  /// As long as it lives the tables may be written, and nobody looks at them. Waits for those who look now, as long as one read takes.
+  /// While it exists the tables may be written and are not read. Waits for running reads to end.
   class writing {
   public:
-    /// @param tables null: nobody else ever looks
+    /// @param tables null: there are no other readers
     explicit writing(shared_tables* tables);
     writing(const writing&) = delete;
     writing& operator=(const writing&) = delete;
@@ -47,21 +47,21 @@ public:
     shared_tables* tables_;
   };
 
-  // ---- the writer's
-  /// Which tables count from now on. @pre within `writing`, or nobody reads yet
+  // ---- for the writer
+  /// Sets the tables to read from now on. @pre within `writing`, or before the first read
   void show(std::shared_ptr<const state::machine> m) { machine_ = std::move(m); }
-  /// How this server stands to its leader.
+  /// Sets the role of this server and its contact to the leader.
   /// @param lease_until zero: no lease
   void stands(bool serving, bool knows_leader, monotonic_time lease_until);
 
-  /// What readers go by; zero: no lease.
+  /// The lease that readers use; zero: none.
   monotonic_time lease_until() const {
     return monotonic_time{monotonic_time::duration(lease_until_.load(std::memory_order_acquire))};
   }
 
-  // ---- a reader's
-  /// @param reader its number
-  /// @returns nullopt: it has to be asked for; else what the actor would answer, without an id
+  // ---- for a reader
+  /// @param reader its index
+  /// @returns nullopt: the actor has to be asked; otherwise what it would answer, without an id
   std::optional<read_result> read(std::size_t reader, const http::read_request& asked, monotonic_time now);
 
 private:
@@ -72,7 +72,7 @@ private:
   const vitals& vitals_;
   std::atomic<bool> written_{false};
   std::vector<reader_mark> readers_;
-  std::shared_ptr<const state::machine> machine_; ///< null: nothing is shown yet
+  std::shared_ptr<const state::machine> machine_; ///< null: nothing is published yet
   std::atomic<bool> serving_{false}, knows_leader_{false};
   std::atomic<monotonic_time::rep> lease_until_{0};
 };

@@ -10,9 +10,9 @@ namespace belay::actors {
 
 namespace {
 
-// One piece of an archive takes a few milliseconds to pack, so that checkpoints and followers do not wait longer.
+// One piece takes a few milliseconds to pack, so that checkpoints and followers do not wait longer.
 constexpr std::size_t piece_bytes = 256u << 10;
-// Entries of this size cost little more per byte than larger ones, and with one large row more they stay below 1 MB.
+// Larger entries cost little less per byte, and with one large row more these stay below 1 MB.
 constexpr std::size_t batch_bytes = 256u << 10;
 
 constexpr auto not_ours = "failed to restore snapshot: state.bin is not one of this server's: ";
@@ -94,8 +94,9 @@ void snapshot_archives::end_batch(restoring& r, archive_unpacked& answer) {
   r.batched_bytes = r.all.bytes();
 }
 
-/// An archive of before ACLs would open acl/bootstrap to everybody again. Whoever restores in somebody's name has ACLs in force, and a
-/// token that may do everything. As rows of the log, so that servers of all versions put the same in force; a restore lowers the index.
+/// An archive from before ACLs would open acl/bootstrap to everyone again. A client that restores
+/// on behalf of a token has ACLs in force, and a token with all permissions. The mark is a row
+/// of the log, so that servers of all versions apply the same; a restore lowers the index.
 void snapshot_archives::close_bootstrap(restoring& r) {
   const std::string name(name_of(state::mark::acl_bootstrap));
   r.bootstrap_closed = true;
@@ -137,7 +138,7 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
   }
   if (!u.last)
     return answer;
-  // The whole archive is there: nothing of it comes into force unless all its checksums are right.
+  // The archive is complete: nothing of it is applied unless all its checksums are right.
   if (auto why = r.reader.finish())
     return fail(std::move(*why));
   if (auto why = r.all.finish(); !why.empty())

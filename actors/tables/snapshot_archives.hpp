@@ -1,6 +1,6 @@
 #pragma once
-// Snapshots of operators, piece by piece (docs/contract/11): makes an archive out of the rows of a checkpoint, and
-// commands for the log out of an archive. Belongs to the checkpointer, on whose thread it may take its time.
+// Streams operator snapshots (docs/contract/11): packs rows of a checkpoint into an archive, and
+// unpacks an archive into log commands. Belongs to the checkpointer, whose thread may block.
 
 #include "actors/messages.hpp"
 #include "actors/tables/archived_rows.hpp"
@@ -19,8 +19,8 @@ public:
 
   /// The next piece of the archive; the first call begins it.
   archive_packed pack(const pack_archive& p);
-  /// Takes more of the archive. Answers with one command to propose at most, and is to be called again, with or without
-  /// more bytes, once that is decided.
+  /// Takes more of the archive. Returns at most one command to propose.
+  /// Call it again, with or without more bytes, when that command is decided.
   archive_unpacked unpack(unpack_archive& u);
   void close(request_id archive) {
     saving_.erase(archive);
@@ -32,13 +32,13 @@ private:
     raft::snapshot_meta meta;
     std::uint64_t offset = 0;
     std::unique_ptr<archive::archive_writer> writer;
-    // What is sent is read once more before it is.
+    // Every piece is read and checked before it is sent.
     storage::snapshot_parser parser;
     storage::row_sum sum{storage::hash_of_state_rows};
   };
   struct restoring {
     std::string id;
-    std::string input; ///< not looked at yet
+    std::string input; ///< not parsed yet
     archive::archive_reader reader;
     archived_rows all;
     std::string state; ///< unpacked and not parsed
@@ -46,10 +46,10 @@ private:
     std::uint64_t batched_bytes = 0; ///< of `all`, up to the end of the last batch
     std::uint64_t batches = 0;
     bool begun = false;
-    bool bootstrap_closed = false; ///< a row says that there was a first management token
+    bool bootstrap_closed = false; ///< a row shows that there was a first management token
   };
 
-  /// @returns what is wrong with the next piece of a snapshot, or with the whole if it is the last; empty: nothing
+  /// @returns what is wrong with the next piece, or with the whole after the last; empty: nothing
   static std::string prove(saving& s, const storage::checkpoint_store::chunk& piece);
   static std::string parse(restoring& r);
   void end_batch(restoring& r, archive_unpacked& answer);

@@ -10,9 +10,9 @@ namespace belay::actors {
 
 namespace {
 
-// Queries whose time is up within so much of each other are answered together.
+// Queries whose deadlines are this close are answered together.
 constexpr std::chrono::milliseconds watch_tick{20};
-// A timer of the system stands still while the machine is suspended, and the clock of the node does not.
+// A system timer stops while the machine is suspended, and the node's clock does not.
 constexpr std::chrono::seconds longest_watch_sleep{1};
 
 } // namespace

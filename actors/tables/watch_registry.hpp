@@ -1,6 +1,6 @@
 #pragma once
-// The actor that keeps blocking queries while they wait: it knows what each of them depends on and when it must be
-// answered at the latest.
+// The actor that holds blocking queries while they wait:
+// it knows what each one depends on, and its deadline.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -13,8 +13,8 @@
 
 namespace belay::actors {
 
-/// Told by the fsm, in order, of queries to park and of effects; answers it with queries_touched. Deadlines are kept to within
-/// one tick (20 ms); as long as none waits, nothing wakes this actor.
+/// The fsm sends it queries to park and effects, in order; it responds with queries_touched.
+/// Deadlines are accurate to one tick (20 ms). While no query waits, nothing wakes this actor.
 class watch_registry : public hosted<watch_registry_actor::base> {
 public:
   watch_registry(caf::actor_config& config, actor_host* host, wiring_ptr wires, metrics& m);
@@ -33,7 +33,7 @@ private:
   wiring_ptr wires_;
   metrics& metrics_;
   watch::parked_queries parked_;
-  log_index published_; ///< what entries up to this one have changed was told
+  log_index published_; ///< effects of entries up to this one were published
   deadline_queue deadlines_;
   std::unordered_map<request_id, deadline_queue::iterator> deadline_of_;
   wake_ups wake_ups_;
