@@ -1,5 +1,5 @@
 #pragma once
-// The answer of an exchange as bytes for its client: whole, or for downloads piece by piece.
+// Encodes the answer of an exchange as bytes for its client: whole, or in pieces for downloads.
 
 #include "actors/gateway/requests/exchange.hpp"
 
@@ -10,21 +10,21 @@
 
 namespace belay::actors {
 
-/// What is in the head of every answer.
+/// Parts of the head that all answers share.
 struct answer_head {
   std::string_view date;
   const std::vector<std::pair<std::string, std::string>>& extra; ///< configured headers
-  bool last = false;                                             ///< the connection ends behind this answer
+  bool last = false;                                             ///< the connection ends after this answer
 };
 
-/// Appends the answer, or if its body is shared its head only. @pre there is one
+/// Appends the answer, or only its head if the body is shared. @pre there is an answer
 void append_answer(exchange& e, const answer_head& head, std::string& out);
 
-/// The body's end is that of the connection: HTTP/1.0 knows no chunks.
+/// Whether the body ends with the connection: HTTP/1.0 has no chunks.
 inline bool ends_with_connection(const exchange& e) {
   return e.old_version || e.transfer->failed;
 }
-/// Appends the head, if it is not there yet, and what has come of the body.
+/// Appends the head, unless already sent, and the available part of the body.
 /// @pre the answer comes in pieces (e.transfer->streaming)
 /// @returns true: that was all of it
 bool append_piece(exchange& e, const answer_head& head, std::string& out);

@@ -1,6 +1,6 @@
 #pragma once
-// How long what arrives now waits until the loop gets to it. That cannot be seen of requests themselves: until they are read they are
-// in the kernel.
+// Measures how long a new request waits until the event loop reads it.
+// Requests themselves cannot show that: until they are read they are in the kernel.
 
 #include "actors/gateway/socket_poller.hpp"
 
@@ -9,17 +9,17 @@
 
 namespace belay::actors {
 
-/// A descriptor that becomes readable when it is told to and takes its turn behind the sockets that are readable already (epoll hands
-/// them out in that order). For the loop's thread.
+/// A descriptor that becomes readable on demand, and is then served after the sockets that were
+/// readable before (epoll reports them in that order). For the loop's thread.
 class arrival_probe final : public socket_owner {
 public:
-  /// @param served called when its turn has come
+  /// @param served called when the descriptor is served
   arrival_probe(std::shared_ptr<socket_poller> poller, std::function<void()> served);
   ~arrival_probe() override;
   arrival_probe(const arrival_probe&) = delete;
   arrival_probe& operator=(const arrival_probe&) = delete;
 
-  /// It waits from now on. @returns false: it waits already
+  /// Makes the descriptor readable. @returns false: it already is
   bool begin();
 
 private:

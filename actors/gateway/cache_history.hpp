@@ -1,6 +1,6 @@
 #pragma once
-// What a server has answered to reads with `?cached`, so that the next answer says as Consul's whether there was one before
-// (docs/contract/06, section 2). No answers are kept: the server's tables are always there, and never older than a cache.
+// Remembers which reads with `?cached` were answered, so that the next answer reports a hit or miss
+// like Consul's (docs/contract/06, section 2). No answers are kept: the tables are the cache.
 
 #include "actors/messages.hpp"
 #include "protocol/http/request.hpp"
@@ -16,28 +16,28 @@
 namespace belay::actors {
 
 struct cache_history_settings {
-  std::size_t entries_max = 8192;    ///< about 100 bytes each; beyond it what was not read for the longest is forgotten
-  std::chrono::seconds unused{3600}; ///< what nobody has read for so long is forgotten (Consul: three days)
+  std::size_t entries_max = 8192;    ///< about 100 bytes each; beyond it the least recently read entries are dropped
+  std::chrono::seconds unused{3600}; ///< entries that were not read for this long are dropped (Consul: three days)
 };
 
-/// Any thread.
+/// Thread-safe.
 class cache_history {
 public:
   explicit cache_history(cache_history_settings settings = {}) : settings_(settings) {}
 
   struct circumstances {
-    bool waited = false; ///< for a change: then it is new, whatever there was before
+    bool waited = false; ///< for a change: then the result is new in any case
     std::chrono::seconds silent_for{
-        0}; ///< this server knows of no leader, and heard the last one so long ago; zero: it knows one
+        0}; ///< time since the last contact to a leader, while there is none; zero: there is one
   };
-  /// It is answered with 200 now. @param secret of the token; empty: it is anonymous
+  /// To be called for an answer with status 200. @param secret of the token; empty: anonymous
   http::cache_mark answered(std::string_view secret, const http::cached_read& r, const circumstances& c,
                             monotonic_time now);
 
   std::size_t size() const;
 
 private:
-  /// A hash of token and target. Where two are the same, a first answer is called a hit.
+  /// A hash of token and target. On a collision a first answer is reported as a hit.
   using key = std::uint64_t;
   struct entry {
     monotonic_time fetched, used;
@@ -47,9 +47,9 @@ private:
   void forget_unused(monotonic_time now);
 
   const cache_history_settings settings_;
-  mutable std::mutex mutex_; ///< of what follows
+  mutable std::mutex mutex_; ///< protects the members below
   std::unordered_map<key, entry> entries_;
-  std::list<key> turns_; ///< what was not read for the longest first
+  std::list<key> turns_; ///< least recently read first
 };
 
 } // namespace belay::actors

@@ -17,7 +17,7 @@ namespace {
 
 // File descriptors left for log segments, checkpoints and peers.
 constexpr std::size_t descriptors_reserved = 256;
-// Of all connections one in so many gives way at once, if it is idle.
+// One in this many connections is closed at once, if idle.
 constexpr std::size_t share_that_gives_way = 64;
 constexpr std::chrono::seconds told_again_after{10};
 
@@ -121,7 +121,7 @@ void client_connections::count() {
 
 void client_connections::sweep(monotonic_time now) {
   for (auto i = list_.size(); i-- > 0;) {
-    if (i >= list_.size()) // others were closed on the way
+    if (i >= list_.size()) // closing one may have closed others
       continue;
     const auto c = list_[i];
     c->sweep(now);
@@ -129,7 +129,7 @@ void client_connections::sweep(monotonic_time now) {
 }
 
 void client_connections::shed() {
-  if (shedding_) // what is done here changes what is held
+  if (shedding_) // what is closed here changes `held`
     return;
   shedding_ = true;
   while (front_.held.exceeded() && !list_.empty()) {
@@ -150,7 +150,7 @@ void client_connections::shed() {
   shedding_ = false;
 }
 
-/// A few at a time, so that a look at all connections is paid for by many that come.
+/// A few at a time, so that one scan of all connections serves many new ones.
 bool client_connections::make_room() {
   struct idle_one {
     monotonic_time since;

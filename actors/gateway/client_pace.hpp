@@ -1,6 +1,6 @@
 #pragma once
-// Whether a client sends its request, or takes its answer, fast enough to be waited for. Only time during which the server waits for
-// the client counts: a client is not slow because we are.
+// Decides whether a client sends its request, or takes its answer, fast enough. Only time in
+// which the server waits for the client counts: a busy server makes no client slow.
 
 #include <algorithm>
 #include <chrono>
@@ -11,35 +11,35 @@ namespace belay::actors {
 struct pace_limits {
   /// From the first byte of a request to the end of its header.
   std::chrono::milliseconds header{10'000};
-  /// Of bodies and answers: so long in all, and a second more for each `bytes_per_second` that came. The numbers are those of Apache's
-  /// mod_reqtimeout: slower are only attackers.
+  /// Time for a body or answer, plus a second for each `bytes_per_second` transferred.
+  /// The numbers are those of Apache's mod_reqtimeout: only attackers are slower.
   std::chrono::milliseconds grace{20'000};
   std::uint64_t bytes_per_second = 500;
-  /// Of bodies and answers: longer is not waited in all, however much came.
-  std::chrono::milliseconds longest = std::chrono::hours(1'000'000); // nobody's
+  /// Upper bound of the time for a body or answer, however many bytes were transferred.
+  std::chrono::milliseconds longest = std::chrono::hours(1'000'000); // effectively none
 };
 
-/// Of archives that are uploaded: each keeps others from being restored. 128 kbit/s is less than any link over which servers are
-/// operated; an hour at 10 Mbit/s is 4.5 GB of an archive, which is compressed.
+/// For archive uploads: each blocks other restores. 128 kbit/s is less than any link between
+/// servers; an hour at 10 Mbit/s is 4.5 GB of an archive, which is compressed.
 inline constexpr pace_limits upload_pace{std::chrono::milliseconds(10'000), std::chrono::milliseconds(20'000), 16'384,
                                          std::chrono::hours(1)};
 
-/// Of one direction of one connection.
+/// Measures one direction of one connection.
 class client_pace {
 public:
   using time = std::chrono::steady_clock::time_point;
 
-  /// What is waited for now begins, unless it has begun.
+  /// Starts waiting for a transfer, unless already started.
   void begin(time now) {
     if (!begun_)
       *this = client_pace{true, now};
   }
-  /// It is complete.
+  /// The transfer is complete.
   void end() { begun_ = false; }
-  /// The client did so much of it.
+  /// The client sent or took this many bytes of it.
   void moved(std::uint64_t bytes) { moved_ += bytes; }
 
-  /// Called now and then. @param waiting for the client, at this moment
+  /// To be called regularly. @param waiting whether the server now waits for the client
   void look(time now, bool waiting) {
     if (begun_ && waiting)
       waited_ += now - looked_;

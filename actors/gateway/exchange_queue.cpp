@@ -11,7 +11,7 @@ namespace belay::actors {
 
 namespace {
 
-// Of an upload, while what came before is on its way through the log.
+// Of an upload, while earlier parts are being replicated.
 constexpr std::size_t upload_bytes_max = 1u << 20;
 
 /// The answer to a request that could not be read.
@@ -60,7 +60,7 @@ std::size_t exchange_queue::shared_bytes() const {
   return all;
 }
 
-/// Of as many requests as limits_.in_flight_max at most.
+/// Sum over at most limits_.in_flight_max requests.
 std::size_t exchange_queue::request_bytes() const {
   std::size_t all = 0;
   for (const auto& e : list_)
@@ -104,10 +104,10 @@ void exchange_queue::begin(const http_reader& reader, std::string_view client_ad
   if (e.transfer != nullptr)
     e.transfer->body_complete = !body_follows;
   if (body_follows && !uploading_ && e.answer)
-    e.answer->close = true; // it was refused, and the body is not read
+    e.answer->close = true; // it was rejected, and the body is not read
   if ((!e.keep_alive && !uploading_) || (e.answer && e.answer->close))
     ended_ = true;
-  if (e.may_overlap()) { // else write() starts it when it is at the front
+  if (e.may_overlap()) { // otherwise write() starts it when it is at the front
     e.sent = true;
     if (!e.answer)
       front_.dispatch(e);
@@ -156,7 +156,7 @@ void exchange_queue::write(std::size_t unsent) {
     }
     if (!e.answer || !front_.may_answer(e))
       break;
-    if (uploading_ && list_.size() == 1) { // answered before its body was there: nothing behind it is read
+    if (uploading_ && list_.size() == 1) { // answered before its body arrived: nothing more is read
       uploading_ = false;
       e.answer->close = true;
     }
@@ -164,7 +164,7 @@ void exchange_queue::write(std::size_t unsent) {
       write_answer(e);
     } else if (e.head) {
       write_answer(e);
-      front_.forget(e); // nobody takes the pieces
+      front_.forget(e); // the pieces are not needed
     } else if (!write_piece(e, unsent)) {
       break;
     }
@@ -176,7 +176,7 @@ void exchange_queue::write(std::size_t unsent) {
   }
 }
 
-/// Nothing is answered behind `e`.
+/// Whether no later request is answered.
 bool exchange_queue::is_last(const exchange& e) const {
   return !e.keep_alive || (ended_ && list_.size() == 1);
 }
@@ -189,7 +189,7 @@ void exchange_queue::write_answer(exchange& e) {
   written(e, last);
 }
 
-/// Some more of an answer that comes in pieces. @returns true: that was all of it
+/// Writes more of an answer that comes in pieces. @returns true: that was all of it
 bool exchange_queue::write_piece(exchange& e, std::size_t unsent) {
   const bool last = ends_with_connection(e) || is_last(e);
   for (;;) {

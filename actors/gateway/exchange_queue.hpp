@@ -1,6 +1,6 @@
 #pragma once
-// The exchanges of one connection, in the order of their requests: which may begin before others are answered, whose
-// answer may be written, and which answer is the last. No sockets: what is written goes to the front's output.
+// The exchanges of a connection, in request order: which may begin before others are answered,
+// whose answer may be written, and which is the last. No sockets: it writes to the front's output.
 
 #include "actors/gateway/connection_limits.hpp"
 #include "actors/gateway/http_front.hpp"
@@ -14,59 +14,59 @@ namespace belay::actors {
 
 class exchange_queue {
 public:
-  /// @param owner is told of answers
-  /// @param front,limits outlive it
+  /// @param owner notified of answers
+  /// @param front,limits must outlive this object
   exchange_queue(requester& owner, http_front& front, const connection_limits& limits)
       : owner_(owner), front_(front), limits_(limits) {}
 
   bool empty() const { return list_.empty(); }
-  /// The body of the last exchange is passed on as it comes.
+  /// The body of the last exchange is streamed as it arrives.
   bool uploading() const { return uploading_; }
-  /// Of an upload whose next step waits for bytes of the client.
+  /// An upload is in progress, and its next step waits for bytes of the client.
   bool starved() const { return uploading_ && list_.back().transfer->starved; }
-  /// Some may be without an answer for minutes.
+  /// Whether requests may remain unanswered for minutes.
   bool blocking() const;
   /// No further request is answered.
   bool ended() const { return ended_; }
   /// The last answer is written.
   bool closing() const { return closing_; }
-  /// Held by what is not answered, or answered and not written; without bodies that are shared.
+  /// Memory of exchanges that are not answered, or not written; without shared bodies.
   std::size_t held_bytes() const;
-  /// Of bodies that are shared, or being rendered, and not written: its share.
+  /// This connection's share of bodies that are shared, or being rendered, and not written.
   std::size_t shared_bytes() const;
   /// A client that waits for `100 Continue` may send its body now.
   bool wants_body() const { return list_.empty() || (uploading_ && list_.size() == 1); }
-  /// Another request, or more of the upload, may be taken.
+  /// Whether another request, or more of the upload, may be taken.
   /// @param unsent bytes that the client has not taken
   bool may_begin(std::size_t unsent) const;
 
-  /// A request was read, or (`body_follows`) the head of one whose body is passed on as it comes.
-  /// @param passed_on_by null: by the client itself
+  /// A request was read, or (`body_follows`) the head of one whose body is streamed.
+  /// @param passed_on_by client agent that forwarded it; null: none
   void begin(const http_reader& reader, std::string_view client_address, const http::client_agent* passed_on_by,
              bool body_follows);
-  /// More of the body of the upload under way.
+  /// More of the body of the current upload.
   void body_arrived(std::string_view bytes, bool complete);
-  /// The rest of the upload under way, or of a request, cannot be read.
+  /// The rest of the current upload, or of a request, cannot be read.
   void refuse(http_reader::verdict why, const http_reader& reader);
-  /// The request that is being read gets this answer, and nothing behind it is read. @pre !uploading()
+  /// The request being read gets this answer, and no later one is read. @pre !uploading()
   void refuse(http::response answer);
 
-  /// Moves answers from the front of the queue to the output, up to the next that has a shared body; starts a request that had to wait for that.
-  /// @param unsent bytes that the client has not taken, without those in the output
+  /// Moves answers from the queue's front to the output, up to the next shared body; starts a
+  /// request that waited for that. @param unsent bytes the client has not taken, except the output
   void write(std::size_t unsent);
-  /// The body behind what write() has put into the output; null: none. If there was one, write() has not come to an end.
+  /// The body after the output of write(); null: none. If there is one, write() is not finished.
   http::shared_body_ptr take_body() { return std::exchange(body_, nullptr); }
-  /// The client sends nothing more, but for requests that were sent and not read yet. It may be gone, or have closed only its side: what is in
-  /// flight, and what is read from now on, is answered without waiting.
+  /// The client sends nothing after what is already received. It may be gone, or have closed only
+  /// its side: what is in flight, and what is read from now on, is answered without waiting.
   void end_waits();
-  /// The connection has come to its end, or its input has. Call it before end_waits() or drop().
-  /// @param of_agent an agent is at the other end. Its own end is not that of its client, which it names by its last words
+  /// The connection, or its input, has ended. Call it before end_waits() or drop().
+  /// @param of_agent an agent is at the other end; its last bytes name the client that disconnected
   /// @param unread bytes of the connection of which no request was made
   void note_end(bool of_agent, std::string_view unread);
-  /// Answers what is past its deadline, and puts questions again that want it. @returns true: something was answered
+  /// Answers exchanges past their deadlines, and retries those due. @returns true: any was answered
   bool sweep(monotonic_time now);
-  /// No further request is answered; those that are not worked on, or may take minutes, are answered with `text` and
-  /// status 500.
+  /// Answers no further request. Requests that are not in progress, or may take minutes,
+  /// are answered with `text` and status 500.
   void finish(const std::string& text);
   /// The client is gone.
   void drop();

@@ -8,9 +8,9 @@ namespace belay::actors {
 
 namespace {
 
-// More of extensions and trailers than that is an attack; Go allows 16 KiB too.
+// More bytes of extensions and trailers are an attack; Go allows 16 KiB, too.
 constexpr std::size_t extras_max = 16384;
-// Enough for 2^60; a body of that size is refused anyway.
+// Enough for 2^60; a body of that size is rejected anyway.
 constexpr int size_digits_max = 15;
 
 } // namespace
@@ -23,7 +23,7 @@ chunk_decoder::state chunk_decoder::decode(std::string_view input, std::string& 
       const auto s = step(input[used++]);
       if (s != state::more)
         return s;
-      // Checked before the data comes: what will not fit is refused at once.
+      // Checked before the data arrives: what will not fit is rejected at once.
       if (at_ == at::data && left_ > body_max - body.size())
         return state::too_large;
       continue;
@@ -38,7 +38,7 @@ chunk_decoder::state chunk_decoder::decode(std::string_view input, std::string& 
   return state::more;
 }
 
-/// One byte that is not data.
+/// Processes one byte that is not data.
 chunk_decoder::state chunk_decoder::step(char c) {
   const auto expect = [&](char wanted, at next) {
     at_ = next;
@@ -58,7 +58,7 @@ chunk_decoder::state chunk_decoder::step(char c) {
     if (digits_ == 0)
       return state::broken;
     [[fallthrough]];
-  case at::size_blank: // what follows is an extension or nothing
+  case at::size_blank: // followed by an extension or nothing
     if (c == '\r')
       at_ = at::size_end;
     else if (c == ';')

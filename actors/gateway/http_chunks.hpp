@@ -1,6 +1,6 @@
 #pragma once
-// Decodes bodies that come in chunks (RFC 9112 section 7.1), however the bytes are cut into pieces. Beast has a decoder,
-// but in a build with assertions it aborts when an empty body comes byte by byte.
+// Decodes chunked bodies (RFC 9112 section 7.1), however the bytes are split. Beast has a decoder,
+// but in a build with assertions it aborts when an empty body arrives byte by byte.
 
 #include <cstdint>
 #include <string>
@@ -12,9 +12,9 @@ class chunk_decoder {
 public:
   enum class state { more, complete, broken, too_large };
 
-  /// Appends what `input` has of the body to `body`.
-  /// @param body_max more bytes than that in `body` are too_large
-  /// @param used bytes consumed; all of them while the answer is `more`
+  /// Appends the body bytes in `input` to `body`.
+  /// @param body_max a larger `body` is too_large
+  /// @param used bytes consumed; all of them if the result is `more`
   state decode(std::string_view input, std::string& body, std::size_t body_max, std::size_t& used);
 
 private:
@@ -37,7 +37,7 @@ private:
   at at_ = at::size;
   int digits_ = 0;
   std::uint64_t left_ = 0;      ///< of this chunk
-  std::size_t extra_bytes_ = 0; ///< of extensions and trailers, which nobody here reads
+  std::size_t extra_bytes_ = 0; ///< of extensions and trailers, which are ignored
 };
 
 } // namespace belay::actors

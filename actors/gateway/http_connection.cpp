@@ -17,9 +17,9 @@ namespace {
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 // Input of an idle connection: most have none; a small buffer is kept.
 constexpr std::size_t kept_input_bytes_max = 1024;
-// Rounds of reading before other connections get their turn.
+// Rounds of reading before other connections are served.
 constexpr int reads_per_turn = 4;
-// A client that sends many requests at once is looked at for so long, and then the others are. One request is looked at in any case.
+// How long a client that pipelines requests is served before others. One request is always served.
 constexpr std::chrono::microseconds turn_max{100};
 
 } // namespace
@@ -63,7 +63,7 @@ void http_connection::on_ready(bool readable, bool writable) {
 bool http_connection::may_read() const {
   if (input_ended_ || !open() || (tls_ != nullptr && tls_->waits_for_turn()))
     return false;
-  // A client that sends far ahead is not read until its answers are through.
+  // A client that sends far ahead is not read until its answers are sent.
   return lingering_ || (may_look_at_next() && !again_) || waiting_.size() < limits_.waiting_bytes_max;
 }
 
@@ -76,7 +76,7 @@ bool http_connection::wait_for(socket_poller::interest i) {
   return true;
 }
 
-/// A socket that is not read is watched for its end: its client may be gone while a request waits.
+/// A socket that is not read is watched for its end: its client may disconnect during a wait.
 void http_connection::wait_readable() {
   if (!open())
     return;
@@ -118,7 +118,7 @@ void http_connection::take(std::string_view bytes) {
     waiting_.append(bytes);
     return again_ ? void() : progress();
   }
-  // The common case: everything is used up without a copy.
+  // The common case: everything is consumed without a copy.
   busy_ = true;
   bool more_needed = false;
   while (!bytes.empty() && !more_needed && may_look_at_next() && !again_) {
@@ -166,11 +166,11 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
   default:
     queue_.refuse(verdict, *reader_);
     front_->readers().give_back(std::move(reader_));
-    return input.size(); // nothing behind it can be understood
+    return input.size(); // what follows cannot be parsed
   }
 }
 
-/// So much of a request came, and it is not complete. @param head_ended with it; the body has a pace of its own
+/// More bytes of an incomplete request arrived. @param head_ended now; the body has its own pace
 void http_connection::request_moved(bool head_ended, std::size_t bytes) {
   if (head_ended)
     request_pace_.end();
@@ -179,8 +179,8 @@ void http_connection::request_moved(bool head_ended, std::size_t bytes) {
   request_pace_.moved(bytes);
 }
 
-/// A client that is gone and one that has closed only its side (`nc -N`) look the same until something is sent. So the end of the input ends
-/// waits, and not answers: what can be answered without waiting is answered, then the connection is closed.
+/// A client that is gone looks like one that has closed only its side (`nc -N`) until data is sent.
+/// So the end of input ends waits: what needs no waiting is answered, then the connection closes.
 void http_connection::end_of_input() {
   input_ended_ = true;
   note_end();
@@ -189,7 +189,7 @@ void http_connection::end_of_input() {
   end_waits();
 }
 
-/// The same for a client whose last requests are not read yet.
+/// Like end_of_input(), for a client whose last requests are not read yet.
 void http_connection::on_hang_up(bool broken) {
   if (!open() || !waits_for_.hang_up)
     return;
@@ -207,7 +207,7 @@ void http_connection::note_end() {
 }
 
 void http_connection::end_waits() {
-  busy_ = true; // answers go out in their order
+  busy_ = true; // keeps answers in order
   queue_.end_waits();
   busy_ = false;
   progress();
@@ -330,7 +330,7 @@ unsent_output::outcome http_connection::send_some(std::size_t& moved) {
   return outcome;
 }
 
-/// Closing while the client still sends would reset the connection, and the client might never read our answer.
+/// Closing while the client still sends would reset the connection before it reads our answer.
 void http_connection::begin_linger() {
   if (lingering_)
     return;
@@ -359,7 +359,7 @@ void http_connection::close() {
     return;
   INVARIANT(!busy_);
   shut();
-  unsent_.clear(); // what is shared is given back now, not with the last reference to this connection
+  unsent_.clear(); // frees shared bodies now, not with the last reference to this connection
   queue_.drop();
   if (reader_ != nullptr)
     front_->readers().give_back(std::move(reader_));
@@ -379,7 +379,7 @@ void http_connection::shut() {
   front_->held.change(std::exchange(held_, 0), 0);
 }
 
-// ---- what it holds
+// ---- buffered bytes
 
 void http_connection::account() {
   if (!open())
@@ -415,7 +415,7 @@ void http_connection::shed() {
   progress();
 }
 
-/// Nothing goes on before the client sends more of its request.
+/// Nothing happens before the client sends more of its request.
 bool http_connection::waits_for_request() const {
   if (queue_.uploading())
     return queue_.starved();

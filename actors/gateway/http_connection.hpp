@@ -1,6 +1,6 @@
 #pragma once
-// One client's connection: reads bytes from its socket, lets the reader make requests of them, and writes what the queue
-// of exchanges has for the client. A plain object on the gateway's thread.
+// One client's connection: reads bytes from its socket, has the reader parse requests, and writes
+// the answers in the queue of exchanges. A plain object on the gateway's thread.
 
 #include "actors/gateway/connection_limits.hpp"
 #include "actors/gateway/exchange_queue.hpp"
@@ -18,9 +18,9 @@ namespace belay::actors {
 
 class http_connection : public socket_owner, public requester, public handshake_desk::visitor {
 public:
-  /// @param fd non-blocking, owned from now on
-  /// @param tls null: it speaks plain HTTP
-  /// @param passes_on a client agent, whose clients' requests these are; null: a client is at the other end
+  /// @param fd non-blocking, owned from now on @param tls null: plain HTTP @param
+  /// passes_on the client agent that forwards its clients' requests here;
+  /// null: a client is at the other end
   http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address,
                   std::unique_ptr<tls_stream> tls = nullptr,
                   std::unique_ptr<const http::client_agent> passes_on = nullptr);
@@ -28,31 +28,31 @@ public:
 
   bool open() const { return fd_ >= 0; }
   void start();
-  /// What came before this object was there.
+  /// @param said bytes received before this object was created
   void start(std::string_view said);
-  /// Writes the answers whose turn it is, goes on with further requests.
+  /// Writes the answers that are next, continues with further requests.
   void progress() override;
   bool send_now(const http::shared_body_ptr& piece) override;
-  /// Answers what is in flight, then closes. Blocking queries are answered with `text` and status 500.
+  /// Answers what is in flight, then closes. Blocking queries get `text` and status 500.
   void finish(const std::string& text);
-  /// Without another word.
+  /// Closes at once, without an answer.
   void close();
-  /// Closes what has stalled, answers exchanges whose deadline has passed, and asks again for those that want it.
+  /// Closes if stalled, answers exchanges past their deadlines, and retries those that are due.
   void sweep(monotonic_time now);
-  /// What this client makes us keep: bytes. As of the last event of the connection. Of what it shares with others, its share.
+  /// Bytes buffered for this client, as of its last event, with its share of shared bodies.
   std::size_t held_bytes() const;
-  /// Gives that back: an unfinished request is refused with 503, everything else ends with the connection.
+  /// Frees that: an unfinished request is rejected with 503, all else ends with the connection.
   void shed();
   /// Nothing is in flight and everything is sent.
   bool idle() const { return queue_.empty() && to_send() == 0; }
 
-  /// Between two requests of a client since then, or before the first one. nullopt: it is not, or a client agent is at the other end.
+  /// Since when the client sends no request. nullopt: one is in progress, or it is a client agent.
   std::optional<monotonic_time> idle_since() const;
 
   /// IP address of the client; empty: a Unix socket.
   const std::string& address() const { return *address_; }
 
-  std::size_t place = 0; ///< in client_connections, which alone uses it
+  std::size_t place = 0; ///< index in client_connections, used only there
 
 private:
   void on_ready(bool readable, bool writable) override;
@@ -61,7 +61,7 @@ private:
   void on_turn() override;
   bool may_read() const;
   void wait_readable();
-  /// @returns false: no memory in the kernel, the connection was closed
+  /// @returns false: out of kernel memory, the connection was closed
   bool wait_for(socket_poller::interest i);
   void read_some();
   void take(std::string_view bytes);
@@ -98,16 +98,16 @@ private:
   std::unique_ptr<const http::client_agent> passes_on_;
   std::unique_ptr<http_reader> reader_; ///< only while a request is being read
   exchange_queue queue_;
-  std::string waiting_; ///< input not looked at yet
+  std::string waiting_; ///< input not parsed yet
   unsent_output unsent_;
   std::unique_ptr<tls_stream> tls_; ///< null: plain HTTP
   monotonic_time last_input_, last_output_, linger_until_{};
   client_pace request_pace_, answer_pace_;
-  std::size_t held_ = 0;     ///< as the front knows it
+  std::size_t held_ = 0;     ///< as reported to the front
   bool busy_ = false;        ///< inside progress()
-  bool again_ = false;       ///< what waits is looked at when the other connections have had their turn
+  bool again_ = false;       ///< waiting input is parsed after the other connections had their turn
   bool input_ended_ = false; ///< all of it was read
-  bool hung_up_ = false;     ///< some of it may not have been read, and nothing comes behind it
+  bool hung_up_ = false;     ///< no more input arrives, but some may not have been read
   bool lingering_ = false;
 };
 

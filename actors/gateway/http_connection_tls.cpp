@@ -1,4 +1,4 @@
-// What a connection does besides if it speaks TLS.
+// http_connection: the part for TLS.
 
 #include "actors/gateway/http_connection.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace belay::actors {
 
-/// @returns false: others are before us; on_turn() follows
+/// @returns false: other handshakes are first; on_turn() follows
 bool http_connection::may_shake_hands() {
   if (tls_->may_work(std::static_pointer_cast<http_connection>(shared_from_this()), front_->now()))
     return true;
@@ -40,7 +40,7 @@ void http_connection::take_sealed(std::string_view wire) {
     end_of_input();
 }
 
-/// Nothing of what follows can be understood. The client is told why, in TLS's words.
+/// The rest of the input cannot be decrypted. The client gets the reason as a TLS alert.
 void http_connection::refuse_tls(const std::string& why) {
   tls_->desk().tell_refusal(address(), why, front_->now());
   std::size_t ignored = 0;
@@ -52,7 +52,7 @@ void http_connection::refuse_tls(const std::string& why) {
   begin_linger();
 }
 
-/// Tells the client that nothing follows, before the socket does. @returns false: it has to wait for the socket
+/// Sends TLS's end of data before the socket ends. @returns false: has to wait for the socket
 bool http_connection::say_goodbye() {
   if (!tls_->end())
     return true;
@@ -70,7 +70,7 @@ bool http_connection::say_goodbye() {
   return false;
 }
 
-/// The same where nobody can wait.
+/// The same without waiting.
 void http_connection::hang_up_politely() {
   std::size_t ignored = 0;
   if (to_send() == 0 && tls_->end())

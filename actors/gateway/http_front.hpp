@@ -1,5 +1,5 @@
 #pragma once
-// What the connections of one gateway share, and whom they ask: the view that a connection has of its gateway.
+// The interface between connections and their gateway: what connections share, and what they call.
 
 #include "actors/gateway/http_reader_pool.hpp"
 #include "actors/gateway/requests/byte_budget.hpp"
@@ -26,36 +26,36 @@ public:
   virtual std::string_view date() = 0;
   virtual const http::route_settings& routes() = 0;
 
-  /// Fills in what is asked, and the answer if it is known. Does not send anything yet.
+  /// Fills in the parsed request, and the answer if it is known. Sends nothing yet.
   virtual void understand(const http::raw_request& r, exchange& e) = 0;
-  /// Passes it on. The answer is put into `e`, now or later; if later, progress() is called then.
+  /// Sends it on. The answer is put into `e`, now or later; if later, progress() is called then.
   virtual void dispatch(exchange& e) = 0;
-  /// The body of an upload goes on, in e.transfer.
+  /// More of the body of an upload is in e.transfer.
   virtual void body_arrived(exchange& e) = 0;
-  /// The client has room for more of a download. It is put into e.transfer; then progress() is called.
+  /// The client can take more of a download. It is put into e.transfer; then progress() is called.
   virtual void next_piece(exchange& e) = 0;
-  /// The client of `e`, which was dispatched and is not answered as a whole, sends nothing more and may be gone (`e.input_ended` is set). Whatever
-  /// it waits for, it is answered with what is known, now or soon; progress() is called as after dispatch().
+  /// The client of `e`, which was dispatched and not fully answered, sends no more and may be gone
+  /// (`e.input_ended` is set). It is answered with what is known, now or soon, as by dispatch().
   virtual void end_wait(exchange& e) = 0;
-  /// Its client has gone; `e` will be destroyed.
+  /// Its client has disconnected; `e` will be destroyed.
   virtual void forget(exchange& e) = 0;
-  /// It will be destroyed, and its answer, if there is one, was not sent.
+  /// It will be destroyed, and its answer, if any, was not sent.
   virtual void dropped(exchange&) {}
-  /// Its answer is there, and its turn has come. @returns false: it may not be sent yet, progress() is called when it may
+  /// Its answer is next. @returns false: it may not be sent yet; progress() is called when it may
   virtual bool may_answer(exchange&) { return true; }
-  /// Its answer is on the way to the client.
+  /// Its answer is being sent to the client.
   virtual void count(const exchange& e, int status) = 0;
   /// Last call of a connection; it may be destroyed when its own calls have returned.
   virtual void closed(http_connection& c) = 0;
 
-  /// `held` is exceeded: somebody else, or the connection that calls, is closed or refused.
+  /// `held` is exceeded: another connection, or the calling one, is closed or rejected.
   virtual void shed() {}
 
   byte_budget held; ///< by all connections
-  /// Used within one call only, by one connection at a time.
-  std::string input;  ///< has the size of what is read at once
+  /// Scratch buffers, used within one call by one connection at a time.
+  std::string input;  ///< its size is the read size
   std::string output; ///< empty between calls
-  std::string sealed; ///< room for what is encrypted; empty between calls
+  std::string sealed; ///< room for encrypted bytes; empty between calls
 };
 
 } // namespace belay::actors

@@ -27,31 +27,33 @@ namespace belay::actors {
 
 namespace {
 
-// Read at once and shared by all connections, so that an idle one needs no buffer.
+// Read size; all connections share the buffer, so that an idle one needs none.
 constexpr std::size_t input_bytes = 65536;
-// So much later than the hold time those who are asked answer that they do not know; their word says more.
+// This much later than the hold time the other actors answer that they do not know, with a reason.
 constexpr std::chrono::milliseconds renewal_grace{1200};
 constexpr std::chrono::milliseconds tick_period{250};
 constexpr std::chrono::milliseconds tick_period_while_draining{20};
 constexpr std::chrono::seconds sweep_interval{1};
-// A change of rights counts within it for what streams and waits. A client agent asks the servers every 30 s only (stand_ins.cpp).
+// Maximum delay until changed permissions affect streams and waits.
+// A client agent asks the servers every 30 s only (stand_ins.cpp).
 constexpr std::chrono::seconds judged_again_after{1}, judged_again_by_client_agent_after{5};
 
-// An agent writes its node to the catalog when it first hears of a leader; a client that has waited for that leader may be faster.
+// An agent writes its node to the catalog when it first has a leader;
+// a client that waited for that leader may be faster.
 constexpr std::chrono::seconds own_node_wait{2};
 constexpr std::chrono::milliseconds own_node_pause{20};
 
-// Larger bodies that are parsed wait for their token. What registers a service or a session is smaller; a transaction of values may not be.
+// Larger bodies wait for their token. Registrations, sessions are smaller; transactions may not be.
 constexpr std::size_t body_bytes_read_for_anybody = 64 * 1024;
 
-// What is due within it is withdrawn by one entry.
+// Waits that are due within this time are withdrawn by one entry.
 constexpr std::chrono::milliseconds withdrawals_apart{250};
-// A timer of the system stands still while the machine is suspended, and the clock of the node does not.
+// A system timer stops while the machine is suspended, and the node's clock does not.
 constexpr std::chrono::seconds longest_withdrawal_sleep{1};
 
 constexpr auto shutting_down = "agent is shutting down";
 
-/// Of the token in whose name it is; empty: ACLs are not in force.
+/// Secret of the token of the request; empty: ACLs are not in force.
 std::string_view secret_of(const exchange& e) {
   return e.by ? std::string_view(e.by->secret) : std::string_view();
 }
@@ -224,19 +226,19 @@ void http_gateway::understand_now(const http::raw_request& r, exchange& e) {
   if (log::enabled(log::level::debug)) {
     const auto own = parsed.for_servers ? parsed.secret_for_servers : parsed.by ? parsed.by->secret : std::string();
     e.shown = logged_request(r, own);
-    // Of a deletion nobody knows whether there was one.
+    // A DELETE does not report whether anything was found.
     if (auto shown = logged_request(r, own, true); shown != e.shown && r.method != "DELETE")
       e.shown_if_found = std::move(shown);
   }
   e.understood(std::move(parsed), r.body);
-  if (for_servers) { // they judge it, too
+  if (for_servers) { // the servers authorize it, too
     e.by.reset();
     e.what = std::move(*for_servers);
   }
 }
 
-/// Where ACLs are in force, the token comes before a large body: without this anybody makes this thread parse megabytes.
-/// @returns true: it is understood when its token is known
+/// With ACLs, the token is checked before a large body is parsed: otherwise anyone could make
+/// this thread parse megabytes. @returns true: it is parsed when its token is known
 bool http_gateway::put_off(const http::raw_request& r, exchange& e) {
   const auto& routes = settings_.routes;
   if (!routes.acl_enabled || routes.client_agent || r.body.size() < body_bytes_read_for_anybody ||
@@ -259,7 +261,7 @@ bool http_gateway::put_off(const http::raw_request& r, exchange& e) {
   return true;
 }
 
-/// Its token is one, and may do what its route needs whatever the body says. Now as any other request.
+/// The token is valid and has the permissions that its route always needs. Parse it as usual.
 void http_gateway::understand_later(exchange& e) {
   const auto kept = std::move(std::get<std::unique_ptr<const unread_request>>(e.what));
   e.what = std::monostate{};
@@ -305,7 +307,7 @@ void http_gateway::propose(exchange& e, const state::command& command) {
   claim_waits_.asks(command);
   if (e.plain_write())
     send(wires_->raft_peer, propose_write{id, make_payload(wire::encode_command(command))});
-  else // the state machine looks first whether it is worth a log entry
+  else // the state machine may reject it before it costs a log entry
     send(wires_->fsm, check_write{id, command});
 }
 
@@ -319,8 +321,8 @@ void http_gateway::ask(exchange& e, const http::read_request& r) {
   read_query q{pending_.add(e, times_.due(t)), r, {}};
   q.request.mode = MUTANT(reads_served_stale) ? http::consistency::stale : r.mode;
   if (r.min_index > 0) {
-    // docs/contract/02, section 4: up to a sixteenth more, so that clients that began together do not come back
-    // together.
+    // docs/contract/02, section 4: up to a sixteenth more, so that clients that started
+    // together do not return together.
     const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.wait.count()));
     const auto extra = random_.below(wait / 16 + 1);
     q.deadline = t + std::chrono::nanoseconds(static_cast<std::int64_t>(wait + extra));
@@ -337,7 +339,8 @@ void http_gateway::ask(exchange& e, const http::session_renew_list& renewals) {
   send(wires_->fsm, renew_session{pending_.add(e, renewal_due(e)), forward::renewal_list(renewals.ids)});
 }
 
-/// A renewal that has waited to be permitted, and then waits for a leader, would wait for the hold time twice: a session may be over before.
+/// A renewal that waits to be authorized, and then for a leader, would wait for the hold
+/// time twice: its session may end before.
 monotonic_time http_gateway::renewal_due(const exchange& e) {
   const auto due = answer_due();
   return e.access.since == monotonic_time{} ? due : std::min(due, e.access.since + times_.hold + renewal_grace);
@@ -381,7 +384,7 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
   }
 }
 
-/// Of whoever runs this node.
+/// Calls a function that the node provides.
 void http_gateway::ask_around(exchange& e, const gateway_settings::order& what) {
   if (!what) {
     e.answer = http::response{};
@@ -458,7 +461,7 @@ void http_gateway::end_transfer(exchange& e) {
     transfers_.abandon(e);
 }
 
-/// Where an actor is asked, that one knows whether the request waits, and answers it then.
+/// The actor that has the request knows whether it waits, and answers it then.
 void http_gateway::end_wait(exchange& e) {
   const actors::end_wait over{e.id};
   if (std::holds_alternative<passed_on_request>(e.what))
@@ -477,7 +480,7 @@ void http_gateway::end_wait(exchange& e) {
     if (wires_->health)
       send(wires_->health, over);
   } else if (!std::holds_alternative<http::snapshot_restore>(
-                 e.what)) { // its parts are work, and tried again for a while
+                 e.what)) { // its parts are work, and are retried for a while
     send(wires_->fsm, over);
   }
 }
@@ -516,7 +519,7 @@ void http_gateway::dropped(exchange& e) {
 }
 
 void http_gateway::count(const exchange& e, int status) {
-  // Long polls last as long as the client likes: they would hide what the others took.
+  // Long polls last as long as clients like: they would hide the duration of others.
   last_answer_ = now();
   const auto took = last_answer_ - e.began;
   const bool waited = e.blocking() || e.wait_until != monotonic_time{};
@@ -528,7 +531,7 @@ void http_gateway::count(const exchange& e, int status) {
                 {"us", std::chrono::duration_cast<std::chrono::microseconds>(took).count()}});
 }
 
-// ---- answers: they are put into their exchanges first; then the connections write those whose turn it is
+// ---- answers: put into their exchanges first; then connections write those that are next
 
 void http_gateway::answered(write_results& w) {
   const auto t = now();
@@ -582,7 +585,7 @@ void http_gateway::withdraw_waits() {
   }
 }
 
-/// As long as a server does not know such entries they are refused, and the waits end at their deadlines.
+/// While a server does not support such entries it rejects them, and waits end at their deadlines.
 bool http_gateway::withdrawal_decided(const write_result& r) {
   auto list = withdrawals_.extract(r.id);
   if (list.empty())
@@ -617,7 +620,7 @@ void http_gateway::decided(exchange& e, write_result& r) {
   }
 }
 
-/// Once for each request, however often its command was proposed.
+/// Once per request, however often its command was proposed.
 void http_gateway::count_write(const state::command& c, std::chrono::nanoseconds took) {
   if (std::holds_alternative<state::kv_write>(c) || std::holds_alternative<state::fenced_write>(c))
     metrics_.kv_write(took);
@@ -632,7 +635,7 @@ void http_gateway::count_write(const state::command& c, std::chrono::nanoseconds
     metrics_.deregistration(took);
 }
 
-/// This server did not know how late it is. The copy that was refused never takes effect.
+/// This server did not know the current cluster time. The rejected copy never takes effect.
 bool http_gateway::stamp_again(exchange& e, const write_result& r) {
   auto* command = std::get_if<state::command>(&e.what);
   const auto* no = std::get_if<state::once_refusal>(&r.reply);
@@ -671,7 +674,7 @@ bool http_gateway::wait_for_own_node(exchange& e, const write_result& r) {
   return true;
 }
 
-/// @param refused the answer unless that comes to pass
+/// @param refused the answer if the retry does not happen
 void http_gateway::try_again_after(exchange& e, std::chrono::nanoseconds pause, const write_result& refused) {
   e.in_delay = true;
   const auto id = pending_.add(e, times_.due(now() + pause));
@@ -720,7 +723,7 @@ void http_gateway::answered(read_result& r) {
   pending_.progress();
 }
 
-/// A server's tables are its cache: what is read from them is as old as what the leader said last.
+/// A server's tables are its cache: their age is the time since the leader's last message.
 void http_gateway::mark_cached(exchange& e, const read_result& r) {
   const auto* found = r.found();
   if (e.cached == nullptr || found == nullptr || std::holds_alternative<state::refusal>(found->data))
@@ -731,7 +734,7 @@ void http_gateway::mark_cached(exchange& e, const read_result& r) {
       {.waited = r.waited, .silent_for = std::chrono::duration_cast<std::chrono::seconds>(silent)}, now());
 }
 
-/// Behind whatever else waits on this thread. A message to itself would come before what the sockets bring.
+/// After all other work of this thread. A message to itself would come before socket events.
 void http_gateway::render_soon() {
   if (asio_ == nullptr) {
     while (large_answers_.busy())
@@ -788,13 +791,14 @@ void http_gateway::view_changed(const cluster_view& v) {
     connections_.sweep(now()); // some may have waited for that
 }
 
-// ---- upkeep
+// ---- maintenance
 
 void http_gateway::tick() {
   const auto t = now();
   if (t < next_tick_) // a second start
     return;
-  // The tick has waited behind the answers of others, the probe waits behind the sockets: together, as long as a request does.
+  // The tick has waited after other actors' answers, and the probe waits after the sockets:
+  // together as long as a request does.
   if (probe_ != nullptr && !stopping_ && probe_->begin())
     admission_.begin_probe(next_tick_ == monotonic_time{} ? t : next_tick_);
   const auto period =

@@ -1,8 +1,8 @@
 #pragma once
-// Serves HTTP: the actor on the thread of its sockets. Its connections read requests and write answers; it passes each
-// request to the actor that can answer it, and each answer back. The parts decide, the actor connects them:
-// client_connections (sockets), pending_requests (who waits for what), archive_transfers (snapshots), local_questions
-// (status, agent, operator).
+// Serves HTTP: the actor on the thread of its sockets. Its connections read requests and write
+// answers; it sends each request to the actor that can answer it, and returns the answer. Its parts
+// decide and the actor connects them: client_connections (sockets), pending_requests (requests
+// that wait), archive_transfers (snapshots), local_questions (status, agent, operator).
 
 #include "actors/audit/audit_trail.hpp"
 #include "actors/gateway/arrival_probe.hpp"
@@ -39,66 +39,66 @@
 
 namespace belay::actors {
 
-/// What is on the disk of a server for its ACLs. All but `elsewhere` may block.
+/// Files of a server for its ACLs. All functions except `elsewhere` may block.
 struct access_files {
-  /// Calls it on another thread, once. Null: at once, here
+  /// Calls it once on another thread. Null: at once, on this one
   std::function<void(std::function<void()>)> elsewhere;
-  /// Writes down what clients have set of gateway_settings::tokens. Null: it is not kept. @returns what went wrong; empty: nothing
+  /// Stores tokens set by clients (gateway_settings::tokens). Null: no. @returns an error, or empty
   std::function<std::string()> keep_tokens;
-  /// What the file acl-bootstrap-reset says; zero: it is not there
+  /// Content of the file acl-bootstrap-reset; zero: it does not exist
   std::function<log_index()> bootstrap_reset;
-  /// It was used.
+  /// To be called when it was used.
   std::function<void()> remove_bootstrap_reset;
 };
 
 struct gateway_settings {
-  std::uint16_t number = 0; ///< place in wiring::gateways; the upper 16 bits of its request ids
+  std::uint16_t number = 0; ///< index in wiring::gateways; the upper 16 bits of its request ids
   std::vector<listen_address> listen;
   unix_socket_rights unix_sockets;
-  std::shared_ptr<tls::https_credential_store> https; ///< asked for each connection; null: no HTTPS
+  std::shared_ptr<tls::https_credential_store> https; ///< read for each connection; null: no HTTPS
   http::route_settings routes;
   local_facts facts;
   connection_limits limits;
   std::size_t header_bytes_max = 1u << 20;
   live_limit connections_per_client_max{200}; ///< for each IP address (limits.http_max_conns_per_client); 0: no limit
-  std::size_t bytes_in_flight_max = 0;        ///< of requests and answers that are held for clients; 0: no limit
-  std::size_t connections_max = 0; ///< 0: what the limit of open files leaves after a reserve for log and peers
-  /// What the last two say, for all gateways of this node together. Null: this is the only one
+  std::size_t bytes_in_flight_max = 0;        ///< buffered for requests and answers of clients; 0: no limit
+  std::size_t connections_max = 0;            ///< 0: limit of open files minus a reserve for log and peers
+  /// Enforces the last two limits for all gateways of this node. Null: this is the only gateway
   std::shared_ptr<client_admission> admission;
-  /// What was read with `?cached`, of all gateways of this server together. Null: this is the only one
+  /// Reads with `?cached` of all gateways of this server. Null: this is the only gateway
   std::shared_ptr<cache_history> cached;
-  /// Connections that this gateway accepts, to be spread over others. Null: it serves them all
+  /// Distributes connections that this gateway accepts. Null: it serves them all
   client_connections::hand_over share_connections;
-  /// If the tables are on another thread: what is read there and then, without an id; nullopt: the state machine's actor has to be asked. On this
-  /// gateway's thread. Null: it is always asked
+  /// For tables on another thread: reads without a message, called on this gateway's thread. The
+  /// result has no id; nullopt: the state machine's actor has to be asked. Null: it is always asked
   std::function<std::optional<read_result>(const http::read_request&, monotonic_time now)> read_here;
-  /// How long others may keep a request without a leader (performance.rpc_hold_timeout).
+  /// How long other actors may queue a request without a leader (performance.rpc_hold_timeout).
   std::chrono::milliseconds hold{7000};
-  /// raft_peer answers within `hold`, plus 30 s for a silent leader. What is late by more is answered 500: a fault of ours.
+  /// raft_peer answers within `hold` plus 30 s for a silent leader. Even later ones get status 500.
   std::chrono::milliseconds answer_slack{60000};
   std::chrono::milliseconds drain{2000}; ///< after stop_atom, for answers in flight
   forward::shedding_rules shedding;
-  std::optional<audit_rules> audit; ///< nullopt: there is no audit log; else there is an audit_log in the wiring
+  std::optional<audit_rules> audit; ///< nullopt: no audit log; otherwise the wiring has an audit_log
   std::string metrics_prefix = "belay";
   std::uint64_t seed = 1;            ///< of jitter and, unless `uuid` is set, of session ids
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
-  /// Does not wait, and calls `then`, on any thread, with what went wrong; empty: nothing. Null: there is nothing to be done.
+  /// Non-blocking; calls `then`, on any thread, with an error; empty: none. Null: nothing to do.
   using order = std::function<void(std::function<void(std::string error)> then)>;
   order reload;           ///< PUT /v1/agent/reload
-  order leave;            ///< PUT /v1/agent/leave: out of the cluster; then the process ends
-  std::string disk = "/"; ///< a path on the disk that GET /v1/agent/host tells of
-  /// Of this server itself. Null: it has none at first
+  order leave;            ///< PUT /v1/agent/leave: leave the cluster; then the process ends
+  std::string disk = "/"; ///< a path on the disk that GET /v1/agent/host reports
+  /// Tokens of this server itself. Null: it starts with none
   std::shared_ptr<agent_tokens> tokens;
-  /// Of a client agent: its way to the servers, used on this gateway's thread; outlives it. Null: this node is a server
+  /// Of a client agent: its relay to the servers, on this thread; outlives it. Null: a server
   request_relay* relay = nullptr;
   passed_on_limits passed_on;      ///< of its answers
-  std::shared_ptr<vitals> numbers; ///< its front_turns of this gateway's number are kept; null: they are not
+  std::shared_ptr<vitals> numbers; ///< counts in front_turns at this gateway's number; null: not counted
   access_files files;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics
 };
 
-/// Send it tick_atom (or call listen) to start its timers, stop_atom to end it. Stop it before its host's loop is
-/// stopped.
+/// Send it tick_atom (or call listen) to start its timers, stop_atom to end it.
+/// Stop it before the loop of its host stops.
 class http_gateway final : public hosted<http_gateway_actor::base>, private http_front, private outbox {
 public:
   /// @param host null: no sockets (then listen fails)
@@ -107,19 +107,19 @@ public:
   behavior_type make_behavior() override;
   void on_exit() override;
 
-  /// Binds the configured addresses; connections are accepted as soon as the loop runs. Any thread, once.
+  /// Binds the configured addresses; accepts connections once the loop runs. Any thread, once.
   status listen();
-  /// Where it listens, in the order of the settings: host:port with real ports, or unix:///path. After listen().
+  /// Its addresses in the order of the settings: host:port with real ports, or unix:///path.
   const std::vector<std::string>& addresses() const { return addresses_; }
   /// Serves a connection of a client agent. Any thread, after listen() or start().
   void serve(client_agent_connection c);
-  /// Instead of listen(), for a gateway whose connections are accepted by another one.
+  /// Instead of listen(), for a gateway whose connections another one accepts.
   void start();
-  /// Serves a connection that another gateway has accepted. Any thread, after start().
+  /// Serves a connection that another gateway accepted. Any thread, after start().
   void serve(const accepted_connection& c);
-  /// What its connections see of it: for those that are made without sockets.
+  /// Interface for its connections, for those created without sockets.
   http_front& front() { return *this; }
-  /// Ready when all answers in flight are sent after stop_atom, or their time is up, and all sockets are closed. Once.
+  /// Ready after stop_atom, when answers in flight are sent or timed out, and sockets closed. Once.
   std::future<void> drained() { return drained_.get_future(); }
 
   /// When the newest answer was written. On the gateway's thread only.
@@ -161,17 +161,17 @@ private:
   void begin_work();
   http_reader_rules reader_rules() const;
 
-  /// Nobody works on its bodies any more.
+  /// No actor uses its bodies any more.
   void end_transfer(exchange& e);
   void understand_now(const http::raw_request& r, exchange& e);
   bool put_off(const http::raw_request& r, exchange& e);
   void understand_later(exchange& e);
-  /// Whoever has to be asked before may have agreed.
+  /// Sends it on when all required checks have passed.
   void pass_on(exchange& e);
-  /// It was asked for, perhaps after the end of its client's input: then it does not wait, either.
+  /// Called after it was sent on, perhaps after its client's input ended: then it does not wait.
   void asked(exchange& e);
 
-  // What is asked of others, by what the client wants.
+  // Requests to other actors, by kind.
   void ask(exchange& e, const state::command& command);
   void ask(exchange& e, const http::read_request& r);
   void ask(exchange& e, const http::change_stream&) { changes_.begin(e, now()); }
@@ -183,7 +183,7 @@ private:
   void ask(exchange& e, const http::local_request& r);
   void show_metrics(exchange& e, const http::local_request& r);
   void describe_host(exchange& e);
-  void ask(exchange&, const std::unique_ptr<const unread_request>&) {} // pass_on() understands it first
+  void ask(exchange&, const std::unique_ptr<const unread_request>&) {} // pass_on() parses it first
   void ask(exchange& e, const passed_on_request&) { passed_on_.begin(e, now()); }
   void ask_around(exchange& e, const gateway_settings::order& what);
 
@@ -193,15 +193,15 @@ private:
   void ask_bootstrap(exchange& e);
   void propose(exchange& e, const state::command& command);
   void permission_told(exchange& e, const read_result& r);
-  /// What waits or streams where only the gateway can judge it again.
+  /// Rechecks permissions of what waits or streams, where only the gateway can.
   void watch_access(exchange& e);
   void judged_again(const access_watches::news& n);
-  /// `work` on a thread that may block, then `then` with what that said on this one. If `e` is still there then, it is not waiting any more.
+  /// Runs `work` on a thread that may block, then `then` with its result here, if `e` still exists.
   void do_elsewhere(exchange& e, std::function<std::string()> work, std::function<void(exchange&, std::string)> then);
-  /// For a command of somebody's: the state machine has judged one.
+  /// For a command on behalf of a token: the state machine has authorized one.
   void note_bootstrapped(const exchange& e, const write_result& r);
 
-  // What others have found out or decided.
+  // Results and decisions from other actors.
   void answered(write_results& w);
   void answered(const renew_result& r);
   void answered(read_result& r);
@@ -214,17 +214,17 @@ private:
   void decided(exchange& e, write_result& r);
   void note_wait(const wait_changed& w);
   void withdraw_waits();
-  /// Wakes this gateway when waits are to be withdrawn, unless that is on its way.
+  /// Wakes this gateway when waits are to be withdrawn, unless that is scheduled.
   void arm_withdrawals();
   /// @returns false: it is not the outcome of a withdrawal
   bool withdrawal_decided(const write_result& r);
   void count_write(const state::command& c, std::chrono::nanoseconds took);
   void render_soon();
-  /// @returns true: it came with a time that was too old, and is to be proposed again with a newer one
+  /// @returns true: its time stamp was too old, and it is proposed again with a newer one
   static bool stamp_again(exchange& e, const write_result& r);
-  /// @returns true: it was refused for a lock-delay, and waits for its end
+  /// @returns true: it was rejected for a lock delay, and waits for its end
   bool wait_for_lock_delay(exchange& e, const write_result& r);
-  /// @returns true: it wants a session on this server's node, which is not in the catalog yet, and is tried again
+  /// @returns true: it needs this server's node, which is not in the catalog yet, and is retried
   bool wait_for_own_node(exchange& e, const write_result& r);
   void try_again_after(exchange& e, std::chrono::nanoseconds pause, const write_result& refused);
   void view_changed(const cluster_view& v);
@@ -254,7 +254,7 @@ private:
   access_questions access_;
   access_watches access_watches_;
   claim_waits claim_waits_;
-  disconnected_waits disconnected_waits_;                       ///< of the first gateway only: those of all
+  disconnected_waits disconnected_waits_;                       ///< only on the first gateway: those of all
   std::map<request_id, std::vector<wait_changed>> withdrawals_; ///< proposed, outcome not known
   bool withdrawals_armed_ = false;
   change_streams changes_;
@@ -266,7 +266,7 @@ private:
   bool rendering_scheduled_ = false;
   http_date date_;
 
-  std::size_t held_counted_ = 0; ///< in the metrics
+  std::size_t held_counted_ = 0; ///< as in the metrics
   monotonic_time last_answer_{};
   monotonic_time next_tick_{}, next_sweep_{};
   bool stopping_ = false;

@@ -1,4 +1,4 @@
-// http_gateway: what ACLs add to it. Who may do what is decided elsewhere: access_questions, the state machine, the agent.
+// http_gateway: the part for ACLs. access_questions, the state machine and the agent authorize.
 
 #include "actors/gateway/http_gateway.hpp"
 #include "actors/telemetry/log.hpp"
@@ -11,12 +11,12 @@
 namespace belay::actors {
 
 std::int64_t http_gateway::wall_ns() {
-  if (!settings_.routes.acl_enabled && audit_ == nullptr) // nobody asks
+  if (!settings_.routes.acl_enabled && audit_ == nullptr) // not needed
     return 0;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(settings_.wall_clock().time_since_epoch()).count();
 }
 
-/// They may have been changed by another gateway, or be read again.
+/// Another gateway, or a reload, may have changed them.
 void http_gateway::take_tokens() {
   if (const auto version = settings_.tokens->version(); version != tokens_seen_) {
     tokens_seen_ = version;
@@ -47,7 +47,7 @@ void http_gateway::judged_again(const access_watches::news& n) {
       streams_.end(e);
     return;
   }
-  // It is asked for anew with what may be seen now: that may be less than what the client knows.
+  // Asks again with the rows that are visible now: these may be fewer than the client knows.
   const auto waited = now() - e.access.watch->since;
   send(wires_->health, cancel_query{e.id});
   if (n.refusal) {
@@ -116,7 +116,7 @@ void http_gateway::set_token(exchange& e, const http::agent_token_change& change
   });
 }
 
-/// The state machine decides whether the index is the right one.
+/// The state machine decides whether the index is valid.
 void http_gateway::ask_bootstrap(exchange& e) {
   if (!settings_.files.bootstrap_reset)
     return propose(e, std::get<state::command>(e.what));

@@ -24,9 +24,9 @@ namespace belay::actors {
 
 namespace {
 
-// Accepted in one turn of the loop before other connections get theirs.
+// Accepted in one turn of the loop before other connections are served.
 constexpr int accepts_per_turn = 64;
-// When there are no file descriptors left: others must close theirs first.
+// When no file descriptors are left, others must be closed first.
 constexpr std::chrono::milliseconds clients_wait_without_descriptors{100};
 
 constexpr char nearly_used_up[] = "file descriptors are nearly used up; the rest is for the log";
@@ -40,7 +40,7 @@ void set_option(int fd, int level, int option) {
   ::setsockopt(fd, level, option, &on, sizeof on);
 }
 
-/// The socket of a server that is gone stays behind as a file; one that answers is not ours to remove.
+/// A server that is gone leaves its socket file behind; one that responds must not be removed.
 bool is_dead_socket(const sockaddr_un& address) {
   struct stat info {};
   if (::lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode))
@@ -125,7 +125,7 @@ std::optional<Id> id_of(const std::string& text, Find find, Id Entry::*id) {
 
 /// Texts are Consul's.
 status set_rights(const std::string& path, const unix_socket_rights& rights) {
-  auto user = static_cast<uid_t>(-1); // stays as it is
+  auto user = static_cast<uid_t>(-1); // unchanged
   auto group = static_cast<gid_t>(-1);
   if (!rights.user.empty()) {
     const auto id = id_of(rights.user, ::getpwnam_r, &passwd::pw_uid);
@@ -155,7 +155,8 @@ status set_rights(const std::string& path, const unix_socket_rights& rights) {
   return done{};
 }
 
-/// Whether connections of IPv4 arrive there, too: at ::, as with Go, unless an address of IPv4 is listened at with the same port.
+/// Whether the socket also gets IPv4 connections: at ::, as in Go, unless an IPv4
+/// address with the same port is configured.
 bool has_both_families(const listen_address& where, const std::vector<listen_address>& all) {
   return where.host == "::" && std::none_of(all.begin(), all.end(), [&](const listen_address& other) {
            return other.unix_path.empty() && other.port == where.port && other.host.find(':') == std::string::npos;
@@ -189,7 +190,7 @@ result<listening_sockets::one> open_one(const listen_address& where, const std::
   }
   if (::bind(s.fd, address.any(), address.size) != 0)
     return give_up("bind");
-  if (local) // nobody can connect before it listens
+  if (local) // no client can connect before it listens
     if (auto ok = set_rights(where.unix_path, rights); !ok) {
       ::close(s.fd);
       ::unlink(where.unix_path.c_str());
@@ -272,7 +273,7 @@ void http_listener::wait() {
 }
 
 void http_listener::accept_some() {
-  if (tight_) { // connections wait in the kernel until others have closed theirs
+  if (tight_) { // connections wait in the kernel until others are closed
     const int next = ::dup(socket_.native_handle());
     tight_ = next < 0 || !leaves_spare_descriptors(next);
     if (next >= 0)

@@ -15,7 +15,7 @@
 
 namespace belay::actors {
 
-/// Sockets that are bound and listening, not yet served. Owned; closed if nobody takes them.
+/// Bound and listening sockets that are not served yet. Owned; closed unless released.
 class listening_sockets {
 public:
   struct one {
@@ -30,8 +30,8 @@ public:
   listening_sockets& operator=(listening_sockets&& other) noexcept;
   ~listening_sockets() { close(); }
 
-  /// All or none. Port 0: any free one.
-  /// @param rights of Unix sockets; nobody can connect before they are in force
+  /// Opens all or none. Port 0: any free one.
+  /// @param rights of Unix sockets; in force before any client can connect
   static result<listening_sockets> open(const std::vector<listen_address>& addresses,
                                         const unix_socket_rights& rights = {});
 
@@ -53,7 +53,7 @@ public:
   ~http_listener() { stop(); }
 
   void start() { wait(); }
-  /// No handler is called any more.
+  /// The handler is not called after this.
   void stop();
 
 private:
@@ -66,7 +66,7 @@ private:
   std::string name_, unix_path_;
   accept_handler accepted_;
   bool complained_ = false;
-  bool tight_ = false; ///< the last descriptor given was one of those that are spared
+  bool tight_ = false; ///< the last descriptor was one of the spare ones
 };
 
 } // namespace belay::actors

@@ -17,9 +17,9 @@ namespace beast = boost::beast;
 namespace {
 
 constexpr std::size_t reserved_bytes_max = 1u << 20;
-// Each costs more memory than the bytes it came in.
+// Each costs more memory than its bytes on the wire.
 constexpr std::size_t fields_max = 4096;
-// Buffers above that are given back between requests, so that readers in the pool stay small.
+// Larger buffers are freed between requests, so that readers in the pool stay small.
 constexpr std::size_t kept_bytes_max = 65536;
 
 std::string_view view(beast::string_view s) {
@@ -30,7 +30,7 @@ bool is_length(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Go's httpguts.ValidHostHeader: by its characters only, and it may be empty.
+/// Go's httpguts.ValidHostHeader: checks the characters only; it may be empty.
 bool may_be_host(std::string_view text) {
   static constexpr std::string_view others = "!$%&'()*+,-.:;=[]_~";
   return std::all_of(text.begin(), text.end(), [](char c) {
@@ -39,7 +39,7 @@ bool may_be_host(std::string_view text) {
   });
 }
 
-/// A line that goes on in the next one: obsolete, and read differently by those between the client and us (RFC 9112 section 5.2).
+/// A line continued in the next: obsolete, and proxies read it differently (RFC 9112 section 5.2).
 bool has_folded_line(std::string_view lines) {
   for (auto at = lines.find("\r\n"); at != std::string_view::npos; at = lines.find("\r\n", at + 2))
     if (at + 2 < lines.size() && (lines[at + 2] == ' ' || lines[at + 2] == '\t'))
@@ -47,20 +47,20 @@ bool has_folded_line(std::string_view lines) {
   return false;
 }
 
-/// Whether a line of a head ends in LF alone. RFC 9112 section 2.2 lets a server take that for the end of a line; Go does.
+/// Whether a line of a head ends in LF alone. RFC 9112 section 2.2 permits accepting it; Go does.
 bool has_bare_lf(std::string_view head) {
   std::size_t line = 0;
   for (auto end = head.find('\n'); end != std::string_view::npos; end = head.find('\n', line)) {
     if (end == line || head[end - 1] != '\r')
       return true;
     if (end == line + 1)
-      return false; // what follows is the body
+      return false; // the rest is the body
     line = end + 1;
   }
   return false;
 }
 
-/// The same head with CR LF at the end of each line, and nothing of the body.
+/// The same head with CR LF at the end of each line, without the body.
 std::string with_cr_lf(std::string_view head) {
   std::string out;
   std::size_t line = 0;
@@ -89,14 +89,14 @@ beast::error_code stop() {
 
 } // namespace
 
-/// Beast's parser of request lines and headers; what it finds goes to the reader.
+/// Beast's parser of request lines and headers; results go to the reader.
 class http_reader::parser final : public beast::http::basic_parser<true> {
 public:
   explicit parser(http_reader& r) : r_(r) {
     eager(true);
     skip(true); // bodies are read by the reader
     body_limit(boost::none);
-    // Beast counts only what comes in one piece; the reader counts itself.
+    // Beast counts only what arrives in one piece; the reader counts itself.
     header_limit(std::numeric_limits<std::uint32_t>::max());
   }
 
@@ -119,9 +119,9 @@ private:
     } else if (name == beast::http::field::expect && beast::iequals(value, "100-continue"))
       r_.expects_continue_ = true;
     else if (name == beast::http::field::transfer_encoding && !may_frame(view(value)))
-      return refuse(verdict::bad_request, ec); // where such a body ends is not known
+      return refuse(verdict::bad_request, ec); // the end of such a body is not known
     else if (name == beast::http::field::content_length && (++r_.lengths_ > 1 || !is_length(view(value))))
-      return refuse(verdict::bad_request, ec); // Beast would take lists and repetitions of one number
+      return refuse(verdict::bad_request, ec); // Beast would accept lists and repetitions of one number
     const auto kept = keep(text);
     r_.fields_.emplace_back(kept, keep(value));
     check_head(ec);
@@ -153,7 +153,7 @@ private:
   }
   void on_finish_impl(beast::error_code&) override {}
 
-  /// Only `chunked`, once, and not in HTTP/1.0, where nobody on the way needs to know it (RFC 9112 section 6.1).
+  /// Only `chunked`, once, and not in HTTP/1.0: proxies may not know it (RFC 9112 section 6.1).
   bool may_frame(std::string_view encoding) {
     return ++r_.encodings_ == 1 && !r_.old_version_ && equal_ignoring_case(encoding, "chunked");
   }
@@ -184,7 +184,7 @@ http_reader::~http_reader() = default;
 http_reader::verdict http_reader::read(std::string_view input, std::size_t& used) {
   used = 0;
   if (!started_) {
-    // Old clients send an empty line behind a body; RFC 9112 section 2.2 asks servers to skip it.
+    // Old clients send an empty line after a body; RFC 9112 section 2.2 asks servers to skip it.
     while (input.starts_with("\r\n") || input.starts_with('\n')) {
       const std::size_t n = input.front() == '\r' ? 2 : 1;
       input.remove_prefix(n);
@@ -248,7 +248,7 @@ http_reader::verdict http_reader::read_body(std::string_view input, std::size_t&
       return verdict::body_too_large;
     }
   } else {
-    // Room for all of it, unless it is so much that announcing costs the client less than us.
+    // Reserves room for all of it, within a limit: otherwise a header would cost us too much.
     if (body_.empty() && !limit_.streamed)
       body_.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(declared_, reserved_bytes_max)));
     used = static_cast<std::size_t>(std::min<std::uint64_t>(input.size(), declared_ - body_taken_ - body_.size()));

@@ -1,5 +1,5 @@
 #pragma once
-// Cuts the bytes of one connection into HTTP requests. No sockets: bytes in, requests out, whatever pieces they come in.
+// Parses the bytes of one connection into HTTP requests, however they are split. No sockets.
 
 #include "actors/gateway/http_chunks.hpp"
 #include "protocol/http/request.hpp"
@@ -16,7 +16,7 @@ namespace belay::actors {
 struct http_reader_rules {
   /// Of request line and headers (docs/contract/01, section 1: about 1 MiB).
   std::size_t header_bytes_max = 1u << 20;
-  /// The largest body of such a request, and whether it is passed on as it comes. Asked as soon as its header is there.
+  /// Largest body of such a request; is it streamed. Called when the header is complete.
   std::function<http::body_limit(std::string_view method, std::string_view target)> body_limit;
 };
 
@@ -24,45 +24,45 @@ class http_reader {
 public:
   enum class verdict {
     more,     ///< the request is not complete
-    complete, ///< ask request(), then reset()
-    head,     ///< of a request whose body is passed on as it comes: ask request(), go on with read() and take_body()
+    complete, ///< call request(), then reset()
+    head,     ///< of a request with a streamed body: call request(), go on with read() and take_body()
     // After these nothing more can be read from the connection:
     bad_request,      ///< not HTTP
-    no_host,          ///< HTTP/1.1 without a Host header; Go refuses this and the next two, in the same order
+    no_host,          ///< HTTP/1.1 without a Host header; Go rejects this and the next two, in the same order
     many_hosts,       ///< more than one
     malformed_host,   ///< with characters that no host has
     header_too_large, ///< 431
     body_too_large,   ///< 413, see declared_length()
   };
 
-  /// @param rules outlives the reader
+  /// @param rules must outlive the reader
   explicit http_reader(const http_reader_rules& rules);
   ~http_reader();
   http_reader(const http_reader&) = delete;
   http_reader& operator=(const http_reader&) = delete;
 
   /// Reads at most one request from the front of `input`.
-  /// @param used bytes consumed. What is left over must come again, with more behind it; with verdict `complete` it
-  /// belongs to the next request.
+  /// @param used bytes consumed. Pass the rest again, followed by more;
+  /// after verdict `complete` it belongs to the next request.
   verdict read(std::string_view input, std::size_t& used);
 
-  /// Valid from `complete` until reset(); after the other ends as far as it was read. remote_address is left to the
-  /// caller.
+  /// Valid from `complete` until reset(); after other outcomes as far as it was read.
+  /// The caller sets remote_address.
   const http::raw_request& request() const { return request_; }
-  /// After verdict `head`: what came of the body since the last call.
+  /// After verdict `head`: body bytes received since the last call.
   std::string take_body();
-  /// What the header announced; 0: nothing or chunks.
+  /// Length in the header; 0: none, or chunked.
   std::uint64_t declared_length() const { return declared_; }
-  /// The header is there, and the client waits for `100 Continue` before it sends the body. True once.
+  /// The header is complete, and the client waits for `100 Continue` before the body. True once.
   bool take_expectation();
-  /// The client wants to go on with this connection.
+  /// The client wants to reuse this connection.
   bool keep_alive() const { return keep_alive_; }
-  /// The client speaks HTTP/1.0, which keeps a connection only if it is told so.
+  /// The client uses HTTP/1.0, which closes a connection by default.
   bool old_version() const { return old_version_; }
   bool has_head() const { return head_done_; }
-  /// Memory for what was read of the request: bytes.
+  /// Memory for the part of the request read so far, in bytes.
   std::size_t held_bytes() const { return head_.capacity() + body_.capacity(); }
-  /// Bytes of a request were read, but not all.
+  /// Some bytes of a request were read, but not all.
   bool in_request() const { return started_; }
 
   /// Ready for the next request; keeps small buffers.
@@ -77,13 +77,13 @@ private:
   verdict read_lines(std::string_view input, std::size_t& used);
   verdict read_body(std::string_view input, std::size_t& used);
   void finish_head();
-  /// As they came over the wire, but for optional blanks.
+  /// Bytes received, without optional blanks.
   std::size_t head_bytes() const { return head_.size() + 4 * fields_.size(); }
 
   const http_reader_rules& rules_;
   std::unique_ptr<parser> parser_;
   http::raw_request request_;
-  std::string head_; ///< what request_ refers to
+  std::string head_; ///< the bytes that request_ refers to
   struct span {
     std::size_t begin = 0, size = 0;
   };

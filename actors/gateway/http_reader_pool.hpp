@@ -1,5 +1,5 @@
 #pragma once
-// Readers that are between two requests, for whichever connection reads next: an idle connection needs none.
+// Pools readers that are between two requests: an idle connection needs none.
 
 #include "actors/gateway/http_reader.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Tells the owners of very many sockets when there is something to read or room to write: one epoll set on one loop.
+// Notifies owners of very many sockets when these are readable or writable: one epoll set per loop.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
@@ -15,43 +15,43 @@ namespace belay::actors {
 
 using stream_descriptor = boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
 
-/// Whoever owns a watched socket.
+/// The owner of a watched socket.
 class socket_owner {
 public:
   virtual ~socket_owner() = default;
-  /// recv() or send() would not have to wait now. An error of the socket counts as both.
+  /// recv() or send() would not block now. An error of the socket counts as both.
   virtual void on_ready(bool readable, bool writable) = 0;
-  /// Of a socket that is watched for that: the other end sends nothing behind what is not read yet.
-  /// @param broken and takes nothing, either: the connection was reset
+  /// For a socket with interest `hang_up`: no input follows the unread bytes.
+  /// @param broken it accepts no output either: the connection was reset
   virtual void on_hang_up(bool broken) { (void)broken; }
-  /// After again().
+  /// Called after again().
   virtual void on_turn_again() {}
 };
 
-/// Asio re-arms a socket with a system call for every wait; here it stays armed until somebody says otherwise, and the
-/// loop only waits for the set as a whole (an epoll descriptor can be waited for like any other). For the loop's thread.
+/// Asio re-arms a socket with a system call for each wait. Here it stays armed until changed, and
+/// the loop waits for the whole set (an epoll descriptor can be polled). For the loop's thread.
 class socket_poller : public std::enable_shared_from_this<socket_poller> {
 public:
   explicit socket_poller(boost::asio::io_context& loop);
 
-  /// What one socket waits for. Level-triggered: who does not take what is there is told again.
+  /// What one socket waits for. Level-triggered: what is not consumed is reported again.
   struct interest {
     bool read = false, write = false;
     bool hang_up = false; ///< the end of the input, without `read`
     bool none() const { return !read && !write && !hang_up; }
     bool operator==(const interest&) const = default;
   };
-  /// @param before what was asked for the last time; with neither the socket is not in the set
-  /// @returns false: no memory in the kernel; the interest is as before
+  /// @param before interest of the last call; without any the socket is not in the set
+  /// @returns false: out of kernel memory; the interest is unchanged
   bool change(int fd, socket_owner& owner, interest before, interest now);
 
-  /// Its on_turn_again() is called once, behind the other sockets and what else the loop has to do.
+  /// Calls its on_turn_again() once, after the other sockets and the other work of the loop.
   void again(socket_owner& owner);
-  /// It is not called any more. Linear in how many wait for that.
+  /// Cancels again(). Linear in the number of owners that wait.
   void not_again(socket_owner& owner);
 
 private:
-  // Events that are handed out before the loop's other work gets its turn.
+  // Events that are dispatched before the loop's other work continues.
   static constexpr std::size_t events_per_turn = 128;
 
   void wait();
@@ -60,10 +60,10 @@ private:
 
   stream_descriptor set_;
   std::array<epoll_event, events_per_turn> events_{};
-  std::size_t pending_ = 0; ///< of events_, while they are handed out
+  std::size_t pending_ = 0; ///< of events_, while they are dispatched
   std::size_t watched_ = 0;
   bool waiting_ = false;
-  std::vector<socket_owner*> again_, taking_turns_; ///< the second while they are called; null: not any more
+  std::vector<socket_owner*> again_, taking_turns_; ///< the second while they are called; null: cancelled
 };
 
 } // namespace belay::actors
