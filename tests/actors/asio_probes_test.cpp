@@ -1,4 +1,4 @@
-// Checks that run, against sockets and programs of this machine.
+// Runs checks against sockets and programs of this machine.
 
 #include "actors/agent/asio_probes.hpp"
 
@@ -36,7 +36,7 @@ agent::check_definition check_every_second() {
   return c;
 }
 
-/// @pre it ends by itself
+/// @pre the check ends by itself
 verdict run(const agent::check_definition& check, http_networks_ptr allowed = nullptr) {
   boost::asio::io_context loop;
   asio_probes probes(loop, std::move(allowed));
@@ -85,7 +85,7 @@ std::string http_answer(const std::string& status, const std::string& body, cons
   return "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + more + "\r\n" + body;
 }
 
-/// A port where nobody listens: bound, but closed to connections.
+/// A port without a listener: bound, but closed to connections.
 struct closed_port {
   closed_port() : socket(loop, tcp::v4()) { socket.bind({boost::asio::ip::address_v4::loopback(), 0}); }
   std::string address() const { return "127.0.0.1:" + std::to_string(socket.local_endpoint().port()); }
@@ -154,7 +154,7 @@ TEST_CASE("an HTTP check follows redirects and shows the end of a long body", "[
   CHECK(server.requests.at(1).rfind("GET /there HTTP/1.1\r\n", 0) == 0);
 }
 
-// Beast's parser and its limits are stricter than Go's client: each of these made a service critical, and ended sessions.
+// Beast's limits are stricter than those of Go's client: each of these made a service critical, and ended sessions.
 TEST_CASE("an HTTP check understands what Go's client understands", "[probes]") {
   std::string many_headers, long_header = "X-Long: " + std::string(200'000, 'h') + "\r\n";
   for (int i = 0; i < 500; ++i)
@@ -188,7 +188,7 @@ bool has_line(const std::string& request, const std::string& line) {
   return request.find("\r\n" + line + "\r\n") != std::string::npos;
 }
 
-// Whoever answers for the server of a check, or has taken it over, sends the agent wherever he likes.
+// The server of a check, or an attacker who has taken it over, can redirect the agent anywhere.
 TEST_CASE("secrets and the virtual host of an HTTP check go to no other server", "[probes][redirects]") {
   for (const auto* status : {"301 Moved", "302 Found", "303 See Other", "307 Again", "308 Forever"}) {
     INFO(status);
@@ -245,7 +245,7 @@ TEST_CASE("a login in the URL of an HTTP check is sent, and never shown", "[prob
     CHECK(has_line(request, "Authorization: Basic dXNlcjpwYUBzcw=="));
     CHECK(has_line(request, "Host: " + server.address()));
   }
-  // A header of the check's own counts.
+  // A header of the check's own takes precedence.
   text_server own({http_answer("200 OK", "x")});
   c.http = "http://user:pass@" + own.address();
   c.header = {{"Authorization", {"Bearer b"}}};
@@ -253,7 +253,7 @@ TEST_CASE("a login in the URL of an HTTP check is sent, and never shown", "[prob
   own.join();
   CHECK(has_line(own.requests.at(0), "Authorization: Bearer b"));
   CHECK(own.requests.at(0).find("Basic") == std::string::npos);
-  // Nor where it fails, or where it is sent to.
+  // Nor if the request fails, or after a redirect.
   const closed_port nobody;
   c.http = "http://user:s3cret@" + nobody.address() + "/x";
   CHECK(run(c).output == "Get \"http://user:***@" + nobody.address() + "/x\": dial tcp " + nobody.address() +
@@ -294,7 +294,7 @@ TEST_CASE("an HTTP check of nobody, of somebody silent, of nonsense", "[probes]"
   CHECK(v.status == "critical");
   CHECK(v.output == "Get \"" + c.http + "\": dial tcp " + nobody.address() + ": connect: connection refused");
 
-  boost::asio::io_context loop; // accepts by itself, and never says a word
+  boost::asio::io_context loop; // accepts connections, and never sends a byte
   tcp::acceptor silent(loop, {boost::asio::ip::address_v4::loopback(), 0});
   c.http = "http://127.0.0.1:" + std::to_string(silent.local_endpoint().port()) + "/";
   c.timeout_ns = std::chrono::nanoseconds(50ms).count();
@@ -336,12 +336,12 @@ TEST_CASE("a gRPC check of nobody, of somebody silent, of a web server", "[probe
 }
 
 TEST_CASE("a request that cannot be written is a critical check, and nothing leaves the loop", "[probes]") {
-  // None of these can be registered any more (docs/pitfalls.md H1); the probe does not rely on it.
+  // None of these can be registered any more (docs/pitfalls.md H1); the probe does not rely on that.
   text_server server({http_answer("200 OK", "")});
   auto c = check_every_second();
   c.http = "http://" + server.address() + "/";
   c.header["X-Long"] = {std::string(70'000, 'x')};
-  auto v = run(c); // run() would rethrow what a handler throws
+  auto v = run(c); // run() would rethrow an exception of a handler
   CHECK(v.status == "critical");
   CHECK(v.output.rfind("Get \"" + c.http + "\": ", 0) == 0);
   server.join();
@@ -383,10 +383,10 @@ TEST_CASE("a script's exit code is the status, what it writes is shown", "[probe
         "exec: \"belay-no-such-program\": executable file not found in $PATH");
 }
 
-// The server has files open that are not close-on-exec. A check that gives up its rights would hand them to its program.
+// The server has open files that are not close-on-exec. A check must not pass them to its program.
 TEST_CASE("a script inherits nothing but its input and output", "[probes]") {
   const int opened = ::open("/dev/null", O_RDONLY);
-  const int inherited = ::fcntl(opened, F_DUPFD, 200); // the shell opens low ones itself, to list the folder
+  const int inherited = ::fcntl(opened, F_DUPFD, 200); // the shell opens low descriptors itself, to list the folder
   REQUIRE(inherited >= 200);
   const auto v = run(script({"/bin/sh", "-c", "echo /proc/$$/fd/*"}));
   ::close(inherited);
@@ -420,11 +420,11 @@ TEST_CASE("runs that are stopped report nothing", "[probes]") {
   c.http = "http://127.0.0.1:" + std::to_string(silent.local_endpoint().port()) + "/";
   probes.start(c, [&](std::string, std::string) { told = true; });
   probes.stop();
-  loop.run(); // ends: nothing is left
+  loop.run(); // returns: nothing is left
   CHECK_FALSE(told);
 }
 
-// Asio looks up all names of a loop on one thread, even addresses in figures: one check whose name was not answered made the others critical.
+// Asio looks up a loop's names on one thread, even numeric ones: an unanswered name made other checks critical.
 TEST_CASE("a name that is not answered holds up neither other names nor addresses", "[probes]") {
   struct gate {
     std::mutex mutex;
@@ -452,7 +452,7 @@ TEST_CASE("a name that is not answered holds up neither other names nor addresse
       });
     };
     auto c = check_every_second();
-    c.timeout_ns = std::chrono::nanoseconds(60s).count(); // a wrong answer comes by then
+    c.timeout_ns = std::chrono::nanoseconds(60s).count(); // a wrong response comes by then
     c.tcp = "slow.example:80";
     probe("slow tcp", c);
     c.tcp = "nobody.example:80";
@@ -466,7 +466,7 @@ TEST_CASE("a name that is not answered holds up neither other names nor addresse
     probe("name", c);
     c.http = "http://127.0.0.1:nowhere/";
     probe("port", c);
-    loop.run(); // ends when the four others were told
+    loop.run(); // returns when the four others have ended
     CHECK(found.size() == 4);
     CHECK(found["address"].status == "passing");
     CHECK(found["name"].status == "passing");

@@ -1,4 +1,4 @@
-// Claims and queued acquires in a cluster of three: any server parks and answers, and the leader sees to deadlines.
+// Claims and queued acquires in a cluster of three: any server answers them, and the leader enforces deadlines.
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -11,7 +11,7 @@ using namespace belay::actors::testing;
 namespace {
 
 const state::resource_name claim_n{"n", state::claim_space::claims};
-// The way through the log, and what cluster time is behind the clock.
+// Time for the way through the log, and the lag of cluster time.
 constexpr milliseconds claims_slack{300};
 
 state::command ask(const std::string& session, std::uint64_t deadline_ms = 0) {
@@ -43,7 +43,7 @@ state::claim_answer claimed(cluster_fixture& c, std::size_t node, const state::c
   return std::get<state::claim_answer>(r.reply);
 }
 
-/// As claim_waits asks.
+/// Waits like claim_waits.
 call wait_for(cluster_fixture& c, std::size_t node, const state::claim_answer& a, milliseconds patience) {
   return c.await_claim(node, {a.of, a.id}, a.index, patience);
 }
@@ -75,8 +75,8 @@ TEST_CASE("a claim waits on any server, and is answered by the entry that grants
   CHECK(granted.live->fence > 0);
 }
 
-// A follower may pass an ask on and be told that it waits long before its own tables come to that entry. There is no such claim in them: that
-// does not mean that it ended.
+// A follower may forward a claim and receive `waiting` long before its own tables have that entry.
+// They do not have the claim then, but it has not ended.
 TEST_CASE("a server that is behind does not know what became of a claim", "[actors][claims]") {
   cluster_fixture c;
   const auto leader = c.leader();
@@ -131,7 +131,7 @@ TEST_CASE("the end of its session ends a wait, with the cause", "[actors][claims
   CHECK(end->cause == "destroyed");
 }
 
-// Nothing else is written: without an alarm there would be no entry whose time is behind the deadline.
+// Nothing else is written: without an alarm there would be no entry with a time after the deadline.
 TEST_CASE("the leader sees to it that waits end in time", "[actors][claims]") {
   cluster_fixture c;
   const auto leader = c.leader();
@@ -191,7 +191,7 @@ TEST_CASE("a thousand waits that end at once end soon", "[actors][claims]") {
   each.permits = 1;
   each.deadline_ms = 20'000;
   state::claim_answer last;
-  // More than one entry ends (docs/claims.md, rule 14).
+  // More than one entry can end (docs/claims.md, rule 14).
   for (int i = 0; i < 1500; ++i) {
     each.id = "i" + std::to_string(i);
     last = claimed(c, leader, each);
@@ -217,7 +217,7 @@ TEST_CASE("a leader with its lease refuses a late acquire without an entry", "[a
   CHECK(late.index.is_zero());
   CHECK(late.reply.note.why == state::refused_for::held);
   CHECK(late.reply.note.holder == a);
-  // Through a follower it is the leader's log that decides.
+  // Through a follower the leader's log decides.
   const auto other = c.written(c.write(c.all_but(leader).front(), state::kv_write{o}));
   CHECK_FALSE(std::get<bool>(other.reply));
   CHECK_FALSE(other.index.is_zero());

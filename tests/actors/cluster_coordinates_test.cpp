@@ -1,5 +1,5 @@
-// Where nodes are in the network (docs/adr/0015-coordinates.md), with the real actors of three nodes: they measure each other, tell each
-// other what clients have told them, and answer it.
+// Coordinates of nodes in the network (docs/adr/0015-coordinates.md), with the real actors of three
+// nodes: they measure round trips, exchange the coordinates that clients have set, and serve them.
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -63,7 +63,7 @@ TEST_CASE("three servers know where each of them is, and what a client has told 
     CHECK(list[1]->node == "near");
   }
 
-  // Where servers are is told by each of them itself, again and again: a new one learns it, and the rest from the others.
+  // Each server sends its own coordinate periodically: a new one learns it, and the rest from the others.
   c.crash(0);
   c.start(0);
   REQUIRE(c.until([&] { return places_at(c, 0).size() == 5; }));
@@ -73,7 +73,7 @@ TEST_CASE("who waits for coordinates is woken when they change", "[actors][coord
   cluster_fixture c(measuring());
   c.leader();
   REQUIRE(c.until([&] { return places_at(c, 1).size() == 3; }));
-  c.pass(seconds(40)); // nothing moves: round trips take no time here
+  c.pass(seconds(40)); // coordinates stay: round trips take no time here
   const auto index = index_of(c.found(c.read(1, state::coordinate_nodes{}, consistency::stale)));
   const auto waiting = c.read(1, state::coordinate_nodes{}, consistency::stale, index, seconds(300));
   c.settle();
@@ -83,7 +83,7 @@ TEST_CASE("who waits for coordinates is woken when they change", "[actors][coord
   CHECK(index_of(c.found(waiting)) > index);
 }
 
-// A server of the version before is sent no frame that it could not read: it would end the connection.
+// A server of the previous version must not get a frame that it cannot read: it would close the connection.
 TEST_CASE("nothing is said to servers that have not said that they understand it", "[actors][coordinates]") {
   cluster_fixture c; // none of them measures
   c.leader();
@@ -93,7 +93,7 @@ TEST_CASE("nothing is said to servers that have not said that they understand it
     CHECK(c.net().sent<wire::coordinate_probe>(to).empty());
     CHECK(c.net().sent<wire::coordinate_news>(to).empty());
   }
-  // One that comes all the same is looked at and left.
+  // A frame that arrives all the same is ignored.
   coordinates::row r = place("far", 1);
   r.stamp = 1;
   c.net().inject(0, 1, wire::coordinate_news{{r}});

@@ -1,4 +1,4 @@
-// Checkpoints, snapshots, restarts, and disks that are full.
+// Checkpoints, snapshots, restarts, and full disks.
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -15,7 +15,7 @@ using wire::call_outcome;
 
 namespace {
 
-/// Checkpoints and snapshots come soon, and in many pieces.
+/// Makes checkpoints and snapshots frequent, and splits them into many pieces.
 cluster_options small_steps() {
   cluster_options o;
   o.machine.checkpoints.entries = 40;
@@ -28,7 +28,7 @@ std::string key(int i) {
   return "k" + std::to_string(i);
 }
 
-/// Writes and waits for each. What was acknowledged is noted.
+/// Writes and waits for each. Records what was acknowledged.
 void fill(cluster_fixture& c, std::size_t node, int from, int count, std::map<std::string, std::string>& acknowledged) {
   for (int i = from; i < from + count; ++i) {
     const auto value = std::string(100, 'v') + std::to_string(i);
@@ -48,8 +48,8 @@ void check_all_there(cluster_fixture& c, std::size_t node, const std::map<std::s
   }
 }
 
-/// Keys and sessions with all their indexes. (The digest also covers the index of the checks' table, which every new
-/// leader moves when it registers the members.)
+/// Keys and sessions with all their indexes. (The digest also covers the index of the checks'
+/// table, which every new leader advances when it registers the members.)
 std::string contents(cluster_fixture& c, std::size_t node) {
   std::string text;
   const auto keys = c.found(c.read(node, state::kv_list{""}, consistency::stale));
@@ -63,7 +63,7 @@ std::string contents(cluster_fixture& c, std::size_t node) {
          to_string(std::get<state::query_result>(held.answer).index);
 }
 
-/// What happened behind that index, as this node knows it.
+/// The changes after that index, as this node has them.
 state::change_rows changes_behind(cluster_fixture& c, std::size_t node, log_index index) {
   const auto r = c.found(c.read(node, state::kv_changes{{"k"}, {index}}, consistency::stale, 1, milliseconds(1)));
   return std::get<state::change_rows>(std::get<state::query_result>(r.answer).data);
@@ -84,14 +84,14 @@ std::vector<std::string> keys_between(int from, int to) {
 } // namespace
 
 TEST_CASE("a restart of all nodes forgets no change", "[actors][disks]") {
-  // Clients follow changes. If each server began with an empty window, all of them had to begin anew at once.
+  // Clients follow changes. If each server started with an empty window, all clients would start over at once.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;
   const auto leader = c.leader();
   const auto before = c.put_done(leader, "before", "x");
   fill(c, leader, 0, 115, acknowledged);
   REQUIRE(c.converged());
-  for (int round = 0; round < 2; ++round) { // the second time all of it comes from the disk
+  for (int round = 0; round < 2; ++round) { // the second time everything comes from the disk
     for (std::size_t i = 0; i < 3; ++i) {
       REQUIRE_FALSE(c.checkpoints(i).commits().empty());
       c.crash(i, true);
@@ -105,7 +105,7 @@ TEST_CASE("a restart of all nodes forgets no change", "[actors][disks]") {
       CHECK_FALSE(rows.gone);
       CHECK(keys_in(rows) == keys_between(0, 115));
     }
-    c.pass(seconds(31)); // a checkpoint, which goes on from the copy that was loaded
+    c.pass(seconds(31)); // a checkpoint, based on the copy that was loaded
   }
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("changes are kept over a checkpoint that found no room", "[actors][dis
 }
 
 TEST_CASE("a server that was sent a snapshot has no changes of before, also after a restart", "[actors][disks]") {
-  // Its own window is still on its disk; what happened between is not.
+  // Its own window is still on its disk; the changes in between are not.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;
   const auto leader = c.leader();
@@ -164,7 +164,7 @@ TEST_CASE("a server that was sent a snapshot has no changes of before, also afte
   CHECK(changes_behind(c, node, before).gone);
   CHECK_FALSE(changes_behind(c, leader, before).gone);
 
-  // From there on it has them again.
+  // From here on it has them again.
   const auto after = c.put_done(leader, "after", "x");
   fill(c, leader, 210, 60, acknowledged);
   c.pass(seconds(1));
@@ -177,7 +177,7 @@ TEST_CASE("a server that was sent a snapshot has no changes of before, also afte
 }
 
 TEST_CASE("a restart of all nodes keeps what was acknowledged", "[actors][disks][J19]") {
-  // The power of the whole room goes in the middle of writing, with a checkpoint behind and a log after it.
+  // Power fails everywhere in the middle of writing, with a checkpoint and a log after it.
   const auto shuffle = GENERATE(0u, 1u, 2u);
   auto o = small_steps();
   o.shuffle = shuffle;
@@ -204,7 +204,7 @@ TEST_CASE("a restart of all nodes keeps what was acknowledged", "[actors][disks]
   CHECK(c.converged());
   for (std::size_t i = 0; i < 3; ++i)
     check_all_there(c, i, acknowledged);
-  CHECK(c.stale(0, "in flight") == "(none)"); // not one message of it was handled
+  CHECK(c.stale(0, "in flight") == "(none)"); // none of its messages was handled
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(contents(c, i) == before);
   const auto s = c.found(c.read(0, state::session_info{id}, consistency::stale));
@@ -213,8 +213,8 @@ TEST_CASE("a restart of all nodes keeps what was acknowledged", "[actors][disks]
 }
 
 TEST_CASE("nodes that fall one after the other, again and again, lose nothing", "[actors][disks]") {
-  // Each round another node loses its power while writes go on; what was acknowledged before is there on all at the
-  // end.
+  // Each round another node loses power while writes go on; in the end everything acknowledged
+  // before is on all nodes.
   const auto seed = GENERATE(1u, 2u, 3u);
   CAPTURE(seed);
   auto o = small_steps();
@@ -247,7 +247,7 @@ TEST_CASE("nodes that fall one after the other, again and again, lose nothing", 
 }
 
 TEST_CASE("a server that could not write of which cluster it is tries again", "[actors][disks]") {
-  // The disk was full when it joined. Without that note a server that has lost its log starts as if it never had one.
+  // The disk was full when it joined. Without that record a server that lost its log starts as if it never had one.
   cluster_options o;
   o.start = false;
   cluster_fixture c(o);
@@ -261,8 +261,8 @@ TEST_CASE("a server that could not write of which cluster it is tries again", "[
 }
 
 TEST_CASE("a wiped follower is rebuilt by a snapshot while writes go on", "[actors][disks][J21]") {
-  // Its disk was replaced: it comes back as another server at the same place. The log it would need is gone, so it gets
-  // the checkpoint in pieces, and takes the place of its former self.
+  // Its disk was replaced: it comes back as another server at the same address. The log that it
+  // would need is gone, so it gets the checkpoint in pieces, and replaces its former self.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;
   const auto leader = c.leader();
@@ -287,7 +287,7 @@ TEST_CASE("a wiped follower is rebuilt by a snapshot while writes go on", "[acto
   CHECK(c.converged());
   check_all_there(c, node, acknowledged);
 
-  // What it was given is on its disk.
+  // What it received is on its disk.
   c.crash(node, true);
   c.start(node);
   CHECK(c.converged());
@@ -295,8 +295,8 @@ TEST_CASE("a wiped follower is rebuilt by a snapshot while writes go on", "[acto
 }
 
 TEST_CASE("a snapshot that takes the place of the tables wakes parked queries", "[actors][disks][watches][C6]") {
-  // A follower was away for so long that it is given a snapshot. The changes it never saw one by one have no effects to
-  // wake anybody with; a query that waits there must not sleep through them.
+  // A follower was away for so long that it gets a snapshot. The changes that it missed have no
+  // effects that wake a query; one that waits there must still be woken.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;
   const auto leader = c.leader();
@@ -320,7 +320,7 @@ TEST_CASE("a snapshot that takes the place of the tables wakes parked queries", 
   CHECK(c.checkpoints(node).chunks_written() > 4);
   CHECK(c.converged());
   check_all_there(c, node, acknowledged);
-  // It looked again, found nothing, and still waits.
+  // It was evaluated again, found no change, and still waits.
   CHECK_FALSE(c.answered(quiet));
 }
 
@@ -347,8 +347,8 @@ TEST_CASE("a follower that falls in the middle of a snapshot gets it again", "[a
 }
 
 TEST_CASE("a checkpoint that found no room loses nothing, and the next one is whole", "[actors][disks][L1]") {
-  // The rows that changed had been handed over when the disk was found full. If the next checkpoint only had what
-  // changed since, a restart would come back without them.
+  // The changed rows had been handed over when the disk was found full. If the next checkpoint only
+  // had later changes, a restart would come back without them.
   cluster_options o = small_steps();
   o.nodes = 1;
   cluster_fixture c(o);
@@ -357,7 +357,7 @@ TEST_CASE("a checkpoint that found no room loses nothing, and the next one is wh
   fill(c, 0, 0, 60, acknowledged);
   c.pass(seconds(1));
   REQUIRE(c.checkpoints(0).commits().size() == 1);
-  fill(c, 0, 60, 1, acknowledged); // the only member keeps no entries behind a checkpoint: this one is the first
+  fill(c, 0, 60, 1, acknowledged); // the only member keeps no entries before a checkpoint: this one is the first
   REQUIRE(c.checkpoints(0).commits().size() == 1);
   const auto kept = c.log(0).kept().entries.front().index;
 
@@ -393,7 +393,7 @@ TEST_CASE("a checkpoint that found no room loses nothing, and the next one is wh
 }
 
 TEST_CASE("a full disk is not asked for a whole checkpoint all the time", "[actors][disks][L1]") {
-  // Each attempt copies every row there is on the thread that answers clients. A disk may stay full for hours.
+  // Each attempt copies all rows on the HTTP thread. A disk may stay full for hours.
   cluster_options o = small_steps();
   o.nodes = 1;
   cluster_fixture c(o);
@@ -402,12 +402,12 @@ TEST_CASE("a full disk is not asked for a whole checkpoint all the time", "[acto
   c.checkpoints(0).set_full(true);
   fill(c, 0, 0, 100, acknowledged);
   c.pass(seconds(60));
-  CHECK(c.checkpoints(0).refused_commits() >= 2); // it does not give up either
+  CHECK(c.checkpoints(0).refused_commits() >= 2); // it keeps trying
   CHECK(c.checkpoints(0).refused_commits() <= 8);
 }
 
 TEST_CASE("nothing is acknowledged while the logs have no room", "[actors][disks][R21]") {
-  // All disks are full: there is no quorum that could keep a write. When there is room again it goes on by itself,
+  // All disks are full: no quorum can store a write. When there is space again the cluster resumes
   // without a restart.
   const auto nodes = GENERATE(1u, 3u);
   const auto outage = GENERATE(milliseconds(300), milliseconds(30000));
@@ -449,8 +449,8 @@ TEST_CASE("nothing is acknowledged while the logs have no room", "[actors][disks
 }
 
 TEST_CASE("one full disk of three stops nobody", "[actors][disks][R5]") {
-  // The leader's own disk is full. Two others are a quorum; it may go on for a while, then it hands over: a leader that
-  // cannot write its own log is no good. The full one keeps no entry that it could acknowledge.
+  // The leader's own disk is full. Two others are a quorum; it may continue for a while, then it transfers
+  // the leadership, since it cannot write its own log. It keeps no entry that it could acknowledge.
   cluster_fixture c;
   std::map<std::string, std::string> acknowledged;
   const auto old = c.leader();
@@ -470,7 +470,7 @@ TEST_CASE("one full disk of three stops nobody", "[actors][disks][R5]") {
 }
 
 TEST_CASE("a follower without room for the snapshot that it needs is told as not healthy", "[actors][disks]") {
-  // It may be few entries behind, and its log may have room.
+  // It may be a few entries behind, and its log may have space.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;
   const auto leader = c.leader();
@@ -496,7 +496,7 @@ TEST_CASE("a follower without room for the snapshot that it needs is told as not
 }
 
 TEST_CASE("a follower without room answers within the hold time, and is told as not healthy", "[actors][disks]") {
-  // It learns of no new entry: a default read there waits for one, and the answer to a write that was forwarded, too.
+  // It gets no new entry: a default read there waits for one, and so does the response to a forwarded write.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto full = c.all_but(leader).front();

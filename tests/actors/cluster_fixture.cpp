@@ -19,14 +19,14 @@ namespace belay::actors::testing {
 
 namespace {
 
-// Some evening in November 2026, so that cluster times look like real ones.
+// An evening in November 2026, so that cluster times look realistic.
 constexpr std::uint64_t wall_base_ms = 1'795'000'000'000;
 // Divides all periods of the actors.
 constexpr milliseconds clock_step{1};
 
 } // namespace
 
-/// As actors/node/boot_clock.hpp: true time, also across a suspension.
+/// Like actors/node/boot_clock.hpp: true time, which includes suspensions.
 class cluster_fixture::suspended_clock final : public node_clock {
 public:
   suspended_clock(cluster_fixture& c, std::size_t node) : cluster_(c), node_(node) {}
@@ -44,7 +44,7 @@ cluster_fixture::cluster_fixture(cluster_options options)
   log::settings quiet;
   quiet.to_stdout = false;
   log::configure(quiet);
-  // An epoch that no deadline of zero can be mistaken for.
+  // An epoch that cannot be confused with a deadline of zero.
   scheduler_.clock().current_time += std::chrono::hours(1);
   nodes_.resize(options_.nodes);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -210,7 +210,7 @@ void cluster_fixture::crash(std::size_t index, bool silent) {
   REQUIRE(alive(index));
   n.composition->for_each_actor([this](const auto& handle) {
     const auto a = caf::actor_cast<caf::actor>(handle);
-    // Ahead of its mail, and handled now: nothing that it has not begun happens any more.
+    // Placed before its mail and handled now, so that it handles none of the waiting messages.
     caf::actor_cast<caf::abstract_actor*>(a)->enqueue(
         nullptr, caf::make_message_id(caf::message_priority::high),
         caf::make_message(caf::exit_msg{a->address(), caf::exit_reason::kill}), nullptr);
@@ -293,7 +293,7 @@ bool cluster_fixture::converged() {
     });
   };
   leader();
-  pass(milliseconds(600)); // two ticks of the fsm, which is what computes digests
+  pass(milliseconds(600)); // two ticks of the fsm, which computes digests
   REQUIRE(until(same));
   return std::all_of(living.begin(), living.end(), [&](std::size_t i) { return digest(i) == digest(living.front()); });
 }
@@ -412,7 +412,7 @@ log_index cluster_fixture::put_done(std::size_t index, const std::string& key, c
 }
 
 std::string cluster_fixture::session(std::size_t index, seconds ttl, milliseconds lock_delay) {
-  // A session needs its node in the catalog, where the node's agent puts it once there is a leader.
+  // A session needs its node in the catalog; the node's agent registers it once there is a leader.
   const auto registered = [&] {
     const auto r = found(read(index, state::catalog_node{nodes_[index].self.name}, http::consistency::stale));
     return std::get<state::node_services>(std::get<state::query_result>(r.answer).data).node != nullptr;
@@ -438,7 +438,7 @@ std::string cluster_fixture::stale(std::size_t index, const std::string& key) {
   return value_of(found(get(index, key, http::consistency::stale)));
 }
 
-// ---- what the answers say
+// ---- results
 
 std::string value_of(const read_result& r) {
   if (const auto* f = std::get_if<failure>(&r.answer))

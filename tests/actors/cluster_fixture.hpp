@@ -1,6 +1,6 @@
 #pragma once
-// A cluster for tests of actors: the real actors of several nodes, put together as the program does it, on CAF's test scheduler, in
-// virtual time. Disks and wires are in memory; the gateways are stubs, through which a test asks and collects the answers.
+// A cluster for tests: the real actors of several nodes, assembled as in the program, on CAF's test scheduler, in
+// virtual time. Disks and connections are in memory; gateways are stubs that send requests and collect responses.
 
 #include "actors/node/node_composition.hpp"
 #include "sim/disks/simulated_checkpoints.hpp"
@@ -26,15 +26,15 @@ using std::chrono::seconds;
 struct cluster_options {
   std::size_t nodes = 3;
   std::uint64_t seed = 1;    ///< of elections
-  std::uint64_t shuffle = 0; ///< which of the actors with mail goes next is drawn from it; 0: in order of arrival
+  std::uint64_t shuffle = 0; ///< seed of the order in which actors with mail run; 0: order of arrival
   fsm_settings machine;
   raft_peer_settings peer;
   storage::generation_limits older_checkpoint{0, std::chrono::nanoseconds(0), 0}; ///< each checkpoint is copied
   bool start = true;                                                              ///< all of them at once
-  std::uint32_t expect = 0;                                                       ///< bootstrap_expect; 0: all of them
+  std::uint32_t expect = 0;                                                       ///< 0: all of them
   bool admit_newcomers = false;
-  std::set<std::size_t> replicas; ///< nodes that are to have no vote; also cluster_fixture::set_replica
-  std::set<std::size_t> older;    ///< nodes that know of no replicas
+  std::set<std::size_t> replicas; ///< nodes without a vote; also cluster_fixture::set_replica
+  std::set<std::size_t> older;    ///< nodes of a version without replicas
   bool fronts = false;            ///< other HTTP threads read the tables: cluster_fixture::shared
   std::vector<std::string> keys;  ///< of each node at first; without any its peers show no credentials
 
@@ -53,7 +53,7 @@ struct call {
   auto operator<=>(const call&) const = default;
 };
 
-/// What the client got; more than one answer is a fault.
+/// What the client got; more than one response is an error.
 struct call_answers {
   std::vector<write_result> writes;
   std::vector<renew_result> renewals;
@@ -67,51 +67,51 @@ public:
   ~cluster_fixture();
 
   // ---- time
-  /// Until nobody has anything to do at this moment.
+  /// Runs until no actor has anything to do at the present time.
   void settle();
   void pass(milliseconds d);
-  /// Lets time pass until `what` holds, looking after every message. @returns false after `limit`
+  /// Advances time until `what` holds, and checks it after every message. @returns false after `limit`
   bool until(const std::function<bool()>& what, milliseconds limit = seconds(30));
   monotonic_time now();
 
   // ---- nodes
   void start(std::size_t node);
-  /// Its actors are gone at once. @param silent the others are not told (the power went)
+  /// Destroys its actors at once. @param silent other nodes are not notified (a power failure)
   void crash(std::size_t node, bool silent = false);
-  /// From its next start on.
+  /// Takes effect at its next start.
   void set_replica(std::size_t node, bool replica);
   void set_older(std::size_t node, bool older);
-  /// The feature level that it says it has.
+  /// The feature level that it reports.
   void set_level(std::size_t node, state::feature_level level) { nodes_[node].level = level; }
-  /// Its disk is lost: it will start as another server at the same place.
+  /// Loses its disk: it will start as another server at the same address.
   void wipe(std::size_t node);
-  /// Has met something that it cannot go on with. Its other actors are still there; crash() ends them.
+  /// Whether it met something fatal. Its other actors still exist; crash() ends them.
   bool gave_up(std::size_t node) const { return nodes_[node].gave_up; }
-  /// From now on the node's wall clock is so far ahead of what it should be.
+  /// From now on the node's wall clock is ahead by this much.
   void set_wall(std::size_t node, milliseconds ahead) { nodes_[node].wall_ahead = ahead; }
   const raft::member& member(std::size_t node) const { return nodes_[node].self; }
-  /// It will start under that name, at that address.
+  /// It will start with that name, at that address.
   void move(std::size_t node, const std::string& name, const std::string& address);
   bool alive(std::size_t node) const { return nodes_[node].composition != nullptr; }
-  /// As its gateway was told last.
+  /// The last view that its gateway received.
   const cluster_view& view(std::size_t node) const { return nodes_[node].view; }
   bool serving(std::size_t node) const { return alive(node) && view(node).serving; }
-  /// Waits for a leader that serves and that all `among` (empty: all living nodes) know.
+  /// Waits for a leader that serves and that all `among` (empty: all live nodes) know.
   std::size_t leader(std::vector<std::size_t> among = {});
   std::vector<std::size_t> all_but(std::size_t node) const;
   node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
-  /// As its identity on the disk says.
+  /// As in its identity on the disk.
   std::uint64_t cluster_id(std::size_t node) const { return nodes_[node].cluster_id; }
-  /// So many times its identity cannot be written.
+  /// Its identity cannot be written this many times.
   void fail_identity(std::size_t node, int times) { nodes_[node].identity_saves_fail = times; }
   memory_log& log(std::size_t node) { return *nodes_[node].log; }
   sim::simulated_checkpoints& checkpoints(std::size_t node) { return *nodes_[node].checkpoints; }
   std::uint64_t applied(std::size_t node) const { return nodes_[node].numbers->applied_index.load(); }
-  /// Waits until all living nodes have applied the same and nothing happens any more. @returns whether their digests
-  /// are equal
+  /// Waits until all live nodes have applied the same and nothing happens any more. @returns
+  /// whether their digests are equal
   bool converged();
   std::uint64_t digest(std::size_t node) const { return nodes_[node].numbers->digest.load(); }
-  /// The keys by which the node proves itself, as an operator has left them.
+  /// The keys by which the node authenticates itself, as an operator has left them.
   std::vector<std::string>& keys(std::size_t node) { return nodes_[node].keys; }
   std::string metrics_text(std::size_t node) const { return nodes_[node].counted->prometheus("consul"); }
   fake_network& net() { return net_; }
@@ -121,25 +121,25 @@ public:
   shared_tables& shared(std::size_t node) { return *nodes_[node].shared; }
   health_checks_actor agent(std::size_t node) { return wires(node).health; }
 
-  // ---- clients; the answers are collected
+  // ---- clients; responses are collected
   call write(std::size_t node, const state::command& c);
-  /// An acquire that waits for the end of a lock-delay, which lasts so long.
+  /// An acquire that waits for the end of a lock delay with this remaining time.
   call write_later(std::size_t node, const state::command& c, milliseconds left);
-  /// What an operator wants of the leader.
+  /// An operator's request to the leader.
   call operate(std::size_t node, const forward::operator_call& what);
   call add_peer(std::size_t node, const std::string& address) { return operate(node, forward::add_member{address}); }
-  /// The node's clock goes on at once by what its machine was suspended for; nothing else happens.
+  /// Advances the node's clock by the length of a suspension; nothing else happens.
   void suspended(std::size_t node, milliseconds d) { nodes_[node].suspended += d; }
-  /// What an operator wants of the keys of all members.
+  /// An operator's request about the keys of all members.
   call operate_keys(std::size_t node, forward::keyring_operation what);
-  /// A client says where a node is.
+  /// A client sets the coordinate of a node.
   call put_coordinate(std::size_t node, coordinates::row r);
   call put(std::size_t node, const std::string& key, const std::string& value);
   call renew(std::size_t node, const std::string& session);
   /// @param min_index 0: not blocking
   call read(std::size_t node, const state::query& q, http::consistency mode, std::uint64_t min_index = 0,
             milliseconds wait = seconds(60));
-  /// As a gateway waits for a claim.
+  /// Waits for a claim as a gateway does.
   call await_claim(std::size_t node, state::claim_status what, log_index asked_at, milliseconds wait);
   call get(std::size_t node, const std::string& key, http::consistency mode = http::consistency::normal) {
     return read(node, state::kv_get{key}, mode);
@@ -148,15 +148,15 @@ public:
 
   const call_answers& answers(const call& c) { return answers_[c]; }
   bool answered(const call& c);
-  /// The one answer to a write. Waits for it.
+  /// Waits for the one response to a write.
   write_result written(const call& c);
-  /// The one answer to a read. Waits for it.
+  /// Waits for the one response to a read.
   read_result found(const call& c);
   /// Writes and waits; the write must be done.
   log_index put_done(std::size_t node, const std::string& key, const std::string& value);
   /// Creates a session and waits. @returns its id
   std::string session(std::size_t node, seconds ttl, milliseconds lock_delay = {});
-  /// What a stale read of that key says there and now; "(none)": no such key.
+  /// The result of a stale read of that key, there and now; "(none)": no such key.
   std::string stale(std::size_t node, const std::string& key);
 
 private:
@@ -171,7 +171,7 @@ private:
     std::shared_ptr<sim::simulated_checkpoints> checkpoints = std::make_shared<sim::simulated_checkpoints>();
     std::shared_ptr<metrics> counted = std::make_shared<metrics>();
     std::shared_ptr<vitals> numbers = std::make_shared<vitals>();
-    std::shared_ptr<shared_tables> shared;         ///< of this life
+    std::shared_ptr<shared_tables> shared;         ///< of its present process
     std::unique_ptr<node_composition> composition; ///< null: not running
     cluster_view view;
     int life = 0;
@@ -205,9 +205,9 @@ private:
   std::uint64_t sessions_ = 0;
 };
 
-// ---- what the answers say
+// ---- results
 
-/// Of a key that was read; "(none)": no such key, "(failed: text)": refused.
+/// The value of a key that was read; "(none)": no such key, "(failed: text)": refused.
 std::string value_of(const read_result& r);
 std::uint64_t index_of(const read_result& r);
 inline bool failed(const read_result& r) {
@@ -215,7 +215,7 @@ inline bool failed(const read_result& r) {
 }
 state::command set_key(const std::string& key, const std::string& value);
 state::command remove_tree(const std::string& prefix);
-/// How many entries of that log carry exactly this command.
+/// How many entries of that log have exactly this command.
 std::size_t times_in_log(const memory_log& log, const state::command& c);
 
 } // namespace belay::actors::testing

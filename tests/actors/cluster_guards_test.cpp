@@ -1,5 +1,5 @@
-// What peers say is checked before it counts, by the actors around the Raft core: commands that cannot be read, servers
-// that nobody knows, snapshots that are not what they say, wall clocks.
+// The actors around the Raft core check what peers send before it has an effect: unreadable
+// commands, unknown servers, snapshots with wrong contents, wall clocks.
 
 #include "actors/tables/checkpointer.hpp"
 #include "actors/telemetry/log.hpp"
@@ -24,7 +24,7 @@ namespace {
 
 constexpr milliseconds year{365LL * 24 * 3600 * 1000};
 
-/// As if that node, which leads, had got it for the log from its own gateway.
+/// Proposes bytes as if that node, which leads, had received them from its own gateway.
 call propose_raw(cluster_fixture& c, std::size_t node, std::string bytes) {
   static std::uint64_t n = 0x5000;
   const call asked{node, 1, request_id{++n}};
@@ -94,7 +94,7 @@ TEST_CASE("a new kind of command is proposed once all members are known to have 
   const auto old = c.all_but(leader).front();
   const auto command = command_of_level(1);
 
-  // A member of an older version keeps it out of the log; other writes go on.
+  // A member of an older version keeps it out of the log; other writes continue.
   c.net().inject(old, leader, hello_of(c, old, 0));
   const auto refused = c.written(propose_raw(c, leader, command));
   CHECK(refused.outcome == call_outcome::refused);
@@ -104,7 +104,7 @@ TEST_CASE("a new kind of command is proposed once all members are known to have 
   CHECK(entries_in(c, leader, command) == 0);
   c.put_done(leader, "a", "1");
 
-  // What it was known to be still counts when it is away.
+  // Its last known level still counts while it is away.
   SECTION("away, and of the older version") {
     c.crash(old);
     CHECK(c.written(propose_raw(c, leader, command)).outcome == call_outcome::refused);
@@ -122,7 +122,7 @@ TEST_CASE("a new kind of command is proposed once all members are known to have 
   }
 }
 
-// The rows look to every server as they always have: what is in them decides who can read them.
+// Rows have the same form for every server; their contents decide which versions can read them.
 TEST_CASE("rows of a restore are proposed once all members are known to read what is in them",
           "[actors][guards][levels]") {
   cluster_fixture c;
@@ -152,7 +152,7 @@ TEST_CASE("rows of a restore are proposed once all members are known to read wha
     CHECK(entries_in(c, leader, command) == 0);
     c.net().inject(old, leader, hello_of(c, old, state::own_level));
   }
-  // It would say no more than that it cannot read them.
+  // It would only report that it cannot read them.
   SECTION("the leader is older") {
     c.net().inject(leader, follower, hello_of(c, leader, before));
     const auto refused = c.written(propose_raw(c, follower, command));
@@ -172,11 +172,11 @@ TEST_CASE("a server whose log brings a command of a newer level stops", "[actors
   const auto leader = c.leader();
   const auto behind = c.all_but(leader).front();
   c.put_done(leader, "a", "1");
-  // Its own gateway's commands are not read by the leader: so a newer leader would put it into the log.
+  // The leader does not decode its own gateway's commands: so a newer leader would put it into the log.
   const auto text = GENERATE(true, false) ? command_of_level(1) : std::string("\x01\x63 of an old log");
   propose_raw(c, leader, text);
   REQUIRE(c.until([&] { return c.gave_up(behind); }));
-  // And again with the next start, for the entry is still there.
+  // And again at the next start, because the entry is still there.
   for (std::size_t i = 0; i < 3; ++i)
     c.crash(i);
   for (std::size_t i = 0; i < 3; ++i)
@@ -186,7 +186,7 @@ TEST_CASE("a server whose log brings a command of a newer level stops", "[actors
 
 namespace {
 
-/// A snapshot of other rows than its digest is of.
+/// A snapshot whose rows do not match its digest.
 std::string snapshot_with_a_wrong_digest(const raft::snapshot_meta& meta) {
   sim::simulated_checkpoints forger([](auto, auto, auto) { return std::optional(std::uint64_t{4711}); });
   storage::checkpoint_delta delta{meta, 4711, true, {}};
@@ -279,7 +279,7 @@ TEST_CASE("frames of a server that is no member change nothing, though it knows 
 }
 
 TEST_CASE("servers that do not belong here are told of in few lines", "[actors][guards]") {
-  // Each introduction with another name was a line of the log, as fast as strangers could introduce themselves.
+  // Each hello with another name was a line in the log, as fast as unverified peers could send them.
   const harness::scratch_folder folder;
   cluster_fixture c;
   const auto leader = c.leader();
@@ -306,7 +306,7 @@ TEST_CASE("servers that do not belong here are told of in few lines", "[actors][
 }
 
 TEST_CASE("a server that was away follows a leader whom its log does not name", "[actors][guards]") {
-  // While one of five is cut off, another one loses its disk, comes back as a new server, and is made the leader.
+  // While one of five is cut off, another one loses its disk, comes back as a new server, and becomes the leader.
   cluster_options o;
   o.nodes = 5;
   cluster_fixture c(o);
@@ -329,7 +329,7 @@ TEST_CASE("a server that was away follows a leader whom its log does not name", 
   REQUIRE(c.until([&] { return c.serving(renewed); }));
   REQUIRE_FALSE(c.view(away).config.contains(c.id_of(renewed)));
 
-  // What the new leader says of itself proves nothing.
+  // The new leader cannot vouch for itself.
   c.net().filter = [&](std::size_t from, std::size_t to, const wire::frame& f) {
     return to != away || from == renewed || !std::holds_alternative<wire::gossip>(f);
   };
@@ -355,7 +355,7 @@ TEST_CASE("members of a version without gossip do not keep a server from followi
   caf::anon_send(c.peer(follower), frames_received{newcomer, {hello, asks}});
   c.settle();
   CHECK(c.view(follower).soft.term == term);
-  c.net().inject(old, follower, hello_of(c, old, 0)); // it could not have told of the newcomer
+  c.net().inject(old, follower, hello_of(c, old, 0)); // it could not have named the joining member
   caf::anon_send(c.peer(follower), frames_received{newcomer, {hello, asks}});
   c.settle();
   CHECK(c.view(follower).soft.term == term.next());
@@ -382,7 +382,7 @@ TEST_CASE("wall clocks that are a year off change no lock-delay, whoever leads",
   CAPTURE(ahead.count(), failover);
   cluster_fixture c;
   auto leader = c.leader();
-  if (failover) // the next leader's is wrong
+  if (failover) // the next leader's clock is wrong
     for (const auto i : c.all_but(leader))
       c.set_wall(i, ahead);
   const auto holder = c.session(leader, seconds(3600), delay), next = c.session(leader, seconds(3600));

@@ -1,5 +1,5 @@
-// An operator lists, installs, uses and removes keys on all servers by asking one (docs/security.md), with the real actors of three
-// nodes. What one server makes of an operation: tests/unit/protocol/forward/keyring_test.cpp.
+// An operator lists, installs, uses and removes keys on all servers by one request (docs/security.md), with
+// the real actors of three nodes. The operations on one server: tests/unit/protocol/forward/keyring_test.cpp.
 
 #include "actors/node/disk/peer_keyring.hpp"
 #include "tests/actors/cluster_fixture.hpp"
@@ -24,7 +24,7 @@ cluster_options with_keys(keys k) {
   return o;
 }
 
-/// "" for what was done, the JSON of a list, or why not.
+/// Empty for success, the JSON of a list, or the error.
 std::string operated(cluster_fixture& c, std::size_t node, keyring_verb verb, const std::string& key = {}) {
   const auto r = c.written(c.operate_keys(node, {verb, key}));
   if (r.outcome != wire::call_outcome::done)
@@ -141,7 +141,7 @@ TEST_CASE("keys are not sent in the clear, and who asks for them must have prove
       sent = sent || (to == 1 && std::holds_alternative<wire::keyring_call>(f));
       return true;
     };
-    c.net().credentials = true; // what the other one says is proven
+    c.net().credentials = true; // the peer's claims are authenticated
     CHECK(operated(c, 0, keyring_verb::install, two) ==
           complaint("2/3 nodes reported success",
                     "\t* node-1: the connection to it is not encrypted: keys are not sent on it\n"));

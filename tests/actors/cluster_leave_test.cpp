@@ -1,4 +1,4 @@
-// Servers that leave their cluster while it works, and servers that are forced out of it (docs/contract/09, section 4).
+// Servers that leave their cluster while it works, or are forced out of it (docs/contract/09, section 4).
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -13,7 +13,7 @@ using http::consistency;
 
 namespace {
 
-/// Asks the server to leave. @returns where its answer will be: nullopt until it has come, then empty or the reason
+/// Makes the server leave. @returns where the result will be: nullopt until it is there, then empty or the reason
 std::shared_ptr<std::optional<std::string>> leave(cluster_fixture& c, std::size_t node) {
   auto answer = std::make_shared<std::optional<std::string>>();
   caf::anon_send(c.agent(node), leave_cluster{[answer](status s) { *answer = s ? std::string() : s.error(); }});
@@ -35,7 +35,7 @@ std::string forced_out(cluster_fixture& c, std::size_t through, const std::strin
 
 TEST_CASE("a server that leaves is no member any more, and its node is gone", "[actors][leave]") {
   const bool leads = GENERATE(true, false);
-  const bool credentials = GENERATE(true, false); // with them whoever dials is taken in
+  const bool credentials = GENERATE(true, false); // with credentials every server that connects is admitted
   const auto shuffle = GENERATE(0u, 1u, 2u);
   CAPTURE(leads, credentials, shuffle);
   cluster_options o;
@@ -55,9 +55,9 @@ TEST_CASE("a server that leaves is no member any more, and its node is gone", "[
   CHECK(**answer == "");
   const auto next = c.leader(c.all_but(leaver));
   CHECK(c.view(next).config.voters.size() == 2);
-  // A leader that comes after the one that took it out carries that to its end.
+  // A leader that follows the one that began its removal completes it.
   CHECK(c.until([&] { return !c.view(next).config.joint() && !c.view(next).config.contains(c.id_of(leaver)); }));
-  c.pass(seconds(3)); // the program would have ended long ago; nothing of it comes back
+  c.pass(seconds(3)); // the program would have ended long ago; it must not be added again
   CHECK_FALSE(is_in_catalog(c, next, leaver));
   c.crash(leaver);
   CHECK(c.put_done(next, "k", "w").value > 0);
@@ -66,7 +66,7 @@ TEST_CASE("a server that leaves is no member any more, and its node is gone", "[
   CHECK(c.view(next).config.members.size() == 2);
   if (!credentials)
     return;
-  c.start(leaver); // it has changed its mind
+  c.start(leaver); // it is started again
   CHECK(c.until([&] { return c.view(c.leader(c.all_but(leaver))).config.is_voter(c.id_of(leaver)); }, seconds(30)));
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("servers that leave at the same time leave one that can write", "[acto
   const auto stays = c.all_but(leader).front(), goes = c.all_but(leader).back();
   const auto first = leave(c, leader), second = leave(c, goes);
   REQUIRE(c.until([&] { return first->has_value() && second->has_value(); }, seconds(40)));
-  // Each has left, or was told that it has not; never both at the price of the last one.
+  // Each has left or was refused; never both, which would cost the last server its quorum.
   c.pass(seconds(5));
   REQUIRE(c.until([&] { return c.serving(stays) || c.serving(leader) || c.serving(goes); }));
   const auto now = c.serving(stays) ? stays : c.serving(leader) ? leader : goes;

@@ -1,4 +1,4 @@
-// What the catalog says of the servers themselves: the leader keeps it (docs/contract/08).
+// The catalog's rows about the servers themselves, which the leader maintains (docs/contract/08).
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -13,7 +13,7 @@ using http::consistency;
 
 namespace {
 
-// Elections, a look at the catalog, and the way through the log.
+// Elections, a comparison with the catalog, and the way through the log.
 constexpr milliseconds soon_enough{3000};
 
 std::string name_of(cluster_fixture& c, std::size_t node) {
@@ -23,7 +23,7 @@ std::string name_of(cluster_fixture& c, std::size_t node) {
   return "(no member)";
 }
 
-/// Of serfHealth, as `through` has applied it; "(none)": no such node or check.
+/// Status of serfHealth, as `through` has applied it; "(none)": no such node or check.
 std::string health_of(cluster_fixture& c, std::size_t through, const std::string& node) {
   const auto r = c.found(c.read(through, state::health_node{node}, consistency::stale));
   for (const auto& check : std::get<state::checks>(std::get<state::query_result>(r.answer).data).list)
@@ -70,7 +70,7 @@ TEST_CASE("whose write a new cluster has answered finds the leader in the catalo
   cluster_options o;
   o.machine.first_node_wait = seconds(2);
   cluster_fixture c(o);
-  // As soon as one leads: what it has proposed is applied before it knows that it serves.
+  // Checked as soon as one leads: its proposals are applied before it knows that it serves.
   const auto leads = [&](std::size_t i) { return c.view(i).soft.role == raft::role::leader; };
   REQUIRE(c.until([&] { return leads(0) || leads(1) || leads(2); }));
   const std::size_t leader = leads(0) ? 0 : leads(1) ? 1 : 2;
@@ -113,7 +113,7 @@ TEST_CASE("a server that falls silent turns critical, and passing when it is bac
   else
     c.net().partition({{leader, c.all_but(leader).back()}, {other}});
   c.pass(milliseconds(4500));
-  CHECK(health_of(c, leader, name) == "passing"); // not for every little silence: sessions end by it
+  CHECK(health_of(c, leader, name) == "passing"); // not after every short silence: it ends sessions
   CHECK(becomes(c, leader, name, "critical", milliseconds(1500)));
   CHECK(health_of(c, leader, name_of(c, leader)) == "passing");
   CHECK(health_of(c, leader, name_of(c, c.all_but(leader).back())) == "passing");
@@ -136,8 +136,8 @@ TEST_CASE("a new leader takes the old one for dead when it was silent long enoug
   CHECK(health_of(c, next, name) == "passing");
   CHECK(becomes(c, next, name, "critical", milliseconds(2000)));
 
-  // Another election does not bring the dead to life for a while: of a member that it has not heard a leader says
-  // nothing.
+  // Another election does not make the dead pass for a while: a leader reports nothing about a
+  // member that it has not heard from.
   const auto third = c.all_but(next).front() == old ? c.all_but(next).back() : c.all_but(next).front();
   caf::anon_send(c.peer(next), hand_over_leadership{c.id_of(third)});
   REQUIRE(c.until([&] { return c.serving(third); }));
@@ -148,7 +148,7 @@ TEST_CASE("a new leader takes the old one for dead when it was silent long enoug
 }
 
 TEST_CASE("a session on a server that died ends with the server's health", "[actors][members][sessions]") {
-  // Its holder talked to that server, or was it: nobody else will give the lock back.
+  // Its holder used that server, or was it: no other client will release the lock.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
@@ -176,10 +176,10 @@ TEST_CASE("nothing is written while nothing happens to the members", "[actors][m
     REQUIRE(becomes(c, leader, name_of(c, i), "passing", soon_enough));
   c.pass(seconds(5));
   const auto before = commands_in(c.log(leader));
-  c.pass(std::chrono::minutes(10)); // several comparisons of everybody
+  c.pass(std::chrono::minutes(10)); // several comparisons of all members
   CHECK(commands_in(c.log(leader)) == before);
 
-  // Nor by an election that finds the catalog as it should be.
+  // Nor does an election that finds the catalog up to date.
   const auto next = c.all_but(leader).front();
   caf::anon_send(c.peer(leader), hand_over_leadership{c.id_of(next)});
   REQUIRE(c.until([&] { return c.serving(next); }));
@@ -201,7 +201,7 @@ TEST_CASE("a server that left the configuration leaves the catalog, by whoever l
   };
   const auto target = raft::configuration_of_voters({raft_name(leader), raft_name(stays)});
   const bool leader_dies = GENERATE(false, true);
-  c.crash(gone); // else it would be taken in again
+  c.crash(gone); // otherwise it would be admitted again
   caf::anon_send(c.peer(leader), change_members{target});
   REQUIRE(c.until([&] { return c.view(leader).config == target && c.view(stays).config == target; }));
   if (leader_dies) { // perhaps before it wrote that
@@ -215,7 +215,7 @@ TEST_CASE("a server that left the configuration leaves the catalog, by whoever l
 }
 
 TEST_CASE("a server that lost its disk takes its name back", "[actors][members]") {
-  // It comes as another server with the same name: the catalog must not refuse the name for the sake of the old one.
+  // It comes back as another server with the same name: the catalog must not reject the name because of the old one.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
@@ -234,7 +234,7 @@ TEST_CASE("a server that lost its disk takes its name back", "[actors][members]"
 }
 
 TEST_CASE("who takes the place of a server that restarts is no voter beside it", "[actors][members]") {
-  // Without credentials. While a server is down, a stranger says its name and address, and once it is a learner, others.
+  // Without credentials. While a server is down, a stranger claims its name and address; as a learner, other ones.
   const bool speaks = GENERATE(true, false);
   CAPTURE(speaks);
   cluster_options o;
@@ -251,8 +251,8 @@ TEST_CASE("who takes the place of a server that restarts is no voter beside it",
   c.move(3, c.member(lost).name, c.member(lost).address);
   c.start(3);
   c.pass(seconds(3));
-  CHECK_FALSE(c.view(leader).config.contains(stranger)); // so long a restart may take
-  // What the leader sends does not arrive, so that it stays a learner.
+  CHECK_FALSE(c.view(leader).config.contains(stranger)); // as long as a restart may take
+  // The leader's frames do not arrive, so it stays a learner.
   c.net().filter = [&](std::size_t, std::size_t to, const wire::frame& f) {
     return to != 3 || !std::holds_alternative<raft::message>(f);
   };
@@ -281,7 +281,7 @@ TEST_CASE("who takes the place of a server that restarts is no voter beside it",
 
 TEST_CASE("a newcomer is taken in when it has proved who it is, and not when credentials are given up",
           "[actors][members]") {
-  // What counts is the connection, not how this server was started: a reload of the configuration may have opened the port.
+  // The connection decides, not how this server was started: a reload of the configuration may have opened the port.
   cluster_options o;
   o.nodes = 5;
   o.expect = 3;
@@ -301,7 +301,7 @@ TEST_CASE("a newcomer is taken in when it has proved who it is, and not when cre
 }
 
 TEST_CASE("a server that has another name and address is known by them everywhere", "[actors][members]") {
-  // A container came back with another host name: the old node, and the sessions on it, must not stay for ever.
+  // A container came back with another host name: the old node, and the sessions on it, must not stay forever.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();

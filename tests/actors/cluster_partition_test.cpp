@@ -1,5 +1,5 @@
-// The scene of a partition of 90 s: how soon the servers agree again, and whether a lock is lost that was renewed all the time.
-// docs/scenes.md has the figures, which `test_actors "[scenes]" -s` prints.
+// A partition of 90 s: how soon the servers agree again, and whether a lock is lost that was
+// renewed all the time. docs/scenes.md has the figures, which `test_actors "[scenes]" -s` prints.
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -37,7 +37,7 @@ struct partition_figures {
   int wrongly_released = 0, rightly_released = 0;
 };
 
-/// The leader is alone for 90 s. Clients of half of the locks are with it and cannot renew, those of the others can.
+/// The leader is alone for 90 s. Clients of half of the locks are with it and cannot renew; the others can.
 partition_figures run_partition(std::uint64_t seed) {
   partition_figures f;
   cluster_options options;

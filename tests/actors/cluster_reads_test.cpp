@@ -30,8 +30,8 @@ void hold_everything(cluster_fixture& c) {
 
 } // namespace
 
-// The leader is about to transfer the leadership. It gives up its lease first, since the next leader may be elected at
-// once. A thread that goes on reading under the old lease returns values that the next leader has replaced.
+// The leader is about to transfer the leadership. It gives up its lease first, since the next leader may be elected
+// at once. A thread that still read with the old lease would return values that the next leader has replaced.
 TEST_CASE("a leader that gives up its lease stops default reads of other HTTP threads", "[actors][reads][fronts]") {
   cluster_options o;
   o.fronts = true;
@@ -42,7 +42,7 @@ TEST_CASE("a leader that gives up its lease stops default reads of other HTTP th
   get.query = state::kv_get{"k"};
   get.mode = consistency::normal;
   REQUIRE(c.shared(leader).read(0, get, c.now()));
-  hold_everything(c); // no answer extends the lease
+  hold_everything(c); // no response extends the lease
   caf::anon_send(c.fsm(leader), give_up_lease{});
   c.settle();
   CHECK_FALSE(c.shared(leader).read(0, get, c.now()));
@@ -51,8 +51,8 @@ TEST_CASE("a leader that gives up its lease stops default reads of other HTTP th
 }
 
 TEST_CASE("a default read needs nobody else while the lease lasts", "[actors][reads][R12]") {
-  // No frame of anybody arrives any more. Under its lease the leader answers by itself; a consistent read trusts no
-  // clock and waits; and when the lease has run out, default reads wait too.
+  // No frame arrives any more. While its lease holds the leader answers alone; a consistent read
+  // trusts no clock and waits; and when the lease has expired, default reads wait too.
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");
@@ -75,8 +75,8 @@ TEST_CASE("a default read needs nobody else while the lease lasts", "[actors][re
 }
 
 TEST_CASE("a leader whose machine was suspended trusts its lease no more", "[actors][reads][R12]") {
-  // Its machine sleeps for ten seconds and wakes up: not a frame was handled, not a tick has passed, and others may long lead. With a clock
-  // that slept, too, it would answer from its tables, and renew sessions that have ended.
+  // Its machine is suspended for ten seconds: no frame was handled, no tick has passed, and another one may
+  // lead. With a clock that stopped, too, it would answer from its tables, and renew sessions that have ended.
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");
@@ -94,9 +94,9 @@ TEST_CASE("a leader whose machine was suspended trusts its lease no more", "[act
 }
 
 TEST_CASE("deposed_leader_reads: a replaced leader answers nothing from the past", "[actors][reads][J1]") {
-  // The leader is cut off together with a client that keeps reading. The others elect another one and take a write.
-  // From the moment on in which that write is acknowledged, the old leader must not answer with what was before,
-  // however it is asked.
+  // The leader is cut off together with a client that keeps reading. The others elect another one
+  // and accept a write. Once that write is acknowledged, the old leader must not return the old
+  // value, whatever the kind of read.
   const auto seed = GENERATE(1u, 2u, 3u, 4u);
   CAPTURE(seed);
   cluster_options o;
@@ -128,7 +128,7 @@ TEST_CASE("deposed_leader_reads: a replaced leader answers nothing from the past
     ++early;
     CHECK(c.answers(r).at <= acknowledged);
   }
-  CHECK(early > 0); // it did serve under its lease at first
+  CHECK(early > 0); // it did serve while its lease held
 
   SECTION("healed in time, they are answered with what is so now") {
     c.net().heal();
@@ -149,8 +149,8 @@ TEST_CASE("deposed_leader_reads: a replaced leader answers nothing from the past
 }
 
 TEST_CASE("a follower answers a consistent read when it has what the leader had", "[actors][reads]") {
-  // The write was acknowledged by a quorum without this follower. It asks the leader up to where it must wait, and then
-  // waits.
+  // A quorum without this follower acknowledged the write. The follower requests from the leader
+  // the index to wait for, and then waits.
   const auto mode = GENERATE(consistency::normal, consistency::consistent);
   cluster_fixture c;
   const auto leader = c.leader();
@@ -171,13 +171,13 @@ TEST_CASE("a follower answers a consistent read when it has what the leader had"
 }
 
 TEST_CASE("read_before_noop: a new leader answers when its own term has a committed entry", "[actors][reads][R10]") {
-  // The write was acknowledged by the leader that died at once. The new one has it in its log, but until an entry of
-  // its own term is committed it does not know that it is committed: a read would miss it.
+  // The leader acknowledged the write and died at once. The new one has it in its log, but does not
+  // know that it is committed until an entry of its own term is: a read would miss it.
   cluster_fixture c;
   const auto old = c.leader();
   const auto others = c.all_but(old);
   c.pass(milliseconds(100));
-  // Followers hear of the entry, not of its commit.
+  // Followers receive the entry but not its commit.
   const auto w = c.put(old, "k", "v");
   REQUIRE(c.until([&] { return c.answered(w); }));
   REQUIRE(c.written(w).outcome == wire::call_outcome::done);
@@ -200,7 +200,7 @@ TEST_CASE("read_before_noop: a new leader answers when its own term has a commit
   CHECK_FALSE(c.serving(young));
   for (const auto& r : reads)
     CHECK_FALSE(c.answered(r));
-  CHECK(c.stale(young, "k") == "(none)"); // whoever asks for a stale read gets one
+  CHECK(c.stale(young, "k") == "(none)"); // a stale read is answered
 
   c.net().filter = nullptr;
   for (const auto& r : reads)
@@ -208,8 +208,8 @@ TEST_CASE("read_before_noop: a new leader answers when its own term has a commit
 }
 
 TEST_CASE("pause_between_read_retries: an answer to an earlier attempt counts for nothing", "[actors][reads][R11]") {
-  // A follower asked the leader; the answer was on its way while that leader was replaced and a write acknowledged.
-  // Were the question repeated under the same number, the old answer would let a read through that misses the write.
+  // A response to a follower was in flight while the leader was replaced and a write acknowledged. If the
+  // request were repeated with the same number, the old response would admit a read that misses the write.
   cluster_fixture c;
   const auto old = c.leader();
   const auto others = c.all_but(old);
@@ -237,7 +237,7 @@ TEST_CASE("pause_between_read_retries: an answer to an earlier attempt counts fo
   c.pass(milliseconds(100));
   c.net().inject(old, follower, on_its_way.front());
   c.settle();
-  if (next != follower) { // else it has confirmed the read itself already
+  if (next != follower) { // otherwise it has confirmed the read itself already
     CHECK_FALSE(c.answered(r));
     REQUIRE(of_the_next.size() == 1);
     c.net().inject(next, follower, of_the_next.front());
@@ -255,7 +255,7 @@ TEST_CASE("pause_between_read_retries: an answer to an earlier attempt counts fo
 }
 
 TEST_CASE("reads without a leader fail after the hold time, stale ones do not", "[actors][reads][C2]") {
-  // Consul answers stale reads without a leader, and says so; the others end with its error text.
+  // Consul answers stale reads without a leader, and marks them; the others fail with its error text.
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");
@@ -273,8 +273,8 @@ TEST_CASE("reads without a leader fail after the hold time, stale ones do not", 
 }
 
 TEST_CASE("a server that never heard of a leader does not serve stale reads", "[actors][reads]") {
-  // It was restarted and is alone: what it has may be days old, and it has no way to tell. Consul waits, and then
-  // refuses.
+  // It was restarted and is alone: its state may be days old, and it cannot know. Consul waits, and
+  // then refuses.
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");
@@ -289,7 +289,7 @@ TEST_CASE("a server that never heard of a leader does not serve stale reads", "[
 }
 
 TEST_CASE("a leader that loses a read's round answers it as a follower", "[actors][reads][R11]") {
-  // The barrier was under way when another one took over: it is asked again, of the new leader.
+  // The barrier was in progress when the leader changed: the new leader gets the request again.
   cluster_fixture c;
   const auto old = c.leader();
   const auto others = c.all_but(old);

@@ -1,4 +1,4 @@
-// Servers without a vote (docs/adr/0013): what they answer, and who gets a vote when.
+// Servers without a vote (docs/adr/0013): what they answer, and which servers get a vote when.
 
 #include "protocol/http/operators/health_report.hpp"
 #include "tests/actors/cluster_fixture.hpp"
@@ -14,7 +14,7 @@ using http::consistency;
 
 namespace {
 
-/// Three voters, and one replica behind them that nobody has to let in.
+/// Three voters, and one replica that needs no admission.
 cluster_options with_replica() {
   cluster_options o;
   o.nodes = 4;
@@ -58,7 +58,7 @@ TEST_CASE("a read replica answers all kinds of reads and forwards writes", "[act
   for (const auto mode : {consistency::normal, consistency::consistent})
     CHECK(value_of(c.found(c.get(replica, "k", mode))) == "1");
   CHECK(c.stale(replica, "k") == "1");
-  // A watch waits here and is answered from here.
+  // A query blocks here and is answered from here.
   const auto watch = c.read(replica, state::kv_get{"k"}, consistency::normal, first.value);
   c.pass(milliseconds(300));
   CHECK_FALSE(c.answered(watch));
@@ -136,7 +136,7 @@ TEST_CASE("a read replica that is to vote is promoted after the stabilisation ti
   c.set_replica(follower, true);
   c.start(follower);
   REQUIRE(c.until([&] { return is_learner(c, leader, follower); }));
-  // The leader: after its restart another one leads, which sees to it.
+  // The leader: after its restart another one leads, and changes it.
   const auto before = leader;
   c.crash(before);
   c.set_replica(before, true);
@@ -185,7 +185,7 @@ TEST_CASE("who is to be a read replica and is the only voter leads on", "[actors
 }
 
 TEST_CASE("a read replica takes nothing from a leader that knows no replicas", "[actors][replicas]") {
-  // That one would make a voter of it.
+  // That version would make a voter of it.
   auto o = with_replica();
   o.older = {0, 1, 2};
   cluster_fixture c(o);
@@ -194,7 +194,7 @@ TEST_CASE("a read replica takes nothing from a leader that knows no replicas", "
   c.pass(seconds(20));
   CHECK(c.log(replica).kept().entries.empty());
   CHECK(c.cluster_id(replica) == 0);
-  // Each becomes one of this version, and the replica follows as soon as such a one leads.
+  // Each is upgraded to this version, and the replica follows as soon as an upgraded one leads.
   for (std::size_t i = 0; i < 3; ++i) {
     c.crash(i);
     c.set_older(i, false);
@@ -204,7 +204,7 @@ TEST_CASE("a read replica takes nothing from a leader that knows no replicas", "
   REQUIRE(c.until([&] { return is_learner(c, leader, replica); }));
   c.pass(seconds(1));
   CHECK(c.stale(replica, "k") == "1");
-  // An older one leads again: nothing more comes, and what is here stays readable.
+  // An older one leads again: nothing more arrives, and the present state stays readable.
   for (std::size_t i = 0; i < 3; ++i) {
     c.crash(i);
     c.set_older(i, true);
@@ -225,7 +225,7 @@ TEST_CASE("a read replica that is gone is removed, and is one again when it come
   REQUIRE(c.until([&] { return is_learner(c, leader, replica); }));
   c.crash(replica);
   c.pass(seconds(3));
-  CHECK(is_learner(c, leader, replica)); // so long a restart may take
+  CHECK(is_learner(c, leader, replica)); // as long as a restart may take
   REQUIRE(c.until([&] { return !c.view(leader).config.contains(c.id_of(replica)); }, seconds(30)));
   CHECK(health_text(c, leader).starts_with(R"({"Healthy":true)"));
   c.put_done(leader, "k", "1");

@@ -1,4 +1,4 @@
-// When sessions end: never before their TTL, by twice the TTL, and only by the leader of the term.
+// When sessions end: never before their TTL, at most after twice the TTL, and only by the leader of the term.
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -40,8 +40,8 @@ payload ending(const std::string& session) {
 } // namespace
 
 TEST_CASE("a session lives for its TTL and ends by twice that", "[actors][sessions][C1]") {
-  // Clients are promised the TTL as a lower bound; a holder that died must not keep its lock for ever. Every node
-  // forgets it.
+  // Clients are promised the TTL as a lower bound; a holder that died must not keep its lock
+  // forever. Every node removes the session.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto through = GENERATE(0u, 1u, 2u);
@@ -74,7 +74,7 @@ TEST_CASE("a renewal starts the TTL afresh, through any node", "[actors][session
   CHECK(lived >= ttl);
   CHECK(lived <= 2 * ttl + slack);
 
-  // Once it is gone, a renewal says so.
+  // Once it is gone, a renewal reports that.
   const auto late = c.renew(follower, id);
   REQUIRE(c.until([&] { return c.answered(late); }));
   CHECK(c.answers(late).renewals.front().ok);
@@ -82,8 +82,8 @@ TEST_CASE("a renewal starts the TTL afresh, through any node", "[actors][session
 }
 
 TEST_CASE("a new leader gives every session its whole TTL again", "[actors][sessions][C1]") {
-  // The old leader's timers are gone with it, and the holder may have renewed a moment before. What the new leader
-  // counts from zero may last longer than promised, never shorter.
+  // The old leader's timers are gone with it, and the holder may have renewed a moment before.
+  // Counted anew by the new leader, a session may last longer than promised, never shorter.
   cluster_fixture c;
   const auto old = c.leader();
   const auto id = c.session(old, ttl);
@@ -97,7 +97,7 @@ TEST_CASE("a new leader gives every session its whole TTL again", "[actors][sess
 }
 
 TEST_CASE("a session outlives a cluster without a leader", "[actors][sessions][C2]") {
-  // Nobody may end it while nobody leads, for nobody could have renewed it.
+  // No session may end while there is no leader, because it could not be renewed.
   cluster_fixture c;
   c.leader();
   const auto id = c.session(0, ttl);
@@ -110,8 +110,8 @@ TEST_CASE("a session outlives a cluster without a leader", "[actors][sessions][C
 }
 
 TEST_CASE("sessions found on the disk have timers", "[actors][sessions][C3]") {
-  // All nodes were stopped and started again. A session without a client must end although nobody created it in this
-  // life.
+  // All nodes were restarted. A session without a client must end although it was created before
+  // the restart.
   cluster_options o;
   o.machine.checkpoints.entries = 16384;
   o.machine.checkpoints.interval = seconds(2);
@@ -132,8 +132,8 @@ TEST_CASE("sessions found on the disk have timers", "[actors][sessions][C3]") {
 }
 
 TEST_CASE("old_leader_reaper: a timer of an earlier leadership ends nothing", "[actors][sessions][R25]") {
-  // The old leader's reaper found a session due; its message was still in the mailbox when leadership changed. The
-  // holder has renewed with the new leader: to end the session now would break its lock.
+  // The old leader's reaper found a session due; its message was still in the mailbox when the leadership
+  // changed. The holder has renewed with the new leader: ending the session now would break its lock.
   cluster_fixture c;
   const auto first = c.leader();
   const auto id = c.session(first, ttl);
@@ -148,7 +148,7 @@ TEST_CASE("old_leader_reaper: a timer of an earlier leadership ends nothing", "[
   REQUIRE(now_term > old_term);
 
   caf::anon_send(c.peer(leader), propose_internal{old_term, ending(id)});
-  for (auto i : c.all_but(leader)) { // and nobody forwards it, whatever the term
+  for (auto i : c.all_but(leader)) { // and no node forwards it, whatever the term
     caf::anon_send(c.peer(i), propose_internal{old_term, ending(id)});
     caf::anon_send(c.peer(i), propose_internal{now_term, ending(id)});
   }
@@ -166,7 +166,7 @@ TEST_CASE("old_leader_reaper: a timer of an earlier leadership ends nothing", "[
 
 namespace {
 
-/// A session_reaper alone, with a raft_peer that takes its proposals and does nothing.
+/// A session_reaper alone, with a raft_peer that accepts its proposals and does nothing.
 class reaper_alone {
 public:
   reaper_alone() : system_(config_), scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())) {
@@ -231,7 +231,7 @@ public:
     tell(publish_effects{{state::session_changed{s, true}}});
   }
   void lose_the_lease() { tell(lease_extended{}); }
-  /// Time passes, and nobody runs.
+  /// Time passes, and no actor runs.
   void stall(milliseconds d) { scheduler_.clock().current_time += d; }
   std::vector<std::string> ended() const {
     std::vector<std::string> all;
@@ -285,7 +285,7 @@ TEST_CASE("sessions whose TTL runs are counted on the leader", "[actors][session
 }
 
 TEST_CASE("a session that is due stays due until it is gone", "[actors][sessions][C3]") {
-  // Consul gave up after six failed attempts, and such a session lived for ever. Ours is proposed again every second.
+  // Consul gave up after six failed attempts, and such a session lived forever. Belay proposes it again every second.
   reaper_alone r;
   r.lead(5);
   r.change("s", true);
@@ -314,7 +314,7 @@ TEST_CASE("all sessions that are due end in one entry", "[actors][sessions]") {
   const auto command = wire::decode_command(*r.proposed().front().command);
   REQUIRE(command.has_value());
   CHECK(std::get<state::session_expire>(*command).ids.size() == 100);
-  CHECK(std::get<state::session_expire>(*command).restored_at == log_index{4}); // what it began with
+  CHECK(std::get<state::session_expire>(*command).restored_at == log_index{4}); // its initial value
 }
 
 TEST_CASE("timers run on the leader only, and from the start of its leadership", "[actors][sessions][R25]") {
@@ -338,7 +338,7 @@ TEST_CASE("timers run on the leader only, and from the start of its leadership",
 }
 
 TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessions]") {
-  // Else a client is told that its lock is safe while the entry that ends its session is on its way.
+  // Otherwise a client would believe that its lock is safe while the entry that ends its session is in flight.
   reaper_alone r;
   r.lead(1);
   r.change("s", true);
@@ -351,7 +351,7 @@ TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessi
   CHECK(r.renewed().front().known);
   CHECK(r.renewed().front().session == nullptr);
 
-  // What was proposed may be lost with the leadership: then the next leader decides.
+  // Proposals may be lost with the leadership: then the next leader decides.
   r.change("t", true);
   r.pass(2 * ttl + milliseconds(100));
   r.tell(renew_request{{node_id{1}, request_id{2}}, "t", r.now() + seconds(7)});
@@ -366,7 +366,7 @@ TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessi
 }
 
 TEST_CASE("whoever renews a session that is about to end is told by his deadline", "[actors][sessions][R38]") {
-  // Its end may be proposed and not committed: the others' disks may be full, and the leader leads on.
+  // Its end may be proposed and not committed: the others' disks may be full, while the leader keeps leading.
   reaper_alone r;
   r.lead(1);
   r.change("s", true);
@@ -385,7 +385,7 @@ TEST_CASE("whoever renews a session that is about to end is told by his deadline
 }
 
 TEST_CASE("a renewal counts only under the lease", "[actors][sessions]") {
-  // A leader that was deposed and does not know it yet must not tell a client that its session lives on.
+  // A leader that was deposed and does not know it yet must not confirm a renewal.
   reaper_alone r;
   r.lead(1);
   r.change("s", true);
@@ -413,8 +413,8 @@ TEST_CASE("a renewal counts without a lease if a quorum has confirmed this leade
 }
 
 TEST_CASE("sessions are renewed after a transfer of the leadership that failed", "[actors][sessions][R48]") {
-  // The heir may campaign at any later time, so the lease is over for the rest of the term. Renewals were refused until then:
-  // every session ended by its TTL, over and over.
+  // The transfer target may campaign at any later time, so the lease is over for the rest of the
+  // term. Renewals were rejected until then: every session ended by its TTL, over and over.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto heir = c.all_but(leader).front(), other = c.all_but(leader).back();
@@ -438,7 +438,7 @@ TEST_CASE("sessions are renewed after a transfer of the leadership that failed",
   CHECK(exists(c, leader, id));
   REQUIRE(c.view(leader).soft.term == term);
 
-  // And nobody is told that his session lives by a leader that nobody else hears.
+  // And a leader that cannot be reached by any other server confirms no renewal.
   c.net().partition({{leader}, c.all_but(leader)});
   const auto unheard = c.renew(leader, id);
   c.pass(milliseconds(100));
@@ -446,8 +446,8 @@ TEST_CASE("sessions are renewed after a transfer of the leadership that failed",
 }
 
 TEST_CASE("tables that were replaced have their sessions timed afresh", "[actors][sessions]") {
-  // A snapshot was put in force: sessions that are not in it must not be proposed for ever, those in it must end some
-  // time.
+  // A snapshot was installed: sessions that are not in it must not be proposed forever, those in it
+  // must end at some time.
   reaper_alone r;
   r.lead(1);
   r.change("gone", true);
@@ -519,7 +519,7 @@ TEST_CASE("a renewal counts from when it comes, also of an exact session", "[act
   CHECK(r.ended() == std::vector<std::string>{"e"});
 }
 
-// The process was not run for half a second: renewals that came in time stand behind the tick in the mailbox.
+// The process did not run for half a second: renewals that came in time are after the tick in the mailbox.
 TEST_CASE("after a stall an exact session lives longer by as much", "[actors][sessions][claims]") {
   reaper_alone r;
   r.lead(1);

@@ -1,4 +1,4 @@
-// Blocking queries: woken by what changes their answer, by nothing else, and at their deadline.
+// Blocking queries: woken by changes of their result, by nothing else, and at their deadline.
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What "prometheus" text says of a gauge; -1: it is not there.
+/// The value of a gauge in a "prometheus" text; -1: it is not there.
 int gauge(const std::string& text, const std::string& part_of_name) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -62,7 +62,7 @@ TEST_CASE("a parked query is woken by a change, on any node", "[actors][watches]
 }
 
 TEST_CASE("a parked query is woken by the deletion of the tree it is in", "[actors][watches][C5]") {
-  // Neither the key nor the prefix it lists is named by the delete.
+  // The delete names neither the key nor the prefix that is listed.
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "app/a/1", "x");
@@ -108,8 +108,8 @@ TEST_CASE("a parked query is answered at its deadline with what there is", "[act
 }
 
 TEST_CASE("a query whose client went away is forgotten, wherever it is", "[actors][watches]") {
-  // A client that hangs up and asks again a thousand times must not leave a thousand parked queries behind, nor answers
-  // to nobody.
+  // A client that disconnects and retries a thousand times must not leave a thousand parked
+  // queries, nor responses without a receiver.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto index = c.put_done(leader, "k", "1").value;
@@ -137,8 +137,8 @@ TEST_CASE("a query whose client went away is forgotten, wherever it is", "[actor
 }
 
 TEST_CASE("no write between two questions is missed", "[actors][watches]") {
-  // A client asks, gets an index, asks again with it. Whatever the order in which the actors of the node get to their
-  // mail, each change is seen: the last answer has the last value, and indexes rise.
+  // A client reads, gets an index, and waits with it. In whatever order the actors of the node run,
+  // each change is seen: the last response has the last value, and indexes rise.
   const auto shuffle = GENERATE(1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u);
   CAPTURE(shuffle);
   cluster_options o;
@@ -169,7 +169,7 @@ TEST_CASE("no write between two questions is missed", "[actors][watches]") {
   CHECK(answers > 0);
 }
 
-// A hundred of them would otherwise take a hundred times as long, on the thread of all clients.
+// Otherwise a hundred of them would take a hundred times as long, on the HTTP thread.
 TEST_CASE("who waits for the same large tree gets the same rows, looked up once", "[actors][watches]") {
   cluster_options o;
   o.nodes = 1;
@@ -196,7 +196,7 @@ TEST_CASE("who waits for the same large tree gets the same rows, looked up once"
     CHECK(c.found(w).shared == first.shared);
   for (const auto& n : narrower) {
     const auto r = c.found(n);
-    CHECK(r.shared == nullptr); // so few are looked up for each
+    CHECK(r.shared == nullptr); // so few rows are looked up for each query
     CHECK(std::get<state::kv_entries>(std::get<state::query_result>(r.answer).data).entries.size() == 11);
   }
   const auto keys = c.found(names);
@@ -206,7 +206,7 @@ TEST_CASE("who waits for the same large tree gets the same rows, looked up once"
 
 TEST_CASE("who follows keys that nobody writes loses nothing while others write more than the window holds",
           "[actors][watches][changes]") {
-  // What is behind his place has left the window, but all of it was about other keys: he is not to begin anew.
+  // The changes after the cursor have left the window, but all were about other keys: the client need not start over.
   cluster_options o;
   o.machine.changes_bytes_max = 4000;
   cluster_fixture c(o);
@@ -244,7 +244,7 @@ TEST_CASE("who follows keys that nobody writes loses nothing while others write 
 
 namespace {
 
-/// A watch_registry alone, with an fsm that notes which queries are late.
+/// A watch_registry alone, with an fsm that records which queries are late.
 class registry_alone {
 public:
   registry_alone()
@@ -303,7 +303,7 @@ TEST_CASE("blocking queries are answered at the end of their time, and nothing t
   registry_alone r;
   CHECK(r.timers() == 0);
   r.park(1, 5000ms);
-  r.park(2, 300ms); // parked later, and over sooner
+  r.park(2, 300ms); // parked later, ends sooner
   r.park(3, 290ms);
   r.pass(6000ms);
   REQUIRE(r.late.size() == 3);

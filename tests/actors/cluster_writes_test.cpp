@@ -26,8 +26,8 @@ bool leaderless(cluster_fixture& c, const std::vector<std::size_t>& nodes) {
 } // namespace
 
 TEST_CASE("three empty servers form one cluster, two do not", "[actors][formation]") {
-  // bootstrap_expect is 3. Two of them meet first: if they began alone, the third might form another cluster with a
-  // fourth.
+  // bootstrap_expect is 3. Two of them meet first: if they formed a cluster, the third might form
+  // another one with a fourth.
   cluster_options o;
   o.start = false;
   cluster_fixture c(o);
@@ -77,10 +77,10 @@ TEST_CASE("newcomers that expect a cluster of their own wait at the door of the 
     CHECK(c.cluster_id(i) == 0);
     CHECK(c.log(i).kept().entries.empty());
   }
-  CHECK(c.view(leader).config.members.size() == 3); // nobody asked an operator
+  CHECK(c.view(leader).config.members.size() == 3); // without an operator
 
-  // One of them is wanted.
-  const auto added = c.add_peer(3, "10.0.0.5:8300"); // through one that is no member: it knows no leader
+  // One server is added by an operator.
+  const auto added = c.add_peer(3, "10.0.0.5:8300"); // through a server that is not a member: it knows no leader
   const auto asked = c.add_peer(leader, "10.0.0.5:8300");
   const auto answer = c.written(asked);
   CHECK(answer.outcome == wire::call_outcome::done);
@@ -101,8 +101,8 @@ TEST_CASE("newcomers that expect a cluster of their own wait at the door of the 
 }
 
 TEST_CASE("a write is answered once, by whichever node it came to", "[actors][writes]") {
-  // Whatever the order in which the actors of all nodes get to their mail: one answer, with the index of the entry; and
-  // who wrote through a follower reads it there at once, even with a stale read.
+  // In whatever order the actors of all nodes run: one response, with the index of the entry; and a
+  // client that wrote through a follower reads it there at once, even with a stale read.
   const auto shuffle = GENERATE(0u, 1u, 2u, 3u, 4u, 5u);
   CAPTURE(shuffle);
   cluster_options o;
@@ -128,7 +128,7 @@ TEST_CASE("a write is answered once, by whichever node it came to", "[actors][wr
 }
 
 TEST_CASE("a peer that we cannot reach and still hear is not forgotten", "[actors][writes][F13]") {
-  // Our connection to it broke, its own did not. What it hands to the leader now is looked at; of one that is gone it would not be.
+  // Our connection to it broke, its own did not. The leader handles what it forwards; of a lost peer it would not.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front();
@@ -142,7 +142,7 @@ TEST_CASE("a peer that we cannot reach and still hear is not forgotten", "[actor
 }
 
 TEST_CASE("what a state machine refuses early costs no log entry", "[actors][writes]") {
-  // Acquiring with something that cannot be a session is refused before the log, on a follower as well.
+  // An acquire with something that cannot be a session is refused before the log, on a follower as well.
   cluster_fixture c;
   const auto leader = c.leader();
   c.pass(seconds(3)); // the agents have registered their nodes
@@ -159,8 +159,8 @@ TEST_CASE("what a state machine refuses early costs no log entry", "[actors][wri
 }
 
 TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[actors][writes][R24]") {
-  // Two servers each believe that the other one leads. If forwarded calls were passed on, one write would travel in
-  // circles and be proposed as often as it came past a leader.
+  // Two servers each believe that the other one leads. If they forwarded calls that were forwarded
+  // to them, one write would travel in circles and be proposed each time that it passes a leader.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto asker = c.all_but(leader)[0];
@@ -200,7 +200,7 @@ TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[acto
     };
     CHECK(replies().empty());
     REQUIRE(c.until([&] { return c.view(young).soft.role != raft::role::leader; }));
-    // The other one leads now, and the call must come back rather than go there.
+    // The other one leads now, and the call must return instead of going there.
     c.net().cut(young, other);
     c.net().heal();
     c.net().filter = nullptr;
@@ -213,8 +213,8 @@ TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[acto
 }
 
 TEST_CASE("answers of the leader find their request", "[actors][writes][R24]") {
-  // Gateways number their requests alike on every node. A false for one client and a true for another must not be
-  // crossed, and an answer from a server that was not asked counts for nothing.
+  // Gateways number their requests alike on every node. A false for one client and a true for
+  // another must not be mixed up, and a response from a server that got no request must be ignored.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto one = c.all_but(leader)[0];
@@ -244,8 +244,8 @@ TEST_CASE("answers of the leader find their request", "[actors][writes][R24]") {
 }
 
 TEST_CASE("without a leader a write waits for the next one, for as long as it was told to", "[actors][writes][C2]") {
-  // An election takes a fraction of a second. If requests failed meanwhile, locks would be lost with every change of
-  // leader.
+  // An election takes a fraction of a second. If requests failed meanwhile, locks would be lost
+  // with every change of leader.
   cluster_fixture c;
   c.leader();
   c.net().partition({{0}, {1}, {2}});
@@ -278,8 +278,8 @@ TEST_CASE("without a leader a write waits for the next one, for as long as it wa
 }
 
 TEST_CASE("a write of a leader that is cut off is of unknown outcome", "[actors][writes][R23][J5]") {
-  // The leader has appended the entry and waits for a quorum. Nobody there can know what becomes of it: to say "failed"
-  // would be a lie if it commits, and to try again would do it twice.
+  // The leader has appended the entry and waits for a quorum. It cannot know the outcome: "failed"
+  // would be wrong if the entry commits, and a retry would apply it twice.
   cluster_fixture c;
   const auto old = c.leader();
   const auto others = c.all_but(old);
@@ -315,8 +315,8 @@ TEST_CASE("a write of a leader that is cut off is of unknown outcome", "[actors]
 }
 
 TEST_CASE("a forwarded write whose leader dies is of unknown outcome", "[actors][writes][R23]") {
-  // The leader got the call and is gone. It may have written it to its disk; the follower must neither promise nor
-  // repeat anything.
+  // The leader got the call and is gone. It may have written it to its disk; the follower must
+  // neither promise nor repeat anything.
   cluster_fixture c;
   const auto old = c.leader();
   const auto follower = c.all_but(old).front();
@@ -342,8 +342,8 @@ TEST_CASE("a forwarded write whose leader dies is of unknown outcome", "[actors]
 }
 
 TEST_CASE("a forwarded write outlives the connection it did not go through", "[actors][writes][C2]") {
-  // The follower knows the leader but is not connected with it: the write was not handed over, so it may wait and be
-  // sent.
+  // The follower knows the leader but is not connected to it: the write was not forwarded, so it
+  // may wait and be sent.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front();
@@ -356,7 +356,7 @@ TEST_CASE("a forwarded write outlives the connection it did not go through", "[a
   CHECK(c.stale(follower, "k") == "v");
 }
 
-// Each server refuses what its own clients bring too much of. Together they can still bring the leader more than it commits in time.
+// Each server limits its own clients. Together they can still send the leader more than it commits in time.
 TEST_CASE("under overload the leader refuses forwarded writes, and neither renewals nor releases",
           "[actors][writes][overload]") {
   cluster_options o;
@@ -367,7 +367,7 @@ TEST_CASE("under overload the leader refuses forwarded writes, and neither renew
   const auto s = c.session(follower, seconds(30));
   c.put_done(follower, "lock", "");
 
-  // What the leader appends reaches the followers late, again and again, but soon enough that nobody campaigns.
+  // What the leader appends reaches the followers late, again and again, but soon enough that no server campaigns.
   const auto commits_are_late = [&](const std::vector<state::command>& commands) {
     for (auto to : c.all_but(leader))
       c.net().hold(leader, to);
@@ -395,7 +395,7 @@ TEST_CASE("under overload the leader refuses forwarded writes, and neither renew
   CHECK(refused > 0);
   CHECK(refused < puts.size());
 
-  // Behind so many writes that the next put would be refused.
+  // After so many writes the next put would be refused.
   auto mixed = puts;
   mixed.push_back(state::session_destroy{{s}, "destroyed"});
   state::kv_op unlock;

@@ -1,4 +1,4 @@
-// Who a data directory belongs to, and what is refused at the start with a text that says what to do.
+// The owner of a data directory, and what is refused at the start with a text that says what to do.
 
 #include "actors/agent/registration_keeper.hpp"
 #include "actors/node/disk/data_directory.hpp"
@@ -43,7 +43,7 @@ TEST_CASE("a new directory is given an identity and keeps it", "[actors][data_di
   CHECK(again.value().uuid == born.value().uuid);
   CHECK(again.value().cluster_id == joined.cluster_id);
 
-  // The disk is lost: the same place is another server now, also under the same node_id of Consul's.
+  // The disk is lost: the same path is another server now, even with the same node_id of Consul's.
   fs::remove_all(path);
   const auto reborn = open_data_directory(path, born.value().uuid, "dc1");
   REQUIRE(reborn.ok());
@@ -60,8 +60,8 @@ TEST_CASE("a start that broke off before the identity was whole is begun again",
 }
 
 TEST_CASE("a directory with other files in it is refused and left as it is", "[actors][data_directory]") {
-  // The path was mistyped, or a disk was not mounted: to begin in there would hide the mistake, or lose somebody's
-  // data.
+  // The path was mistyped, or a disk was not mounted: starting there would hide the mistake, or
+  // lose data.
   scratch_folder d;
   d.write("thesis.tex", "chapter 1");
   const auto r = open_data_directory(d.path(), "", "dc1");
@@ -74,8 +74,8 @@ TEST_CASE("a directory with other files in it is refused and left as it is", "[a
 }
 
 TEST_CASE("data without its identity is refused", "[actors][data_directory][R8]") {
-  // The identity was deleted but log and checkpoint are there. Under a new identity the node would vote again with an
-  // old log.
+  // The identity was deleted but log and checkpoint exist. With a new identity the node would vote
+  // again with an old log.
   scratch_folder d;
   REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
   fs::create_directory(d / "raft");
@@ -87,7 +87,7 @@ TEST_CASE("data without its identity is refused", "[actors][data_directory][R8]"
 }
 
 TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][data_directory][L6]") {
-  // Another id than the one under which it has voted would make two servers out of one.
+  // An id other than the one with which it has voted would make two servers out of one.
   scratch_folder d;
   REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
   const auto good = file_text(d / "identity");
@@ -100,7 +100,7 @@ TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][dat
     REQUIRE_FALSE(r.ok());
     CHECK(contains(r.error(), d / "identity"));
     CHECK(contains(r.error(), "move the whole data directory away and start with an empty one"));
-    CHECK_FALSE(contains(r.error(), "copy")); // docs/operations.md: never an older copy of its own
+    CHECK_FALSE(contains(r.error(), "copy")); // docs/operations.md: never restore an older copy
     CHECK(file_text(d / "identity") == text);
   };
   refused("");
@@ -108,10 +108,10 @@ TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][dat
   refused("belay-data-directory 2\n" + good.substr(good.find('\n') + 1));
   const auto checksum_at = good.find("checksum ");
   REQUIRE(checksum_at != std::string::npos);
-  for (std::size_t bytes = 0; bytes < good.size(); ++bytes)  // cut anywhere
-    if (bytes + 1 < checksum_at || bytes >= checksum_at + 9) // without a checksum it is whole, as of an older version
+  for (std::size_t bytes = 0; bytes < good.size(); ++bytes)  // truncated anywhere
+    if (bytes + 1 < checksum_at || bytes >= checksum_at + 9) // complete without the checksum
       refused(good.substr(0, bytes));
-  for (std::size_t i = 0; i < good.size(); ++i) // any bit: 0 and 8 are hexadecimal digits, and one bit apart
+  for (std::size_t i = 0; i < good.size(); ++i) // any bit: 0 and 8 are hexadecimal digits that differ in one bit
     for (int bit = 0; bit < 8; ++bit) {
       auto text = good;
       text[i] = static_cast<char>(text[i] ^ (1 << bit));
@@ -119,7 +119,7 @@ TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][dat
         refused(text);
     }
   const auto id_at = good.find("node_id ") + 8;
-  for (std::size_t i = 0; i < 16; ++i) { // a digit that is none
+  for (std::size_t i = 0; i < 16; ++i) { // an invalid digit
     auto text = good;
     text[id_at + i] = '~';
     refused(text);
@@ -181,7 +181,7 @@ TEST_CASE("node IDs are random UUIDs of version 4", "[actors][data_directory]") 
   }
 }
 
-// Checks may carry passwords: in headers, bodies and commands.
+// Checks may contain passwords: in headers, bodies and commands.
 TEST_CASE("what was registered with the agent is readable by its owner only", "[actors][data_directory]") {
   scratch_folder d;
   const auto all = fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read |
@@ -197,11 +197,11 @@ TEST_CASE("what was registered with the agent is readable by its owner only", "[
 }
 
 TEST_CASE("an identity that cannot be read is not told as damage", "[actors][data_directory]") {
-  // Told to remove the data, an operator would lose them for the sake of a wrong owner.
+  // If the text advised to remove the data, an operator would lose them because of a wrong owner.
   scratch_folder d;
   REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
   fs::remove(d / "identity");
-  fs::create_directory(d / "identity"); // also root cannot read that
+  fs::create_directory(d / "identity"); // unreadable for root, too
   const auto r = open_data_directory(d.path(), "", "dc1");
   REQUIRE_FALSE(r.ok());
   CHECK(contains(r.error(), "cannot read " + (d / "identity")));
@@ -225,14 +225,14 @@ TEST_CASE("what was promised to form a cluster is kept beside the identity", "[a
 }
 
 TEST_CASE("a server that belongs to a cluster does not start without its log", "[actors][data_directory][R8]") {
-  // The volume with the log is not mounted: it would vote again, and know nothing of what it has confirmed.
+  // The volume with the log is not mounted: the server would vote again, without knowledge of what it has confirmed.
   raft::restored_state empty;
   CHECK(check_memory(0, empty).ok());
   const auto gone = check_memory(77, empty);
   REQUIRE_FALSE(gone.ok());
   CHECK(contains(gone.error(), "is everything mounted?"));
 
-  raft::restored_state half; // the checkpoint is there, and the log is not
+  raft::restored_state half; // the checkpoint exists, and the log does not
   half.snapshot.index = log_index{5};
   CHECK_FALSE(check_memory(0, half).ok());
   half.hard.term = term_id{2};

@@ -1,6 +1,6 @@
 #pragma once
-// The wires between simulated nodes: frames travel as bytes, in order, at once, unless a test cuts or holds a
-// direction.
+// The connections between simulated nodes: frames travel as bytes, in order, at once, unless a test
+// cuts or holds a direction.
 
 #include "actors/interfaces.hpp"
 
@@ -15,38 +15,38 @@
 
 namespace belay::actors::testing {
 
-/// Nodes are numbered from 0. Calls come from the one thread of the test scheduler.
+/// Nodes are numbered from 0. Called only on the thread of the test scheduler.
 class fake_network {
 public:
-  /// A frame that was handed to a peer link, whether it arrived or not.
+  /// A frame that was given to a peer link, whether it arrived or not.
   struct sent_frame {
     std::size_t from, to;
     wire::frame frame;
   };
 
-  /// The node said hello; it is connected with everybody it can reach.
+  /// The node has sent its hello; it is connected to all nodes that it can reach.
   void announce(std::size_t node, node_id id, raft_peer_actor peer, const wire::hello& hello);
-  /// Its process is gone: the others' connections break, unless `silent` (the power went).
+  /// Its process is gone: the others' connections break, unless `silent` (a power failure).
   void gone(std::size_t node, bool silent);
   void send(std::size_t from, const send_frames& frames);
 
-  /// Frames in that direction vanish; nobody is told.
+  /// Drops frames in that direction; no node is notified.
   void cut(std::size_t from, std::size_t to);
-  /// The nodes of different groups do not hear each other.
+  /// Nodes of different groups cannot communicate.
   void partition(const std::vector<std::vector<std::size_t>>& groups);
-  /// All directions work; what was cut is a new connection.
+  /// All directions work; what was cut becomes a new connection.
   void heal();
-  /// Frames in that direction wait, and go on in order with release().
+  /// Frames in that direction wait, and continue in order with release().
   void hold(std::size_t from, std::size_t to);
   void release();
   /// Both ends see their connection break, and make a new one.
   void reconnect(std::size_t a, std::size_t b);
-  /// As if `from` had sent it.
+  /// Delivers a frame as if `from` had sent it.
   void inject(std::size_t from, std::size_t to, const wire::frame& frame);
 
-  /// Frames for which it says false vanish. Null: all pass.
+  /// Frames for which it returns false are dropped. Null: all pass.
   std::function<bool(std::size_t from, std::size_t to, const wire::frame&)> filter;
-  bool credentials = false; ///< all connections are encrypted, and peers have proved themselves on them
+  bool credentials = false; ///< all connections are encrypted, and their peers authenticated
 
   /// Frames of one kind that were sent since the start, in order. Raft's own messages are not kept.
   template <class Kind>
@@ -58,7 +58,7 @@ public:
           found.emplace_back(s.from, *f);
     return found;
   }
-  /// Calls that this node sent to another one for a client, or handed on. Its agent's registrations are not counted.
+  /// Calls that this node sent to another one for a client, or forwarded. Registrations of its agent are not counted.
   std::size_t calls_forwarded_by(std::size_t from) const {
     return static_cast<std::size_t>(std::count_if(sent_.begin(), sent_.end(), [from](const sent_frame& s) {
       const auto* call = std::get_if<wire::forward_call>(&s.frame);

@@ -1,4 +1,4 @@
-// An actor in which an exception was thrown must not leave a node behind that goes on without it (docs/pitfalls.md F12).
+// After an exception in an actor the node must not continue without it (docs/pitfalls.md F12).
 
 #include "actors/agent/registration_keeper.hpp"
 #include "actors/consensus/peer_link.hpp"
@@ -50,7 +50,7 @@ struct failing_config : caf::actor_system_config {
   }
 };
 
-/// A store in which no commit comes back: memory ran out.
+/// A store in which each commit fails with bad_alloc.
 struct store_without_memory final : storage::checkpoint_store {
   result<std::optional<storage::checkpoint_info>> info() override { return std::optional<storage::checkpoint_info>(); }
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>&) override { return done{}; }
@@ -77,14 +77,14 @@ std::string text_in(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// A file that is gone at the end.
+/// A file that is removed at the end.
 struct scratch_file {
   scratch_file() { close(mkstemp(path.data())); }
   ~scratch_file() { std::remove(path.c_str()); }
   std::string path = "/tmp/belay-test-XXXXXX";
 };
 
-/// Runs `what` in another process, which logs into `file`. @returns the signal that ended it, 0: it ended by itself
+/// Runs `what` in another process, which logs to `file`. @returns the signal that ended it, 0: it ended by itself
 template <class F>
 int signal_that_ends(const std::string& file, F&& what) {
   const auto child = fork();
@@ -93,7 +93,7 @@ int signal_that_ends(const std::string& file, F&& what) {
     s.to_stdout = false;
     s.file = file;
     log::configure(s);
-    std::signal(SIGABRT, SIG_DFL); // not Catch's
+    std::signal(SIGABRT, SIG_DFL); // remove Catch's handler
     alarm(30);
     what();
     _exit(0);

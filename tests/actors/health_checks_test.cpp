@@ -1,4 +1,4 @@
-// The agent's actor on CAF's test clock, with a catalog, a disk and peers that do what a test says.
+// The agent's actor on CAF's test clock, with a catalog, a disk and peers controlled by the test.
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/telemetry/log.hpp"
@@ -30,7 +30,7 @@ struct fake_probes : probe_runner {
   void stop() override { stopped = true; }
 };
 
-/// Stands for fsm, gateway, keeper and links of a node.
+/// Replaces fsm, gateway, keeper and links of a node.
 class agent_fixture {
 public:
   explicit agent_fixture(health_checks_start start = {})
@@ -129,7 +129,7 @@ public:
   std::shared_ptr<wiring> wires = std::make_shared<wiring>();
   std::shared_ptr<fake_probes> probes = std::make_shared<fake_probes>();
   std::vector<check_write> writes; ///< all of them
-  bool catalog_is_slow = false;    ///< they are left to the test
+  bool catalog_is_slow = false;    ///< the test answers them
   state::node_services services;
   std::map<std::string, state::check_record> checks;
   std::string other_node = "other"; ///< its rows are these
@@ -282,7 +282,7 @@ TEST_CASE("what somebody removed from the catalog comes back with the next compa
   f.ask(agent::register_check{ttl_check("c", 10h)});
   f.pass(1100ms); // the first comparison comes soon after the election
   REQUIRE(f.services.node != nullptr);
-  CHECK(f.services.node->meta->at("rack") == "7"); // what only the node itself knows
+  CHECK(f.services.node->meta->at("rack") == "7"); // only the node itself has this
   f.checks.clear();
   f.pass(121s);
   CHECK(f.checks.count("c") == 1);
@@ -317,7 +317,7 @@ TEST_CASE("an alias of another node shows what the catalog says of it", "[health
   f.ask(agent::register_check{c});
   f.pass(1100ms);
   CHECK(f.status_of("a") == "critical");
-  CHECK(f.checks.at("a").output.empty()); // only its text has changed: that can wait
+  CHECK(f.checks.at("a").output.empty()); // only its output has changed: that can wait
 
   f.other_services.node = std::make_shared<const state::node_record>();
   f.pass(1100ms);
@@ -337,7 +337,7 @@ TEST_CASE("an alias of another node shows what the catalog says of it", "[health
   f.pass(1100ms);
   CHECK(f.status_of("a") == "warning");
   CHECK(f.checks.at("a").output == "Aliased check \"disk\" failing: nearly full");
-  f.ask(agent::deregister_check{"a"}); // also while it is looked up
+  f.ask(agent::deregister_check{"a"}); // even during the lookup
   f.pass(2s);
   CHECK(f.status_of("a") == "(none)");
   CHECK(f.probes->started.empty());
@@ -370,7 +370,7 @@ TEST_CASE("events go to every peer, leader or not, and wake who waits for them",
   caf::anon_send(f.wires->health, event_heard{theirs});
   f.settle();
   CHECK(f.answer_to<agent::event_rows>(f.ask(agent::list_events{"", 0, 0s})).events.list.size() == 2);
-  CHECK(f.frames.size() == 1); // whoever fires tells everybody
+  CHECK(f.frames.size() == 1); // the node that fires an event sends it to all
 }
 
 TEST_CASE("registrations survive the process, results as long as their TTL", "[health_checks]") {
@@ -420,7 +420,7 @@ TEST_CASE("a kept HTTP check that could not be sent is left out", "[health_check
   agent_fixture f(kept);
   CHECK(f.status_of("fin") == "critical");
   CHECK(f.status_of("two") == "(none)");
-  CHECK(f.disk.empty()); // its file stays, for whoever wants to know what it was
+  CHECK(f.disk.empty()); // its file stays, so that an operator can see what it was
   f.pass(11s);
   REQUIRE(f.probes->started.size() == 1);
   CHECK(f.probes->started[0].first.id == "fin");

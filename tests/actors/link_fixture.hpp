@@ -1,6 +1,6 @@
 #pragma once
-// Peer links on real sockets of this machine: brokers in one actor system, each with a raft_peer that notes what it hears, and
-// strangers that connect by hand.
+// Peer links on real sockets of this machine: brokers in one actor system, each with a raft_peer
+// that records what it receives, and unverified peers made by hand.
 
 #include "actors/consensus/peer_link.hpp"
 
@@ -35,7 +35,7 @@ namespace belay::link_test {
 
 using namespace belay::actors;
 
-// Nothing here takes a hundredth of it: where a machine is busy a process may get no processor for seconds.
+// Nothing here takes a hundredth of it: on a busy machine a process may get no processor for seconds.
 inline constexpr std::chrono::seconds patience{60};
 
 /// Polls until `what` holds. @returns false: it did not within `patience`
@@ -106,7 +106,7 @@ public:
     if (fd_ >= 0)
       ::close(std::exchange(fd_, -1));
   }
-  /// The other side closes; nothing it might have said before counts.
+  /// Whether the other side closes the connection; bytes that it sends before are ignored.
   bool is_closed() {
     char byte[512];
     for (;;) {
@@ -127,7 +127,7 @@ private:
   int fd_;
 };
 
-/// A listening socket where a link may dial back.
+/// A listening socket to which a link may dial back.
 class home {
 public:
   /// @param host an address of 127.0.0.0/8
@@ -152,7 +152,7 @@ public:
     ::close(std::exchange(visitor_, -1));
     decoder_ = {};
   }
-  /// The numbers that the visitor has said since this was asked last (link_end::send_numbers).
+  /// The numbers that the visitor has sent since the last call (link_end::send_numbers).
   std::vector<std::uint64_t> numbers() {
     std::vector<wire::frame> frames;
     std::string bytes(4096, '\0');
@@ -183,7 +183,7 @@ private:
   wire::frame_decoder decoder_;
 };
 
-/// A listening socket whose queue is full: whoever connects gets no answer.
+/// A listening socket whose queue is full: whoever connects gets no response.
 class black_hole {
 public:
   black_hole() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -191,7 +191,7 @@ public:
     REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&any), sizeof any) == 0);
     REQUIRE(::listen(fd_, 0) == 0);
     port_ = port_of(fd_);
-    // Until one of them is not answered any more.
+    // Until one of them is not accepted any more.
     for (int i = 0; i < 64 && !full_; ++i) {
       const int c = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
       clients_.push_back(c);
@@ -225,14 +225,14 @@ struct system_config : caf::actor_system_config {
   }
 };
 
-/// What raft_peer was told.
+/// What raft_peer received.
 struct heard {
   std::mutex mutex;
   std::vector<std::pair<node_id, wire::frame>> frames; ///< without hellos
   std::vector<std::pair<node_id, wire::hello>> hellos;
   std::vector<node_id> connected, lost;
-  std::map<node_id, bool> heard_still;       ///< of those who were lost, as was told last
-  std::map<node_id, bool> proven, encrypted; ///< as was told last
+  std::map<node_id, bool> heard_still;       ///< for lost peers: the last value received
+  std::map<node_id, bool> proven, encrypted; ///< the last values received
 };
 
 /// The system outlives the ends, and waits for their actors.
@@ -254,7 +254,7 @@ private:
   multiplexer_host host_{system_};
 };
 
-/// A peer link with a raft_peer that notes what it hears.
+/// A peer link with a raft_peer that records what it receives.
 class link_end {
 public:
   /// When the kernel shows a connection to the link.
@@ -304,7 +304,7 @@ public:
   }
   ~link_end() { stop(); }
 
-  /// Returns when both actors have ended: until then they read the wiring on their own threads.
+  /// Returns when both actors have ended: until then they read the handles on their own threads.
   void stop() {
     if (!wires_->links)
       return;
@@ -320,7 +320,7 @@ public:
     caf::anon_send(wires_->links, m);
   }
   void dial(std::vector<std::string> addresses) { tell(dial_peers{std::move(addresses), {}}); }
-  /// As a server that knows its cluster.
+  /// Dials like a server that knows its cluster.
   void dial_members(std::vector<std::string> addresses, const std::vector<node_id>& members) {
     dial_peers d{std::move(addresses), {}};
     for (auto id : members)
@@ -334,14 +334,14 @@ public:
         d.addresses.push_back(where);
     tell(d);
   }
-  /// Questions numbered from `first`.
+  /// Sends requests numbered from `first`.
   void send_numbers(node_id to, std::uint64_t first, std::size_t count) {
     send_frames f;
     for (std::size_t i = 0; i < count; ++i)
       f.list.emplace_back(to, wire::read_index{first + i, false});
     tell(f);
   }
-  /// The numbers heard from that peer, in order.
+  /// The numbers received from that peer, in order.
   std::vector<std::uint64_t> numbers_from(node_id peer) {
     std::lock_guard lock(heard_->mutex);
     std::vector<std::uint64_t> found;
@@ -350,7 +350,7 @@ public:
         found.push_back(number->id);
     return found;
   }
-  /// The data of all log entries heard from that peer, joined.
+  /// The data of all log entries received from that peer, joined.
   std::string entry_bytes_from(node_id peer) {
     std::lock_guard lock(heard_->mutex);
     std::string all;
@@ -361,7 +361,7 @@ public:
             all += *e.data;
     return all;
   }
-  /// How often something about keyrings was heard of that peer.
+  /// How many keyring messages that peer has sent.
   std::size_t keyring_calls_from(node_id peer) {
     std::lock_guard lock(heard_->mutex);
     return static_cast<std::size_t>(std::count_if(heard_->frames.begin(), heard_->frames.end(), [&](const auto& f) {

@@ -1,4 +1,4 @@
-// Acquires that wait for the end of a lock-delay.
+// Acquires that wait for the end of a lock delay.
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -11,7 +11,7 @@ using namespace belay::actors::testing;
 namespace {
 
 constexpr milliseconds delay{5'000};
-// The way through the log, and what cluster time is behind the clock.
+// Time for the way through the log, and the lag of cluster time.
 constexpr milliseconds delay_slack{200};
 
 state::command acquire_lock(const std::string& session) {
@@ -23,7 +23,7 @@ state::command acquire_lock(const std::string& session) {
   return state::kv_write{std::move(o)};
 }
 
-/// A session whose lock-delay begins now. @returns when the lock was lost
+/// A session whose lock delay starts now. @returns when the lock was lost
 monotonic_time lose_the_lock(cluster_fixture& c, std::size_t node) {
   const auto holder = c.session(node, seconds(3600), delay);
   CHECK(std::get<bool>(c.written(c.write(node, acquire_lock(holder))).reply));
@@ -71,8 +71,8 @@ TEST_CASE("who waits for a lock-delay outlives the leader", "[actors][locks]") {
   const auto gap = c.now() - lost;
   const auto r = c.written(waiting);
   REQUIRE(r.outcome == wire::call_outcome::done);
-  // What passed between the last entry of the old leader and the beginning of the new one is not counted: then it says how
-  // much is left, and the gateway waits again.
+  // The time between the old leader's last entry and the new one's start does not count: then the
+  // response has the remaining time, and the gateway waits again.
   if (!std::get<bool>(r.reply))
     CHECK(milliseconds(r.reply.note.retry_after_ms) <= gap + delay_slack);
 }

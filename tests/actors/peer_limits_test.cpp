@@ -1,4 +1,4 @@
-// What strangers at the server port can use up: connections, descriptors, bytes, time. Beside each of them a peer is served.
+// What unverified peers can use up at the server port: connections, descriptors, bytes, time. Members are served.
 
 #include "tests/actors/link_fixture.hpp"
 
@@ -85,7 +85,8 @@ TEST_CASE("a hello that does not end is not waited for", "[actors][peer_link][li
 
 TEST_CASE("introductions of strangers take a share of the time, and members have one of their own",
           "[actors][peer_link][limits]") {
-  // With a share of next to nothing one turn uses it up for hours. It has to be a turn that finds a hello: connections are accepted with it.
+  // With a tiny share one batch uses it up for hours: one that reads a hello, as connections are
+  // accepted with theirs.
   peer_link_settings s;
   s.lobby.share_of_time = 1e-9;
   s.lobby.deadline = std::chrono::minutes(10);
@@ -101,14 +102,14 @@ TEST_CASE("introductions of strangers take a share of the time, and members have
   stranger member(a.port(), "127.0.0.1");
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
-  // What it says next is read in a later turn than its hello, and the second stranger was there before both.
+  // Its next frame is read in a later batch than its hello, and the second unverified peer was there before both.
   member.say(bytes_of(wire::read_index{1, false}));
   CHECK(soon([&] { return a.numbers_from(node_id{2}).size() == 1; }));
   CHECK(a.hellos_from(node_id{12}) == 0);
 }
 
 TEST_CASE("strangers are dialled back in small number, and forgotten when they go", "[actors][peer_link][limits]") {
-  // Each hello used to leave an address behind that was dialled for ever: 3,000 of them kept the thread of the Raft core busy.
+  // Each hello left an address that was dialled forever: 3,000 of them kept the thread of the Raft core busy.
   peer_link_settings s;
   s.strangers_max = 2;
   link_fixture f;
@@ -156,7 +157,7 @@ TEST_CASE("an introduction with a name instead of an address is not looked up", 
 }
 
 TEST_CASE("a name in retry_join that is not answered holds up nobody", "[actors][peer_link][limits]") {
-  // getaddrinfo() on the thread of the Raft core: one name that could not be resolved left 36 writes in 15 s of thousands.
+  // getaddrinfo() ran on the Raft core's thread: with one unresolvable name 36 writes in 15 s were left of thousands.
   struct gate {
     std::mutex mutex;
     std::condition_variable changed;
@@ -193,7 +194,7 @@ TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
     who.say(bytes_of(hello_of(node_id{id}, there.address())) + bytes_of(wire::read_index{1, false}));
     REQUIRE(soon([&] { return a.numbers_from(node_id{id}).size() == 1; }));
     const auto frame = bytes_of(append_of(node_id{id}, a.id(), 100'000));
-    who.say(frame.substr(0, 10)); // its length alone tells
+    who.say(frame.substr(0, 10)); // its length alone is enough
     return frame.substr(10);
   };
   stranger outside(a.port()), member(a.port());
@@ -204,9 +205,9 @@ TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
 }
 
 TEST_CASE("unfinished frames of all strangers together are limited", "[actors][peer_link][limits]") {
-  // A server that belongs to no cluster yet must take large frames of anybody: one of them may be its leader.
+  // A server that belongs to no cluster yet must accept large frames from any peer: one of them may be its leader.
   peer_link_settings s;
-  s.hello_limit = std::chrono::minutes(1); // these say one
+  s.hello_limit = std::chrono::minutes(1); // these send one
   s.stranger_bytes_max = 3u << 20;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
@@ -223,7 +224,7 @@ TEST_CASE("unfinished frames of all strangers together are limited", "[actors][p
 
 TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link][limits]") {
   peer_link_settings s;
-  s.hello_limit = std::chrono::minutes(1); // these say one
+  s.hello_limit = std::chrono::minutes(1); // these send one
   s.stranger_bytes_per_second = 16u << 10;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
@@ -233,7 +234,7 @@ TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link]
   std::string many;
   for (std::uint64_t i = 0; i < 120'000; ++i)
     wire::encode_frame(wire::read_index{i, false}, many);
-  // CAF reads up to 50 times at once; even so a stranger needs ten seconds for all of it.
+  // CAF reads up to 50 times at once; even so an unverified peer needs ten seconds for all of it.
   REQUIRE(many.size() > 10 * (50u * 4096));
   outside.say(bytes_of(hello_of(node_id{9}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{9}) > 0; }));
@@ -247,7 +248,7 @@ TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link]
 }
 
 TEST_CASE("somebody with a member's id does not take its place", "[actors][peer_link][limits]") {
-  // Hellos with members' ids stopped all writes: frames went to where the last hello said.
+  // Hellos with members' ids stopped all writes: frames were sent to the address in the last hello.
   link_fixture f;
   link_end a(f, node_id{1});
   link_end b(f, node_id{2});
@@ -265,8 +266,8 @@ TEST_CASE("somebody with a member's id does not take its place", "[actors][peer_
 }
 
 TEST_CASE("strangers are counted by connection, and one of the many gives way", "[actors][peer_link][limits]") {
-  // They were counted by the addresses that they gave: with one that was known already nobody was counted, and 512 of them kept
-  // everybody else out for as long as they liked.
+  // They were counted by the addresses that they claimed: a known address was not counted, and 512
+  // of them kept all others out for any time.
   peer_link_settings s;
   s.strangers_max = 3;
   link_fixture f;
@@ -314,7 +315,7 @@ TEST_CASE("strangers inside give way to whoever comes from a member's host", "[a
 }
 
 TEST_CASE("what strangers say of themselves is short at every time", "[actors][peer_link][limits]") {
-  // The limit held for the first words: later ones could bring a thousand servers with texts of any length, which were kept.
+  // The limit applied to the first frame only: later ones could bring a thousand servers with texts of any length.
   link_fixture f;
   link_end a(f, node_id{1});
   a.dial_members({}, {node_id{1}, node_id{2}});
@@ -340,7 +341,7 @@ TEST_CASE("what strangers say of themselves is short at every time", "[actors][p
 }
 
 TEST_CASE("a stranger that gives a member's address does not become known there", "[actors][peer_link][limits]") {
-  // It left its entry behind for ever, one for each made-up id; and the member's connection counted as the stranger's.
+  // It left its entry forever, one for each made-up id; and the member's connection counted as the unverified peer's.
   link_fixture f;
   link_end a(f, node_id{1});
   home there;
@@ -366,8 +367,8 @@ TEST_CASE("a stranger that gives a member's address does not become known there"
 }
 
 TEST_CASE("nobody introduces himself with this server's own id", "[actors][peer_link][limits]") {
-  // He was taken for a member: the configuration names this server, too. A server that dials itself, by an address in retry_join that
-  // is its own, finds out and goes on.
+  // It was taken for a member: the configuration has this server, too. A server that dials itself,
+  // by an address of its own in retry_join, detects it and continues.
   peer_link_settings s;
   s.look_up = [](const std::string&) { return name_lookups::addresses{*numeric_endpoint("127.0.0.1", 1)}; };
   link_fixture f;
@@ -389,7 +390,7 @@ TEST_CASE("nobody introduces himself with this server's own id", "[actors][peer_
 
 TEST_CASE("a member that comes from its own host is believed before one from another host",
           "[actors][peer_link][limits]") {
-  // An impostor that spoke while the member was restarted was the one that is heard, and the member was refused for as long as he spoke.
+  // An impostor that connected during the member's restart kept the member out for as long as it stayed.
   const bool configuration_followed = GENERATE(false, true);
   link_fixture f;
   link_end a(f, node_id{1});
@@ -419,7 +420,7 @@ TEST_CASE("a member that comes from its own host is believed before one from ano
 }
 
 TEST_CASE("the last descriptors are left to the log", "[actors][peer_link][limits]") {
-  // 1,100 connections at ulimit -n 1024: one core busy with accept(), and the writer of the log could not open its next segment.
+  // 1,100 connections at ulimit -n 1024: accept() kept one core busy, and the log could not open its next segment.
   link_fixture f;
   link_end a(f, node_id{1});
   rlimit before{};
@@ -430,7 +431,7 @@ TEST_CASE("the last descriptors are left to the log", "[actors][peer_link][limit
   rlimit few = before;
   few.rlim_cur = static_cast<rlim_t>(next) + 70;
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-  // The strangers' own ends count as well; they stop at 38 below the limit.
+  // The unverified peers' own ends count as well; they stop at 38 below the limit.
   std::vector<int> ends;
   for (int i = 0; i < 34; ++i) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -452,5 +453,5 @@ TEST_CASE("the last descriptors are left to the log", "[actors][peer_link][limit
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   link_end b(f, node_id{2});
   b.dial({a.address()});
-  CHECK(soon([&] { return a.hellos_from(b.id()) > 0; })); // and afterwards all is well
+  CHECK(soon([&] { return a.hellos_from(b.id()) > 0; })); // and afterwards everything works
 }

@@ -1,4 +1,4 @@
-// Peer links: frames, garbage, peers that go and come back.
+// Peer links: frames, garbage, peers that disconnect and return.
 
 #include "tests/actors/link_fixture.hpp"
 
@@ -12,7 +12,7 @@ using namespace belay::actors;
 using namespace belay::link_test;
 
 TEST_CASE("frames arrive in order, both ways", "[actors][peer_link]") {
-  // Only one of them knows the other's address; the other one learns it from the introduction and dials back.
+  // Only one of them knows the other's address; the other one learns it from the hello and dials back.
   link_fixture f;
   link_end a(f, node_id{1});
   link_end b(f, node_id{2});
@@ -35,7 +35,7 @@ TEST_CASE("large frames arrive whole", "[actors][peer_link]") {
   a.dial({b.address()});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0; }));
   std::string big;
-  // More than what one read takes, and more than a socket's buffers hold.
+  // More than one read takes, and more than a socket's buffers hold.
   raft::entry e;
   e.index = log_index{1};
   e.term = term_id{1};
@@ -56,7 +56,7 @@ TEST_CASE("large frames arrive whole", "[actors][peer_link]") {
 }
 
 TEST_CASE("garbage on the server port is rejected and harms nobody", "[actors][peer_link]") {
-  // A port scanner, a browser, a peer of another version: the connection ends, the listener and the others do not.
+  // A port scanner, a browser, a peer of another version: its connection ends, the listener and the others do not.
   link_fixture f;
   link_end a(f, node_id{1});
   link_end b(f, node_id{2});
@@ -67,7 +67,7 @@ TEST_CASE("garbage on the server port is rejected and harms nobody", "[actors][p
   auto flipped = bytes_of(hello_of(node_id{9}, "127.0.0.1:9"));
   flipped[flipped.size() / 2] ^= 1;
   for (const auto& bytes : {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(100000, '\xff'), flipped,
-                            bytes_of(wire::read_index{1, false})}) { // no introduction
+                            bytes_of(wire::read_index{1, false})}) { // no hello
     stranger s(a.port());
     s.say(bytes);
     CHECK(s.is_closed());
@@ -84,7 +84,7 @@ TEST_CASE("garbage on the server port is rejected and harms nobody", "[actors][p
 TEST_CASE("garbage behind a good introduction ends that connection only", "[actors][peer_link]") {
   link_fixture f;
   link_end a(f, node_id{1});
-  black_hole nowhere; // where it says that it lives
+  black_hole nowhere; // the address that it claims
   stranger s(a.port());
   s.say(bytes_of(hello_of(node_id{9}, nowhere.address())) + bytes_of(wire::read_index{1, false}));
   REQUIRE(soon([&] { return a.numbers_from(node_id{9}).size() == 1; }));
@@ -106,7 +106,7 @@ TEST_CASE("a peer that was restarted is dialled again", "[actors][peer_link]") {
   b.reset();
   REQUIRE(soon([&] { return a.times_lost(node_id{2}) > 0; }));
   const auto before = a.times_connected(node_id{2});
-  a.send_numbers(node_id{2}, 1, 1); // to nobody
+  a.send_numbers(node_id{2}, 1, 1); // to no peer
   b = std::make_unique<link_end>(f, node_id{2}, port);
   REQUIRE(soon([&] { return a.times_connected(node_id{2}) > before && b->times_connected(node_id{1}) > 0; }));
   a.send_numbers(node_id{2}, 10, 3);
@@ -115,8 +115,8 @@ TEST_CASE("a peer that was restarted is dialled again", "[actors][peer_link]") {
 }
 
 TEST_CASE("an address that never answers delays nobody else", "[actors][peer_link]") {
-  // A server was switched off: its address swallows what is sent there. Were the dialler to wait for it, the living
-  // peers would lose their leader. Limits of ten minutes make sure that whoever waits is seen to wait.
+  // A server was switched off: its address swallows what is sent there. If the dialler waited for
+  // it, the live peers would lose their leader. With limits of ten minutes such a wait would show.
   black_hole hole;
   if (!hole.full()) {
     WARN("this system answers connections whatever the length of the queue; nothing was tested");
@@ -134,8 +134,8 @@ TEST_CASE("an address that never answers delays nobody else", "[actors][peer_lin
 }
 
 TEST_CASE("a peer that comes back drops its earlier connection", "[actors][peer_link]") {
-  // Its machine was cut off and dialled anew before the old connection was found dead. What might still come out of the
-  // old one is of an earlier time and must not be heard after the new one's. And it is not lost: it is there.
+  // Its machine was cut off and dialled anew before the old connection was found dead. Later frames from the old
+  // connection are outdated and must not be accepted after the new one's. And the peer is not lost: it is there.
   link_fixture f;
   link_end a(f, node_id{1});
   black_hole home;
@@ -154,9 +154,9 @@ TEST_CASE("a peer that comes back drops its earlier connection", "[actors][peer_
 }
 
 TEST_CASE("a name and an address of the same peer are one connection", "[actors][peer_link]") {
-  // retry_join names hosts, as in Kubernetes, and peers introduce themselves with addresses. Both were dialled, each connection was
-  // taken for a return of the peer and ended the other one, for ever: heartbeats were lost every second, and leaders with them. A name
-  // may also stand for another address than the one that the peer knows of itself.
+  // retry_join names hosts, and peers send addresses in their hellos. Both were dialled, each connection was
+  // taken for a return of the peer and ended the other one, forever: heartbeats were lost every second, and
+  // leaders with them. A name may also resolve to another address than the one that the peer knows of itself.
   const std::string behind_names = GENERATE("127.0.0.1", "::ffff:127.0.0.1");
   INFO("names stand for " << behind_names);
   peer_link_settings knows_names;
@@ -169,8 +169,8 @@ TEST_CASE("a name and an address of the same peer are one connection", "[actors]
   a.dial({"server-b.test:" + std::to_string(b.port())});
   b.dial({"server-a.test:" + std::to_string(a.port())});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
-  // At first one of the two connections that were dialled before either side knew the other is closed. With the fault this went on,
-  // once a second: no attempt passes.
+  // At first one of the two connections that were dialled before either side knew the other is
+  // closed. With the bug this went on, once a second: no attempt passes.
   constexpr int attempts_max = 20;
   bool lasted = false;
   for (int attempt = 0; attempt < attempts_max && !lasted; ++attempt) {
@@ -199,7 +199,7 @@ TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all t
   black_hole home; // it cannot be dialled either, so no connection of ours breaks
   const auto hello = bytes_of(hello_of(node_id{9}, home.address()));
   stranger gone(a.port());
-  // Only if this thread had a processor in time all the while does it show anything that it is not lost.
+  // The absence of a loss only counts if this thread had a processor in time throughout.
   using clock = std::chrono::steady_clock;
   clock::duration silent{};
   auto last = clock::now();
@@ -217,8 +217,8 @@ TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all t
 }
 
 TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same", "[actors][peer_link]") {
-  // Who is lost is forgotten by raft_peer, with all that is not introduced. A forwarded write in the second before the next
-  // introduction would get no answer; so raft_peer is told that this one is still heard.
+  // raft_peer forgets a lost peer, with all that is not in a hello. A write forwarded in the second
+  // before the next hello would get no response; so raft_peer is notified that this peer is still heard.
   link_fixture f;
   link_end a(f, node_id{1});
   home there;
@@ -234,7 +234,7 @@ TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same
 }
 
 TEST_CASE("two members that trade addresses are found at their new ones by one that lives on", "[actors][peer_link]") {
-  // Somebody answers at both addresses all the time. Frames went to the address at which the member had been, that is to the other.
+  // Both addresses respond all the time. Frames were sent to the member's old address, where another server is now.
   link_fixture f;
   link_end a(f, node_id{1});
   home first, second;
@@ -283,7 +283,7 @@ TEST_CASE("a port that is taken is refused with what to do", "[actors][peer_link
   CHECK_FALSE(listen_for_peers(s).ok());
 }
 
-// The port listens before this server knows its own cluster: an agent that dials then must not be told that it has the wrong datacenter.
+// The port listens before the server knows its cluster: an early agent must not get a "wrong datacenter".
 TEST_CASE("a client agent that comes before the server has said who it is waits for that", "[actors][peer_link]") {
   link_fixture f;
   std::atomic<int> passed_on{0};

@@ -1,4 +1,4 @@
-// Who is taken for a peer: by a key, by a certificate, and on the way from one to the other.
+// Which connections count as peers: by a key, by a certificate, and during the change from one to the other.
 
 #include "tests/actors/link_fixture.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"
@@ -107,7 +107,7 @@ TEST_CASE("who has the wrong credentials is not heard", "[actors][peer_link][tls
     outsider.dial({a.address()});
     REQUIRE(meet(a, b));
     outsider.send_numbers(a.id(), 1, 3);
-    // Some attempts more: it dials again after 20 ms, then ever later.
+    // Some more attempts: it dials again after 20 ms, then at growing intervals.
     for (std::uint64_t round = 0; round < 10; ++round) {
       a.send_numbers(b.id(), round, 1);
       REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == round + 1; }));
@@ -121,8 +121,8 @@ TEST_CASE("who has the wrong credentials is not heard", "[actors][peer_link][tls
 
 TEST_CASE("from open to a key, and from the key to certificates, one server after another",
           "[actors][peer_link][tls]") {
-  // Each line of the two lists in docs/security.md is put on one server, then on the other. At every moment both hear each other over
-  // connections made anew; each is restarted for its turn.
+  // Each line of the two lists in docs/security.md is applied to one server, then to the other. At
+  // every moment both can communicate over new connections; each is restarted when it changes.
   const tls::certificate_files files;
   auto both = files.signed_by(tls::authority_named("ours"), "server");
   both.verify_incoming = both.verify_outgoing = false;

@@ -1,4 +1,4 @@
-// The drill: of three servers two are lost for good, and what the third one has goes on.
+// The drill: two of three servers are lost for good, and the third one continues alone.
 
 #include "actors/node/disk/recovery.hpp"
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
@@ -22,7 +22,7 @@ raft::member lost_member(std::uint64_t id) {
   return {node_id{id}, "00000000-0000-4000-8000-00000000000" + n, "n" + n, "127.0.0.1:830" + n};
 }
 
-/// A server of three, with a log of three entries, the last one not known to be committed.
+/// A server of three, with a log of three entries, the last one possibly not committed.
 identity survivor(const std::string& path) {
   auto who = *open_data_directory(path, "", "dc1");
   auto self = lost_member(3);
@@ -70,13 +70,13 @@ TEST_CASE("a survivor becomes a cluster of its own, with all it has and another 
   REQUIRE(now.ok());
   CHECK(now->id == before.id);
   CHECK(now->cluster_id != 0);
-  CHECK(now->cluster_id != before.cluster_id); // who comes back from the old cluster is refused
+  CHECK(now->cluster_id != before.cluster_id); // a returning server of the old cluster is rejected
   const auto log = log_of(d.path());
   REQUIRE(log.entries.size() == 4);
   CHECK(log.hard == raft::hard_state{term_id{5}, {}});
   CHECK(log.entries.back().time == cluster_time{9});
 
-  // It leads alone, and all it had is committed.
+  // It leads alone, and everything that it had is committed.
   raft::core core(now->id, {}, {log.hard, {}, log.entries}, 1);
   for (int i = 1; i < 10 && core.commit_index() < log_index{5}; ++i) {
     core.tick(std::chrono::milliseconds(25) * i);
@@ -93,8 +93,8 @@ TEST_CASE("a survivor becomes a cluster of its own, with all it has and another 
 }
 
 TEST_CASE("a survivor that stopped while it took a snapshot goes on from the snapshot", "[actors][recovery]") {
-  // The checkpoint is in force, and the log is still the old one: it ends before it, or is of another history. An entry at the
-  // end of that log would be dropped with it, and the server would go on waiting for those who are lost.
+  // The checkpoint is in force, and the log is still the old one: it ends before it, or is of another history. An
+  // entry at the end of that log would be dropped with it, and the server would keep waiting for the lost ones.
   scratch_folder d;
   const auto who = survivor(d.path());
   auto self = lost_member(3);

@@ -1,4 +1,4 @@
-// Archives of operators: what was saved is what is restored, in pieces of any size, and nothing damaged gets through.
+// Archives of operators: a restore brings back what was saved, in pieces of any size, and rejects anything damaged.
 
 #include "actors/tables/checkpointer.hpp"
 #include "actors/tables/snapshot_archives.hpp"
@@ -18,10 +18,10 @@ using namespace belay::actors;
 
 namespace {
 
-/// A checkpoint of so many keys.
+/// A checkpoint of this many keys.
 using checkpoint_ptr = std::unique_ptr<sim::simulated_checkpoints>;
 
-/// Of the rows, in whatever form they come.
+/// Commits the rows, in whatever form they come.
 void commit(sim::simulated_checkpoints& store, storage::checkpoint_delta all) {
   all.digest = 0;
   std::string room;
@@ -83,7 +83,7 @@ struct restored {
   std::string error;
 };
 
-/// Uploads the archive in pieces of that size, each handed over when nothing is left to propose of those before.
+/// Uploads the archive in pieces of that size, each sent when nothing of the earlier ones is left to propose.
 restored restore(snapshot_archives& archives, const std::string& archive, std::size_t piece_bytes,
                  const std::optional<state::authority>& by = std::nullopt) {
   restored r;
@@ -132,7 +132,7 @@ TEST_CASE("snapshot_archives: what was saved is what is restored, whatever the p
   }
 }
 
-// An upload that is cut off must not come into force, although all that arrived of it was in order.
+// A truncated upload must not be applied, although all that arrived was valid.
 TEST_CASE("snapshot_archives: an archive that ends too early, or is none, is refused", "[actors]") {
   auto store = checkpoint_of(10, 100);
   snapshot_archives archives(*store);
@@ -155,7 +155,7 @@ TEST_CASE("snapshot_archives: without a checkpoint there is nothing to save, and
   CHECK_FALSE(archives.pack({request_id{2}, request_id{77}}).error.empty());
 }
 
-// An archive is a client's input: what it brings must be what requests could have brought.
+// An archive is a client's input: it may only contain what requests could have made.
 TEST_CASE("snapshot_archives: a row that no request could have made is refused", "[actors]") {
   const auto refusal = [](auto record, state::table table, std::string key) {
     using type = decltype(record);
@@ -232,7 +232,7 @@ TEST_CASE("snapshot_archives: a row that no request could have made is refused",
   for (const char* address : {"0.0.0.0", "::", "[::]"})
     CHECK(service([&](auto& s) { s.address = address; }) == no_request + "services has an address that is none");
 
-  // What requests do make: a node without address, by SkipNodeUpdate or in a transaction; autopilot's record as it was put.
+  // What requests do make: a node without address (SkipNodeUpdate, transactions); autopilot's record as it was put.
   state::node_record node;
   node.node = "n1";
   CHECK(refusal(node, state::table::nodes, "n1").empty());
@@ -241,8 +241,8 @@ TEST_CASE("snapshot_archives: a row that no request could have made is refused",
   CHECK(refusal(settings, state::table::operators, std::string(settings.row_key)).empty());
 }
 
-// A check that says it is of a service shows in that service's health. Requests cannot register one before the service, and it goes
-// with the service. Servers of all versions put in force what the log brings, so it must not come into the log.
+// A check with a service's ID affects that service's health. Requests cannot register one before the service, and
+// it is removed with the service. All server versions apply what is in the log, so it must not get into the log.
 TEST_CASE("snapshot_archives: a check of a service that is not there is left out", "[actors]") {
   state::service_record service;
   service.node = "n1";
@@ -264,7 +264,7 @@ TEST_CASE("snapshot_archives: a check of a service that is not there is left out
     add(c, state::table::checks, state::row_key(node, id));
   };
   add_check("n1", "a of the node", "");
-  add_check("N1", "b of the service", "web"); // names go without regard to case
+  add_check("N1", "b of the service", "web"); // names are case-insensitive
   add_check("n1", "c of none", "db");
   add_check("n2", "d of another node's", "web");
   sim::simulated_checkpoints store;
@@ -281,7 +281,7 @@ TEST_CASE("snapshot_archives: a check of a service that is not there is left out
   CHECK(checks == "a of the node, b of the service, ");
 }
 
-// A megabyte that unpacks to a gigabyte must not be gathered before its checksum can be looked at.
+// A megabyte that unpacks to a gigabyte must not be buffered before its checksum can be verified.
 TEST_CASE("snapshot_archives: what claims to be a huge block is refused before it is there", "[actors]") {
   auto store = checkpoint_of(10, 100);
   const auto chunk = store->read_snapshot(log_index{0}, 0, 1u << 20); // the newest
@@ -305,7 +305,7 @@ TEST_CASE("snapshot_archives: what claims to be a huge block is refused before i
   }
 }
 
-// An archive of before ACLs has no first management token. Put in force where ACLs are, it would let anybody make one.
+// An archive from before ACLs has no management token. Restored under ACLs, it would let anyone create one.
 TEST_CASE("snapshot_archives: where ACLs are in force, an archive does not open acl/bootstrap again", "[actors][B26]") {
   const state::authority by{"the master's", false, "dc1"};
   const auto bootstrapped = [](const restored& r) {
@@ -314,7 +314,7 @@ TEST_CASE("snapshot_archives: where ACLs are in force, an archive does not open 
     std::uint64_t index = 1000;
     for (const auto& c : r.commands) {
       auto plain = c;
-      plain.by.reset(); // whether he may is not the question
+      plain.by.reset(); // whether it is permitted is not tested here
       ++index;
       machine.apply(log_index{index}, cluster_time{index}, plain, changed);
     }
@@ -331,12 +331,12 @@ TEST_CASE("snapshot_archives: where ACLs are in force, an archive does not open 
     REQUIRE(closed.error.empty());
     CHECK(bootstrapped(closed));
     CHECK(std::get<state::restore_commit>(closed.commands.back()).batches == closed.commands.size() - 2);
-    // Where they are not, nobody has closed it.
+    // Where ACLs are off, bootstrap was never closed.
     const auto open = restore(archives, archive, 4096);
     REQUIRE(open.error.empty());
     CHECK_FALSE(bootstrapped(open));
   }
-  // What the archive says itself stays.
+  // A value in the archive takes precedence.
   auto store = checkpoint_with(state::counter{"acl-bootstrap", 4}, state::table::counters, "acl-bootstrap");
   snapshot_archives archives(*store);
   const auto own = restore(archives, saved(archives), 4096, by);

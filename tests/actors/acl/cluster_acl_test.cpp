@@ -1,4 +1,4 @@
-// ACLs over a cluster: their first rows, and that every server judges alike.
+// ACLs in a cluster: their first rows, and that all servers decide alike.
 
 #include "protocol/base/uuid.hpp"
 #include "protocol/state/acl/permissions.hpp"
@@ -41,7 +41,7 @@ state::query get_key(const std::string& key) {
   return state::kv_get{key};
 }
 
-/// "": answered; else why not.
+/// Empty: it was answered; else the reason of the rejection.
 std::string refusal_in(const read_result& r) {
   if (const auto* f = std::get_if<failure>(&r.answer))
     return "500 " + f->text;
@@ -76,7 +76,7 @@ void set_policy(cluster_fixture& c, std::size_t node, const std::string& rules, 
   p.fresh = fresh;
   must(c, node, p);
 }
-/// A token with these rules, made at that server.
+/// Creates a token with these rules at that server.
 void make_token(cluster_fixture& c, std::size_t node, const std::string& rules) {
   set_policy(c, node, rules, true);
   state::acl_token_set t;
@@ -90,14 +90,14 @@ void delete_token(cluster_fixture& c, std::size_t node) {
   must(c, node, state::acl_token_delete{accessor});
 }
 
-/// That node has not heard of anything that was decided since, and hears of it when something is asked of the leader there.
+/// Isolates a node during `meanwhile`: its tables lag behind, and catch up when a request there needs the leader.
 void fall_behind(cluster_fixture& c, std::size_t node, const std::function<void()>& meanwhile) {
   c.net().partition({{node}, c.all_but(node)});
   meanwhile();
   c.net().heal();
 }
 
-/// A cluster whose tables have what ACLs need.
+/// Waits until the cluster's tables have what ACLs need.
 std::size_t ready(cluster_fixture& c) {
   const auto leader = c.leader();
   REQUIRE(tokens_at(c, leader) > 0);
@@ -143,7 +143,7 @@ TEST_CASE("a master token that was deleted comes back with the next leader, not 
     if (const auto& t = std::get<state::acl_token_ptr>(each.row); t->secret == master_secret)
       master = t->accessor;
   REQUIRE_FALSE(master.empty());
-  // Nobody deletes the token in whose name he asks.
+  // A token cannot delete itself.
   const auto deletion = c.write(first, as(secret, state::command(state::acl_token_delete{master})));
   REQUIRE(refusal_in(c.written(deletion)) == "");
   c.pass(seconds(5));
@@ -196,13 +196,13 @@ TEST_CASE("a token made at one server is known at every other one, and what it m
   CHECK(c.converged());
 }
 
-// The log decides: a write that was judged where it came in, and whose token is deleted on the way, must not be done.
+// The log decides: a write that was authorized on arrival must not be done if its token is deleted on the way.
 TEST_CASE("a write in the name of a deleted token is refused at every server", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   make_token(c, leader, R"(key_prefix "" { policy = "write" })");
   CHECK(refusal_in(c.written(c.write(leader, as(secret, set_key("a", "1"))))) == "");
-  // Both are on their way at once; the deletion is first.
+  // Both are in flight at once; the deletion comes first.
   const auto deletion = c.write(leader, as(master_secret, state::command(state::acl_token_delete{accessor})));
   c.settle();
   const auto late = c.write((leader + 1) % 3, as(secret, set_key("a", "2")));
@@ -214,7 +214,7 @@ TEST_CASE("a write in the name of a deleted token is refused at every server", "
   CHECK(c.converged());
 }
 
-// Else whoever has no token fills the log, on the disks of all servers.
+// Otherwise clients without a token could fill the log, on the disks of all servers.
 TEST_CASE("a write that its token may not do comes into no log, whichever server is asked", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
@@ -226,9 +226,9 @@ TEST_CASE("a write that its token may not do comes into no log, whichever server
     CHECK(refusal_in(c.written(c.write(i, as("nobody's", set_key("open/a", "1"))))) == state::acl_not_found);
     CHECK(refusal_in(c.written(c.write(i, as("anonymous", set_key("open/a", "1"))))) == state::permission_denied);
   }
-  CHECK(c.applied(leader) == before); // what the leader writes by itself comes later
+  CHECK(c.applied(leader) == before); // the leader's own entries come later
 
-  // A token that the server which is asked does not know yet opens all the same.
+  // A token that this server does not know yet is accepted nevertheless.
   fall_behind(c, follower, [&] {
     state::acl_token_set t;
     t.token.accessor = accessor;
@@ -242,7 +242,7 @@ TEST_CASE("a write that its token may not do comes into no log, whichever server
   CHECK(c.converged());
 }
 
-// The other servers cannot be reached: nobody can say whether the token is new.
+// The other servers cannot be reached, so it is unknown whether the token is new.
 TEST_CASE("a write that a server cut off from the others may not do is answered with why", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
@@ -286,7 +286,7 @@ TEST_CASE("a blocking read is judged again when its permissions change", "[actor
     c.put_done(leader, "a", "2");
     CHECK(value_of(c.found(parked)) == "2");
   }
-  if (!c.answered(of_root)) // the others are not woken by that
+  if (!c.answered(of_root)) // this does not wake the others
     c.put_done(leader, "a", "3");
   CHECK(refusal_in(c.found(of_root)) == "");
 }
@@ -307,7 +307,7 @@ TEST_CASE("a token that is over opens nothing, also where no entry comes", "[act
   CHECK(read() == state::acl_not_found);
 }
 
-// Nothing is written meanwhile that would wake who waits; his wait alone would end much later.
+// Nothing is written meanwhile that would wake the query; its own wait would end much later.
 TEST_CASE("who waits in the name of a token is told when it is over", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
@@ -322,7 +322,7 @@ TEST_CASE("who waits in the name of a token is told when it is over", "[actors][
     return c.read(node, as(who, q), consistency::normal, known, seconds(300));
   };
   const auto ends = wait(t.token.secret, get_key("a"), index), stays = wait(secret, get_key("a"), index);
-  const auto rights = wait(t.token.secret, state::permissions_read{}, 1000); // as a gateway asks for who streams
+  const auto rights = wait(t.token.secret, state::permissions_read{}, 1000); // as a gateway does for a stream
   c.pass(seconds(58));
   CHECK_FALSE(c.answered(ends));
   REQUIRE(c.until([&] { return c.answered(ends) && c.answered(rights); }, seconds(10)));
@@ -357,7 +357,7 @@ TEST_CASE("sessions are made and ended by who may write them", "[actors][acl]") 
 
 namespace {
 
-/// A restore is begun as by a gateway: when this server has all that was decided before.
+/// Begins a restore as a gateway does: when this server has applied everything decided before.
 std::string begin_restore(cluster_fixture& c, std::size_t node, const std::string& who) {
   const auto caught_up = refusal_in(c.found(c.read(node, get_key("a"), consistency::consistent)));
   if (!caught_up.empty())
@@ -367,8 +367,8 @@ std::string begin_restore(cluster_fixture& c, std::size_t node, const std::strin
 
 } // namespace
 
-// The archive takes minutes to arrive; who may not restore must not keep others from it, and who may must not be refused by a server
-// that does not know him yet.
+// An archive takes minutes to arrive: a client without the permission must not keep others from
+// restoring, and one that has it must not be rejected by a server that does not know its token yet.
 TEST_CASE("a restore is judged by tables that have all that was decided before it", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
@@ -394,8 +394,8 @@ TEST_CASE("a restore is judged by tables that have all that was decided before i
   CHECK(c.converged());
 }
 
-// It says the log what the tables need; here no entry says it. A server of an older version that comes back would stop at the entries
-// before: it must not keep ACLs from everybody else after a change of leaders.
+// The level that the tables need comes from the snapshot; no entry here states it. A server of an older version that
+// returns would stop at the earlier entries: it must not disable ACLs for all others after a change of leaders.
 TEST_CASE("a server that learnt of ACLs by a snapshot leads as one that saw the entries", "[actors][acl][levels]") {
   auto o = cluster_with_acls();
   o.machine.checkpoints.entries = 40;
@@ -414,7 +414,7 @@ TEST_CASE("a server that learnt of ACLs by a snapshot leads as one that saw the 
   REQUIRE(c.until([&] { return c.view(first).config.is_voter(c.id_of(next)) && !c.view(first).config.joint(); }));
   REQUIRE(c.checkpoints(next).installed() >= 1);
 
-  // The third one has a shorter log, so that it cannot win.
+  // The third one has a shorter log, so it cannot win.
   c.net().partition({{old}, {first, next}});
   c.put_done(first, "last", "1");
   c.pass(seconds(1));

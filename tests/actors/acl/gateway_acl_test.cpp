@@ -1,4 +1,4 @@
-// What a gateway does about ACLs: which permission it asks for before it passes a request on, and what it passes on.
+// ACLs at a gateway: which permissions it requests before it forwards a request, and what it forwards.
 
 #include "protocol/agent/agent_permissions.hpp"
 #include "protocol/base/secrets.hpp"
@@ -20,7 +20,7 @@ const std::string some_id = "aaaaaaaa-2222-4333-8444-555555555555";
 
 } // namespace
 
-// Old clients ask it, to see whether ACLs are on and their token may manage them (docs/contract/10, section 5.5).
+// Old clients send this to test whether ACLs are on and their token may manage them (docs/contract/10, section 5.5).
 TEST_CASE("the list of before Consul 1.4, on the wire", "[gateway][acl]") {
   tables t(rules_by_name{{"acl-read", R"(acl = "read")"}, {"acl-write", R"(acl = "write")"}});
   gateway_fixture f(with_acls(), nullptr, true);
@@ -44,8 +44,8 @@ TEST_CASE("the list of before Consul 1.4, on the wire", "[gateway][acl]") {
   CHECK(c.ask(request("GET", "/v1/acl/list", "wrong")).body == "ACL not found");
 }
 
-// Bodies of 4 MB were parsed, and refused with 400, before their token was looked at: seconds and gigabytes for anybody. The order shows in
-// the answer to a large body that is no JSON.
+// Bodies of 4 MB were parsed, and rejected with 400, before the token was checked: seconds and
+// gigabytes for anyone. The response to a large body that is not JSON shows the order.
 TEST_CASE("a large body is understood when its token is known, on every path that parses one", "[gateway][acl]") {
   tables t(rules_by_name{{"reader", R"(key_prefix "" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
@@ -62,7 +62,7 @@ TEST_CASE("a large body is understood when its token is known, on every path tha
           http::parse({method, path, {}, small, "127.0.0.1"}, with_acls().routes, [] { return some_id; });
       const auto* known = std::get_if<http::response>(&parsed.action);
       if (known == nullptr || known->status != 400 || known->body.find("invalid character") == std::string::npos)
-        continue; // it reads no JSON
+        continue; // its body is not JSON
       INFO(m << " " << path);
       ++paths;
       CHECK(c.ask(request(m, path, "wrong", large)).status == 403);
@@ -70,14 +70,14 @@ TEST_CASE("a large body is understood when its token is known, on every path tha
       const auto after = c.ask(request(m, path, root, large));
       CHECK(after.status == 400);
       CHECK(after.body.find("invalid character") != std::string::npos);
-      // Where the permission does not depend on the body, it comes first, too.
+      // If the permission does not depend on the body, it is checked first, too.
       const auto needs = r.needs(http::method_bit(method));
       if (needs != http::access::by_state && needs != http::access::by_agent && needs != http::access::coordinate_write)
         CHECK(c.ask(request(m, path, "reader", large)).status == 403);
     }
   }
   CHECK(paths >= 10);
-  // And it is done in the end.
+  // In the end the request is carried out.
   const auto value = R"([{"KV":{"Verb":"set","Key":"a","Value":")" + std::string(100'000, 'Y') + R"("}}])";
   CHECK(c.ask(request("PUT", "/v1/txn", "wrong", value)).body == "ACL not found");
   CHECK(f.behind().check_count() == 0);
@@ -102,7 +102,7 @@ TEST_CASE("without ACLs no token is looked at", "[gateway][acl]") {
   CHECK_FALSE(f.behind().reads[0].request.query.by);
 }
 
-// A client that has just made a token at the leader uses it at a follower, whose tables may not know it yet.
+// A client has just created a token at the leader and uses it at a follower, whose tables may not have it yet.
 TEST_CASE("who is refused by tables that may be behind is asked for once more", "[gateway][acl]") {
   tables behind(rules_by_name{{"old", ""}}),
       caught_up(rules_by_name{{"old", R"(agent "n1" { policy = "read" })"},
@@ -144,7 +144,7 @@ TEST_CASE("members are left out whose node may not be read", "[gateway][acl]") {
   CHECK(all.find("\"acls\":\"1\"") != std::string::npos);
 }
 
-// In an emergency there is no leader, and nobody to ask.
+// In an emergency there is no leader to request anything from.
 TEST_CASE("the token agent_master opens this agent without asking anybody, and nothing else", "[gateway][acl]") {
   gateway_fixture f(with_acls());
   f.behind().status = cluster_of_two();
@@ -164,7 +164,7 @@ TEST_CASE("the token agent_master opens this agent without asking anybody, and n
   CHECK_FALSE(is_secret("", ""));
 }
 
-// Else whoever has no token fills the log, on the disks of all servers.
+// Otherwise clients without a token could fill the log, on the disks of all servers.
 TEST_CASE("writes in somebody's name are looked at before they go to the log", "[gateway][acl]") {
   gateway_fixture f(with_acls());
   auto c = f.client();
@@ -181,8 +181,8 @@ TEST_CASE("writes in somebody's name are looked at before they go to the log", "
   }
 }
 
-// A token that was deleted opens nothing at a follower that has not heard of it: archives with all secrets, keys of the cluster. What
-// concerns this server only is asked of its own tables, so that it goes on without a leader.
+// A deleted token must give no permission at a follower that has not applied the deletion yet.
+// Requests that concern only this server are decided by its own tables, so they work without a leader.
 TEST_CASE("permissions are asked of tables that have all that was decided, but for what concerns this server alone",
           "[gateway][acl]") {
   struct row {
@@ -241,7 +241,7 @@ TEST_CASE("a blocking read of the agent is judged again before it is answered", 
   c.send(request("GET", "/v1/agent/service/web?hash=11", "reads-web"));
   REQUIRE(calls(2));
   {
-    std::lock_guard lock(f.behind().mutex); // the tables belong to whoever holds it
+    std::lock_guard lock(f.behind().mutex); // the tables belong to the holder of this mutex
     t.remove("reads-web");
   }
   f.answer_agent(1, found);
@@ -250,7 +250,7 @@ TEST_CASE("a blocking read of the agent is judged again before it is answered", 
   CHECK(no.body == "ACL not found");
 }
 
-// The agent need have no news: what a client waits for is no longer its business.
+// The agent may have nothing to report for a long time; a client whose token has ended must not wait for it.
 TEST_CASE("a blocking read of the agent ends when its token does, not with its wait", "[gateway][acl]") {
   tables t(rules_by_name{{"reads-web", R"(service "web" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
@@ -272,7 +272,7 @@ TEST_CASE("a blocking read of the agent ends when its token does, not with its w
   CHECK(no.body == "ACL not found");
 }
 
-// It may see less now, and then what it waits for has changed (docs/contract/13).
+// It may see less now, so what it waits for has changed (docs/contract/13).
 TEST_CASE("a blocking read of the agent is asked anew when the policies of its token change", "[gateway][acl]") {
   tables t(rules_by_name{{"sees", R"(event_prefix "" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
@@ -324,7 +324,7 @@ TEST_CASE("the log is not told to whom it may not be any more", "[gateway][acl][
     t.set_rules("also-reads", R"(agent_prefix "" { policy = "deny" })");
   }
   tokens->set({http::agent_token_kind::agent_master, "another"});
-  // Each ends as an answer does; rest() would wait for the end of the connection, which stays.
+  // Each ends as a response does; rest() would wait for the end of the connection, which stays open.
   const auto ends = [](raw_client& c) {
     for (std::string all;;) {
       const auto more = c.receive(); // gives up after ten seconds
@@ -390,13 +390,13 @@ TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and what reque
   CHECK(c.ask(request("GET", "/v1/agent/self", "")).status == 200);
   CHECK(tokens->kept().of_requests == secret_of("agent-read"));
   CHECK(set("agent_master", "other").status == 200);
-  CHECK(c.ask(request("PUT", "/v1/agent/reload", "other")).status == 200); // no token of the tables
+  CHECK(c.ask(request("PUT", "/v1/agent/reload", "other")).status == 200); // not a token of the tables
   CHECK(c.ask(request("PUT", "/v1/agent/reload", emergency)).status == 403);
   error = "no space left on device";
   const auto failed = set("replication", "x");
   CHECK(failed.status == 500);
   CHECK(failed.body.find(error) != std::string::npos);
-  // The configuration was read again, and says something else: what clients have set lasts as long as the disk keeps it.
+  // The configuration was reloaded with other tokens: those set by clients stay as long as the disk keeps them.
   agent_token_values configured;
   configured.of_requests = "wrong";
   tokens->configure(configured, true);
@@ -448,13 +448,13 @@ TEST_CASE("a renewal needs session:write on the node of the session", "[gateway]
   gateway_fixture f(with_acls());
   judge_by(f, t);
   auto c = f.client();
-  // Of a session that nobody knows.
+  // For an unknown session.
   CHECK(c.ask(request("PUT", "/v1/session/renew/" + some_id, "r")).status == 404);
   CHECK(c.ask(request("PUT", "/v1/session/renew/" + some_id, "wrong")).status == 403);
   CHECK(c.ask(request("PUT", "/v1/session/renew/" + known, "r")).body == "Permission denied");
-  CHECK(c.ask(request("PUT", "/v1/session/renew/" + known, "w")).status == 404); // nobody is there who renews it
+  CHECK(c.ask(request("PUT", "/v1/session/renew/" + known, "w")).status == 404); // not renewed here
   std::lock_guard lock(f.behind().mutex);
   for (const auto& r : f.behind().reads)
     CHECK(r.request.mode ==
-          http::consistency::normal); // a session of which these tables do not know yet is not everybody's
+          http::consistency::normal); // a session that these tables do not have yet is not accessible to all
 }

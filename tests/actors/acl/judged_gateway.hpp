@@ -1,5 +1,5 @@
 #pragma once
-// A gateway with ACLs, and tables with policies and tokens by which it is judged who may do what.
+// A gateway with ACLs, and tables of policies and tokens that decide about permissions.
 
 #include "protocol/base/uuid.hpp"
 #include "tests/actors/gateway/http_gateway_fixture.hpp"
@@ -14,7 +14,7 @@ namespace belay::actors::testing {
 
 inline const std::string root = "root-secret", emergency = "emergency-secret";
 
-/// Secrets are UUIDs, but for those of the configuration; here tokens have names.
+/// Secrets are UUIDs, except those in the configuration; here tokens have names.
 inline std::string secret_of(const std::string& name) {
   const bool as_it_is = name.empty() || name == root || name == emergency || name == "wrong" || name == "nobody's";
   return as_it_is ? name : uuid_of(std::hash<std::string>()(name), 42);
@@ -22,7 +22,7 @@ inline std::string secret_of(const std::string& name) {
 
 using rules_by_name = std::map<std::string, std::string>;
 
-/// Tables with a token for each of these rules; the name of the rules is the secret.
+/// Tables with a token for each set of rules; the name of the rules is the secret.
 struct tables {
   state::machine machine;
   std::uint64_t index = 0;
@@ -54,7 +54,7 @@ struct tables {
     apply(p);
     apply(t);
   }
-  /// A policy and a token with these IDs.
+  /// Adds a policy and a token with these IDs.
   void add_ids(const std::string& id) {
     state::acl_policy_set p;
     p.policy.id = p.policy.name = id;
@@ -73,7 +73,7 @@ struct tables {
     return std::get<state::acl_token_ptr>(std::get<state::acl_rows>(found.data).list.at(0).row);
   }
   void remove(const std::string& name) { apply(state::acl_token_delete{token_of(name)->accessor}); }
-  /// Of the one policy of that token.
+  /// Sets the rules of the one policy of that token.
   void set_rules(const std::string& name, const std::string& rules) {
     state::acl_policy_set p;
     p.policy.id = token_of(name)->policies.at(0);
@@ -96,7 +96,7 @@ inline gateway_settings with_acls() {
   return s;
 }
 
-/// Permissions are those of the tables; other questions are answered as to somebody who may do everything.
+/// Permissions come from the tables; other queries are answered as for a client with all permissions.
 inline void judge_by(gateway_fixture& f, tables& t) {
   f.behind().answer = [&t](const state::query& q) {
     if (std::holds_alternative<state::permissions_read>(q))

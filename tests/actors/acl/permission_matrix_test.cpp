@@ -1,5 +1,5 @@
-// Every route, asked in the name of tokens with one permission each: what is answered, and which rows are seen. What should be is written down
-// here from docs/contract/10, section 3, and not taken from the table of routes, which may be wrong.
+// Sends a request to every route with tokens that have one permission each: the status, and which rows are visible.
+// The expectations are copied from docs/contract/10, section 3, not from the table of routes, which may be wrong.
 
 #include "protocol/agent/local_agent.hpp"
 #include "protocol/http/routes.hpp"
@@ -34,7 +34,7 @@ rules_by_name tokens_of_the_matrix() {
   return out;
 }
 
-/// Nodes n1 (this server's) and n2 with the service db, each with checks; keys, a session, a role; where n2 is.
+/// Nodes n1 (this server's) and n2 with the service db, each with checks; keys, a session, a role; n2's coordinate.
 std::unique_ptr<tables> tables_of_the_matrix() {
   auto t = std::make_unique<tables>(tokens_of_the_matrix());
   t->add_ids(id);
@@ -78,7 +78,7 @@ std::unique_ptr<tables> tables_of_the_matrix() {
   return t;
 }
 
-/// Of n1: a service with a check, a check of the node, and an event.
+/// The agent of n1: a service with a check, a check of the node, and an event.
 agent::local_agent agent_of_the_matrix() {
   agent::agent_settings s;
   s.registry.node.node = "n1";
@@ -101,18 +101,18 @@ agent::local_agent agent_of_the_matrix() {
   return a;
 }
 
-constexpr int not_refused = 0; // whatever is there behind the gateway makes of it, but neither 403 nor nothing
-constexpr int not_asked = -1;  // it has no end, or needs what is not there
+constexpr int not_refused = 0; // any response of the actors behind the gateway, except 403 and none
+constexpr int not_asked = -1;  // its response has no end, or it needs what is not there
 
 struct expectation {
   const char* method;
   const char* target;
   const char* body;
   const char*
-      who; ///< these tokens, and the management token. `*`: every token and none; `+`: every token; `**`: also one that is none
-  int status;          ///< that is what they get
-  const char* row;     ///< and see this text; empty: any
-  int otherwise = 403; ///< what others with a token that is one, or without any, get, and they do not see it
+      who; ///< these, and the management token. `*`: all and none; `+`: all; `**`: also an unknown one
+  int status;          ///< the status that they get
+  const char* row;     ///< and the text that they see; empty: any
+  int otherwise = 403; ///< the status for other known tokens, and for none; they do not see the text
 };
 
 #define ID "aaaaaaaa-2222-4333-8444-555555555555"
@@ -127,7 +127,7 @@ const expectation expected[] = {
     {"GET", "/v1/kv/app/?keys", "", "key-read key-write", 200, "app/a", 404},
     {"PUT", "/v1/kv/app/a", "1", "key-write", 200, "true"},
     {"PUT", "/v1/kv/new?cas=0", "1", "key-write", 200, "true"},
-    {"PUT", "/v1/kv/app/a?acquire=" ID, "1", "key-write", 200, "true"}, // of the session nothing is asked
+    {"PUT", "/v1/kv/app/a?acquire=" ID, "1", "key-write", 200, "true"}, // the session needs no permission
     {"DELETE", "/v1/kv/app/a", "", "key-write", 200, "true"},
     {"DELETE", "/v1/kv/app/?recurse", "", "key-write", 200, "true"},
 
@@ -142,13 +142,13 @@ const expectation expected[] = {
 
     {"PUT", "/v1/session/create", R"({"Node":"n1","Checks":[]})", "session-write", 200, "\"ID\""},
     {"PUT", "/v1/session/destroy/" ID, "", "session-write", 200, "true"},
-    {"PUT", "/v1/session/renew/" ID, "", "session-write", 404, ""}, // nobody is there who renews it
+    {"PUT", "/v1/session/renew/" ID, "", "session-write", 404, ""}, // there is no session reaper to renew it
     {"GET", "/v1/session/info/" ID, "", "session-read session-write", 200, ID, 200},
     {"GET", "/v1/session/node/n1", "", "session-read session-write", 200, ID, 200},
     {"GET", "/v1/session/list", "", "session-read session-write", 200, ID, 200},
 
     {"PUT", "/v1/session/renew", "[\"" ID "\"]", "session-write", 200, "\"Renewed\":false"}, // likewise
-    {"GET", "/v1/session/ended/" ID, "", "*", 404, ""},                                      // it lives
+    {"GET", "/v1/session/ended/" ID, "", "*", 404, ""},                                      // it is live
 
     {"PUT", "/v1/claim/c?session=" ID, "", "key-write", 200, "\"held\""},
     {"GET", "/v1/claim/c", "", "key-read key-write", 404, ""},
@@ -163,7 +163,7 @@ const expectation expected[] = {
     {"DELETE", "/v1/guard/app/?fence=5", "", "key-write", 200, "true"},
     {"DELETE", "/v1/guard/app/", "", "", 200, "true"}, // key write and operator write
     {"GET", "/v1/guards", "", "*", 200, ""},
-    {"GET", "/v1/outcome/k", "", "*", 404, ""}, // of his own writes
+    {"GET", "/v1/outcome/k", "", "*", 404, ""}, // only its own writes are visible
     {"DELETE", "/v1/outcome/k", "", "*", 200, "\"void\""},
     {"GET", "/v1/kv/app/a?claims", "", "key-read key-write", 404, ""},
     {"PUT", "/v1/kv/app/a?acquire=" ID "&queue=1s", "1", "key-write", 200, "true"},
@@ -290,7 +290,7 @@ const expectation expected[] = {
     {"GET", "/v1/acl/rules/translate/" ID, "", "acl-read acl-write", not_refused, ""},
     {"POST", "/v1/internal/acl/authorize", R"([{"Resource":"key","Segment":"a","Access":"read"}])", "*", 200, "Allow"},
 
-    // It was done, and is refused to everybody for that; the other two are for connections of client agents only.
+    // Bootstrap has happened, so it is refused to all; the other two are for connections of client agents only.
     {"PUT", "/v1/acl/bootstrap", "", "**", 403, "ACL bootstrap no longer allowed"},
     {"GET", "/v1/internal/acl/rules", "", "**", 403, ""},
     {"PUT", "/v1/internal/agent/alive", "", "**", 403, ""},
@@ -330,7 +330,7 @@ TEST_CASE("every route with every permission: what is answered, and which rows a
     return t->machine.apply(log_index{t->index}, cluster_time{1000 + t->index}, c, changed);
   };
   b.agent = [](const agent_call& c) -> std::optional<agent::reply> {
-    if (c.may == nullptr) // a request that nobody has judged
+    if (c.may == nullptr) // a request that was not authorized
       return agent::refused{599, "not judged"};
     return agent_of_the_matrix().handle(c.what, 1h, true, c.may.get());
   };
@@ -346,12 +346,12 @@ TEST_CASE("every route with every permission: what is answered, and which rows a
         continue;
       {
         std::lock_guard lock(b.mutex);
-        t = tables_of_the_matrix(); // what was written before is not there
+        t = tables_of_the_matrix(); // the earlier writes are not in it
       }
       if (!c)
         c.emplace(f.client());
       const auto a = c->ask(request(e.method, e.target, token, e.body));
-      if (a.has("Connection: close")) // an upload that was refused before its body was read
+      if (a.has("Connection: close")) // an upload that was rejected before its body was read
         c.reset();
       INFO(a.status << ' ' << a.body);
       REQUIRE(a.status != 0);

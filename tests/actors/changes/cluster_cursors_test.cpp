@@ -1,6 +1,6 @@
-// Cursors of clients that follow changes, at the servers of a cluster: a server that is only behind
-// must wait with a cursor, and one of another history must be rejected by whichever server is
-// asked, before the indexes of this history reach it.
+// Cursors of clients that follow changes, at the servers of a cluster. A server that lags behind
+// must wait for the cursor's index. A cursor of another history must be rejected by any server,
+// before the indexes of this history reach it.
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -31,12 +31,12 @@ bool rejected(const read_result& r) {
   return rows_of(r).gone && rows_of(r).other_history;
 }
 
-/// What a server tells clients of its history.
+/// The history that a server reports to clients.
 state::history_id history_at(cluster_fixture& c, std::size_t node) {
   return rows_of(c.found(c.read(node, after({}, {}, state::kv_changes::what::place), consistency::stale))).history;
 }
 
-/// No entry comes to that node any more.
+/// Keeps all new entries from that node.
 void keep_entries_from(cluster_fixture& c, std::size_t node) {
   c.net().filter = [node](std::size_t, std::size_t to, const wire::frame& f) {
     const auto* m = std::get_if<raft::message>(&f);
@@ -47,8 +47,8 @@ void keep_entries_from(cluster_fixture& c, std::size_t node) {
 } // namespace
 
 TEST_CASE("a cursor above the commit index is rejected by every server, in every mode", "[actors][changes]") {
-  // The client has kept it from a cluster that was lost. It names no history: its server was one of
-  // 0.2.0.
+  // The client kept the cursor from a cluster that was lost. It names no history: its server was
+  // one of 0.2.0.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto newest = c.put_done(leader, "k", "v");
@@ -59,15 +59,15 @@ TEST_CASE("a cursor above the commit index is rejected by every server, in every
     const auto asked = c.now();
     const auto r = c.read(node, after(log_index{newest.value + 50}, {}, what), mode, newest.value + 50);
     CHECK(rejected(c.found(r)));
-    CHECK(c.answers(r).at - asked < milliseconds(500)); // and not at the end of its time
-    // The place where the server stands is one that it has.
+    CHECK(c.answers(r).at - asked < milliseconds(500)); // and not at the end of its wait
+    // The server has the cursor of its own present index.
     const auto own = c.read(node, after(newest, {}, what), mode, newest.value, milliseconds(100));
     CHECK_FALSE(rows_of(c.found(own)).gone);
   }
 }
 
 TEST_CASE("a follower that is behind does not reject a cursor that the leader has", "[actors][changes]") {
-  // The write was acknowledged without it, its client has got the change elsewhere and comes here.
+  // The write was acknowledged without this server; its client got the change elsewhere and comes here.
   const auto mode = GENERATE(consistency::stale, consistency::normal);
   const bool named = GENERATE(false, true);
   cluster_fixture c;
@@ -103,7 +103,7 @@ TEST_CASE("a follower that is behind does not reject a cursor that the leader ha
 
 TEST_CASE("without a leader a cursor above what is applied waits, and is decided when there is one",
           "[actors][changes]") {
-  // What is stale may be read without a leader; whether a cursor is of this history nobody can say.
+  // Stale reads work without a leader; but no server can know whether a cursor is of this history.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto newest = c.put_done(leader, "k", "v");
@@ -119,11 +119,11 @@ TEST_CASE("without a leader a cursor above what is applied waits, and is decided
   CHECK(c.answers(short_one).at - c.now() < seconds(3));
   CHECK_FALSE(rows_of(found).gone);
   CHECK(rows_of(found).list.empty());
-  CHECK(rows_of(found).reached == state::change_place{strange}); // it asks for the same again
+  CHECK(rows_of(found).reached == state::change_place{strange}); // it sends the same request again
   CHECK(failed(c.found(strict)));
   c.pass(seconds(8));
   CHECK_FALSE(c.answered(long_one));
-  // One that it has is answered as ever.
+  // A cursor of this history works as before.
   CHECK_FALSE(rows_of(c.found(c.read(others[0], after(newest), consistency::stale))).gone);
   c.net().heal();
   CHECK(rejected(c.found(long_one)));
@@ -163,8 +163,8 @@ TEST_CASE("a cursor that names another cluster is rejected without a leader", "[
 }
 
 TEST_CASE("all servers name the same history, once all can read it", "[actors][changes]") {
-  // One server is of 0.2.0: a client that came to it with such a cursor would be sent what happens
-  // from then on, and not be told.
+  // One server is of 0.2.0: a client that came to it with such a cursor would get only later
+  // changes, without notice.
   cluster_options o;
   o.start = false;
   cluster_fixture c(o);
@@ -176,7 +176,7 @@ TEST_CASE("all servers name the same history, once all can read it", "[actors][c
   REQUIRE(c.converged());
   CHECK(history_at(c, 0).is_none());
   CHECK(history_at(c, 1).is_none());
-  // While it is away nobody takes it for a new one, however long.
+  // While it is away it does not count as a new one, however long.
   c.crash(old);
   c.pass(seconds(70));
   CHECK(history_at(c, 0).is_none());
@@ -188,7 +188,7 @@ TEST_CASE("all servers name the same history, once all can read it", "[actors][c
   const auto named = state::history_id::of(c.cluster_id(0), {});
   for (std::size_t node = 0; node < 3; ++node)
     CHECK(history_at(c, node) == named);
-  // It goes back to what it was.
+  // Downgraded to the old version.
   c.crash(old);
   c.set_level(old, state::named_history_level - 1);
   c.start(old);
@@ -211,7 +211,7 @@ TEST_CASE("a member that is lost for good keeps nobody from naming the history",
   }
   const auto left = c.all_but(lost);
   c.put_done(c.leader(left), "k", "v2");
-  CHECK(history_at(c, left[0]).is_none()); // it may be on its way, as what it was
+  CHECK(history_at(c, left[0]).is_none()); // it may be on its way, in its old version
   c.pass(seconds(61));
   CHECK(history_at(c, left[0]) == state::history_id::of(c.cluster_id(left[0]), {}));
 }

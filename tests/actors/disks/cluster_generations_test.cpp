@@ -1,6 +1,6 @@
-// Situation: a server's newest checkpoint is damaged, or a commit reads back different. Event: the server restarts. What would
-// go wrong: it stays down although an older checkpoint and the log after it have everything, or it comes back without writes
-// that were acknowledged.
+// Situation: a server's newest checkpoint is damaged, or a commit reads back different. Event: the
+// server restarts. What would go wrong: it stays down although an older checkpoint and the log
+// after it have everything, or it comes back without acknowledged writes.
 
 #include "actors/tables/checkpointer.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -47,7 +47,7 @@ struct story {
     }
     return right == static_cast<std::size_t>(std::min(written, 50));
   }
-  /// The first entry that the log on the disk has.
+  /// The first entry in the log on the disk.
   std::uint64_t log_begins() {
     const auto& entries = c.log(0).kept().entries;
     return entries.empty() ? UINT64_MAX : entries.front().index.value;
@@ -134,7 +134,7 @@ TEST_CASE("the log reaches back to the older generation, and a server without on
 
 namespace {
 
-/// A kept answer with the row of a key, as 0.2.0 wrote it.
+/// A stored response with the row of a key, as 0.2.0 wrote it.
 state::dirty_row outcome_showing(const std::string& session, std::uint64_t fence) {
   state::kv_draft entry;
   entry.key = "job";
@@ -150,11 +150,11 @@ state::dirty_row outcome_showing(const std::string& session, std::uint64_t fence
   return {state::table::outcomes, row.key, std::make_shared<const state::outcome_record>(row)};
 }
 
-/// Loads a checkpoint with those rows that says it has that digest.
+/// Loads a checkpoint with those rows that claims to have that digest.
 result<std::shared_ptr<state::machine>> load(const std::vector<state::dirty_row>& rows, std::uint64_t digest) {
   static std::uint64_t claimed;
   claimed = digest;
-  // A store that proves nothing: 0.2.0 did not.
+  // A store without checksums of rows, as in 0.2.0.
   sim::simulated_checkpoints store([](std::uint8_t table, std::string_view, std::string_view) {
     return std::optional(table == static_cast<std::uint8_t>(state::table::counters) ? claimed : 0);
   });

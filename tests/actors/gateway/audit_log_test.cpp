@@ -1,4 +1,4 @@
-// The audit log behind a gateway on a real socket: what its lines say, and what becomes of requests while it cannot be written.
+// The audit log of a gateway on a real socket: its lines, and what happens to requests while it cannot be written.
 
 #include "actors/audit/audit_log.hpp"
 #include "sim/world/stub_of.hpp"
@@ -87,7 +87,7 @@ std::string text_at(const json::object& event, const char* section, const char* 
   return event.at(section).at(member).as_string().c_str();
 }
 
-/// What a request was, by whom, and what came of it.
+/// The request, its client, and its outcome.
 std::string summary(const json::object& event) {
   return text_at(event, "request", "operation") + " " + text_at(event, "request", "endpoint") + " by '" +
          text_at(event, "auth", "accessor_id") + "': " + text_at(event, "belay", "outcome");
@@ -100,10 +100,10 @@ std::vector<std::string> summaries(const std::string& text) {
   return out;
 }
 
-/// An audit log that fails as the test says, and keeps what it is given.
+/// An audit log that fails as the test requires, and keeps what it receives.
 struct told_log {
   std::mutex mutex;
-  std::vector<std::string> batches; ///< as they came
+  std::vector<std::string> batches; ///< as they arrived
   std::string written;              ///< what is "in the file"
   std::string error;                ///< not empty: nothing is written
 
@@ -161,7 +161,7 @@ TEST_CASE("audit log: a line for each request, without values and without what i
     CHECK(c.ask(ask_for("POST", "/v1/txn")).status == 405);
     CHECK(c.ask(ask_for("PUT", "/v1/kv/app/key?cas=3", {}, "the value")).status == 200);
   }
-  // Stopping has brought the last lines to the file.
+  // stop() has written the last lines to the file.
   const auto text = harness::file_text(path);
   CHECK(text.find("the value") == std::string::npos);
   CHECK(summaries(text) == std::vector<std::string>{"PUT /v1/kv/app/key by '': done", "GET /v1/kv/app/key by '': done",
@@ -185,7 +185,7 @@ TEST_CASE("audit log: who it was, and no secret anywhere", "[gateway]") {
     f.behind().check_replies = {state::refusal{"Permission denied"}, state::refusal{"ACL not found"}, true, true};
     auto c = f.client();
     CHECK(c.ask(ask_for("PUT", "/v1/kv/app/key", with_token(writer_secret), "1")).status == 200);
-    // In each place where a token can be, and in some where it should not.
+    // In each place where a token may be, and in some where it should not be.
     CHECK(c.ask(ask_for("PUT", "/v1/kv/app/" + writer_secret + "?token=" + writer_secret,
                         "X-Request: " + writer_secret + "\r\n", "1"))
               .status == 200);
@@ -217,7 +217,7 @@ TEST_CASE("audit log: who it was, and no secret anywhere", "[gateway]") {
   CHECK(text_at(events[3], "response", "error") == "Permission denied");
 }
 
-// Who tries tokens, or sends what is no good, is to be found by his address.
+// A client that tries tokens, or sends garbage, must be identifiable by its address.
 TEST_CASE("audit log: a request that is refused at once says who it was, from where, and why", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
@@ -234,7 +234,7 @@ TEST_CASE("audit log: a request that is refused at once says who it was, from wh
     CHECK(asked("POST", "/v1/txn", unknown) == 405);
     CHECK(asked("GET", "/v1/agent/self", unknown) == 403);
     CHECK(c.ask("GET /v1/kv/a?x=% HTTP/1.1\r\nHost: x\r\n\r\n").status == 500);
-    // Lines about tokens that must be asked for come a moment later.
+    // Lines about tokens that need a query come a moment later.
     CHECK(eventually([&] { return summaries(harness::file_text(path)).size() == 5; }));
   }
   const auto text = harness::file_text(path);
@@ -252,7 +252,7 @@ TEST_CASE("audit log: a request that is refused at once says who it was, from wh
   }
 }
 
-// A write that finds nothing to change was not done. A read that finds nothing has its answer.
+// A write that finds nothing to change was not done. A read that finds nothing was done.
 TEST_CASE("audit log: what is answered with 404 was done if it was a read", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
@@ -282,7 +282,7 @@ TEST_CASE("audit log: what is answered with 404 was done if it was a read", "[ga
 TEST_CASE("audit log: what names a token is shown if there is a token that it names", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
-  const std::string others = "99999999-1111-4222-8333-444444444444"; // the secret of somebody else
+  const std::string others = "99999999-1111-4222-8333-444444444444"; // the secret of another client
   {
     gateway_fixture f(audited(false, true), nullptr, false, into(path));
     f.behind().answer = [&](const state::query& q) -> state::query_result {
@@ -327,7 +327,7 @@ TEST_CASE("audit log: what names a token is shown if there is a token that it na
   CHECK(lines[6] == "PUT /v1/agent/token/default" + by + "denied");
 }
 
-// The client that goes away may have changed something.
+// The client that disconnects may have changed something.
 TEST_CASE("audit log: a client that does not wait for the answer does not go unseen", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
@@ -361,7 +361,7 @@ TEST_CASE("audit log: enforced, the line is in the file before the answer is out
 TEST_CASE("audit log: enforced, nothing is begun while it cannot be written", "[gateway]") {
   gateway_fixture f(audited(true), nullptr, false, into("/dev/full"));
   auto c = f.client();
-  // Nobody knows yet that there is no room.
+  // It is not known yet that the disk is full.
   const auto first = c.ask(ask_for("PUT", "/v1/kv/a", {}, "1"));
   CHECK(first.status == 500);
   CHECK(first.body == "the audit log cannot be written (cannot write /dev/full: No space left on device), and "

@@ -1,5 +1,5 @@
-// A client ends its side of the connection before its request begins to wait, or while it waits. It may be gone, or read on: the wait ends, and the
-// answer is what is known then. What the actors do about it is in their own tests; tests/cluster/gone_clients_test.cpp asks all routes.
+// A client closes its side of the connection before its request waits, or during the wait. It may be gone, or
+// still read: the wait ends, with what is known then. tests/cluster/gone_clients_test.cpp covers all routes.
 
 #include "tests/actors/gateway/http_gateway_fixture.hpp"
 
@@ -34,7 +34,7 @@ state::query_result still_waiting(const state::query&) {
   return {log_index{9}, state::claim_standing{third_in_queue(), nullptr}};
 }
 
-/// It is in front of what follows on its connection until the test lets it go.
+/// A request that delays what follows on its connection until the test answers it.
 const std::string before = put("/v1/kv/before", "1");
 
 } // namespace
@@ -62,7 +62,7 @@ TEST_CASE("the end of the input ends a blocking query, before it begins and whil
     CHECK(c.read().body.find(R"("Key":"k")") != std::string::npos);
     CHECK(c.read().status == 200);
     CHECK(c.closed());
-    CHECK(f.behind().end_count() == (later ? 2 : 3)); // of the write, too, which was under way
+    CHECK(f.behind().end_count() == (later ? 2 : 3)); // of the write, too, which was in progress
     CHECK(f.behind().cancel_count() == 0);
   }
 }
@@ -97,7 +97,7 @@ TEST_CASE("the end of the input ends the wait for a claim, before it begins and 
 
 namespace {
 
-/// Runs as the system's, and is set ahead by the test.
+/// Follows the system's clock, and can be set ahead by the test.
 class set_clock final : public node_clock {
 public:
   monotonic_time now() const override { return std::chrono::steady_clock::now() + ahead_.load(); }
@@ -130,7 +130,7 @@ std::vector<state::wait_ref> withdrawn(gateway_fixture& f) {
 
 } // namespace
 
-// docs/http-extensions.md, "Waiting for a lock": 5 s after the end of the connection. A clock of the test: no second is waited for.
+// docs/http-extensions.md, "Waiting for a lock": 5 s after the end of the connection, by a clock of the test.
 TEST_CASE("a client that ends its connection while it waits for a lock loses its place after 5 s",
           "[gateway][claims]") {
   const auto how = GENERATE(as<std::string>(), "closes", "resets", "ends its input", "asks again", "stops");
@@ -175,7 +175,7 @@ TEST_CASE("a client that ends its connection while it waits for a lock loses its
   }
 }
 
-// The refusal is given back only if the acquire was not tried again meanwhile: else its outcome would be told wrongly.
+// The refusal is returned only if the acquire was not retried meanwhile: otherwise the outcome would be wrong.
 TEST_CASE("the end of the input ends the wait for a lock-delay with the refusal", "[gateway]") {
   state::reply refused = false;
   refused.note.why = state::refused_for::lock_delay;
@@ -252,7 +252,7 @@ TEST_CASE("the end of the input ends the wait for a leader of what this server k
   }
 }
 
-// It has sent more than the server reads ahead, so that the end of its input lies behind bytes that are not read.
+// It has sent more than the server reads ahead, so the end of its input is after bytes that have not been read.
 TEST_CASE("the end of the input is seen behind requests that are not read yet", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_reads = true;

@@ -47,7 +47,7 @@ fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiri
         auto found = b->answer ? b->answer(q.request.query) : entry_result(get != nullptr ? get->key : "", "v");
         caf::anon_send(wires->gateways[0], read_result{q.id, std::move(found), 0, true});
       },
-      [=](const renew_session& r) { // nobody is there
+      [=](const renew_session& r) { // there is no such actor
         caf::anon_send(
             wires->gateways[0],
             renew_result{r.id, true, nullptr, {}, forward::renewed_lifetimes(forward::sessions_of(r.sessions).size())});
@@ -105,7 +105,7 @@ health_checks_actor fake_agent(caf::actor_system& system, std::shared_ptr<backst
 
 namespace {
 
-// Nothing here takes a hundredth of it: where a machine is busy a process may get no processor for seconds.
+// Nothing here takes a hundredth of it: on a busy machine a process may get no processor for seconds.
 constexpr std::chrono::seconds patience{60};
 
 } // namespace
@@ -150,7 +150,7 @@ void raw_client::send(const std::string& bytes) {
   std::size_t sent = 0;
   while (sent < bytes.size()) {
     const auto n = ::send(fd_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (n <= 0) // the server may have refused the rest
+    if (n <= 0) // the server may have rejected the rest
       return;
     sent += static_cast<std::size_t>(n);
   }
@@ -276,7 +276,7 @@ bool gateway_fixture::stop() {
 
 void gateway_fixture::sync() {
   auto c = client();
-  // A path nobody serves is answered by the gateway alone.
+  // An unknown path is answered by the gateway alone.
   CHECK(c.ask("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n").status == 404);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A gateway on a real socket, with actors behind it that do what a test says.
+// A gateway on a real socket, with actors behind it that do what a test requires.
 
 #include "actors/gateway/http_gateway.hpp"
 
@@ -19,7 +19,7 @@
 
 namespace belay::actors::testing {
 
-/// A request as it goes over the wire. `more`: lines of the header, each with its end.
+/// A request as sent. `more`: header lines, each with its end.
 inline std::string get(const std::string& target, const std::string& more = "") {
   return "GET " + target + " HTTP/1.1\r\nHost: x\r\n" + more + "\r\n";
 }
@@ -28,14 +28,14 @@ inline std::string put(const std::string& target, const std::string& body) {
   return "PUT " + target + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-/// What the gateway has said to the actors behind it, and how they answer.
+/// What the gateway has sent to the actors behind it, and how they respond.
 struct backstage {
   std::mutex mutex;
   std::vector<propose_write> writes;
   std::vector<check_write> checked;                         ///< answered `false`
-  log_index check_index;                                    ///< of the entries that they became; zero: of none
-  std::vector<state::reply> check_replies;                  ///< or with these, as long as there are any; the last first
-  std::function<state::reply(const state::command&)> apply; ///< or with what this says. Null: nothing
+  log_index check_index;                                    ///< of the entries that they became; zero: none
+  std::vector<state::reply> check_replies;                  ///< or with these, while there are any; the last first
+  std::function<state::reply(const state::command&)> apply; ///< or with its result. Null: nothing
   std::vector<read_query> reads;
   std::vector<request_id> cancelled;
   std::vector<request_id> wait_ended; ///< a held read is answered then
@@ -81,8 +81,8 @@ struct answer {
   bool has(const std::string& text) const { return head.find(text) != std::string::npos; }
 };
 
-/// Takes the first answer off `bytes`, if it is there as a whole.
-/// @param body false: the answer has none (HEAD, 100 Continue)
+/// Removes the first response from `bytes`, if it is complete.
+/// @param body false: the response has none (HEAD, 100 Continue)
 bool take_answer(std::string& bytes, answer& a, bool body = true);
 
 /// A blocking TCP client; gives up reading after ten seconds.
@@ -95,15 +95,15 @@ public:
   void send(const std::string& bytes);
   void end_of_output();
   void close();
-  /// Closes with a reset: the server sees at once that nobody reads any more.
+  /// Closes with a reset: the server sees at once that the client has stopped reading.
   void reset();
-  /// @param body false: the answer has none (HEAD, 100 Continue). @returns status 0: closed
+  /// @param body false: the response has none (HEAD, 100 Continue). @returns status 0: closed
   answer read(bool body = true);
-  /// Nothing more comes, and the connection is closed.
+  /// Whether nothing more arrives, and the connection is closed.
   bool closed();
-  /// What comes next, whatever it is; empty: the connection is closed.
+  /// The next bytes, whatever they are; empty: the connection is closed.
   std::string receive();
-  /// All that comes until the connection is closed.
+  /// Everything that arrives until the connection is closed.
   std::string rest();
   answer ask(const std::string& request) {
     send(request);
@@ -126,7 +126,7 @@ public:
   ~gateway_fixture();
 
   raw_client client(int receive_buffer = 0) { return raw_client(port_, receive_buffer); }
-  /// When it returns, the gateway has seen everything that was sent to it before.
+  /// When it returns, the gateway has handled everything that was sent to it before.
   void sync();
   /// Answers the agent_call of that number.
   void answer_agent(std::size_t which, agent::reply r);

@@ -77,8 +77,8 @@ TEST_CASE("a connection serves one request after another", "[gateway]") {
   CHECK(value_of(f.behind().writes[0]) == "hello");
 }
 
-// A client may send many writes before it reads an answer. They are decided together, and in whatever order that
-// happens, the answers must come back in the order of the requests, or the client takes one for another.
+// A client may send many writes before it reads a response. They are decided together, in any
+// order, but the responses must come in the order of the requests, or the client would mix them up.
 TEST_CASE("answers to pipelined writes keep their order", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_writes = true;
@@ -97,8 +97,8 @@ TEST_CASE("answers to pipelined writes keep their order", "[gateway]") {
   CHECK(c.read().body == "true");
 }
 
-// A read behind a write on the same connection must see it: servers that read one request at a time give that for
-// nothing.
+// A read after a write on the same connection must see it: servers that read one request at a time
+// guarantee that implicitly.
 TEST_CASE("a read waits for the writes before it", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_writes = true;
@@ -185,7 +185,7 @@ TEST_CASE("a body that is announced too large is refused before it is sent", "[g
   CHECK(value_of(f.behind().writes.at(0)).size() == 524288);
 }
 
-// Many clients send the whole body before they look for an answer. The refusal must survive that.
+// Many clients send the whole body before they read a response. The rejection must reach them nevertheless.
 TEST_CASE("a refused body that is sent anyway does not cost the client the answer", "[gateway]") {
   gateway_fixture f;
   auto c = f.client();
@@ -262,8 +262,8 @@ TEST_CASE("Connection: close is obeyed", "[gateway]") {
   CHECK(f.behind().read_count() == 1);
 }
 
-// A client that asks and does not read may fill its own socket, but not our memory: after a megabyte nothing more is
-// looked at.
+// A client that sends requests and does not read may fill its own socket, but not the server's
+// memory: after a megabyte nothing more is read from it.
 TEST_CASE("a slow reader holds up only itself", "[gateway]") {
   gateway_fixture f;
   constexpr std::size_t value_bytes = 512 * 1024;
@@ -274,9 +274,9 @@ TEST_CASE("a slow reader holds up only itself", "[gateway]") {
   for (int i = 0; i < requests; ++i)
     all += get("/v1/kv/k?raw");
   c.send(all);
-  // Kernel buffers take some megabytes; the rest would be ours.
+  // Kernel buffers take some megabytes; the rest would be in the server.
   std::size_t seen = 0;
-  for (;;) { // until it stands still
+  for (;;) { // until nothing more can be sent
     for (int i = 0; i < 20; ++i)
       f.sync();
     const auto n = f.behind().read_count();
@@ -305,7 +305,7 @@ TEST_CASE("a client that goes away takes its blocking query along", "[gateway]")
   c.reset();
   REQUIRE(eventually([&] { return f.behind().cancel_count() == 1; }));
   CHECK(f.behind().cancelled[0] == f.behind().reads[0].id);
-  f.answer_read(0); // too late, to nobody
+  f.answer_read(0); // too late: the client is gone
   f.sync();
 }
 
@@ -331,7 +331,7 @@ TEST_CASE("a blocking query waits a little longer than asked, at random", "[gate
 }
 
 TEST_CASE("deadlines are told by the clock of the node, which those who keep them look at", "[gateway]") {
-  // After a machine was suspended that clock is ahead of the system's: a deadline of the other one would be over at once.
+  // After a suspension that clock is ahead of the system's: a deadline of the other one would be over at once.
   struct ahead final : node_clock {
     monotonic_time now() const override { return std::chrono::steady_clock::now() + 24h; }
     std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const override { return own; }
@@ -386,15 +386,15 @@ TEST_CASE("connections beyond the limit are closed at once", "[gateway]") {
   first.send(get("/v1/kv/a"));
   second.send(get("/v1/kv/a"));
   REQUIRE(eventually([&] { return f.behind().read_count() == 2; }));
-  CHECK(f.client().closed()); // both others have something to do
+  CHECK(f.client().closed()); // both others are active
   f.answer_read(0);
   f.answer_read(1);
   CHECK(first.read().status == 200);
   CHECK(second.read().status == 200);
 }
 
-// Idle connections were never closed and never gave way: eight addresses took all descriptors, and new clients were refused for as long
-// as those stayed.
+// Idle connections were never closed: eight addresses took all descriptors, and new clients were
+// rejected for as long as those connections stayed.
 TEST_CASE("idle connections give way when there are too many, the oldest first", "[gateway]") {
   gateway_settings s;
   s.connections_max = 3;
@@ -471,7 +471,7 @@ TEST_CASE("running out of descriptors does not stop the listener", "[gateway]") 
 
 #ifndef __SANITIZE_ADDRESS__
 TEST_CASE("clients do not take the last descriptors", "[gateway]") {
-  // The log opens a segment now and then, and the process ends if it cannot. The clients' own ends count here as well.
+  // The process ends if the log cannot open a segment. The clients' own ends count towards the limit as well.
   gateway_settings s;
   s.connections_max = 1000;
   s.connections_per_client_max = 1000;
@@ -526,7 +526,7 @@ TEST_CASE("at shutdown blocking queries end and answers in flight are sent", "[g
   CHECK(r.body == "true");
   CHECK(r.has("Connection: close"));
   CHECK(idle.closed());
-  CHECK(eventually([&] { return f.behind().cancel_count() == 1; })); // told to an actor of another thread
+  CHECK(eventually([&] { return f.behind().cancel_count() == 1; })); // sent to an actor of another thread
 }
 
 namespace {
@@ -549,15 +549,15 @@ TEST_CASE("an acquire may wait for the end of a lock-delay", "[gateway]") {
   const auto r = c.ask(put("/v1/kv/a?acquire=s&queue=10s", "v"));
   CHECK(r.body == "true");
   CHECK(r.has("X-Belay-Fence: 9"));
-  CHECK(f.behind().check_count() == 3); // the delay had begun anew in between
+  CHECK(f.behind().check_count() == 3); // the delay had started again in between
 
-  // Without `wait`, and when somebody holds the lock, the answer comes at once.
+  // Without `wait`, and while another client holds the lock, the response comes at once.
   f.behind().check_replies = {refused_for_delay(60'000)};
   CHECK(c.ask(put("/v1/kv/a?acquire=s", "v")).has("X-Belay-Retry-After-Ms: 60000"));
   CHECK(c.ask(put("/v1/kv/a?acquire=s&queue=10s", "v")).body == "false");
   CHECK(f.behind().check_count() == 5);
 
-  // Who has waited long enough learns how much is left.
+  // After its wait the client gets the remaining delay.
   f.behind().check_replies = {refused_for_delay(50'000), refused_for_delay(60'000)};
   const auto late = c.ask(put("/v1/kv/a?acquire=s&queue=30ms", "v"));
   CHECK(late.body == "false");
@@ -588,7 +588,7 @@ TEST_CASE("who goes away does not get the lock when the delay is over", "[gatewa
   REQUIRE(eventually([&] { return f.behind().check_count() == 1; }));
   f.sync();
   c.close();
-  std::this_thread::sleep_for(600ms); // longer than the delay: nothing may come
+  std::this_thread::sleep_for(600ms); // longer than the delay: nothing may arrive
   CHECK(f.behind().check_count() == 1);
 }
 
@@ -613,7 +613,7 @@ TEST_CASE("a request that nobody answers is answered 500", "[gateway]") {
   const auto r = c.ask(put("/v1/kv/a", "1"));
   CHECK(r.status == 500);
   CHECK(r.body == "rpc error making call: i/o timeout");
-  f.answer_write(0, decided(true)); // late: must not be taken for the next one's answer
+  f.answer_write(0, decided(true)); // late: must not be taken for the next one's response
   f.behind().hold_writes = false;
   CHECK(c.ask(get("/v1/kv/a")).status == 200);
 }
@@ -627,7 +627,7 @@ TEST_CASE("half a request without progress does not keep its connection", "[gate
   auto idle = f.client();
   CHECK(idle.ask(get("/v1/kv/a")).status == 200);
   CHECK(c.closed());
-  CHECK(idle.ask(get("/v1/kv/a")).status == 200); // between requests a client may be silent as long as it likes
+  CHECK(idle.ask(get("/v1/kv/a")).status == 200); // between requests a client may be silent for any time
 }
 
 TEST_CASE("a header that trickles in does not keep its connection, and who waits between requests keeps his",
@@ -643,22 +643,22 @@ TEST_CASE("a header that trickles in does not keep its connection, and who waits
     std::this_thread::sleep_for(50ms);
   }
   slow.send("\r\n");
-  CHECK(slow.read().status == 0); // closed without an answer
+  CHECK(slow.read().status == 0); // closed without a response
   CHECK(idle.ask(get("/v1/kv/a")).status == 200);
-  CHECK(early.ask(get("/v1/kv/a")).status == 200); // had not said a word
+  CHECK(early.ask(get("/v1/kv/a")).status == 200); // it had sent nothing
 }
 
 TEST_CASE("bodies that are never completed cannot take more than their budget", "[gateway]") {
   gateway_settings s;
   s.bytes_in_flight_max = 2u << 20;
-  s.limits.linger = 60s; // until all refusals are read
+  s.limits.linger = 60s; // until all rejections are read
   gateway_fixture f(s);
   std::vector<raw_client> unfinished;
   for (int i = 0; i < 20; ++i) {
     unfinished.push_back(f.client());
     unfinished.back().send("PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nContent-Length: 400000\r\n\r\n" +
                            std::string(300'000, 'x'));
-    auto other = f.client(); // is served all the while, because he holds little
+    auto other = f.client(); // is served all the while, because it holds little
     REQUIRE(other.ask(put("/v1/kv/b", "1")).body == "true");
   }
   f.sync();
@@ -683,7 +683,7 @@ TEST_CASE("answers that are not read cannot take more than their budget", "[gate
   gateway_settings s;
   s.bytes_in_flight_max = 32u << 20;
   gateway_fixture f(s);
-  constexpr std::size_t value_bytes = 12u << 20; // more than the buffers of sockets take
+  constexpr std::size_t value_bytes = 12u << 20; // more than socket buffers take
   f.behind().answer = [](const state::query&) { return entry_result("k", std::string(value_bytes, 'v')); };
   std::vector<raw_client> slow;
   for (int i = 0; i < 8; ++i) {
@@ -706,7 +706,7 @@ TEST_CASE("answers that are not read cannot take more than their budget", "[gate
 
 namespace {
 
-/// A gateway behind which nothing is decided before the test says so, and which takes anything that needs a millisecond for overload.
+/// Behind this gateway the test decides everything. It takes any delay of a millisecond for overload.
 struct overloaded_gateway {
   static gateway_settings settings() {
     gateway_settings s;
@@ -730,7 +730,7 @@ struct overloaded_gateway {
       f.answer_read(i);
   }
 
-  /// One more client writes, again and again, and gets each answer late, until one is refused.
+  /// One more client writes, again and again, and gets each response late, until one write is rejected.
   void reach() {
     auto c = f.client();
     for (int i = 0; i < 1000; ++i) {
@@ -746,7 +746,7 @@ struct overloaded_gateway {
         continue;
       }
       const auto r = c.read();
-      CHECK(r.status == 500); // the one status on which Consul's clients ask again
+      CHECK(r.status == 500); // the only status on which Consul's clients retry
       CHECK(r.body == "rate limit exceeded, try again later or against a different server");
       return;
     }
@@ -759,7 +759,7 @@ struct overloaded_gateway {
 
 } // namespace
 
-// More comes than can be answered. If everything waits alike, sessions end and locks are lost whose holders are well.
+// More requests come than can be answered. If all wait alike, sessions end and live holders lose their locks.
 TEST_CASE("under overload writes are refused first, then reads, and renewals and releases pass",
           "[gateway][overload]") {
   overloaded_gateway o;
@@ -768,14 +768,14 @@ TEST_CASE("under overload writes are refused first, then reads, and renewals and
 
   constexpr auto session = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee";
   auto keeper = f.client();
-  CHECK(keeper.ask(put(std::string("/v1/session/renew/") + session, "")).status == 404);     // the answer of raft_peer
-  CHECK(keeper.ask(put(std::string("/v1/kv/lock?release=") + session, "")).body == "false"); // and of the fsm
+  CHECK(keeper.ask(put(std::string("/v1/session/renew/") + session, "")).status == 404);     // by raft_peer
+  CHECK(keeper.ask(put(std::string("/v1/kv/lock?release=") + session, "")).body == "false"); // by the fsm
   const auto looked_at = f.behind().check_count();
   CHECK(keeper.ask(put(std::string("/v1/session/destroy/") + session, "")).status == 200);
   CHECK(f.behind().check_count() == looked_at + 1);
   CHECK(keeper.ask(get("/v1/agent/metrics")).status == 200);
 
-  // Six are unfinished. Reads are refused when there are eight: twice load_min.
+  // Six are unfinished. Reads are rejected when there are eight: twice load_min.
   auto reader = f.client();
   reader.send(get("/v1/kv/a"));
   CHECK(eventually([&] { return f.behind().read_count() == 1; }));
@@ -806,7 +806,7 @@ TEST_CASE("when the overload is over nothing is refused any more", "[gateway][ov
   CHECK(eventually([&] { return c.ask(put("/v1/kv/a", "1")).status == 200; }));
 }
 
-// So many clients that each wait for their answer before they ask again are not refused, however slow the disk.
+// This many clients that each wait for a response before the next request are not rejected, however slow the disk.
 TEST_CASE("what is slow but not too much is not refused", "[gateway][overload]") {
   gateway_settings s;
   s.shedding = {1ms, 8};
@@ -831,11 +831,11 @@ TEST_CASE("what is slow but not too much is not refused", "[gateway][overload]")
 
 namespace {
 
-/// Clients that ask for a listing each, and again as soon as they are answered, however; a thread of their own.
+/// Clients that each request a listing, and again after each response; on a thread of their own.
 class flood {
 public:
   explicit flood(gateway_fixture& f) {
-    // What waits for news, and gets it at once: counted by nobody while others work on it.
+    // Blocking queries with an old index are answered at once; they do not count while others are processed.
     const auto request = get("/v1/kv/tree?recurse&index=1", "Accept-Encoding: gzip\r\n");
     for (int i = 0; i < connections; ++i)
       clients_.push_back(f.client());
@@ -888,7 +888,7 @@ struct slow_gateway {
   static gateway_settings settings(forward::shedding_rules r) {
     gateway_settings s;
     s.shedding = r;
-    s.reload = [](const std::function<void(std::string)>& then) { // on the thread that should not wait
+    s.reload = [](const std::function<void(std::string)>& then) { // on the thread that must not block
       std::this_thread::sleep_for(300ms);
       then({});
     };
@@ -898,13 +898,13 @@ struct slow_gateway {
   gateway_fixture f;
 };
 
-/// Renewals, releases and ends of sessions, one after the other. @returns the time that they take
+/// Sends renewals, releases and ends of sessions, one after another. @returns the time that they take
 std::chrono::nanoseconds keep_locks(gateway_fixture& f) {
   const std::string session = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee";
   auto keeper = f.client();
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 10; ++i) {
-    CHECK(keeper.ask(put("/v1/session/renew/" + session, "")).status == 404); // the answer of raft_peer
+    CHECK(keeper.ask(put("/v1/session/renew/" + session, "")).status == 404); // the response of raft_peer
     CHECK(keeper.ask(put("/v1/kv/lock?release=" + session, "")).body == "false");
     CHECK(keeper.ask(put("/v1/session/destroy/" + session, "")).status == 200);
   }
@@ -913,12 +913,12 @@ std::chrono::nanoseconds keep_locks(gateway_fixture& f) {
 
 } // namespace
 
-// The thread that reads requests is what has too much to do: they wait in the kernel, where nobody counts them.
+// The thread that reads requests is overloaded: they wait in the kernel, where nothing counts them.
 TEST_CASE("when requests wait to be read, writes are refused first, then reads, and renewals and releases are in time",
           "[gateway][overload]") {
   std::chrono::nanoseconds without{};
   {
-    slow_gateway g({0ms, 16}); // never refuses
+    slow_gateway g({0ms, 16}); // never rejects
     flood reads(g.f);
     REQUIRE(eventually([&] { return reads.done() > 500; }));
     without = keep_locks(g.f);
@@ -934,7 +934,7 @@ TEST_CASE("when requests wait to be read, writes are refused first, then reads, 
   REQUIRE(reads.refused() >= 500);
   CHECK(keep_locks(g.f) < without / 2);
 
-  // Reads go on, as many as can be answered in time; of writes there is nothing as long as a read has to be refused.
+  // Reads continue at the rate that can be answered in time; no write is accepted while reads have to be rejected.
   const auto done = reads.done();
   const auto refused = reads.refused();
   int puts = 0, puts_refused = 0;
@@ -958,7 +958,7 @@ TEST_CASE("a pause, a burst and a slow request are no overload of the thread tha
     burst.push_back(g.f.client());
   auto operator_of_it = g.f.client();
   for (int round = 0; round < 4; ++round) {
-    if (round % 2 == 0) // nothing is read for much longer than anything may wait
+    if (round % 2 == 0) // nothing is read for much longer than any request may wait
       operator_of_it.send(put("/v1/agent/reload", ""));
     for (auto& c : burst)
       c.send(get("/v1/kv/tree?recurse"));
@@ -993,8 +993,8 @@ std::uint64_t gauge_in(const metrics& m, const std::string& name) {
 
 } // namespace
 
-// A hundred clients wait for a tree, and one key of it changes. If each gets a body of its own, that is a hundred times the work, on the
-// thread of all clients, and a hundred times the memory.
+// A hundred clients wait for a tree, and one key of it changes. A body for each would be a hundred
+// times the work, on the HTTP thread, and a hundred times the memory.
 TEST_CASE("one rendering serves all who were woken by the same change", "[gateway][large]") {
   gateway_fixture f;
   f.behind().hold_reads = true;
@@ -1013,7 +1013,7 @@ TEST_CASE("one rendering serves all who were woken by the same change", "[gatewa
   const auto first = clients.front().read();
   CHECK(first.status == 200);
   CHECK(first.has("X-Consul-Index: 9"));
-  // While nearly nobody has taken it, it is there once.
+  // While hardly any client has read it, it exists once.
   CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") >= first.body.size(); }));
   CHECK(gauge_in(f.numbers(), "http_held_bytes") < 2 * first.body.size());
   http::read_request same;
@@ -1022,7 +1022,7 @@ TEST_CASE("one rendering serves all who were woken by the same change", "[gatewa
   for (std::size_t i = 1; i < watchers; ++i)
     CHECK((clients[i].read().body == first.body));
   CHECK(count_in(f.numbers(), "http_renderings") == 1);
-  // Nobody holds it any more.
+  // No client needs it any more.
   f.sync();
   CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < first.body.size() / 10; }));
 }
@@ -1055,7 +1055,7 @@ TEST_CASE("what is shown in another form, or filtered, has a rendering of its ow
   CHECK(answers[3].body.size() < answers[0].body.size());
   CHECK(answers[4].body.find("\"tree/7\"") == std::string::npos);
   CHECK((answers[4].body == answers[5].body));
-  // Keep-alive goes on behind it, and HEAD knows the length.
+  // Keep-alive continues after it, and HEAD has the length.
   f.behind().hold_reads = false;
   CHECK(clients[0].ask(get("/v1/kv/a")).status == 200);
 }
@@ -1088,7 +1088,7 @@ TEST_CASE("who asks while others still take the same answer shares it, and gets 
     CHECK((slow[i].read().body == body));
 }
 
-// One client asks for a large tree: it may take long, but not on the back of all others.
+// One client requests a large tree: that may take long, but must not delay others.
 TEST_CASE("others are served between the pieces of a large answer", "[gateway][large]") {
   gateway_fixture f;
   f.behind().hold_reads = true;
@@ -1130,7 +1130,7 @@ TEST_CASE("a rendering that nobody waits for any more ends", "[gateway][large]")
   CHECK(count_in(f.numbers(), "http_renderings") == 0);
 }
 
-// Rendered as a whole it would be more than all clients together may have.
+// Rendered as a whole it would exceed the limit of all clients together.
 TEST_CASE("a very large answer is rendered as its client takes it", "[gateway][large]") {
   gateway_settings s;
   s.bytes_in_flight_max = 32u << 20;
@@ -1287,7 +1287,7 @@ TEST_CASE("a client reads the log along, until it goes away or the server stops"
   CHECK(said.find("for one") == std::string::npos);
   CHECK(said_as_json.find("for one") != std::string::npos);
   json.close();
-  CHECK(eventually([] { return !log::enabled(log::level::info); })); // nobody wants such lines any more
+  CHECK(eventually([] { return !log::enabled(log::level::info); })); // no client needs such lines any more
   CHECK(log::enabled(log::level::warn));
   log::warn("test", "the last one");
   CHECK(f.stop());
@@ -1346,7 +1346,7 @@ TEST_CASE("a server that cannot leave says why, and one that can says so", "[gat
 TEST_CASE("metrics that mean what Consul's mean have Consul's names", "[gateway]") {
   gateway_fixture f;
   auto c = f.client();
-  CHECK(c.ask(get("/v1/agent/metrics")).body.find("autopilot") == std::string::npos); // nobody knows here
+  CHECK(c.ask(get("/v1/agent/metrics")).body.find("autopilot") == std::string::npos); // unknown at this node
   f.numbers().autopilot(true, 1);
   f.numbers().proposed(3);
   f.numbers().commit_time(2ms);

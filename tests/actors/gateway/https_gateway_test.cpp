@@ -1,4 +1,4 @@
-// HTTPS at the gateway: the same answers as over HTTP, whatever a client does with TLS, and nobody can hold up others by it.
+// HTTPS at the gateway: the same responses as over HTTP, whatever a client does with TLS; no client can delay others.
 
 #include "tests/actors/gateway/http_gateway_fixture.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"
@@ -31,7 +31,7 @@ tls::https_credentials_ptr load(const tls::https_settings& s, const tls::https_c
   return *c;
 }
 
-/// Certificates, and a gateway that shows them.
+/// Certificates, and a gateway that presents them.
 struct https_fixture {
   explicit https_fixture(gateway_settings more = {}, bool verify = false)
       : store(std::make_shared<tls::https_credential_store>(load(settings("server", verify)))) {
@@ -65,7 +65,7 @@ public:
                 int receive_buffer = 0)
       : socket_(f.gateway->client(receive_buffer)), tls_(s, session) {}
 
-  /// @returns false: the server or we refused
+  /// @returns false: the handshake failed on either side
   bool shake_hands() {
     socket_.send(tls_.take_output());
     while (!tls_.established())
@@ -143,7 +143,7 @@ TEST_CASE("https: requests, one after another and many at once", "[https]") {
   }
 }
 
-// The key of a TLS client may be split over many packets and records, as a slow network does it.
+// The handshake of a TLS client may be split over many packets and records, as on a slow network.
 TEST_CASE("https: bytes may come one by one", "[https]") {
   https_fixture f;
   auto socket = f.gateway->client();
@@ -249,7 +249,7 @@ TEST_CASE("https: a handshake that does not end keeps nobody's place", "[https]"
   REQUIRE(good.shake_hands());
   CHECK(silent.closed());
   CHECK(half.closed());
-  CHECK(good.ask(get("/v1/kv/a")).status == 200); // who is through has all the time
+  CHECK(good.ask(get("/v1/kv/a")).status == 200); // after the handshake there is no time limit
 }
 
 TEST_CASE("https: clients must show a certificate where that is set", "[https]") {
@@ -290,7 +290,7 @@ TEST_CASE("https: other certificates are shown to who comes after a reload, and 
   CHECK(goes_on.tls().resumed());
 }
 
-// Nobody who wants to shake hands may cost others more than a share of the thread, and each gets his turn.
+// Handshakes may take only a share of the thread from other clients, and each gets its turn.
 TEST_CASE("https: many handshakes at once are worked off in turn, and requests go on", "[https]") {
   gateway_settings s;
   s.limits.handshake_share = 0.05;
@@ -340,7 +340,7 @@ TEST_CASE("unix sockets: rights are set before anybody can connect, and wrong on
     struct stat info {};
     REQUIRE(::stat(path.c_str(), &info) == 0);
     CHECK((info.st_mode & 07777) == 0640);
-    CHECK_FALSE(open({}).ok()); // somebody listens there
+    CHECK_FALSE(open({}).ok()); // there is a listener on that port
   }
   CHECK(::access(path.c_str(), F_OK) != 0);
   const std::pair<unix_socket_rights, std::string> rows[] = {
@@ -357,7 +357,7 @@ TEST_CASE("unix sockets: rights are set before anybody can connect, and wrong on
   }
 }
 
-// Nobody serves these sockets: the kernel is asked what would arrive there.
+// These sockets have no server: the kernel shows what would arrive there.
 TEST_CASE("a socket at :: has both families, unless IPv4 has a socket of its own", "[gateway]") {
   const auto only_v6 = [](const std::vector<listen_address>& addresses) -> std::optional<bool> {
     const auto sockets = listening_sockets::open(addresses);
@@ -380,7 +380,7 @@ TEST_CASE("a socket at :: has both families, unless IPv4 has a socket of its own
   CHECK(only_v6({{"", 0, ""}}) == std::nullopt);
 }
 
-// By TLS's own word for it, or by the connection's alone: clients do either.
+// By TLS's close_notify, or by the end of the connection alone: clients do either.
 TEST_CASE("https: the end of the input ends a wait, and the answer comes", "[https]") {
   https_fixture f;
   f.gateway->behind().hold_reads = true;

@@ -37,7 +37,7 @@ public:
       now_ = i;
     return ok;
   }
-  /// Says otherwise at the first event.
+  /// Changes its interest at the first event.
   void want_once(socket_poller::interest i) {
     then = [this] { want({}); };
     REQUIRE(want(i));
@@ -85,7 +85,7 @@ TEST_CASE("socket_poller: who does not take what is there is told again, until i
     if (s.times_readable == 3)
       s.want({});
   };
-  f.loop.run(); // ends, because nobody waits any more
+  f.loop.run(); // returns, because nothing waits any more
   CHECK(s.times_readable == 3);
   CHECK(s.take() == 3);
   SECTION("and it can come back") {

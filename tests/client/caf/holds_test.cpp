@@ -227,7 +227,7 @@ TEST_CASE("caf: a link ends who linked, and not the coordinator", "[caf]") {
   CHECK(b->losses.size() == 1);
   v.tell(b, lock_of("y"));
   v.pass(seconds(1));
-  CHECK(b->errors.empty()); // its request has been withdrawn
+  CHECK(b->errors.empty()); // the coordinator is gone
   CHECK(v.server.holders("x").empty());
 }
 
