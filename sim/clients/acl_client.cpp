@@ -39,14 +39,14 @@ constexpr share<token_action> actions[] = {
 };
 static_assert(numbers_of(actions) == kinds_max);
 
-// ---- rules: of the names that other clients ask for
+// ---- rules about names that other clients use
 
 constexpr std::string_view key_prefixes[] = {"", "k/", "k/0/", "k/1/", "k/1", "c/", "l/", "p/", "g/"};
 constexpr std::string_view keys[] = {"k/0/0", "k/1/1", "c/0", "l/0", "k/"};
 constexpr std::string_view nodes[] = {"m0", "m1"};
 constexpr std::string_view levels[] = {"write", "read", "write", "deny", "write", "read", "list", "write"};
 
-/// Takes numbers out of one that was drawn.
+/// Splits a drawn number into smaller numbers.
 class parts {
 public:
   explicit parts(std::uint64_t drawn) : left_(drawn * 0x9e3779b97f4a7c15) {}
@@ -95,7 +95,7 @@ std::string some_rules(std::uint64_t drawn) {
   }
   if (of.next(8) == 0)
     text += of.next(2) == 0 ? "acl = \"write\"\n" : "operator = \"read\"\n";
-  if (of.next(24) == 0) // no policy: nothing of it counts
+  if (of.next(24) == 0) // not a policy: none of it has an effect
     text += rule("key", "k/0/0", "wirte");
   return text;
 }
@@ -124,7 +124,7 @@ std::string known_access::token_of_client(std::uint64_t drawn, std::size_t clien
   return never_made;
 }
 
-/// Who deletes the token in whose name he asks is told so: another rule than those of permissions.
+/// A client must not delete its own token: another rule than those of permissions rejects that.
 std::string known_access::token_of_manager(std::uint64_t drawn, const state::command& c) const {
   const auto& other = tokens_[key_part(drawn) % tokens_.size()].secret;
   const bool deletes = std::holds_alternative<state::acl_token_delete>(c);
@@ -151,7 +151,7 @@ state::command known_access::next(std::uint64_t drawn, std::uint64_t fresh) {
   return change_nobody(drawn, fresh);
 }
 
-/// Mostly the one that is in that place, sometimes one that was.
+/// Mostly the current one of that slot, sometimes an earlier one.
 std::string known_access::past_id(const std::vector<place>& places, std::uint64_t drawn) const {
   const auto& ids = places[key_part(drawn) % places.size()].ids;
   if (ids.empty())
@@ -218,7 +218,7 @@ state::command known_access::set_token(std::uint64_t drawn, std::uint64_t fresh)
   return c;
 }
 
-/// What those may do who bring no token.
+/// Changes the permissions of requests without a token.
 state::command known_access::change_nobody(std::uint64_t drawn, std::uint64_t fresh) const {
   state::acl_token_set c;
   c.token.accessor = state::anonymous_accessor;
@@ -227,7 +227,7 @@ state::command known_access::change_nobody(std::uint64_t drawn, std::uint64_t fr
   return c;
 }
 
-/// Of an unknown outcome it is taken for done: if it is not, the next change is refused, and tells so.
+/// An unknown outcome is taken as done. If it is not, the next change is rejected and reveals it.
 void known_access::learn(const operation& o) {
   const bool refused =
       o.result == outcome::refused || (o.result == outcome::done && std::holds_alternative<state::refusal>(o.reply));

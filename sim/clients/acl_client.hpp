@@ -1,6 +1,6 @@
 #pragma once
-// Simulated clients that say who may do what, where ACLs are in force: they make policies, roles and tokens, change them and
-// take them away, while other clients write, lock, read and wait in the name of these tokens.
+// Simulated clients that change permissions, in runs with ACLs: they create, change and delete
+// policies, roles and tokens, with which other clients write, lock, read and wait.
 
 #include "sim/record/history.hpp"
 
@@ -9,14 +9,14 @@
 
 namespace belay::sim {
 
-/// The policies, roles and tokens that were made, as far as clients have heard.
+/// The policies, roles and tokens that were created, as far as clients know.
 class known_access {
 public:
   known_access();
 
-  /// Of those who ask: mostly the master token or the one that is theirs, sometimes one that is gone or never was.
+  /// The token of an ordinary request: mostly the master token or its own, sometimes an invalid one
   std::string token_of_client(std::uint64_t drawn, std::size_t client) const;
-  /// Of those who change policies.
+  /// The token of a request that changes ACLs.
   std::string token_of_manager(std::uint64_t drawn, const state::command& c) const;
 
   /// @param drawn decides; @param fresh a number that no command had before
@@ -24,9 +24,9 @@ public:
   void learn(const operation& o);
 
 private:
-  /// One place for a policy, a role or a token: whatever is there now, another one takes it when that is gone.
+  /// A slot for a policy, a role or a token. After its deletion another one takes the slot.
   struct place {
-    std::vector<std::string> ids{}; ///< all that were asked for, newest last; of tokens accessors
+    std::vector<std::string> ids{}; ///< all that were requested, newest last; of tokens the accessors
     std::string secret{};           ///< of tokens
     bool there = false;             ///< as far as is known
   };
@@ -40,11 +40,11 @@ private:
   std::string fresh_id();
 
   std::vector<place> policies_, roles_, tokens_;
-  std::vector<std::string> retired_; ///< secrets of tokens that another one has taken the place of
+  std::vector<std::string> retired_; ///< secrets of tokens whose slots were taken by others
   std::uint64_t ids_ = 0;
 };
 
-/// Says what to ask next. All of them share what they know.
+/// Chooses the next request. All clients of this kind share what they know.
 class acl_client {
 public:
   /// @pre `all` outlives it

@@ -15,7 +15,7 @@ constexpr std::size_t services_max = 4;
 constexpr milliseconds pause{400};
 // Above the streams of the other clients.
 constexpr std::uint16_t first_stream = 600;
-// Of their questions. Tapes of before have none, and on them nothing is asked.
+// The streams of their queries. Older tapes have none, so they have no queries.
 constexpr std::uint16_t first_question_stream = 800;
 
 enum class agent_action : std::uint8_t { add, remove, pass, fail, flip };
@@ -59,7 +59,7 @@ std::string agent_workload::target_of(std::size_t node, std::size_t number) {
   return "10.0.0." + std::to_string(node + 1) + ":" + std::to_string(9000 + number);
 }
 
-// ---- what they do
+// ---- requests
 
 void agent_workload::turn(std::size_t node) {
   if (!acting_)
@@ -79,7 +79,7 @@ void agent_workload::turn(std::size_t node) {
   case agent_action::add: {
     const auto check = kind_of(number) == kind::ttl ? std::string(R"({"TTL":"2s"})")
                                                     : R"({"TCP":")" + target + R"(","Interval":"1s","Timeout":"1s"})";
-    // Another port each time, so that it is news.
+    // A new port each time, so that it is a change.
     return change(node, {0, 0, false, number, true, {}}, "/v1/agent/service/register",
                   R"({"Name":"web","ID":")" + id_of(number) + R"(","Port":)" + std::to_string(1 + pause_part(drawn)) +
                       R"(,"Check":)" + check + "}");
@@ -98,7 +98,7 @@ void agent_workload::turn(std::size_t node) {
   }
 }
 
-/// What the agent knows by itself is answered at once; what waits for news, when its wait is over.
+/// The agent answers from its own data at once; blocking queries, when their wait is over.
 void agent_workload::question_turn(std::size_t node) {
   auto& c = clients_[node];
   if (c.question.connection != 0)
@@ -137,13 +137,13 @@ void agent_workload::question_turn(std::size_t node) {
     if (!c.event_index.empty())
       question("GET /v1/event/list?index=" + c.event_index + "&" + waiting, wait + wait / 16);
     return;
-  case agent_question::maintain: // it is a change, and no service's
+  case agent_question::maintain: // it is a change, but of no service
     return question(std::string("PUT /v1/agent/maintenance?enable=") + (spare_part(drawn) % 2 == 0 ? "true" : "false"),
                     hold_);
   }
 }
 
-/// docs/security.md, "Where it is decided": a server asks its tables again when they refuse, a client agent asks a server.
+/// docs/security.md, "Where it is decided": before a denial, servers check again, agents query one.
 virtual_time agent_workload::learning_rights(std::size_t node) const {
   if (swarm_.acls == acl_mode::off)
     return {};
@@ -172,7 +172,7 @@ void agent_workload::ask(std::size_t node, pending p, virtual_time longest, cons
   });
 }
 
-/// It may have been done, or may be done yet.
+/// It may have been done, or may still be done.
 void agent_workload::give_up(std::size_t node, pending& p) {
   if (p.about)
     clients_[node].services[*p.about].sure = false;
@@ -182,7 +182,7 @@ void agent_workload::give_up(std::size_t node, pending& p) {
   p = {};
 }
 
-// ---- what they hear
+// ---- responses
 
 bool agent_workload::on_bytes(connection_id connection, std::string_view bytes, bool last) {
   for (std::size_t node = 0; node < clients_.size(); ++node)
@@ -211,7 +211,7 @@ void agent_workload::understand(std::size_t node, const pending& p, const http_a
   if (p.question && a.status == 200)
     return learn(node, a);
   if (p.question && nodes_.is_agent(node) && a.status == 500)
-    return; // it was passed on, and there was no server
+    return; // it was forwarded, and there was no server
   if (swarm_.acls != acl_mode::off && a.status == 500) {
     PROBE("agents: what a token may do is not known");
     return; // nothing has been changed
@@ -236,7 +236,7 @@ void agent_workload::learn(std::size_t node, const http_answer& a) {
     c.event_index = *index;
 }
 
-/// A server keeps nothing here: the next life of its agent begins without services. A client agent's disk has them, as far as was said.
+/// A server keeps nothing: its agent's next life has no services. A client agent's disk keeps them.
 void agent_workload::on_node_gone(std::size_t node) {
   auto& c = clients_[node];
   for (const auto* p : {&c.change, &c.question})
@@ -254,7 +254,7 @@ void agent_workload::on_disk_lost(std::size_t node) {
   clients_[node].services.clear();
 }
 
-// ---- what has to be so
+// ---- rules
 
 std::string agent_workload::difference(const std::set<std::size_t>& nodes, const state::machine& catalog) const {
   for (const auto node : nodes)

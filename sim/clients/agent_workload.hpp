@@ -1,6 +1,6 @@
 #pragma once
-// Clients of the nodes' agents: they register services with checks, report for them, take them away, and ask what the agents know; and
-// what the services are really like. At the end of a run the catalog has to say the same (docs/contract/09, "Anti-entropy").
+// Clients of the nodes' agents: they register and deregister services with checks and query agents.
+// They know the true state of services; the catalog must finally match (docs/contract/09).
 
 #include "sim/checkers/answer_times.hpp"
 #include "sim/clients/http_messages.hpp"
@@ -14,27 +14,27 @@
 
 namespace belay::sim {
 
-/// One client at each node, which wants one change at a time, and asks one question beside it.
+/// One client at each node, with one change at a time and one query besides it.
 class agent_workload {
 public:
   agent_workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
                  answer_time_checker& times);
 
   void start();
-  /// Nothing is asked for, and no service fails or recovers, from now on.
+  /// From now on no requests are sent, and no service fails or recovers.
   void stop() { acting_ = false; }
   void on_node_gone(std::size_t node);
   void on_disk_lost(std::size_t node);
   /// For simulated_probes.
   bool is_well(const std::string& target) const { return !failed_.contains(target); }
 
-  /// @returns false: the client has what it wants, or has given up
+  /// @returns false: the client has its response, or has given up
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
 
-  /// In what the catalog differs from what the agents of these nodes were told and should have found; empty: in nothing. Long
-  /// enough after stop(): every report is out of date by then.
+  /// How the catalog differs from what these nodes' agents were sent and should have found; empty:
+  /// it does not. Call it long enough after stop(), when every report is outdated.
   std::string difference(const std::set<std::size_t>& nodes, const state::machine& catalog) const;
-  /// The first answer that must not be.
+  /// The first wrong response.
   const broken& complaint() const { return complaint_; }
 
 private:
@@ -44,10 +44,10 @@ private:
     bool sure = true; ///< the outcome of the last request about it is known
   };
   struct pending {
-    connection_id connection = 0; ///< zero: nothing is asked for
+    connection_id connection = 0; ///< zero: no request is pending
     int life = 0;
     bool question = false;
-    std::optional<std::size_t> about; ///< service that is registered or taken away; nullopt: a report
+    std::optional<std::size_t> about; ///< service that is registered or deregistered; nullopt: a report
     bool there = false;               ///< if it succeeds
     std::string answer;
   };
@@ -65,7 +65,7 @@ private:
 
   void turn(std::size_t node);
   void question_turn(std::size_t node);
-  /// @param longest that the agent may take for it, without the checker's slack
+  /// @param longest how long the agent may take for it, without the checker's slack
   void ask(std::size_t node, pending p, virtual_time longest, const std::string& request, const std::string& body = {});
   void change(std::size_t node, pending p, const std::string& path, const std::string& body = {}) {
     ask(node, std::move(p), hold_, "PUT " + path, body);

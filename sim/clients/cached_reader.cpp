@@ -16,7 +16,7 @@ constexpr milliseconds pause_of_readers{350};
 // Above those of agents' other clients.
 constexpr std::uint16_t first_reader_stream = 900;
 constexpr seconds patience_of_readers{20};
-// An agent asks again after 10 s at the latest, and then within a wire's silence.
+// An agent queries again after at most 10 s, and then within a link's silence.
 constexpr seconds asks_again{14};
 // "As soon as for any watcher, but at most ten times a second."
 constexpr seconds refreshed_within{1};
@@ -78,7 +78,7 @@ void cached_reader::ask(std::size_t agent, const std::string& path) {
   });
 }
 
-/// It may come yet, and be kept.
+/// The response may still come, and be cached.
 void cached_reader::give_up(std::size_t agent) {
   auto& c = clients_[agent];
   const auto node = nodes_.size() + agent;
@@ -88,7 +88,7 @@ void cached_reader::give_up(std::size_t agent) {
   c.sure = false;
 }
 
-/// What was kept is gone with it.
+/// Its cache is gone with it.
 void cached_reader::on_node_gone(std::size_t node) {
   if (nodes_.is_agent(node))
     clients_[node - nodes_.size()] = {};
@@ -125,7 +125,7 @@ bool cached_reader::on_bytes(connection_id connection, std::string_view bytes, b
   return false;
 }
 
-// ---- what has to be so
+// ---- rules
 
 broken cached_reader::judge(std::size_t agent, const http_answer& a) const {
   const auto& c = clients_[agent];
@@ -176,7 +176,7 @@ void cached_reader::restored() {
     c.services.note(time_.now(), log_index{});
 }
 
-/// An answer tells what that server has applied which was asked, as any watcher there is told, and that may be a follower far behind.
+/// A response shows what the queried server has applied, as watchers see it. It may be far behind.
 void cached_reader::look_at_servers(std::size_t agent) {
   std::optional<log_index> least;
   for (std::size_t i = 0; i < nodes_.size(); ++i)

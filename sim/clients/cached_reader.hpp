@@ -1,6 +1,6 @@
 #pragma once
-// Clients of client agents that are content with an earlier answer (`?cached`), and what such answers may be: docs/contract/06, section 2,
-// and docs/operations.md, "Client agents".
+// Clients of client agents that accept cached responses (`?cached`), and the rules for these:
+// docs/contract/06, section 2, and docs/operations.md, "Client agents".
 
 #include "sim/checkers/agents/least_index.hpp"
 #include "sim/checkers/kv_model.hpp"
@@ -13,24 +13,24 @@
 
 namespace belay::sim {
 
-/// One client at each agent, which asks one thing at a time.
+/// One client at each agent, with one request at a time.
 class cached_reader {
 public:
-  /// @param watched_within so soon a server tells a watcher of what it has applied
+  /// @param watched_within how long a server may take from applying to notifying watchers
   cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
                 virtual_time watched_within);
 
   void start();
   void stop() { acting_ = false; }
   void on_node_gone(std::size_t node);
-  /// Call it often. @param last_fault, quiet_since as client_agent_checker has them
+  /// Call it often. @param last_fault, quiet_since as in client_agent_checker
   void look(virtual_time last_fault, virtual_time quiet_since);
-  /// Tables are those of an archive, for how short a time ever: an agent may have been told of them.
+  /// The tables were those of an archive, however briefly: an agent may have received them.
   void restored();
 
-  /// @returns false: the client has what it wants, or has given up
+  /// @returns false: the client has its response, or has given up
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
-  /// The first answer that must not be.
+  /// The first wrong response.
   const broken& complaint() const { return complaint_; }
 
 private:
@@ -38,14 +38,14 @@ private:
   struct client {
     client();
 
-    connection_id connection = 0; ///< zero: nothing is asked
+    connection_id connection = 0; ///< zero: no request is pending
     subject about = subject::datacenters;
     std::optional<std::chrono::seconds> max_age;
     virtual_time asked{0};
     std::string answer;
     std::optional<virtual_time> fetched; ///< when the list of datacenters came from a server
-    bool sure = true;                    ///< of that
-    least_index services;                ///< of the list of services, at all servers that the agent is connected with
+    bool sure = true;                    ///< whether `fetched` is certain
+    least_index services;                ///< index of the services, at all servers that the agent is connected to
   };
 
   void turn(std::size_t agent);

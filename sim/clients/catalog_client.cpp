@@ -20,7 +20,7 @@ constexpr share<catalog_verb> verbs[] = {{catalog_verb::set, 8},
                                          {catalog_verb::remove, 2},
                                          {catalog_verb::remove_cas, 1}};
 
-/// Small numbers out of a large one, one after the other.
+/// Splits a large number into small ones.
 class digits {
 public:
   explicit digits(std::uint64_t all) : left_(all * 0x9E3779B97F4A7C15) {}
@@ -121,7 +121,7 @@ void catalog_client::learn(const operation& o) {
     std::visit(overloaded{[](const state::kv_entry_ptr&) {},
                           [&](const state::node_ptr& n) { seen_[n->node] = n->modify_index; },
                           [&](const state::service_ptr& s) {
-                            // The answer does not say of which node: all of a transaction are of one.
+                            // The response names no node; a transaction has only one.
                             for (const auto& each : asked->ops)
                               if (const auto* wanted = std::get_if<state::service_op>(&each))
                                 seen_[wanted->service.node + "/s/" + s->id] = s->modify_index;

@@ -1,6 +1,6 @@
 #pragma once
-// What clients do to the catalog by transactions, mixed with keys: nodes of their own with services and checks, so that nobody else
-// writes these rows. Many of the transactions fail at one of their operations.
+// Catalog writes in transactions, mixed with keys. The nodes, with their services and checks,
+// belong to these clients alone. Many of the transactions fail at one operation.
 
 #include "sim/record/history.hpp"
 
@@ -11,8 +11,8 @@ namespace belay::sim {
 
 class catalog_client {
 public:
-  /// @param drawn one number of the tape @param fresh never twice: so no two transactions say the same
-  /// @returns operations on the catalog; one at least, and one at least that writes
+  /// @param drawn one number of the tape @param fresh unique, so that no two transactions are alike
+  /// @returns operations on the catalog, at least one of which writes
   state::txn next(std::uint64_t drawn, std::uint64_t fresh) const;
   /// @pre o.result is not pending
   void learn(const operation& o);
@@ -20,7 +20,7 @@ public:
 private:
   log_index seen(const std::string& row) const;
 
-  std::map<std::string, log_index> seen_; ///< what rows were last shown to be modified at
+  std::map<std::string, log_index> seen_; ///< the modify index that rows last had in a response
 };
 
 } // namespace belay::sim

@@ -73,15 +73,15 @@ void change_followers::stay_at(std::vector<std::size_t> nodes) {
       leave(f);
 }
 
-/// Now and then a client goes on with a cursor as 0.2.0 gave it, or with that of a cluster that was
-/// lost: which names another history, or names none and lies above everything that was written
+/// Sometimes a client resumes with a cursor in the form of 0.2.0, or with that of a cluster that
+/// was lost. That cursor names another history, or names none and lies above everything written
 /// here.
 bool change_followers::choose_cursor(follower& f) {
   constexpr std::uint64_t far_above = 1'000'000;
   const auto& own = f.judge.last_id();
   const auto at = own.find('@');
   f.given = own;
-  const bool of_nothing = own.empty() || own.starts_with('0'); // a snapshot that was cut, or of index 0
+  const bool of_nothing = own.empty() || own.starts_with('0'); // an interrupted snapshot, or one of index 0
   if (of_nothing || only_at_)
     return false;
   switch (connections_ % 10) {

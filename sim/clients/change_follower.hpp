@@ -1,5 +1,5 @@
 #pragma once
-// Clients that follow changes of keys as streams. They are cut anywhere, by faults and by themselves, and go on from their place at any node.
+// Clients that follow change streams. Faults and the clients break these, and they resume anywhere.
 
 #include "sim/chance/tape.hpp"
 #include "sim/checkers/changes/change_judge.hpp"
@@ -18,20 +18,20 @@ namespace belay::sim {
 
 class change_followers {
 public:
-  /// @param clocks_leap history_checker
+  /// @param clocks_leap as in history_checker
   change_followers(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const kv_model& keys,
                    const floor_checker& floors, std::size_t count, bool clocks_leap);
 
   void start();
   void on_node_gone(std::size_t node);
-  /// From now on they ask at these nodes only, and nobody leaves his stream of his own accord. May be called again.
+  /// From now on they use these nodes only, and do not leave their streams. May be called again.
   void stay_at(std::vector<std::size_t> nodes);
 
-  /// @returns false: the client hangs up
+  /// @returns false: the client disconnects
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
-  /// The first that is wrong.
+  /// The first wrong event.
   const broken& complaint() const { return complaint_; }
-  /// Who has not been sent everything up to there, and where; empty: nobody.
+  /// The client that has not received everything up to there, and its node; empty: none.
   std::string lacking(log_index i) const;
 
 private:
@@ -39,7 +39,7 @@ private:
     change_judge judge;
     connection_id connection = 0; ///< zero: none
     std::size_t node = 0;
-    std::uint64_t bytes_left = 0; ///< it hangs up when so many have come; zero: it does not
+    std::uint64_t bytes_left = 0; ///< it disconnects after that many bytes; zero: it does not
     std::string given = {};       ///< the cursor that was sent; empty: none
     event_reader stream = {};
   };
@@ -48,7 +48,7 @@ private:
   void leave(follower& f);
   bool may_ask(std::size_t node) const;
   void connect(std::size_t i, std::size_t node, std::uint64_t bytes_left);
-  /// What it says that it has. @returns whether that is a cursor of another history
+  /// Chooses the cursor to send. @returns whether it is a cursor of another history
   bool choose_cursor(follower& f);
 
   schedule& time_;
@@ -59,7 +59,7 @@ private:
   const floor_checker& floors_;
   history_checker histories_;
   std::deque<follower> followers_;
-  std::optional<std::vector<std::size_t>> only_at_; ///< nullopt: anywhere, and they leave when they like
+  std::optional<std::vector<std::size_t>> only_at_; ///< nullopt: anywhere, and they may leave
   connection_id connections_ = counted_from(connections_of::change_followers);
   broken complaint_;
 };

@@ -17,21 +17,21 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-// Above those of clients that take locks, so that no two sessions have one id.
+// Above those of clients that acquire locks, so that session ids are unique.
 constexpr std::uint64_t first_session_number = 1'000;
 constexpr std::size_t claims_max = 4; ///< of one client at once
 constexpr std::size_t over_max = 8;
 constexpr std::string_view guarded_prefix = "gd/";
 
-/// What a client does with its turn.
+/// The kinds of requests.
 enum class claims_action : std::uint8_t {
   ask,
-  on_one, ///< of its claims: ask again, let go, hand over, ...
+  on_one, ///< of its claims: repeat, release, transfer, ...
   on_key, ///< queues of keys' locks
   on_guarded,
   look,
   ask_for_ended,
-  let_go_first, ///< of an id that is asked for afterwards
+  let_go_first, ///< releases an id and requests it afterwards
   limit,
   renew,
   oversleep,
@@ -54,16 +54,16 @@ struct shape {
 constexpr shape shapes[] = {
     {"a", claim_kind::lock},     {"b", claim_kind::lock},        {"r", claim_kind::rw},
     {"r", claim_kind::rw},       {"s/3", claim_kind::semaphore}, {"s/3", claim_kind::semaphore},
-    {"e", claim_kind::election}, {"a", claim_kind::rw}, // of another kind, sometimes
+    {"e", claim_kind::election}, {"a", claim_kind::rw}, // sometimes of another kind
 };
 constexpr std::uint64_t semaphore_places = 3;
 constexpr auto semaphore = "s/3";
 
 constexpr milliseconds waits[] = {milliseconds(0), milliseconds(300), milliseconds(2'000), milliseconds(6'000)};
 
-// Longer than the time for which a place is kept (docs/claims.md, rule 24), and than the time until the server notices.
+// Longer than a position is kept (docs/claims.md, rule 24), and than the server takes to notice.
 constexpr milliseconds left_wait{15'000}, kept_wait{8'000}, away_for{8'000};
-// Its holder keeps it until its session ends, so that a place in its queue is not granted before it is withdrawn.
+// Its holder keeps it until its session ends, so a waiter is withdrawn before it gets a grant.
 constexpr auto kept_key = "kept/0";
 
 std::string guarded_key(std::uint64_t n) {
@@ -80,7 +80,7 @@ claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fr
     return {};
   auto action = action_of(claims_actions, kind_part(drawn));
   if (now < away_until_ && (action == claims_action::check_fails || action == claims_action::oversleep ||
-                            action == claims_action::end_session)) // its session is to outlive its place
+                            action == claims_action::end_session)) // its session must outlive its queue position
     action = claims_action::renew;
   if (!node_known_ || (action == claims_action::check_fails && spare_part(drawn) % 8 == 0)) {
     node_known_ = !node_known_;
@@ -159,7 +159,7 @@ claims_client::request claims_client::look(std::uint64_t drawn) {
   case 0:
     r.query = state::guards_list{};
     break;
-  case 1: // the one before this
+  case 1: // the previous one
     r.query = state::session_ended{uuid_of((first_session_number + number_) << 32, sessions_ - 1)};
     break;
   case 2:
@@ -192,9 +192,9 @@ claims_client::request claims_client::create(std::uint64_t drawn, std::uint64_t 
   session_.id = uuid_of((first_session_number + number_) << 32, ++sessions_);
   session_.node = node_;
   const bool exact = spare_part(drawn) % 3 == 0;
-  // One without a TTL holds what it has until somebody ends it.
+  // Without a TTL it holds its locks until it is ended.
   session_.ttl_ns = !exact && spare_part(drawn) % 16 == 15 ? 0 : ttls_ms[key_part(drawn) % 4] * 1'000'000;
-  if (!exact) // a session of Consul's has a second at least here
+  if (!exact) // sessions as in Consul have at least a second here
     session_.ttl_ns = session_.ttl_ns == 1'000'000'000 ? 2'000'000'000 : session_.ttl_ns;
   session_.ttl = std::to_string(session_.ttl_ns / 1'000'000) + "ms";
   session_.lock_delay_ns = delays_ms[spare_part(drawn) / 3 % 4] * 1'000'000;
@@ -216,7 +216,7 @@ claims_client::request claims_client::create(std::uint64_t drawn, std::uint64_t 
       begin.on_end.push_back(std::move(o));
     };
     add(kv_verb::set, "left/" + std::to_string(number_));
-    add(kv_verb::cas, "left/" + std::to_string(number_)); // of index 0: there is one already
+    add(kv_verb::cas, "left/" + std::to_string(number_)); // with index 0: the key exists already
     if (key_part(drawn) % 2 == 0)
       add(kv_verb::set, guarded_key(key_part(drawn)));
     if (key_part(drawn) % 3 == 0)
@@ -261,7 +261,7 @@ claims_client::request claims_client::on_one(std::uint64_t drawn) {
   const auto& a = c.asked;
   switch (spare_part(drawn) % 8) {
   case 0:
-  case 1: // the same again: after an unknown outcome, or to wait on
+  case 1: // the same again: after an unknown outcome, or to continue waiting
     return asking{a, waits[pause_part(drawn) % std::size(waits)]};
   case 2: {
     std::string to = c.behind.empty() || pause_part(drawn) % 2 == 0 ? std::string() : c.behind.back();
@@ -303,7 +303,7 @@ claims_client::request claims_client::on_key(std::uint64_t drawn, std::uint64_t 
   case 4:
     o.verb = kv_verb::unlock;
     key_fence_ = 0;
-    if (pause_part(drawn) % 4 == 0) { // free for a moment in which nobody may overtake who waits
+    if (pause_part(drawn) % 4 == 0) { // free for a moment in which no client may overtake the queue
       state::txn t;
       t.ops.push_back(o);
       o.verb = kv_verb::lock;
@@ -324,11 +324,11 @@ claims_client::request claims_client::on_key(std::uint64_t drawn, std::uint64_t 
   return asking{std::move(a), wait};
 }
 
-/// Mostly it ends its connection soon. Then it stays away from the key for longer than its place is kept, or asks again before.
+/// Mostly it disconnects soon. Then it stays away longer than its position is kept, or retries.
 claims_client::request claims_client::leave(std::uint64_t drawn, state::kv_acquire a) {
   a.op.key = kept_key;
   a.refuse_deadlock = false;
-  const bool stays = spare_part(drawn) / 8 % 4 == 0; // its agent or its server may come to an end meanwhile
+  const bool stays = spare_part(drawn) / 8 % 4 == 0; // its agent or its server may end meanwhile
   const auto wait = stays ? kept_wait : left_wait;
   a.wait_ms = static_cast<std::uint64_t>(wait.count());
   away_until_ = now_ + away_for;
@@ -374,7 +374,7 @@ claims_client::request claims_client::on_guarded(std::uint64_t drawn, std::uint6
   }
 }
 
-// ---- what it learns
+// ---- responses
 
 claims_client::claim* claims_client::find(const std::string& name, const std::string& id) {
   const auto it = std::find_if(claims_.begin(), claims_.end(), [&](const claim& c) {

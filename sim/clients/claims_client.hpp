@@ -1,7 +1,7 @@
 #pragma once
-// A simulated client of claims (docs/claims.md): it asks for locks, read-write locks, semaphores and elections under a session, waits in
-// queues of claims and of keys' locks, hands over, lets go, guards keys, and writes with fences. Often it does what goes wrong elsewhere: it
-// asks again with the same id through other servers, lets go before it has asked, asks for what has ended, sleeps beyond its TTL.
+// A simulated client of claims (docs/claims.md). Under a session it requests all kinds of claims,
+// waits in queues, transfers, releases, guards keys, and uses fencing tokens. It often does what
+// breaks elsewhere: repeats ids through other servers, releases first, and sleeps beyond its TTL.
 
 #include "sim/record/history.hpp"
 #include "sim/record/long_ago.hpp"
@@ -13,14 +13,14 @@
 
 namespace belay::sim {
 
-/// Says what to ask next, and learns from the answers. One at a time.
+/// Chooses the next request, and learns from the response. One at a time.
 class claims_client {
 public:
-  /// With how long the server may wait before it answers.
+  /// A command, with how long the server may wait before it responds.
   struct asking {
     state::command what;
     virtual_time wait{0};
-    virtual_time leaves_after{0}; ///< the client ends its connection if there is no answer by then; zero: it does not
+    virtual_time leaves_after{0}; ///< the client disconnects if there is no response by then; zero: it does not
   };
   using request = std::variant<std::monostate, asking, session_renewal, http::read_request>;
 
@@ -33,8 +33,8 @@ public:
 private:
   struct claim {
     state::claim_ask asked;          ///< with an id of its own
-    std::uint64_t fence = 0;         ///< of the last that was told; zero: it may wait
-    std::vector<std::string> behind; ///< ids that were told to stand before it
+    std::uint64_t fence = 0;         ///< the last fencing token received; zero: it may wait
+    std::vector<std::string> behind; ///< ids that were reported to be ahead of it
   };
 
   request create(std::uint64_t drawn, std::uint64_t fresh);
@@ -60,13 +60,13 @@ private:
   std::vector<state::claim_ask> over_;  ///< the last few that have ended
   long_ago<state::claim_ask> long_ago_; ///< of those that have ended
   virtual_time now_{0};
-  std::string key_;             ///< whose lock it wants or has
-  std::uint64_t key_fence_ = 0; ///< it has it
-  // After it ended the connection while it waited for a lock.
-  virtual_time back_at_{0}; ///< then it asks again; zero: it does not
+  std::string key_;             ///< whose lock it waits for or holds
+  std::uint64_t key_fence_ = 0; ///< not zero: it holds the lock
+  // After it disconnected while it waited for a lock.
+  virtual_time back_at_{0}; ///< when it requests it again; zero: it does not
   virtual_time away_until_{0};
-  std::string looked_at_;        ///< the claims of which name it read last
-  std::uint64_t seen_index_ = 0; ///< with that index
+  std::string looked_at_;        ///< the name whose claims it read last
+  std::uint64_t seen_index_ = 0; ///< the index of that read
 };
 
 } // namespace belay::sim

@@ -1,5 +1,5 @@
 #pragma once
-// Commands that several of the simulated clients give.
+// Commands that several kinds of simulated clients use.
 
 #include "protocol/state/commands.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace belay::sim {
 
-/// With a value and flags that nobody else writes. @param fresh a number that no other write has
+/// A unique value and unique flags. @param fresh a number that no other write has
 inline state::kv_op op_with(std::uint64_t fresh, state::kv_verb verb, std::string key) {
   state::kv_op o;
   o.verb = verb;
@@ -18,7 +18,7 @@ inline state::kv_op op_with(std::uint64_t fresh, state::kv_verb verb, std::strin
   return o;
 }
 
-/// A node with the check that the sessions of its clients hang on.
+/// A node with the check that the sessions of its clients depend on.
 inline state::catalog_register node_with_liveness(const std::string& node, const std::string& address,
                                                   const std::string& status, std::uint64_t fresh) {
   state::catalog_register r;

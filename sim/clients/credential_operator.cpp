@@ -16,7 +16,7 @@ namespace {
 
 constexpr stream of_operators{stream_kind::client, 0x7FF0};
 constexpr milliseconds operators_pause{90};
-// Requests are held for 7 s at most.
+// Requests are held for at most 7 s.
 constexpr seconds operators_patience{10};
 
 constexpr auto certified_server = "server.dc1.consul", certified_client = "client.dc1.consul";
@@ -57,11 +57,11 @@ credential_operator::credential_operator(schedule& time, tape& choices, event_tr
     coming_.push_back(f);
     f.verify_incoming = true;
     coming_.push_back(f);
-    coming_.push_back(full); // `encrypt` can go
+    coming_.push_back(full); // `encrypt` can be removed
   }
   for (std::size_t i = 0; i < nodes_.places(); ++i) {
     configure(i, current_);
-    doors_.excuse(i, plan_ == credential_plan::keys && i >= s.nodes); // those who come later know the first key
+    doors_.excuse(i, plan_ == credential_plan::keys && i >= s.nodes); // later servers know the first key
   }
 }
 
@@ -100,7 +100,7 @@ void credential_operator::act() {
   fix_by_hand();
   if (!acting_)
     return;
-  const auto drawn = draw(4); // 0: all is quiet
+  const auto drawn = draw(4); // 0: no change
   if (careless_)
     err();
   if (drawn == 0)
@@ -113,7 +113,7 @@ void credential_operator::act() {
 
 // ---- settings, server by server
 
-/// The authority is replaced: for a while both are known.
+/// Replaces the authority; for a while both are trusted.
 void credential_operator::plan_next_settings() {
   const char next = doors_.known.authority == 'F' ? 'A' : static_cast<char>(doors_.known.authority + 1);
   const auto ends = begin_of_runs + years;
@@ -129,11 +129,11 @@ void credential_operator::next_of_settings() {
     if (reached_.contains(i))
       continue;
     if (nodes_.disk(i).full())
-      return; // what a server is given has to be written there
+      return; // the server's files must be written there
     give(i, coming_.front());
     if (nodes_.running(i) || nodes_.life(i) == 0)
       reached_.insert(i);
-    return; // or somebody waits until it runs
+    return; // otherwise wait until it runs
   }
   current_ = coming_.front();
   coming_.erase(coming_.begin());
@@ -161,7 +161,7 @@ void credential_operator::give(std::size_t node, credential_facts f) {
 
 // ---- keys, on all servers at once
 
-/// What a server has to have that is given its keys by hand.
+/// What a server needs that gets its keys by hand.
 std::vector<std::string> credential_operator::keys_now() const {
   return current_.encrypt.empty() ? std::vector<std::string>{} : keys_;
 }
@@ -240,8 +240,8 @@ void credential_operator::look_at_members() {
     std::erase_if(asked_.members, [&](node_id id) { return !asked->config().contains(id); });
 }
 
-/// All who have been members from the question to its answer have done it, or the answer was wrong; except for those whose keys somebody spoilt
-/// meanwhile. (The server asks its members once it knows that the operator may do this.) Others need it by hand.
+/// All that were members from the request to the response have done it, or the response was wrong,
+/// unless their keys were damaged. (A server queries members after authorizing.) Others need help.
 void credential_operator::look_who_has_it(const question& q) {
   const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
   for (std::size_t i = 0; i < nodes_.places(); ++i) {
@@ -253,7 +253,7 @@ void credential_operator::look_who_has_it(const question& q) {
     if (doors_.keyring_is(i, keys_after_step()))
       continue;
     doors_.excuse(i, true);
-    // Who has not been there yet is set up with the keys of now; with others three of them would found a cluster of their own.
+    // A node that never started gets the current keys; else three could form another cluster.
     if (begins_anew(i))
       set_up_with(i, keys_after_step().front());
   }
@@ -271,7 +271,7 @@ void credential_operator::set_up_with(std::size_t node, const std::string& key) 
 }
 
 void credential_operator::answered(const http_answer& a) {
-  // Who was not reached has the old keys only: then it begins again, as far as it is needed. A careless one goes on.
+  // An unreached server has only the old keys: the step is repeated, except by careless ones.
   const bool goes_on = a.status == 200 || (careless_ && draw(3) == 2);
   if (a.status != 200 && goes_on)
     ++mistakes_;
@@ -322,7 +322,7 @@ void credential_operator::put_right() {
     doors_.excuse(i, true);
     if (nodes_.state(i) != node_state::down || keys_now().empty())
       continue;
-    if (begins_anew(i)) // a data directory with a keyring and nothing else is refused
+    if (begins_anew(i)) // a data directory with only a keyring is rejected
       set_up_with(i, keys_now().front());
     else
       (void)doors_.write_keyring(i, nodes_.disk(i).files(), keys_now());
@@ -332,7 +332,7 @@ void credential_operator::put_right() {
 
 // ---- mistakes
 
-/// Others refuse that server, or it refuses them, until somebody notices.
+/// Other servers reject that server, or it rejects them, until the mistake is noticed.
 void credential_operator::err() {
   const auto drawn = draw(numbers_of(mistakes_drawn));
   const auto node = draw(nodes_.places());
@@ -375,7 +375,7 @@ void credential_operator::err() {
   give(node, std::move(f));
   wronged_.insert(node);
   trace_.line(time_.now(), node, "its credentials are not what they should be");
-  // Somebody notices, some time.
+  // The operator notices it after a while.
   time_.after(milliseconds(500 + draw(8) * 700), [this, node] {
     if (wronged_.erase(node) != 0 && acting_) {
       configure(node, reached_.contains(node) && !coming_.empty() ? coming_.front() : current_);

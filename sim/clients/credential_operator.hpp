@@ -1,6 +1,6 @@
 #pragma once
-// Those who change the credentials of the servers while the cluster runs: step by step in the order of docs/security.md, each step on
-// all servers before the next one. Careless ones also do something wrong to one server now and then.
+// Operators who change the servers' credentials at run time: in the order of docs/security.md, each
+// step on all servers before the next. Careless ones also make mistakes with one server.
 
 #include "sim/clients/http_messages.hpp"
 #include "sim/world/cluster.hpp"
@@ -19,12 +19,12 @@ public:
   credential_operator(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s);
 
   void start();
-  /// No new step is begun, and nothing is done wrong. What others need by hand is given to them all the same.
+  /// Begins no new step and makes no mistake. Still fixes nodes that need credentials by hand.
   void stop() { acting_ = false; }
-  /// The mistakes are set right, on servers that run and on those that will.
+  /// Corrects the mistakes, on running servers and on those that will start.
   void put_right();
 
-  /// @returns false: all is heard
+  /// @returns false: the response is complete
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
   void on_node_gone(std::size_t node);
   /// Call after each step of the run.
@@ -34,12 +34,12 @@ public:
   std::uint64_t mistakes() const { return mistakes_; }
 
 private:
-  /// Of the change of a key, each on all members at once.
+  /// The steps of a key change, each on all members at once.
   enum class key_step : std::uint8_t { install, use, remove };
   struct question {
-    connection_id connection = 0; ///< zero: nothing is asked
+    connection_id connection = 0; ///< zero: no request is pending
     std::size_t node = 0;
-    std::set<node_id> members; ///< that the node that is asked has known since then
+    std::set<node_id> members; ///< that the queried node has known since then
     std::string answer;
   };
 
@@ -48,7 +48,7 @@ private:
   void ask(std::size_t node);
   void answered(const http_answer& a);
   void look_who_has_it(const question& q);
-  /// It has not been there yet, or its disk is a new one.
+  /// It has never started, or has a new disk.
   bool begins_anew(std::size_t node);
   void set_up_with(std::size_t node, const std::string& key);
   void next_of_settings();
@@ -73,15 +73,15 @@ private:
   std::string token_header_;
   bool acting_ = false;
 
-  // Settings: what all have that were reached already, and what they get now.
+  // Settings: those of the last completed step, and the coming ones.
   std::vector<credential_facts> coming_; ///< steps, the next one in front
   credential_facts current_;
-  std::set<std::size_t> reached_; ///< of the step in front
+  std::set<std::size_t> reached_; ///< by the step in front
 
-  // Keys: current_ has the one that is replaced.
-  std::vector<std::string> keys_; ///< that whoever is given them by hand needs to speak to all
+  // Keys: current_ has the one to be replaced.
+  std::vector<std::string> keys_; ///< that a node must get by hand to reach all others
   key_step step_ = key_step::install;
-  std::string wanted_; ///< the key that comes
+  std::string wanted_; ///< the new key
   question asked_;
 
   std::set<std::size_t> wronged_; ///< by mistakes

@@ -1,6 +1,6 @@
 #pragma once
-// Requests at simulated servers that are no operations of a history: each on a connection of its own,
-// answered as a whole.
+// Requests to simulated servers that are not operations of a history: each on a connection of its
+// own, and answered as a whole.
 
 #include "sim/clients/http_messages.hpp"
 #include "sim/world/cluster.hpp"
@@ -15,27 +15,27 @@
 
 namespace belay::sim {
 
-/// What came of a request.
+/// The result of a request.
 struct exchange_end {
   std::optional<http_answer> answer;
-  std::string why; ///< there is no answer
+  std::string why; ///< why there is no response
 };
 
 class exchanges {
 public:
   using heard = std::function<void(exchange_end)>;
 
-  /// @param first_connection the numbers of its connections are counted from there
+  /// @param first_connection its connections are numbered from there
   exchanges(schedule& time, event_trace& story, cluster& nodes, connection_id first_connection)
       : time_(time), story_(story), nodes_(nodes), last_(first_connection) {}
 
   bool listens(std::size_t server) const { return nodes_.state(server) != node_state::down; }
-  /// @param then is called once, on another turn; or never, after hang_up()
+  /// @param then is called once, not from this call; or never, after hang_up()
   /// @param uuid as of simulated_gateway::send(). @pre listens(server)
   connection_id send(std::size_t server, std::string bytes, heard then, std::string uuid = {});
-  /// A number that is not known, or not any more, does nothing. @returns whether it was known
+  /// Does nothing for a number that is unknown, or no longer known. @returns whether it was known
   bool hang_up(connection_id number);
-  /// In the middle of a server's turn: the client receives it afterwards.
+  /// Called while a server handles a message: the client receives the bytes afterwards.
   /// @returns false: the connection is over
   bool on_bytes(connection_id number, std::string_view bytes, bool last);
   void on_node_gone(std::size_t server);
@@ -43,7 +43,7 @@ public:
 private:
   struct exchange {
     std::size_t server;
-    std::string bytes; ///< of the answer, as far as it has come
+    std::string bytes; ///< of the response, as far as received
     heard then;
   };
   using pending = std::map<connection_id, exchange>;

@@ -124,7 +124,7 @@ json::object object_of(const state::kv_op& op) {
   return kv;
 }
 
-// Of rows of the catalog only what catalog_client gives them.
+// For rows of the catalog only the fields that catalog_client sets.
 
 json::object element_of(const state::kv_op& op) {
   return {{"KV", object_of(op)}};
@@ -326,7 +326,7 @@ std::string request_of(const http::read_request& r) {
   return request("GET", target);
 }
 
-// ---- answers
+// ---- responses
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
@@ -431,7 +431,7 @@ state::check_ptr check_in(const json::object& o) {
   return c;
 }
 
-/// Values are shown by reads only, and clients here do not read in transactions.
+/// Only reads show values, and clients here do not read in transactions.
 state::txn_reply txn_in(const json::object& o) {
   state::txn_reply r;
   if (const auto* errors = member(o, "Errors"))
@@ -469,12 +469,12 @@ std::string described(const http_answer& a) {
   return "status " + std::to_string(a.status) + ", \"" + a.body.substr(0, shown_max) + '"';
 }
 
-/// Only where ACLs are in force.
+/// Only if ACLs are in force.
 bool is_forbidden(const http_answer& a, const operation& o) {
   return a.status == 403 && asker_of(o);
 }
 
-/// It is answered in the manner of claims.
+/// Whether its response has the form of claims.
 bool is_of_claims(const state::command& c) {
   return std::visit(overloaded{
                         [](const state::claim_ask&) { return true; },
@@ -492,7 +492,7 @@ bool is_of_claims(const state::command& c) {
                     static_cast<const state::plain_command&>(c));
 }
 
-/// Servers of older versions do not know it.
+/// Whether servers of older versions do not support it.
 bool needs_level(const state::command& c) {
   return c.once || std::holds_alternative<state::outcome_seal>(c) || is_of_claims(c) ||
          std::holds_alternative<state::session_begin>(c) || std::holds_alternative<state::fenced_txn>(c);
@@ -505,7 +505,7 @@ broken understand_claim_refusal(const http_answer& a, operation& o) {
   const auto* reason = a.header("X-Belay-Reason");
   const auto why = reason == nullptr ? std::nullopt : state::named<state::claim_error>(*reason);
   const auto end = reason == nullptr ? std::nullopt : state::named<state::claim_end>(*reason);
-  const bool known_kind = why && *why == state::claim_error::limit && a.status != 410; // an end is called so, too
+  const bool known_kind = why && *why == state::claim_error::limit && a.status != 410; // an end has the same name
   if (why && (known_kind || !end)) {
     no.why = *why;
   } else if (end) {
@@ -540,7 +540,7 @@ state::claim_answer claim_in(const json::object& body) {
   return c;
 }
 
-/// Whose claim an answer tells of: the body does not say the resource.
+/// The resource of the claim in a response: the body does not name it.
 state::resource_name resource_of(const state::command& c) {
   return std::visit(overloaded{
                         [](const state::claim_ask& a) { return state::resource_name{a.name}; },
@@ -553,7 +553,7 @@ state::resource_name resource_of(const state::command& c) {
 
 /// @pre decided to be done
 broken understand_claim(const http_answer& a, operation& o) {
-  if (a.status == 500 && o.lock_wait > virtual_time::zero()) { // taken in; what became of it is not known here
+  if (a.status == 500 && o.lock_wait > virtual_time::zero()) { // queued; what became of it is unknown here
     o.result = outcome::unknown;
     o.index = {};
     o.text = a.body;
@@ -586,7 +586,7 @@ std::optional<state::once_refusal> once_refusal_in(const http_answer& a) {
   return why && status_of(*why) == a.status ? std::optional(state::once_refusal{*why, {}}) : std::nullopt;
 }
 
-/// By its shape alone: what was written is not known here.
+/// By its shape alone: it is unknown here what was written.
 state::reply reply_in(std::uint64_t status, const std::string& text) {
   if (status == 500 || status == 403)
     return state::refusal{text};
@@ -598,7 +598,7 @@ state::reply reply_in(std::uint64_t status, const std::string& text) {
   return txn_in(body.as_object());
 }
 
-/// The answer as it was, or nothing: void.
+/// The stored response, or none if cancelled.
 state::reply outcome_in(const json::object& o) {
   state::reply r;
   if (text_in(o, "State") == "done") {
@@ -618,7 +618,7 @@ state::outcome_ptr outcome_row_in(const json::object& o) {
   return row;
 }
 
-/// Only what kv_model judges: the accessor of a token.
+/// Only what kv_model checks: the accessor of a token.
 state::acl_row access_row_in(const json::object& o) {
   if (!o.contains("AccessorID"))
     return {};
@@ -631,7 +631,7 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
   if (!decided || decided->outcome != forward::call_outcome::done) {
     o.result = decided && decided->outcome == forward::call_outcome::refused ? outcome::refused : outcome::unknown;
     o.text = a.body;
-    // Until all members have told what they know, one of them may be too old.
+    // Until all members have sent their levels, one of them may be too old.
     const bool too_old = o.result == outcome::refused && a.status == 409 && needs_level(*o.write);
     return a.status == 500 || too_old ? broken() : "without a decision it was answered " + described(a);
   }
@@ -647,7 +647,7 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
   }
   if (is_of_claims(*o.write))
     return understand_claim(a, o);
-  // A guard stands above the key.
+  // The response names a guard instead of the key.
   if (const auto* reason = a.header("X-Belay-Reason");
       reason != nullptr && *reason == "guarded" && std::holds_alternative<state::kv_write>(*o.write))
     return understand_claim_refusal(a, o);
@@ -674,7 +674,7 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
   o.reply.note = note_in(a);
   const auto told = number_in(a, "X-Belay-Index");
   if (a.header("X-Belay-Replayed") != nullptr) {
-    o.reply.decided_at = log_index{told.value_or(UINT64_MAX)}; // of what was refused it is not told
+    o.reply.decided_at = log_index{told.value_or(UINT64_MAX)}; // absent for a rejection
     return std::nullopt;
   }
   if (told && *told != decided->index.value)
@@ -933,7 +933,7 @@ std::optional<http_answer> whole_answer(std::string_view bytes, bool ended) {
   auto head = bytes.substr(0, head_end + 2);
   auto rest = bytes.substr(head_end + 4);
   const auto line_end = head.find("\r\n");
-  constexpr std::size_t status_at = 9; // behind "HTTP/1.1 "
+  constexpr std::size_t status_at = 9; // after "HTTP/1.1 "
   std::from_chars(head.data() + status_at, head.data() + line_end, a.status);
   head.remove_prefix(line_end + 2);
   while (!head.empty()) {
@@ -974,7 +974,7 @@ std::optional<write_decision> as_told_by_agent(const http_answer& a, const std::
 broken understand(const http_answer& a, const std::optional<write_decision>& decided, operation& o) {
   try {
     return o.write ? understand_write(a, decided, o) : o.read ? understand_read(a, o) : understand_renewal(a, o);
-  } catch (const std::exception& e) { // JSON that is none, or of another shape
+  } catch (const std::exception& e) { // invalid JSON, or of another shape
     return "an answer that cannot be read (" + std::string(e.what()) + "): " + described(a);
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What simulated clients say to a gateway and hear from it: operations as HTTP requests, and answers understood as a client
-// library does it, by status, headers and body (docs/contract/03 to 07, docs/http-extensions.md).
+// Encodes operations as HTTP requests of simulated clients, and decodes responses as a client
+// library does, by status, headers and body (docs/contract/03 to 07, docs/http-extensions.md).
 
 #include "protocol/forward/requests.hpp"
 #include "sim/checkers/kv_model.hpp"
@@ -14,37 +14,37 @@
 
 namespace belay::sim {
 
-/// Leaves in a command only what a request can say, so that the servers must make the same command of the request.
+/// Keeps of a command only what a request can express, so that servers must make the same command.
 void as_requests_say(state::command& c);
 
-/// @pre its command went through as_requests_say(), and is one of keys, transactions of keys, sessions, catalog
+/// @pre its command went through as_requests_say(); it is about keys, sessions or the catalog
 std::string request_of(const operation& o);
-/// The id that the gateway has to give to what is made; empty: none is made.
+/// The id that the gateway must give to what is created; empty: nothing is.
 std::string wished_id(const operation& o);
 
 struct http_answer {
   int status = 0;
-  std::vector<std::pair<std::string, std::string>> headers; ///< as they came
+  std::vector<std::pair<std::string, std::string>> headers; ///< as received
   std::string body;
   /// nullptr: there is none.
   const std::string* header(std::string_view name) const;
 };
-/// @param ended the connection was closed behind these bytes
-/// @returns nullopt: that is not all of it
+/// @param ended the connection was closed after these bytes
+/// @returns nullopt: the response is incomplete
 std::optional<http_answer> whole_answer(std::string_view bytes, bool ended);
 
-/// What the gateway was told about a write by those who decide it: what an answer of 500 leaves open.
+/// The gateway's information on a write, which a 500 response leaves open.
 struct write_decision {
   forward::call_outcome outcome = forward::call_outcome::unknown;
   log_index index;
 };
 
-/// What a client agent's answer leaves of the decision: that may be lost between the server and the agent, or nobody was asked.
+/// What a client agent's response leaves of the decision, which may be lost, or never made.
 std::optional<write_decision> as_told_by_agent(const http_answer& a, const std::optional<write_decision>& decided);
 
 /// Fills in what the client learns.
-/// @param decided nullopt: the gateway answered by itself
-/// @returns what no such request may be answered, or what does not fit to the decision
+/// @param decided nullopt: the gateway responded by itself
+/// @returns why the response is wrong for such a request, or contradicts the decision
 broken understand(const http_answer& a, const std::optional<write_decision>& decided, operation& o);
 
 } // namespace belay::sim

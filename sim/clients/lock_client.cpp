@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Some of the kinds of a turn (kind_part) are for things that a client does whatever state its lock is in; with the
-// others it goes on with its lock or semaphore.
+// Some kinds of requests (kind_part) do not depend on the state of the lock; with the others the
+// client continues with its lock or semaphore.
 constexpr std::uint64_t kind_renew_early = 25;
 constexpr std::uint64_t kind_end_session = 26;
 constexpr std::uint64_t kind_list_locks = 27;
@@ -24,7 +24,7 @@ constexpr std::uint64_t kind_read_session = 28;
 constexpr std::uint64_t kind_oversleep = 29;
 constexpr std::uint64_t kind_check_fails = 30;
 constexpr std::uint64_t kind_deregister = 31;
-// Below it a lock is acquired by a plain write, from it on by a transaction that also writes what the lock guards.
+// Below it a plain write acquires the lock; else a transaction that also writes guarded data.
 constexpr std::uint64_t kinds_plain_acquire = 20;
 // Below it a holder of the semaphore leaves it.
 constexpr std::uint64_t kinds_leave = 12;
@@ -94,7 +94,7 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
   if (session_.id.empty())
     return create(drawn);
   const std::chrono::nanoseconds ttl(session_.ttl_ns);
-  if (kind_part(drawn) == kind_oversleep && spare_part(drawn) % 4 == 0) { // stands still, and does not know it
+  if (kind_part(drawn) == kind_oversleep && spare_part(drawn) % 4 == 0) { // pauses, without noticing it
     asleep_until_ = now + ttl * static_cast<std::int64_t>(1 + spare_part(drawn) / 4 % 3);
     return {};
   }
@@ -110,7 +110,7 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     return reading(state::kv_list{"l/"},
                    spare_part(drawn) % 2 == 0 ? http::consistency::normal : http::consistency::stale);
   if (kind_part(drawn) == kind_end_session && spare_part(drawn) % 2 == 0) {
-    // Perhaps that of another client, which goes on until an answer tells it.
+    // Possibly another client's session, which continues until a response reveals it.
     const auto id = spare_part(drawn) % 4 == 0
                         ? session_.id
                         : all_[all_.size() - 1 - key_part(drawn) % std::min<std::size_t>(all_.size(), 8)];
@@ -139,7 +139,7 @@ lock_client::request lock_client::create(std::uint64_t drawn) {
   session_.id = id_of_session(number_, ++sessions_);
   all_.push_back(session_.id);
   session_.node = node_;
-  // One without a TTL holds its locks until somebody ends it.
+  // Without a TTL it holds its locks until it is ended.
   session_.ttl_ns = spare_part(drawn) % 16 == 15 ? 0 : ttls_s[key_part(drawn) % 4] * 1'000'000'000;
   session_.ttl = std::to_string(session_.ttl_ns / 1'000'000'000) + "s";
   session_.lock_delay_ns = delays_ms[spare_part(drawn) % 4] * 1'000'000;
@@ -170,7 +170,7 @@ lock_client::request lock_client::with_lock(std::uint64_t drawn, std::uint64_t f
     return o;
   };
   switch (action_of(holder_actions, kind_part(drawn))) {
-  case holder_action::guarded_put: { // fails if the lock is not held any more
+  case holder_action::guarded_put: { // fails if the lock is lost
     state::txn t;
     t.ops.push_back(op(kv_verb::check_session, held_, fresh));
     t.ops.push_back(op(kv_verb::set, "g/" + held_, fresh));
@@ -253,9 +253,9 @@ void lock_client::learn_write(const operation& o) {
   const bool granted = done && ((flag && *flag) || (txn && txn->errors.empty()));
   switch (step_) {
   case step::creating:
-    if (!done) { // perhaps it is there: then it ends at the end of its time
+    if (!done) { // if it exists, it ends by its TTL
       forget_session();
-      // What an agent's node says of its health is the leader's to write.
+      // Only the leader writes the health of an agent's node.
       node_known_ = node_known_ && (refused == nullptr || of_agent_);
     } else {
       renewed_ = o.invoked;
@@ -304,7 +304,7 @@ void lock_client::learn_holders(const operation& o) {
       contending.emplace(e->session);
     }
   }
-  // Those whose session has ended hold nothing any more.
+  // Sessions that have ended hold nothing.
   std::erase_if(holders_, [&](const std::string& h) { return !contending.contains(h); });
   if (!contending.contains(session_.id))
     entered_ = holds_ = seen_ = false;

@@ -1,7 +1,7 @@
 #pragma once
-// A simulated client that works under sessions: it takes locks and slots of a semaphore, writes only while it holds
-// them, renews its session (or forgets to) and releases. Now and then it does what breaks locks elsewhere: it sleeps for
-// longer than its TTL, writes or deletes a locked key without the lock, or lets a check fail that its session depends on.
+// A simulated client that uses sessions. It acquires locks and semaphore slots, writes only while
+// it holds them, renews its session (or forgets to) and releases. Sometimes it does what breaks
+// locks elsewhere: sleeps beyond its TTL, writes a locked key without the lock, or fails a check.
 
 #include "sim/record/history.hpp"
 #include "sim/record/semaphore_recipes.hpp"
@@ -12,13 +12,13 @@
 
 namespace belay::sim {
 
-/// The sessions that any client of this kind asked for: each may end another one's.
+/// The sessions that clients of this kind have requested: each may end those of others.
 using known_sessions = std::vector<std::string>;
 
-/// Says what to ask next, and learns from the answers. One at a time.
+/// Chooses the next request, and learns from the response. One at a time.
 class lock_client {
 public:
-  /// An acquire that is to be tried when a lock-delay is over.
+  /// An acquire to be tried after a lock delay.
   struct acquire_later {
     state::command acquire;
     virtual_time left;
@@ -26,12 +26,12 @@ public:
   /// Nothing, or one of the three kinds of operations.
   using request = std::variant<std::monostate, state::command, acquire_later, http::read_request, session_renewal>;
 
-  /// @pre `all` outlives it. @param client_agents so many there are: sessions of some clients are tied to their nodes
+  /// @pre `all` outlives it. @param client_agents how many; some sessions are tied to their nodes
   lock_client(std::size_t number, known_sessions& all, std::size_t client_agents);
 
   /// @param drawn decides, as in `workload`; @param fresh a number that no command had before
   request next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now);
-  /// What is needed to keep the session, if it has one and it is time.
+  /// The renewal, if it has a session and it is time.
   std::optional<session_renewal> renewal(virtual_time now);
   void learn(const operation& o);
 
@@ -49,18 +49,18 @@ private:
 
   std::size_t number_;
   std::string node_; ///< that its sessions are tied to
-  bool of_agent_;    ///< whose node that is: others keep it
+  bool of_agent_;    ///< that is the node of a client agent, which maintains it
   bool contends_;    ///< for the semaphore; else for locks
   known_sessions& all_;
   step step_ = step::idle;
   bool node_known_;
-  std::uint64_t sessions_ = 0;    ///< asked for so far
+  std::uint64_t sessions_ = 0;    ///< requested so far
   state::session_record session_; ///< id empty: none
   virtual_time renewed_{0};
   virtual_time asleep_until_{0};
   std::string wanted_, held_;  ///< lock, or slot of the semaphore that has a key for each
   std::uint64_t slot_ = 0;     ///< to be tried next
-  virtual_time delay_left_{0}; ///< of what it wants
+  virtual_time delay_left_{0}; ///< lock delay of what it waits for
   // of the semaphore: what it saw last
   bool entered_ = false, holds_ = false;
   bool seen_ = false;

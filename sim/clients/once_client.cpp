@@ -18,17 +18,17 @@ constexpr std::size_t sent_max = 6;
 constexpr auto plain_key = "o/plain";
 /// Locked by one of these clients at a time.
 constexpr auto locked_key = "o/lock";
-/// Their sessions hang on it.
+/// Their sessions depend on it.
 constexpr auto node_name = "once";
-/// Ids of sessions: above those of clients that lock keys (lock_client.cpp) or have claims (claims_client.cpp).
+/// Ids of sessions: above those of lock_client.cpp and claims_client.cpp.
 constexpr std::uint64_t first_session_owner = 2'000;
 
-/// What a client does with its turn.
+/// The kinds of requests.
 enum class once_action : std::uint8_t {
   write,
   repeat,
   seal,
-  seal_first, ///< and send it afterwards
+  seal_first, ///< and send the write afterwards
   use_for_other,
   look,
   read_counter,
@@ -57,7 +57,7 @@ state::kv_op adding(std::uint64_t drawn) {
     o.max = 10;
   if (spare_part(drawn) % 4 == 0)
     o.min = 0;
-  if (spare_part(drawn) % 16 == 9) // to the end of the numbers, and beyond it the next time
+  if (spare_part(drawn) % 16 == 9) // to the largest number, and beyond it the next time
     o.amount = INT64_MAX - 20;
   return o;
 }
@@ -81,7 +81,7 @@ std::optional<state::command> once_client::prepare(std::uint64_t fresh) {
   return state::command(state::session_create{s});
 }
 
-/// All kinds of operations that show a row, and locked rows in each.
+/// All kinds of operations that show a row, each with locked rows.
 state::plain_command once_client::with_locks(std::uint64_t drawn, std::uint64_t fresh) const {
   const auto on = [&](kv_verb verb, std::string key) {
     auto o = op_with(fresh, verb, std::move(key));
@@ -93,7 +93,7 @@ state::plain_command once_client::with_locks(std::uint64_t drawn, std::uint64_t 
     o.session.clear();
     return o;
   };
-  const auto slot = "o/slot" + std::to_string(number_); // nobody else locks it
+  const auto slot = "o/slot" + std::to_string(number_); // no other client locks it
   switch (pause_part(drawn) % 6) {
   case 0:
     return state::txn{{on(kv_verb::lock, locked_key), plain(kv_verb::get, locked_key), adding(drawn)}};
@@ -147,7 +147,7 @@ state::plain_command once_client::some_write(std::uint64_t drawn, std::uint64_t 
 state::command once_client::new_write(std::uint64_t drawn, std::uint64_t fresh) {
   state::command c;
   static_cast<state::plain_command&>(c) = some_write(drawn, fresh);
-  // Now and then a key that others use, too.
+  // Sometimes a key that others use, too.
   auto key = spare_part(drawn) % 16 == 5 ? "all-" + std::to_string(fresh / 64)
                                          : std::to_string(number_) + "-" + std::to_string(++keys_);
   c.once = state::once_mark{std::move(key), {}, {}};
@@ -177,7 +177,7 @@ once_client::request once_client::next(std::uint64_t drawn, std::uint64_t fresh,
     r.mode = http::consistency::consistent;
     return r;
   };
-  // Not each time: where ACLs are in force it may never get one.
+  // Not each time: with ACLs in force it may never get one.
   if (spare_part(drawn) % 4 == 2)
     if (auto first = prepare(fresh))
       return std::move(*first);
@@ -211,7 +211,7 @@ once_client::request once_client::next(std::uint64_t drawn, std::uint64_t fresh,
 void once_client::learn(const operation& o) {
   const auto* refused = std::get_if<state::refusal>(&o.reply);
   if (std::exchange(creating_, false) && (o.result != outcome::done || refused != nullptr)) {
-    session_.clear(); // perhaps it is there, and holds nothing
+    session_.clear(); // if it exists, it holds nothing
     node_known_ = o.result != outcome::done;
   }
   if (const auto* t = std::get_if<state::txn_reply>(&o.reply); t != nullptr && o.write && o.write->once) {

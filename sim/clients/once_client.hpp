@@ -1,8 +1,8 @@
 #pragma once
-// A simulated client that writes with idempotency keys (docs/exactly-once.md): it sends again what was not answered, and what was, through other
-// servers; seals what it has sent or is about to send, sends it then; uses a key for something else; asks what became of it.
-// Under a session of its own it locks keys in such writes, and shows locked ones: the answers that
-// are kept have rows with sessions and fences.
+// A simulated client that writes with idempotency keys (docs/exactly-once.md). It repeats answered
+// and unanswered writes through other servers, cancels outcomes before or after the write, reuses a
+// key for another write, and reads outcomes. Under a session of its own it locks keys and shows
+// locked ones in such writes, so that stored responses have rows with sessions and fencing tokens.
 
 #include "sim/record/history.hpp"
 #include "sim/record/long_ago.hpp"
@@ -14,7 +14,7 @@
 
 namespace belay::sim {
 
-/// Says what to ask next, and learns from the answers. One at a time.
+/// Chooses the next request, and learns from the response. One at a time.
 class once_client {
 public:
   using request = std::variant<state::command, http::read_request>;
@@ -26,7 +26,7 @@ public:
   void learn(const operation& o);
 
 private:
-  /// nullopt: its node and session are there.
+  /// nullopt: its node and session exist.
   std::optional<state::command> prepare(std::uint64_t fresh);
   /// A transaction with locked keys. @pre a session
   state::plain_command with_locks(std::uint64_t drawn, std::uint64_t fresh) const;

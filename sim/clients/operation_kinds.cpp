@@ -11,11 +11,11 @@ namespace belay::sim {
 
 namespace {
 
-/// A step a line: METHOD TARGET BODY. The last one is of the kind that it is an example of. `once`
-/// in front: with an Idempotency-Key; `any`: whatever the answer is; `left`: the client ends the connection while it waits for the
-/// answer; `wait MS`: nothing is sent.
+/// One step a line: METHOD TARGET BODY. The example is named after the last one. Prefixes: `once`:
+/// with an Idempotency-Key; `any`: any response is right; `left`: the client disconnects while it
+/// waits; `wait MS`: nothing is sent.
 struct example {
-  std::string_view what; ///< is special about it; empty: nothing
+  std::string_view what; ///< the variant; empty: the ordinary one
   std::string_view steps;
 };
 
@@ -324,7 +324,7 @@ std::vector<example_step> steps_in(std::string_view text) {
   return out;
 }
 
-/// The request that the example is of: the last one.
+/// The request that the example is named after: the last one.
 const example_step& named_by(const std::vector<example_step>& steps) {
   auto last = steps.rbegin();
   while (last->wait > last->wait.zero())

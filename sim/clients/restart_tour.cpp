@@ -13,9 +13,9 @@ namespace belay::sim {
 
 namespace {
 
-/// Ids that it asks for: above those of all clients (lock_client.cpp, once_client.cpp).
+/// Ids that it requests: above those of all clients (lock_client.cpp, once_client.cpp).
 constexpr std::uint64_t first_tour_id = std::uint64_t{5'000} << 32;
-/// All kinds take some minutes of virtual time: most runs do some of them.
+/// All kinds take some minutes of virtual time, so most runs do some of them.
 constexpr std::size_t kinds_of_a_part = 12;
 
 // Until a request is in its queue.
@@ -52,7 +52,7 @@ std::string restart_tour::filled_in(std::string text, std::size_t requests) cons
 }
 
 void restart_tour::learn(const http_answer& a) {
-  // Of an acquire it is a header, of a claim a member of the body.
+  // An acquire returns it in a header, a claim in the body.
   if (const auto* fence = a.header("X-Belay-Fence"))
     fence_ = *fence;
   constexpr std::string_view member = "\"Fence\":";
@@ -63,7 +63,7 @@ void restart_tour::learn(const http_answer& a) {
 }
 
 broken restart_tour::send(const operation_kind& kind, const example_step& step, std::size_t requests, const steps& by) {
-  // A leader whose disk stalls steps down, and the outcome of its writes is unknown. A client sends such a request again.
+  // A leader with a stalled disk steps down; its writes are unknown, and the client retries.
   constexpr int times_max = 3;
   const auto what = kind.name + ": " + step.method + ' ' + filled_in(step.target, requests);
   auto answer = send_once(step, requests, by);
@@ -87,7 +87,7 @@ result<http_answer> restart_tour::send_once(const example_step& step, std::size_
       there.push_back(i);
   if (there.empty())
     return failure{"was not sent: no server runs"};
-  // What an agent was told it keeps itself.
+  // An agent stores its own requests.
   const bool of_agent = step.target.starts_with("/v1/agent/");
   const auto node = there[of_agent ? home_ % there.size() : draw(there.size())];
   const auto id = id_of(requests + 1);
@@ -124,7 +124,7 @@ result<http_answer> restart_tour::send_once(const example_step& step, std::size_
   return std::move(*end->answer);
 }
 
-/// The newest checkpoint of each server has all up to there.
+/// The newest checkpoint of each server has all up to that index.
 bool restart_tour::in_checkpoints(log_index up_to) const {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const auto info = nodes_.disk(i).checkpoints()->info();
@@ -216,7 +216,7 @@ broken restart_tour::run(const steps& by) {
     return std::nullopt;
   const auto names = names_of_commands();
   const auto cannot_commit = [this](std::string_view name) {
-    // Servers of the simulator have a master token, so that every bootstrap is refused before the log.
+    // Simulated servers have a master token, so every bootstrap is rejected before the log.
     return name == "acl_bootstrap" || (is_of_acls(name) && swarm_.acls == acl_mode::off);
   };
   for (std::size_t i = 0; i < names.size(); ++i)

@@ -1,7 +1,7 @@
 #pragma once
-// The profile `restart-after-each`: each kind of operation is done (operation_kinds.hpp), then
-// servers are restarted, one or all, with what it has left in the checkpoint alone or in the log
-// alone. So no kind of row, entry or answer is written that cannot be read again.
+// The profile `restart-after-each`. It performs each kind of operation (operation_kinds.hpp), then
+// restarts one server or all, with the result only in the checkpoint or only in the log. So every
+// kind of row, entry and response that is written can also be read.
 
 #include "sim/chance/tape.hpp"
 #include "sim/checkers/kv_model.hpp"
@@ -19,18 +19,18 @@ namespace belay::sim {
 
 class restart_tour {
 public:
-  /// What the run does for it.
+  /// What the run provides.
   struct steps {
-    /// Until it is so. @returns false: it does not become so in time, or the run has failed
+    /// Runs until it holds. @returns false: it does not hold in time, or the run has failed
     std::function<bool(const std::function<bool()>& goal)> until;
     std::function<bool(virtual_time)> pass;
-    /// All servers follow one leader, and have applied the same.
+    /// All servers follow one leader, and have applied the same entries.
     std::function<bool()> settled;
   };
 
   restart_tour(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s);
 
-  /// @returns the broken rule; nullopt: none, or the run has failed by itself
+  /// @returns the broken rule; nullopt: none, or the run itself has failed
   broken run(const steps& by);
   void committed(const raft::entry& e);
   bool on_bytes(connection_id c, std::string_view bytes, bool last) { return exchanges_.on_bytes(c, bytes, last); }
@@ -39,9 +39,9 @@ public:
 private:
   broken prepare(const steps& by);
   broken run_kind(const operation_kind& kind, const steps& by);
-  /// @param requests so many were sent before in this kind
+  /// @param requests the number sent before in this kind
   broken send(const operation_kind& kind, const example_step& step, std::size_t requests, const steps& by);
-  /// @returns the answer, or why there is none
+  /// @returns the response, or why there is none
   result<http_answer> send_once(const example_step& step, std::size_t requests, const steps& by);
   broken restart(const std::string& after, const steps& by);
   std::string filled_in(std::string text, std::size_t requests) const;
@@ -59,7 +59,7 @@ private:
   swarm swarm_;
   exchanges exchanges_;
   std::size_t kinds_run_ = 0;
-  std::size_t home_ = 0; ///< where the agent is asked in the present kind
+  std::size_t home_ = 0; ///< the node whose agent gets the requests of the current kind
   std::string fence_ = "0", archive_;
   std::set<std::size_t> committed_; ///< numbers of commands in the list of alternatives
 };

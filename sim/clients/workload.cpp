@@ -18,12 +18,12 @@ using turn_atom = caf::atom_constant<caf::atom("turn")>;
 
 namespace {
 
-/// What a client that writes does with its turn.
+/// The kinds of writes.
 enum class write_action : std::uint8_t {
   put,
-  count_up, ///< a counter: read it, then add one if nobody else has
+  count_up, ///< a counter: read it, then add one if it is unchanged
   remove,
-  remove_cas, ///< by an index that was read of another key: nearly always refused
+  remove_cas, ///< with the index of another key: nearly always rejected
   remove_tree,
   transact,
   get,
@@ -31,7 +31,7 @@ enum class write_action : std::uint8_t {
   get_stale,
   list,
   list_stale,
-  create, ///< by check-and-set with index 0: written only if there is no such key
+  create, ///< check-and-set with index 0: written only if there is no such key
   get_counter,
 };
 
@@ -44,7 +44,7 @@ constexpr share<write_action> write_actions[] = {
 };
 static_assert(numbers_of(write_actions) == kinds_max);
 
-// Who changes what others may do, where ACLs are in force; less often than those ask.
+// Clients that change permissions, in runs with ACLs; they send less often than others.
 constexpr std::size_t acl_clients = 2;
 constexpr int acl_pause = 2;
 // Above those of all clients.
@@ -88,7 +88,7 @@ void workload::start() {
     else if (i >= swarm_.clients + swarm_.watchers)
       c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_asked_for_, swarm_.client_agents);
     c.home = i % (swarm_.nodes + swarm_.replicas + swarm_.client_agents);
-    if (c.home >= swarm_.nodes) // behind the spares
+    if (c.home >= swarm_.nodes) // after the spares
       c.home += swarm_.spares;
     c.self = spawn_client(i);
     time_.enlist(nobody, actor_kind::client, c.self);
@@ -113,7 +113,7 @@ void workload::next_turn(client_state& c, virtual_time in) {
   time_.after(in, [self = c.self] { caf::anon_send(self, turn_atom::value); });
 }
 
-// ---- what clients do
+// ---- requests
 
 std::vector<std::string> workload::keys() const {
   std::vector<std::string> all;
@@ -139,7 +139,7 @@ state::kv_op workload::op(state::kv_verb verb, std::string key) {
   o.verb = verb;
   o.key = std::move(key);
   o.value = make_payload({});
-  o.flags = history_.size() + 1; // so that no two commands are alike
+  o.flags = history_.size() + 1; // makes all commands unique
   return o;
 }
 
@@ -182,7 +182,7 @@ void workload::turn(client_state& c) {
 
 void workload::write_turn(client_state& c, std::uint64_t drawn) {
   using state::kv_verb;
-  // Mostly at home, so that one client sees one node's view.
+  // Mostly its home, so that one client sees one node's view.
   const auto node = some_node(spare_part(drawn) % 4 == 0 ? node_part(drawn) : c.home);
   if (!node)
     return;
@@ -226,7 +226,7 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
     return write(state::kv_write{o});
   }
   case write_action::remove_tree:
-    if (swarm_.lockers > 0 && spare_part(drawn) % 4 == 1) // over locks that others hold, whatever they are for
+    if (swarm_.lockers > 0 && spare_part(drawn) % 4 == 1) // any locks of other clients
       return write(state::kv_write{op(kv_verb::remove_tree, key_part(drawn) % 4 == 0 ? "p/" : "l/")});
     return write(state::kv_write{op(kv_verb::remove_tree, "k/" + std::to_string(key_part(drawn) % 2) + "/")});
   case write_action::transact: {
@@ -274,7 +274,7 @@ void workload::lock_turn(client_state& c, std::uint64_t drawn) {
   if (auto* command = std::get_if<state::command>(&wanted))
     c.pending = ask(c.number, *node, std::move(*command), std::nullopt);
   else if (auto* later = std::get_if<lock_client::acquire_later>(&wanted))
-    // Without `wait`: that would queue for the lock (docs/claims.md, rule 23) and bring claims into use in every run; claims_client does it.
+    // Without `wait`, which would queue (docs/claims.md, rule 23) and use claims in every run.
     c.pending = ask(c.number, *node, std::move(later->acquire), std::nullopt);
   else if (auto* read = std::get_if<http::read_request>(&wanted))
     c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
@@ -303,7 +303,7 @@ void workload::claims_turn(client_state& c, std::uint64_t drawn) {
 }
 
 void workload::once_turn(client_state& c, std::uint64_t drawn) {
-  const auto node = some_node(node_part(drawn)); // each time another one
+  const auto node = some_node(node_part(drawn)); // a different one each time
   if (!node)
     return;
   auto wanted = c.once->next(drawn, history_.size() + 1, time_.now());
@@ -318,7 +318,7 @@ state::authority workload::asker(std::size_t client, const std::optional<state::
   who.datacenter = "dc1";
   who.allowed_by_default = swarm_.acls == acl_mode::default_allow;
   who.secret = master_token;
-  // The models know of the catalog only what those write there who may write everything.
+  // The models know only catalog rows written with full permissions.
   const auto* t = write ? std::get_if<state::txn>(&*write) : nullptr;
   const bool of_catalog = t != nullptr && std::any_of(t->ops.begin(), t->ops.end(), [](const auto& op) {
                             return !std::holds_alternative<state::kv_op>(op);
@@ -332,7 +332,7 @@ state::authority workload::asker(std::size_t client, const std::optional<state::
   return who;
 }
 
-/// After the end of the faults: sessions go on, nothing else does.
+/// After the end of the faults only sessions continue.
 void workload::renew_turn(client_state& c) {
   const auto node = some_node(c.home);
   auto renewal = c.locks->renewal(time_.now());
@@ -343,7 +343,7 @@ void workload::renew_turn(client_state& c) {
 }
 
 void workload::watch_turn(client_state& c, std::uint64_t drawn) {
-  // A new thing to wait for now and then, at any node; else the same again, from where it was.
+  // Sometimes a new query, at any node; otherwise the same again, from its last index.
   if (c.seen_index == 0 || kind_part(drawn) == 0 || nodes_.state(c.home) == node_state::down) {
     const auto node = some_node(node_part(drawn));
     if (!node)
@@ -400,11 +400,11 @@ void workload::finished(client_state& c, const operation& o) {
       c.counted = number_of(*found->entries.front()->value);
     }
   }
-  const auto jitter = (o.id * 7919) % 100; // clients do not go in step
+  const auto jitter = (o.id * 7919) % 100; // clients are not in step
   next_turn(c, think_time() * static_cast<std::int64_t>(50 + jitter) / 100);
 }
 
-// ---- asking and learning
+// ---- requests and responses
 
 std::uint64_t workload::put(std::size_t node, const std::string& key) {
   auto o = op(state::kv_verb::set, key);

@@ -1,6 +1,6 @@
 #pragma once
-// The clients of a simulated cluster: who asks what at which node and when, and the record of all that was asked and
-// answered. Checkers (sim/checkers) judge the answers; the nemesis (sim/faults) disturbs the nodes meanwhile.
+// The clients of a simulated cluster: what they request, where and when, and the history of all of
+// it. Checkers (sim/checkers) check the responses; the nemesis (sim/faults) disturbs nodes.
 
 #include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/claims/wait_checker.hpp"
@@ -23,42 +23,42 @@
 
 namespace belay::sim {
 
-/// Clients are actors: they ask one thing after the other, each by an HTTP request to a node of their choice.
+/// Clients are actors. Each sends one HTTP request after the other, to nodes that it chooses.
 class workload {
 public:
   workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s, reply_checker& replies,
            watch_checker& watches, wait_checker& waits, session_checker& sessions, answer_time_checker& times);
 
   void start();
-  /// No new operations of the ordinary kind from now on; watches go on.
+  /// From now on there are no new operations of the ordinary kind; watches continue.
   void stop_writing();
 
-  /// One put of a value never written before, at that node, outside of the clients' own pace. @returns its id
+  /// Puts a new value at that node, besides the clients' own operations. @returns its id
   std::uint64_t put(std::size_t node, const std::string& key);
   std::uint64_t read(std::size_t node, const std::string& key, http::consistency mode);
-  /// Of a session that never was, which only a leader that is sure of itself can tell.
+  /// Renews a session that never existed; only a leader with a lease or a quorum can reject it.
   std::uint64_t renew_unknown(std::size_t node);
   const operation& find(std::uint64_t id) const { return history_[id - 1]; }
   const std::deque<operation>& history() const { return history_; }
-  /// Nobody begins anything but blocking queries before then.
+  /// Until then clients begin blocking queries only.
   void keep_quiet(virtual_time until) { quiet_until_ = until; }
   std::vector<std::string> keys() const;
   /// Blocking queries that wait at that node.
   std::vector<std::uint64_t> parked_at(std::size_t node) const;
-  /// A write is without an answer: an acquire, for example, that waits for the end of a lock-delay.
+  /// Some write has no response yet, e.g. an acquire that waits for the end of a lock delay.
   bool writes_wait() const;
 
-  /// What the node's gateway is told; the answer to the client follows from it.
+  /// A node's gateway has received a result; the response to the client follows from it.
   void on_told(std::size_t node, const client_answer& a);
-  /// Bytes of an answer. @returns false: the client has what it wants, or has given up
+  /// Bytes of a response. @returns false: the client has its response, or has given up
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
-  /// The node holds that blocking query.
+  /// The node has parked that blocking query.
   void on_parked(std::size_t node, request_id id);
   void on_node_gone(std::size_t node);
 
-  /// Told of each operation when it begins, and when it has ended: for checkers of whole runs.
+  /// Called with each operation when it begins, and when it has ended: for checkers of whole runs.
   std::function<void(const operation&)> begun, ended;
-  /// Told before a client ends the connection of an operation that has no answer yet.
+  /// Called before a client disconnects from an operation without a response.
   std::function<void(const operation&)> left;
 
   /// The first broken rule.
@@ -71,16 +71,16 @@ private:
     connection_id connection = 0;
     std::size_t node = 0;
     int life = 0;
-    log_index known; ///< some client knew so much when it began
+    log_index known; ///< the highest index known to any client when it began
     bool restores = false;
     std::string bytes; ///< to be restored
     std::size_t given = 0, piece_bytes = 0;
     bool damaged = false;
-    std::string answer; ///< as far as it has come
+    std::string answer; ///< as far as received
   };
-  /// An operation without an answer.
+  /// An operation without a response.
   struct waiting {
-    std::string answer; ///< as far as it has come
+    std::string answer; ///< as far as received
     std::optional<write_decision> decided;
   };
 
@@ -113,14 +113,14 @@ private:
   void access_turn(client_state& c, std::uint64_t drawn);
   void claims_turn(client_state& c, std::uint64_t drawn);
   void once_turn(client_state& c, std::uint64_t drawn);
-  /// In whose name it asks this time.
+  /// The token of its next request.
   state::authority asker(std::size_t client, const std::optional<state::command>& write);
   virtual_time think_time() const;
   void next_turn(client_state& c, virtual_time in);
   void finished(client_state& c, const operation& o);
   caf::actor spawn_client(std::size_t number);
 
-  // workload_snapshots.cpp
+  // In workload_snapshots.cpp.
   void begin_save(client_state& c, std::size_t node);
   void begin_restore(client_state& c, std::size_t node, std::uint64_t drawn);
   transfer& begin_transfer(client_state& c, std::size_t node);
@@ -139,7 +139,7 @@ private:
   std::optional<std::size_t> some_node(std::uint64_t drawn) const;
   std::uint64_t ask(std::size_t client, std::size_t node, std::optional<state::command> write,
                     std::optional<http::read_request> read, std::optional<session_renewal> renewal = {},
-                    virtual_time delay = {}, ///< of a lock that is asked for when it is over
+                    virtual_time delay = {}, ///< of a lock that is requested when it is over
                     virtual_time leaves_after = {});
   void give_up(std::uint64_t id, const std::string& why);
   void finish(operation& o);

@@ -1,4 +1,4 @@
-// workload: clients that save archives and restore them (GET and PUT /v1/snapshot).
+// The part of `workload` with clients that save and restore archives (GET and PUT /v1/snapshot).
 
 #include "protocol/base/probe.hpp"
 #include "sim/clients/workload.hpp"
@@ -10,15 +10,15 @@ namespace belay::sim {
 
 namespace {
 
-// More would only bring back the same.
+// More would only restore the same state.
 constexpr std::size_t archives_max = 3;
-// An upload comes in pieces of any size; the small ones make for more messages than anybody needs.
+// Sizes of the pieces of an upload. Small ones make many messages.
 constexpr std::size_t piece_sizes[] = {std::size_t{1} << 20, 4096, 700};
 constexpr std::chrono::milliseconds between_pieces{1};
-// A transfer takes several requests' time: each of its parts may wait for a leader.
+// A transfer takes as long as several requests: each part may wait for a leader.
 constexpr int patience_for_all = 4;
 
-/// A leader refuses archives with rows of a feature level until it knows that all members have it.
+/// A leader rejects archives with rows of a feature level until it knows that all members have it.
 bool may_need_level(const swarm& s, const cluster& nodes) {
   return nodes.has_older_server() || s.claimers + s.repeaters + s.library != 0;
 }
@@ -79,7 +79,7 @@ void workload::give_piece(std::size_t client, connection_id connection) {
   time_.after(between_pieces, [this, client, connection] { give_piece(client, connection); });
 }
 
-/// It has come to its end, or the client goes.
+/// The transfer has ended, or the client disconnects.
 void workload::end_transfer(client_state& c, bool hang_up) {
   const auto t = std::move(*c.moving);
   c.moving.reset();
@@ -95,7 +95,7 @@ workload::client_state* workload::client_of(connection_id connection) {
   return found == clients_.end() ? nullptr : &*found;
 }
 
-/// @returns false: the client hangs up
+/// @returns false: the client disconnects
 bool workload::transfer_bytes(client_state& c, std::string_view bytes, bool last) {
   auto& t = *c.moving;
   t.answer += bytes;
@@ -137,14 +137,14 @@ void workload::restored(client_state& c, const http_answer& a) {
                              std::to_string(a.status) + ": " + a.body);
 }
 
-/// What the checkpointer finds in an archive: an answer of 500 does not tell damage from an election.
+/// The checkpointer's result, because a 500 response does not distinguish damage from an election.
 void workload::archive_told(std::size_t node, const actors::archive_unpacked& u) {
   const auto connection = nodes_.gateway(node).asking(u.id);
   const auto* c = connection ? client_of(*connection) : nullptr;
   if (c == nullptr || u.error.empty())
     return;
   PROBE("clients: damaged archive refused");
-  // What is read from a damaged disk is noticed by whoever reads the archive, so it may end at any time.
+  // Reading the archive reveals damage of the server's disk, so a transfer may end at any time.
   if (!c->moving->damaged && !swarm_.faults.bit_flip)
     complain("archives", "node " + std::to_string(node) + " refused an archive without damage: " + u.error);
 }
