@@ -11,7 +11,7 @@ namespace belay::sim {
 
 namespace {
 
-// As long as no clock of a simulated node is off by more.
+// More than any clock of a simulated node is off.
 constexpr std::chrono::hours decades{24 * 365 * 30};
 
 } // namespace
@@ -55,7 +55,7 @@ const certificate_office::files& certificate_office::files_of(const ordered_cert
   tls::certificate_request wanted;
   wanted.common_name = c.name;
   wanted.dns_names = {c.name, "localhost"};
-  // The maker counts from the real time of that moment: once more if a second passes in between.
+  // The certificate's times count from the real time: try again if a second passes meanwhile.
   result<tls::certificate_and_key> made{failure{}};
   for (std::time_t before = 0; before != std::time(nullptr);) {
     before = std::time(nullptr);

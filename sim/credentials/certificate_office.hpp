@@ -1,6 +1,6 @@
 #pragma once
-// Makes what simulated servers show to each other: real certificates of a few authorities, and the settings that name them. They are
-// files of memory that only this process sees.
+// A test CA for simulated servers: real certificates of a few authorities, and the settings that
+// name them. The files are in memory; only this process sees them.
 
 #include "actors/tls/certificate_maker.hpp"
 #include "actors/tls/credentials.hpp"
@@ -21,7 +21,7 @@ public:
   certificate_office(const certificate_office&) = delete;
   certificate_office& operator=(const certificate_office&) = delete;
 
-  /// The configuration of a server with these credentials. Certificates are made when they are wanted first, and are the same then.
+  /// The configuration of a server with these credentials. Each certificate is made on first use.
   tls::credential_settings settings_of(const credential_facts& f);
 
 private:

@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto name_of_servers = "server.dc1.consul";
 
-/// Why not; empty: it does.
+/// @returns why the certificate is rejected; empty: it is accepted
 std::string objection_to(const std::optional<ordered_certificate>& shown, const std::set<char>& trusted,
                          std::int64_t now, bool must_be_server) {
   if (!shown)
@@ -37,7 +37,7 @@ expected_admission expect_admission(const credential_facts& dialler, std::int64_
   if (with_key && !accepter.verify_incoming &&
       std::find(accepter.encrypt.begin(), accepter.encrypt.end(), dialler.encrypt.front()) != accepter.encrypt.end())
     return {"", true};
-  // A key that is not known leaves the certificates, where both have one.
+  // If the keys differ and both have certificates, the certificates decide.
   if (auto wrong = objection_to(accepter.certificate, dialler.authorities, dialler_now, dialler.verify_server_hostname);
       !wrong.empty())
     return {"the accepting side " + wrong, true};

@@ -1,6 +1,6 @@
 #pragma once
-// Which server may speak to which, by rules of their own, written from the tables of docs/security.md. Nothing is shared with
-// actors/tls.
+// Decides which servers may connect, by independent rules from the tables of docs/security.md.
+// Shares nothing with actors/tls.
 
 #include "protocol/base/ids.hpp"
 
@@ -11,22 +11,22 @@
 
 namespace belay::sim {
 
-/// A certificate, as those know it who ordered it.
+/// A certificate, described by what was ordered.
 struct ordered_certificate {
   char authority = 'A';
   std::string name = "server.dc1.consul";
-  /// Seconds since 1970, by whoever looks at it: valid from the first one on, and not at the second one any more.
+  /// Seconds since 1970, by the clock of the verifier: valid in [begins, ends).
   std::int64_t begins = 0, ends = 0;
 
   auto operator<=>(const ordered_certificate&) const = default;
 };
 
-/// In the middle of what the simulated wall clocks show (simulated_clock), in seconds since 1970.
+/// Seconds since 1970, in the middle of the range of the simulated wall clocks (simulated_clock).
 constexpr std::int64_t begin_of_runs = 1'795'000'000;
-/// So long before and after it those are valid that nothing is wrong with: clocks may be a year off.
+/// Ordinary certificates are valid this long before and after it: clocks may be a year off.
 constexpr std::int64_t years = 10LL * 365 * 24 * 3600;
 
-/// What a server has and demands. The names are those of the configuration.
+/// What a server has and requires. The names are those of the configuration.
 struct credential_facts {
   std::vector<std::string> encrypt; ///< keys; the first one is used to dial
   bool encrypt_verify_incoming = true, encrypt_verify_outgoing = true;
@@ -37,20 +37,20 @@ struct credential_facts {
   bool operator==(const credential_facts&) const = default;
 };
 
-/// What somebody may have heard of who has no business there.
+/// What an intruder may know.
 struct known_credentials {
-  char authority = 'A'; ///< whose certificates count now
+  char authority = 'A'; ///< whose certificates are accepted now
   std::vector<std::string> retired_keys;
   std::vector<char> retired_authorities;
 };
 
-/// What becomes of a connection.
+/// The expected result of a connection attempt.
 struct expected_admission {
-  std::string objection; ///< why it is refused; empty: it is not
+  std::string objection; ///< why it is rejected; empty: it is accepted
   bool encrypted = false;
 };
 
-/// Who dials: a server's certificate has to name it, a client agent's may name anything.
+/// The dialing side: a server's certificate must name it, a client agent's may have any name.
 enum class dials_as : std::uint8_t { server, client_agent };
 
 /// @param dialler_now,accepter_now seconds since 1970, by the wall clock of that end

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t map_bytes = 16u << 20;
 
-/// Calls `part` with the bytes of each key and value, as they lie in LMDB's map, until it returns false.
+/// Calls `part` with the bytes of each key and value in LMDB's map, until it returns false.
 void each_part(const std::string& file, const std::function<bool(std::string_view)>& part) {
   auto env = storage::lmdb_env::open(file, storage::lmdb_use::live, map_bytes);
   if (!env)
@@ -28,7 +28,7 @@ void each_part(const std::string& file, const std::function<bool(std::string_vie
       return;
 }
 
-/// Where the byte that a map of the file has at that address lies in the file.
+/// Converts an address in a mapping of the file to an offset in the file.
 std::uint64_t offset_in_file(const char* address) {
   const auto at = reinterpret_cast<unsigned long>(address);
   std::ifstream maps("/proc/self/maps");

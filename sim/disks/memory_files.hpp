@@ -1,5 +1,5 @@
 #pragma once
-// Just enough of a disk for the segment log: files by plain name, in memory, nothing ever fails.
+// A minimal disk for the segment log: files in memory, by plain name, that never fail.
 
 #include "storage/file_system.hpp"
 
@@ -63,7 +63,7 @@ private:
     status sync() override { return done{}; }
     void begin_writeback(std::uint64_t, std::uint64_t) override {}
     result<std::uint64_t> size() override { return std::uint64_t{bytes->size()}; }
-    std::shared_ptr<std::string> bytes; ///< lives on if the file is removed while it is open
+    std::shared_ptr<std::string> bytes; ///< survives if the file is removed while it is open
   };
 
   static std::string plain(const std::string& path) { return path.substr(path.rfind('/') + 1); }

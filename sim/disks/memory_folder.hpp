@@ -5,8 +5,8 @@
 
 namespace belay::sim {
 
-/// A new, empty folder in memory (/dev/shm) or, where there is none, below the system's temporary one. The first call of a
-/// process removes those that processes left behind which do not live any more.
+/// Makes a new, empty folder in memory (/dev/shm) or, if there is none, in the system's temporary
+/// folder. The first call of a process removes the folders of processes that have ended.
 std::string make_memory_folder();
 void remove_memory_folder(const std::string& folder);
 

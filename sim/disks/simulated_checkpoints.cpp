@@ -51,7 +51,7 @@ storage::lmdb_checkpoint* simulated_checkpoints::open() const {
   return store_.get();
 }
 
-// ---- what it holds
+// ---- contents
 
 result<std::optional<storage::checkpoint_info>> simulated_checkpoints::info() {
   auto* s = open();
@@ -168,7 +168,7 @@ result<storage::checkpoint_store::chunk> simulated_checkpoints::read_snapshot(lo
   auto* s = open();
   if (s == nullptr)
     return failure{dead_};
-  if (index.is_zero()) { // it may have to be frozen first
+  if (index.is_zero()) { // the snapshot may have to be frozen first
     const auto now = s->info();
     if (now && *now && (*now)->meta.index != frozen_) {
       if (auto f = before_change("freeze a snapshot of the simulated checkpoint"))

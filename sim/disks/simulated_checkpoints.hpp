@@ -1,7 +1,7 @@
 #pragma once
-// The checkpoint store of the product, LMDB and all, in a folder in memory, with faults. A restart of a simulated server gets
-// back what was encoded, written and read again, never an object. A commit is durable upon return and whole or not at all: what
-// LMDB does when the power goes has a test of its own (tests/storage/lmdb_power_test.cpp).
+// The real checkpoint store on LMDB, in a folder in memory, with faults. A restarted server gets
+// only what was encoded, written and read again, never an object. A commit is atomic, and durable
+// on return; tests/storage/lmdb_power_test.cpp tests LMDB on power loss.
 
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
 
@@ -28,7 +28,7 @@ public:
   result<std::uint64_t> keep_older() override;
   result<std::optional<std::string>> fall_back() override;
   status start_empty() override;
-  /// Done also when the commit after it is not: the disk becomes full, fails or stops with that.
+  /// May succeed although the next commit does not: the disk may fill, fail or stop in that commit.
   result<bool> keep_changes(const storage::checkpoint_info& next, const storage::kept_delta& delta) override;
   result<std::optional<log_index>>
   load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>& row) override;
@@ -37,38 +37,38 @@ public:
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
                                        bool last, storage::snapshot_judge* judge) override;
 
-  /// The process or its machine ends: frozen and half-written snapshots are gone, faults to come are off.
+  /// The process or machine ends: frozen and half-written snapshots are gone, planned faults off.
   void crash();
   void wipe();
 
-  // ---- faults. A "changing call" is a commit, a new older generation, the freezing of a snapshot, or a chunk that is written.
+  // ---- faults. A "changing call" commits, freezes a snapshot or generation, or writes a chunk.
   void set_full(bool full) { full_ = full; }
-  /// The n-th changing call from now fails (1: the next one), and after a commit all others. 0: none does.
+  /// The n-th changing call from now fails (1: the next), and after a commit all others. 0: none.
   void fail_next(std::uint64_t n) { fail_in_ = n; }
   /// The next changing call is not done, nor is anything after it, until crash().
   void stop_at_next() { stop_ = true; }
-  /// One bit of the next chunk that is read or written changes on its way: that of this number, modulo its bits.
+  /// Flips a bit of the next chunk that is read or written: this number modulo the chunk's bits.
   void flip_bit_of_next_chunk(std::uint64_t number) { chunk_flip_ = number; }
-  /// One bit of the file changes between the next commit and its proof: that of this number, modulo its bits.
+  /// Flips a bit of the file between the next commit and its verification, modulo its bits.
   void damage_next_commit(std::uint64_t number) { commit_flip_ = number; }
   /// Bits of all rows and of the record about them.
   std::uint64_t used_bits() const;
   /// @pre n < used_bits()
   void flip_bit(std::uint64_t n);
 
-  // ---- for those who look
+  // ---- observers
   struct counters {
-    std::size_t full = 0, failed = 0, stopped = 0; ///< calls refused
+    std::size_t full = 0, failed = 0, stopped = 0; ///< rejected calls
     std::size_t chunks_flipped = 0, commits_damaged = 0;
     std::size_t bits_flipped = 0;
-    std::size_t unproven = 0;    ///< commits that were read back different from what was written
+    std::size_t unproven = 0;    ///< commits that read back differently
     std::size_t fallen_back = 0; ///< starts from an older checkpoint
   };
   const counters& counted() const { return counters_; }
   std::size_t refused_commits() const { return refused_; }
-  /// Of each commit that was kept: whether it replaced everything.
+  /// For each commit that was kept, whether it replaced everything.
   const std::vector<bool>& commits() const { return commits_; }
-  /// Snapshots put in force here, and the chunks they came in.
+  /// Snapshots put in force here, and their chunks.
   std::size_t installed() const { return installed_; }
   std::size_t chunks_written() const { return chunks_written_; }
 
@@ -76,7 +76,7 @@ private:
   std::optional<failure> before_change(const char* what);
   failure die(std::string why);
   std::string on_its_way(std::string chunk);
-  /// The store, which a restart opens anew; null: dead_ says why.
+  /// The store, which a restart opens again; null: dead_ says why.
   storage::lmdb_checkpoint* open() const;
 
   storage::row_hash_function hash_;

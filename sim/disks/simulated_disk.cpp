@@ -8,7 +8,7 @@ namespace belay::sim {
 namespace {
 
 constexpr auto log_directory = "data/raft";
-// A new segment takes the most: write, sync, rename, sync of the directory, then creation, filling and sync of another.
+// A new segment: write, sync, rename, sync of the directory; creation, filling, sync of the next.
 constexpr std::uint64_t calls_of_an_append_max = 7;
 
 } // namespace
@@ -18,7 +18,7 @@ result<std::shared_ptr<storage::log_store>> simulated_disk::open_log() {
   o.segment_bytes = segment_bytes_;
   // Half a segment, so that most appends find the next one ready and some do not.
   o.fill_bytes = segment_bytes_ / 2;
-  o.seed = ++lives_; // no two lives have the same salts, as no two processes have
+  o.seed = ++lives_; // every life has other salts, as every process has
   auto log = storage::segment_log::open(files_, log_directory, o);
   if (!log)
     return log.why();
@@ -32,7 +32,7 @@ bool simulated_disk::interrupt_next(tape& t, stream s) {
     return false;
   ++writes_interrupted_;
   files_.stop_after(calls, static_cast<std::uint16_t>(t.choose(s, 1u << 16)));
-  // A commit is one step: not done, or done and nobody heard of it.
+  // A commit is one step: not done, or done without a response.
   if (calls % 2 == 1)
     checkpoints_->stop_at_next();
   return true;

@@ -1,6 +1,6 @@
 #pragma once
-// All that a node of the simulation has on its disk: the real Raft log on simulated files, and a simulated checkpoint.
-// Owned by the node; outlives its actors.
+// The disk of a simulated node: the real Raft log on simulated files, and a simulated checkpoint.
+// The node owns it; it outlives the node's actors.
 
 #include "sim/disks/simulated_checkpoints.hpp"
 #include "sim/disks/simulated_files.hpp"
@@ -14,8 +14,8 @@
 namespace belay::sim {
 
 enum class crash_kind : std::uint8_t {
-  kill, ///< of the process: what was written is there
-  power ///< what was not synced may be gone
+  kill, ///< of the process: what was written remains
+  power ///< what was not synced may be lost
 };
 
 /// The choices of one stream.
@@ -25,12 +25,12 @@ inline choice choices_of(tape& t, stream s) {
 
 class simulated_disk {
 public:
-  /// Segments of the log: rounded up as segment_log does.
+  /// @param segment_bytes rounded up as by segment_log
   explicit simulated_disk(std::size_t segment_bytes) : segment_bytes_(segment_bytes) {}
 
-  /// Of the server; the log is below it.
+  /// The server's directory; the log is below it.
   static constexpr auto data_directory = "data";
-  /// A new life of the log begins; load() comes next. Fails if the last one has not ended with crash().
+  /// Begins a new life of the log; call load() next. Fails if the last one did not end in crash().
   result<std::shared_ptr<storage::log_store>> open_log();
   /// As opened; null: not open.
   const std::shared_ptr<storage::log_store>& log() const { return log_; }
@@ -38,31 +38,31 @@ public:
   simulated_files& files() { return files_; }
 
   // ---- ends
-  /// The machine goes off while a write is going on: the next one will end in the middle, or come to its end unheard.
-  /// crash() must follow. @returns false: it has not begun
+  /// The machine loses power in the next write, which ends in the middle or without a response.
+  /// crash() must follow. @returns false: the write has not begun
   bool interrupt_next(tape& t, stream s);
-  /// Who used the stores is gone. Faults to come are off; a disk that was full is full.
+  /// The users of the stores are gone. Planned faults are off; a full disk stays full.
   void crash(crash_kind how, tape& t, stream s);
-  /// An empty disk of the same size. @pre nobody uses the stores
+  /// An empty disk of the same size. @pre the stores are not in use
   void wipe();
-  /// What may be lost of a disk while the rest is there: the volume with the log, or the file that says whose all that is.
+  /// What may be lost of a disk by itself: the volume with the log, or the file with the identity.
   enum class part : std::uint8_t { log, identity };
-  /// Until bring_back(). @pre nobody uses the stores
+  /// Lasts until bring_back(). @pre the stores are not in use
   void lose(part p);
   void bring_back() { files_.put_back(); }
 
   // ---- faults
   void set_full(bool full);
   bool full() const { return full_; }
-  /// The n-th changing call from now fails (1: the next one) in log and checkpoints, which count each for themselves.
+  /// The n-th changing call from now fails (1: the next), separately in log and checkpoints.
   /// 0: none.
   void fail_next(std::uint64_t n);
-  /// Anywhere in what is used. @returns what was hit, for the trace; empty: there is nothing on this disk
+  /// Flips a bit in used space. @returns what was hit, for the trace; empty: the disk is empty
   std::string flip_bit(tape& t, stream s);
-  /// Until then writes do not come to their end; for the one who schedules them.
+  /// Until then writes do not finish; the schedule reads this.
   void stall_until(virtual_time when) { stalled_until_ = when; }
   virtual_time stalled_until() const { return stalled_until_; }
-  /// The last write of the log that a stall held up: when it ends. A stall that is over sooner does not free it.
+  /// When the last write of the log that a stall delays ends, even if the stall ends before.
   void note_hanging_write(virtual_time until) { hanging_write_until_ = until; }
   virtual_time hanging_write_until() const { return hanging_write_until_; }
   /// The same for checkpoints only: a part of the disk that is hard to read.

@@ -8,7 +8,7 @@ namespace belay::sim {
 
 namespace {
 
-constexpr std::size_t sector_bytes = 512; // what a disk writes whole or not at all
+constexpr std::size_t sector_bytes = 512; // a disk writes a sector as a whole or not at all
 
 std::string directory_of(const std::string& path) {
   const auto slash = path.rfind('/');
@@ -47,7 +47,7 @@ survival drawn_survival(choice c) {
             case 2:
               return {{0, static_cast<std::size_t>(c(w.bytes.size() + 1))}};
             default:
-              // One choice for all its sectors: a tape with one item for each would be hard to make smaller.
+              // One choice for all its sectors: one item each would make a tape hard to shrink.
               return some_sectors(w, seeded_random(c(1u << 30)));
             }
           }};
@@ -95,7 +95,7 @@ public:
       bytes = bytes.substr(0, bytes.size() * disk_.stop_part_ >> 16);
     else if (full)
       bytes = bytes.substr(0, room > offset ? room - offset : 0);
-    disk_.stop_part_ = obstacle == obstacle::stopping ? 0 : disk_.stop_part_; // what comes later is not done at all
+    disk_.stop_part_ = obstacle == obstacle::stopping ? 0 : disk_.stop_part_; // later calls are not done at all
     if (!bytes.empty())
       disk_.write(*inode_, offset, bytes);
     disk_.counters_.writes += obstacle == obstacle::none && !full;
@@ -122,7 +122,7 @@ public:
       for (auto& w : pending)
         w.durable |= !w.doubtful;
     } else if (obstacle == obstacle::failing) {
-      // Linux drops the error with the pages: the next sync says yes to what never was written.
+      // Linux drops the error with the pages: the next sync succeeds, but nothing was written.
       for (auto& w : pending)
         w.doubtful |= !w.durable;
     }
@@ -289,7 +289,7 @@ void simulated_files::kill() {
 void simulated_files::take_away(const std::string& path) {
   away_path_ = path;
   for (auto it = names_.lower_bound(path); it != names_.end() && it->first.starts_with(path); ++it) {
-    it->second->pending.clear(); // a volume is unmounted in order: everything on it is on its disk
+    it->second->pending.clear(); // a volume is unmounted in order: everything is synced
     away_.insert(*it);
   }
   remove_below(path);
@@ -298,7 +298,7 @@ void simulated_files::take_away(const std::string& path) {
 void simulated_files::put_back() {
   if (away_path_.empty())
     return;
-  remove_below(away_path_); // what was written meanwhile is hidden by the volume
+  remove_below(away_path_); // the volume hides what was written meanwhile
   for (const auto& [path, i] : away_) {
     names_[path] = i;
     durable_names_[path] = i;
@@ -421,7 +421,7 @@ simulated_files::flipped simulated_files::flip_bit(std::uint64_t n) {
   return {};
 }
 
-// ---- for those who look
+// ---- observers
 
 std::uint64_t simulated_files::bytes_used() const {
   std::uint64_t n = 0;

@@ -1,8 +1,8 @@
 #pragma once
-// A file system in memory that knows what is synced: it can lose its power, fill up, fail, or stop in the middle.
+// A file system in memory that knows what is synced. It can lose power, fill up, fail, or stop.
 //
-// Contents are durable once their file was synced, names once their directory was: as POSIX has it. Directories
-// themselves are durable at once. Opening an existing name `fresh` makes a new file under it.
+// Contents are durable once their file was synced, names once their directory was, as in POSIX.
+// Directories are durable at once. Opening an existing name `fresh` makes a new file under it.
 
 #include "storage/file_system.hpp"
 
@@ -15,14 +15,14 @@
 
 namespace belay::sim {
 
-/// @returns a number below n. 0 is the dullest answer.
+/// @returns a number below n. 0 is the least eventful choice.
 using choice = std::function<std::uint64_t(std::uint64_t n)>;
 
-/// A write that was not synced when the power went.
+/// A write that was not synced before the power loss.
 struct unsynced_write {
   std::uint64_t offset = 0;
   std::string_view bytes;
-  bool last = false; ///< the last write of all, before the power went
+  bool last = false; ///< the last write of all before the power loss
 };
 
 /// Bytes of one write, from its beginning.
@@ -30,15 +30,15 @@ struct byte_range {
   std::size_t from = 0, n = 0;
 };
 
-/// What becomes of what was not synced.
+/// What survives of unsynced changes.
 struct survival {
-  /// Of so many changes of names in one directory, how many last: the first ones. Every journalling file system keeps
-  /// their order.
+  /// How many of the pending name changes in one directory survive: the first ones. Every
+  /// journaling file system keeps their order.
   std::function<std::size_t(std::size_t pending)> names;
   std::function<std::vector<byte_range>(const unsynced_write& w)> bytes;
 };
 
-/// All is lost if all choices are 0; else each write is lost, kept, cut at any byte, or there in any of its sectors.
+/// All is lost if all choices are 0. Else each write is lost, kept, cut, or there in some sectors.
 survival drawn_survival(choice c);
 survival nothing_survives();
 survival all_survives();
@@ -59,28 +59,28 @@ public:
   result<std::optional<std::string>> read_if_there(const std::string& path) override;
   result<std::unique_ptr<storage::file_lock>> lock(const std::string& directory) override;
 
-  // ---- ends of the process that uses it: open files are of no use any more, locks are free, faults to come are off
-  /// The system lives on: all that was written is there, but what was not synced still is not.
+  // ---- ends of the process: open files are unusable, locks released, planned faults off
+  /// The system continues: all that was written remains, and what was not synced is still not.
   void kill();
   void lose_power(const survival& how);
   void wipe();
 
-  /// A volume is not mounted: all whose paths begin so are not there until put_back(), which hides what was written in
-  /// their place. Both between two lives of the process that uses it; one at a time.
+  /// A volume is not mounted: paths with that prefix are absent until put_back(), which hides what
+  /// was written there meanwhile. Call both between two lives of the process, for one volume.
   void take_away(const std::string& path);
   void put_back();
 
-  static constexpr std::uint64_t unlimited = std::uint64_t{1} << 60; // so that offsets can be added to it
+  static constexpr std::uint64_t unlimited = std::uint64_t{1} << 60; // offsets can be added to it
 
   // ---- faults. A "changing call" is a write, a sync, or a change of names.
-  /// Bytes all files together may have; what goes beyond fails for want of space, a write after the part that fits.
+  /// Limit for the bytes of all files. Beyond it calls fail; a write first does the part that fits.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   /// No new space at all.
   void set_full(bool full) { set_capacity(full ? 0 : unlimited); }
-  /// The n-th changing call from now fails (1: the next one); a write does a half. 0: none does.
+  /// The n-th changing call from now fails (1: the next); a write does a half. 0: none.
   void fail_next(std::uint64_t n);
-  /// The n-th changing call from now (1: the next one) is not done, but for the first `part` / 65536 of a write; nor is
-  /// anything after it, until kill() or lose_power(). 0: none.
+  /// The n-th changing call from now (1: the next) is not done, except the first `part` / 65536 of
+  /// a write; nor is anything after it, until kill() or lose_power(). 0: none.
   void stop_after(std::uint64_t n, std::uint16_t part);
   bool stopped() const { return stopped_; }
 
@@ -93,20 +93,20 @@ public:
   /// @pre n < used_bits()
   flipped flip_bit(std::uint64_t n);
 
-  // ---- for those who look
+  // ---- observers
   struct counters {
     std::uint64_t writes = 0, syncs = 0;
-    std::uint64_t changes = 0;                       ///< changing calls, also refused ones
-    std::uint64_t full = 0, failed = 0, stopped = 0; ///< calls refused
+    std::uint64_t changes = 0;                       ///< changing calls, including rejected ones
+    std::uint64_t full = 0, failed = 0, stopped = 0; ///< rejected calls
     std::uint64_t writes_lost = 0, writes_cut = 0;   ///< by lose_power(): wholly, partly
-    std::uint64_t names_lost = 0;                    ///< changes of them, by lose_power()
+    std::uint64_t names_lost = 0;                    ///< name changes lost by lose_power()
   };
   const counters& counted() const { return counters_; }
   std::uint64_t bytes_used() const;
   std::vector<std::string> paths() const;
-  /// The bytes of that file, for tests that damage them; null: no such file. Whether they count as synced stays as it was.
+  /// The bytes of a file, for tests that damage them; null: no such file. Keeps what is synced.
   std::string* contents(const std::string& path);
-  /// The same disk, with what is synced and what is not; without faults, limits, locks and open files.
+  /// The same contents, synced or not; without faults, limits, locks and open files.
   std::unique_ptr<simulated_files> copy() const;
   /// Called after each changing call.
   std::function<void()> changed;
@@ -131,7 +131,7 @@ private:
   using inode_ptr = std::shared_ptr<inode>;
   using name_map = std::map<std::string, inode_ptr>;
 
-  /// Of names: without inode, `path` is gone or becomes `to`.
+  /// A name change. Without inode, `path` is removed or becomes `to`.
   struct pending_name {
     std::string path, to;
     inode_ptr created;
