@@ -13,9 +13,9 @@ namespace {
 constexpr std::uint16_t first_agent_stream = 0x6000;
 constexpr std::uint16_t first_agent_detail_stream = 0x6100;
 constexpr seconds round_of_agents{2};
-// Of all rounds of an agent so many per million do something.
+// The share of an agent's rounds in which something happens.
 constexpr std::uint32_t activity_of_agents = 400'000;
-// Each is given its time until servers have surely noticed, now and then.
+// Sometimes long enough that servers have certainly noticed.
 constexpr milliseconds outages[] = {milliseconds(300), milliseconds(2000), milliseconds(900), milliseconds(7000),
                                     milliseconds(12'000)};
 
@@ -94,7 +94,7 @@ void agent_nemesis::act(std::size_t agent) {
   }
 }
 
-/// From one server or all of them, in both directions or one.
+/// Cuts links to one server or all of them, in one direction or both.
 void agent_nemesis::cut_links(std::size_t agent) {
   count_fault("agent-cut");
   const auto whom = draw(nodes_.size() + 1); // the last number: all
@@ -142,7 +142,7 @@ void agent_nemesis::heal() {
   for (std::size_t i = nodes_.size(); i < nodes_.places(); ++i) {
     if (nodes_.state(i) == node_state::paused)
       nodes_.resume(i);
-    // One that is never seen again is dead until the end.
+    // One that never returns stays down until the end.
     if (swarm_.agent_faults.kill && draw(4) == 3) {
       stay_down_.insert(i);
       if (nodes_.running(i))

@@ -1,6 +1,6 @@
 #pragma once
-// What goes wrong with client agents: they end, their hosts stand still, they do not hear servers, they lose what is on their disks. Most
-// of it is repaired before the run demands that the catalog says what is so.
+// Faults of client agents: they end, their hosts are paused, they cannot reach servers, they lose
+// their disks. Most of it is repaired before the run requires a correct catalog.
 
 #include "sim/chance/drawn_parts.hpp"
 #include "sim/world/cluster.hpp"
@@ -16,15 +16,15 @@ public:
   agent_nemesis(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s)
       : time_(time), tape_(choices), trace_(trace), nodes_(nodes), swarm_(s) {}
 
-  /// The agents start, and faults begin.
+  /// Starts the agents, and begins the faults.
   void start();
-  /// No new faults; all is repaired, but for agents that stay down.
+  /// No new faults. Repairs everything, except agents that stay down.
   void heal();
 
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
-  /// When something was broken or repaired last.
+  /// Time of the last fault or repair.
   virtual_time last_change() const { return last_change_; }
-  /// Of a data directory that one has now, and had not always; zero: it is its first.
+  /// When the agent began with its current data directory; zero: it is its first.
   virtual_time renewed(std::size_t node) const;
 
 private:
@@ -39,7 +39,7 @@ private:
   event_trace& trace_;
   cluster& nodes_;
   swarm swarm_;
-  stream detail_; ///< of the action that is being taken
+  stream detail_; ///< of the current action
   bool acting_ = false;
   std::uint16_t rounds_ = 0;
   std::set<std::size_t> stay_down_;

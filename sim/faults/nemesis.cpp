@@ -13,7 +13,7 @@ namespace {
 
 constexpr stream what_next{stream_kind::nemesis, 0};
 constexpr stream wall_clocks{stream_kind::nemesis, 0x7FFD};
-// Of all rounds of the nemesis so many per million do something.
+// The share of the nemesis's rounds in which something happens.
 constexpr std::uint32_t activity = 600'000;
 
 /// How a leader is isolated.
@@ -32,7 +32,7 @@ enum class lasting_fault : std::uint8_t { down, paused, unheard, deaf };
 constexpr share<lasting_fault> lasting_faults[] = {
     {lasting_fault::down, 1}, {lasting_fault::paused, 1}, {lasting_fault::unheard, 1}, {lasting_fault::deaf, 1}};
 
-/// Who is cut off while the leadership is handed over.
+/// Which node is cut off during a leadership transfer.
 enum class cut_in_transfer : std::uint8_t { nobody, old_leader, anyone };
 constexpr share<cut_in_transfer> cuts_in_transfer[] = {
     {cut_in_transfer::nobody, 1}, {cut_in_transfer::old_leader, 1}, {cut_in_transfer::anyone, 1}};
@@ -88,10 +88,10 @@ void nemesis::act() {
     reconfigure,
     count,
   };
-  constexpr std::uint64_t frozen_count = 16; // what the profile `reference` knows: actions that come later stand behind
+  constexpr std::uint64_t frozen_count = 16; // the actions of the profile `reference`; later additions follow them
   const auto count = swarm_.frozen ? frozen_count : static_cast<std::uint64_t>(action::count);
   const auto drawn = static_cast<action>(tape_.choose_rarely(what_next, count, activity));
-  // Each round has a stream of its own: leaving out one changes nothing about the others.
+  // Each round has a stream of its own, so removing one does not change the others.
   detail_ = {stream_kind::nemesis, rounds_};
   const auto& f = swarm_.faults;
   const auto victim = some_running();
@@ -177,7 +177,7 @@ void nemesis::act() {
       const auto& voters = nodes_.view(*leader).config.voters;
       count_fault("transfer");
       caf::anon_send(nodes_.wires(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
-      // The old leader does not hear that there is a new one, or the new one is not heard.
+      // The old leader does not learn of the new one, or the new one is not heard.
       if (const auto whom = draw_action(cuts_in_transfer); whom != cut_in_transfer::nobody)
         later(milliseconds(draw(120)),
               [this, node = whom == cut_in_transfer::old_leader ? *leader : draw(nodes_.size())] {
@@ -256,15 +256,15 @@ void nemesis::start_again(std::size_t node) {
     return start_without_a_part(node);
   const auto started = nodes_.start(node);
   if (started) {
-    damaged_.erase(node); // all of the disk was read: the bit was one that does not matter
+    damaged_.erase(node); // the whole disk was read, so the flipped bit does not matter
     return;
   }
-  if (nodes_.disk(node).full()) // a new server has no room for its identity
+  if (nodes_.disk(node).full()) // no room for the identity of a new server
     return start_later(node, seconds(1));
   if (damaged_.insert(node).second && !complaint_)
     complaint_ =
         "node " + std::to_string(node) + " does not start, although nothing has damaged its disk: " + started.error();
-  // What an operator does with a damaged disk: a new one, once the others have all that this server may have promised.
+  // Replaces the disk, as operators do, once the others have all that the server may have promised.
   if (may_lose_a_disk(node)) {
     lose_disk(node);
     start_later(node, seconds(1));
@@ -290,8 +290,8 @@ bool nemesis::may_lose_disks(const std::set<std::size_t>& nodes) const {
   const auto& config = core->config();
   if (const auto& l = config.learners;
       nodes.size() == 1 && std::find(l.begin(), l.end(), nodes_.id_of(*nodes.begin())) != l.end())
-    return true; // counted nowhere
-  // Everybody else is a living member that has all that is committed: nothing depends on these disks alone.
+    return true; // counts for no quorum
+  // All other members run and have everything committed: nothing depends on these disks alone.
   if (!only_replicas_learn(config))
     return false;
   for (const auto& m : config.members) {
@@ -310,7 +310,7 @@ bool nemesis::may_lose_disks(const std::set<std::size_t>& nodes) const {
   return true;
 }
 
-/// Nobody else is on the way to a vote.
+/// No other learner is about to get a vote.
 bool nemesis::only_replicas_learn(const raft::configuration& c) const {
   return std::all_of(c.learners.begin(), c.learners.end(), [this](node_id id) {
     const auto at = nodes_.node_of(id);
@@ -332,8 +332,8 @@ void nemesis::lose_disk(std::size_t node) {
   nodes_.wipe(node);
 }
 
-// The leader leads on, for the others answer its heartbeats; but nothing that it writes is committed. Nothing else happens
-// meanwhile: another fault would end its leadership, and with it everybody's waiting.
+// The leader stays, because the others answer its heartbeats, but nothing that it writes is
+// committed. No other fault happens meanwhile, because it would end its leadership and all waits.
 void nemesis::fill_all_but(std::size_t leader) {
   // First the segments that they have begun must be full.
   const auto lasts = swarm_.peer.hold + seconds(12);
@@ -399,8 +399,8 @@ void nemesis::flip_bit(std::size_t node, virtual_time down) {
   start_later(node, down);
 }
 
-// For a while only the leader and one follower know what is committed. Then one of the two forgets (if it can), and the
-// other cannot be asked.
+// For a while only the leader and one follower have what is committed. Then one of the two loses it
+// (if it can), and the other cannot be reached.
 void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
   if (nodes_.size() != 3)
     return;
@@ -409,7 +409,7 @@ void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
   const bool of_leader = how == forgetting::by_power && draw(2) == 1;
   const auto witness = of_leader ? leader : follower, other = of_leader ? follower : leader;
   cut_off(lagging, true, true);
-  // What it says it has is not on its disk if the disk hangs.
+  // If the disk hangs, it does not have what the server says it has.
   const auto hang = milliseconds(how == forgetting::by_power && draw(3) != 0 ? 20 + draw(100) : 0);
   const auto in = milliseconds(150 + draw(300));
   if (hang > hang.zero())
@@ -431,13 +431,13 @@ void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
       count_fault("bit-flip");
       flip_bit(witness, milliseconds(20));
     }
-    cut_off(other, true, true, seconds(2)); // long enough for the two others to find together
+    cut_off(other, true, true, seconds(2)); // long enough for the two others to reach each other
     net_.mend(witness, lagging);
     net_.mend(lagging, witness);
   });
 }
 
-// ---- wires and clocks
+// ---- links and clocks
 
 void nemesis::cut(directions what, virtual_time at_least) {
   for (const auto& [from, to] : what)
@@ -511,17 +511,17 @@ void nemesis::set_wall_clocks() {
   time_.after(seconds(4 + static_cast<std::int64_t>(tape_.choose(wall_clocks, 12))), [this] { set_wall_clocks(); });
 }
 
-// ---- the end of it
+// ---- the end
 
 std::set<std::size_t> nemesis::heal() {
   acting_ = false;
   detail_ = {stream_kind::nemesis, UINT16_MAX};
   const auto config = nodes_.configuration();
-  // Leaving some nodes broken is fair only where the others are certainly a majority of every set that counts.
+  // Some nodes may stay broken only if the others are a majority of every set that counts.
   std::size_t spare = 0;
   const auto here = [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); };
-  // A server that has missed the change does not vote for a member that it does not know (docs/pitfalls.md R28): those who can
-  // tell it must not be gone.
+  // A server that missed the change does not vote for an unknown member (docs/pitfalls.md R28), so
+  // servers that can inform it must remain.
   const auto knows_all = [&](const raft::member& m) {
     if (swarm_.frozen || !swarm_.faults.membership)
       return true;

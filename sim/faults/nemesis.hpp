@@ -1,6 +1,6 @@
 #pragma once
-// The nemesis of a run: it makes nodes, disks, wires and clocks fail, at random times and at moments in which much can
-// go wrong (an election, a vote, a first snapshot), and repairs most of them again before the run demands progress.
+// The nemesis of a run. Nodes, disks, links and clocks fail at random times and at critical moments
+// (an election, a vote, a first snapshot). Most are repaired before the run requires progress.
 
 #include "sim/chance/drawn_parts.hpp"
 #include "sim/world/cluster.hpp"
@@ -19,36 +19,36 @@ public:
 
   /// Acts until stop().
   void start();
-  /// No new faults. Whatever is broken stays so until heal().
+  /// No new faults. What is broken stays so until heal().
   void stop() { acting_ = false; }
-  /// Sets everything right but for a few nodes (never so many that the others are no majority), which stay as broken as
-  /// they are or are broken now. @returns the nodes that work again
+  /// Repairs everything, except a few nodes that stay broken or break now; the others are always a
+  /// majority. @returns the nodes that work again
   std::set<std::size_t> heal();
 
-  /// That node leads now.
+  /// That node is the leader now.
   void on_led(std::size_t node);
-  /// That node asks for votes.
+  /// That node requests votes.
   void on_campaign(std::size_t node);
   /// That node is the first to know that a restore is committed.
   void on_restore(std::size_t node);
   /// That node reads a part of its checkpoint for another one.
   void on_chunk_read(std::size_t node);
-  /// That node votes for another one, and writes it to its disk.
+  /// That node votes for another one, and writes the vote to its disk.
   void on_vote(std::size_t node);
   /// That node has its first checkpoint although its log is empty: a snapshot was installed.
   void on_first_snapshot(std::size_t node);
-  /// That node has promised something about the first configuration, and is about to say so.
+  /// That node has made a promise about the first configuration, and is about to send it.
   void on_promised(std::size_t node);
   /// That node's data directory says for the first time that it belongs to a cluster.
   void on_joined(std::size_t node);
-  /// A node ended itself: somebody starts it again after a while.
+  /// A node ended itself: it is restarted after a while.
   void on_node_gone(std::size_t node);
 
   /// Called to keep the clients from beginning anything before then.
   std::function<void(virtual_time until)> keep_clients_quiet;
 
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
-  /// A node that should have started did not; nullopt: none.
+  /// A node that should have started and did not; nullopt: none.
   const std::optional<std::string>& complaint() const { return complaint_; }
 
 private:
@@ -79,34 +79,34 @@ private:
   void stand_still(std::size_t node, virtual_time d, pause_of what = pause_of::process);
   void begin_hunt();
   void hunt(std::size_t node);
-  /// Of the action that is being taken, unless all is over by then.
+  /// Runs as a part of the current action, unless the faults are over by then.
   void later(virtual_time in, std::function<void()> what);
   void lose_disk(std::size_t node);
   void power_off_soon(std::size_t node, virtual_time in);
   void flip_bit(std::size_t node, virtual_time down);
   enum class forgetting : std::uint8_t { by_power, by_damage };
   void tempt_to_forget(std::size_t leader, forgetting how);
-  /// @param sides a bit for each node: who has it does not hear who has it not
+  /// @param sides one bit for each node: nodes with the bit cannot receive from those without it
   void split(std::uint64_t sides);
   static constexpr virtual_time shortest_cut = std::chrono::milliseconds(400);
   using directions = std::vector<std::pair<std::size_t, std::size_t>>;
   void cut_off(std::size_t node, bool inwards, bool outwards, virtual_time at_least = shortest_cut);
   static directions both_ways(std::size_t a, std::size_t b) { return {{a, b}, {b, a}}; }
-  /// From the first to the second node of each, until some time after `at_least`.
+  /// Cuts each link from the first to the second node, until some time after `at_least`.
   void cut(directions what, virtual_time at_least = shortest_cut);
   void disturb_disk();
   void fill_all_but(std::size_t leader);
-  // nemesis_disks.cpp
+  // In nemesis_disks.cpp.
   void lose_parts();
   void lose_several(std::size_t first);
   void start_without_a_part(std::size_t node);
   void mend_half_lost(std::size_t node);
-  // nemesis_births.cpp
+  // In nemesis_births.cpp.
   void disturb_births();
   void disturb_clock(std::size_t node);
-  /// Machines are suspended, or stopped with all their clocks, now and then.
+  /// Sometimes suspends a machine, or stops it with all its clocks.
   void stop_machines();
-  /// Some wall clocks are a year off, and others of them later.
+  /// Sets some wall clocks a year off, and others later.
   void set_wall_clocks();
 
   schedule& time_;
@@ -115,12 +115,12 @@ private:
   cluster& nodes_;
   simulated_network& net_;
   swarm swarm_;
-  stream detail_; ///< of the action that is being taken
+  stream detail_; ///< of the current action
   bool acting_ = false;
   virtual_time next_fault_not_before_{0};
   std::uint16_t rounds_ = 0;
   std::uint16_t hunts_ = 0;
-  std::set<std::size_t> damaged_;   ///< disks that cannot be used any more
+  std::set<std::size_t> damaged_;   ///< disks that are no longer usable
   std::set<std::size_t> half_lost_; ///< disks of which a part is not mounted
   std::set<std::size_t> stay_down_; ///< until the end of the run
   std::map<std::string, std::uint64_t> counts_;

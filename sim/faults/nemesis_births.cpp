@@ -1,4 +1,4 @@
-// What the nemesis does while servers that know nothing of each other form their cluster.
+// Faults of the nemesis while new servers form their cluster.
 
 #include "sim/faults/nemesis.hpp"
 
@@ -9,10 +9,10 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr stream of_births{stream_kind::nemesis, 0x7FFA};
-// The first configuration is made within this time, or after what was broken is mended.
+// The first configuration is made within this time, or after what was broken is repaired.
 constexpr milliseconds births_last{6'000};
 
-/// Done to one server, or to the wires between it and another one.
+/// Faults of one server, or of the links between it and another one.
 enum class against_birth : std::uint8_t { nothing, start_again, power_off, part };
 constexpr share<against_birth> against_births[] = {{against_birth::nothing, 3},
                                                    {against_birth::start_again, 3},
@@ -51,8 +51,8 @@ void nemesis::disturb_births() {
   start_later(node, how_long);
 }
 
-// Somebody may have heard the promise, and made the first configuration. Then the node starts again among others who
-// have heard nothing of it: they are as many as can form a cluster, if it does not remember.
+// Another server may have received the promise and made the first configuration. Then the node
+// restarts among others that know nothing of it and are enough to form a cluster if it forgets.
 void nemesis::on_promised(std::size_t node) {
   const auto draw_birth = [this](std::uint64_t n) { return tape_.choose(of_births, n); };
   if (!acting_ || swarm_.beginning != beginning::more_than_expected || swarm_.nodes < 5 || time_.now() > births_last ||

@@ -1,4 +1,4 @@
-// What the nemesis does to whole disks: a part that is not mounted for a while, and several disks lost at once.
+// Faults of whole disks: a part that is not mounted for a while, and several disks lost at once.
 
 #include "sim/faults/nemesis.hpp"
 
@@ -25,7 +25,7 @@ void nemesis::lose_parts() {
     return lose_several(victim);
   if (drawn % 4 == 0 || !nodes_.running(victim))
     return;
-  // Nobody would notice before the server belongs to a cluster: it could as well be a new one.
+  // Before it belongs to a cluster, the server could as well be a new one.
   const auto who = actors::read_identity(simulated_disk::data_directory, nodes_.disk(victim).files());
   if (!who || who->cluster_id == 0)
     return;
@@ -38,12 +38,12 @@ void nemesis::lose_parts() {
   start_later(victim, milliseconds(20 + 50 * static_cast<std::int64_t>(tape_.choose(losses, 8))));
 }
 
-/// Under its old name and without what it had promised it could do any harm (docs/pitfalls.md R36), and under a new name
-/// it would be a stranger with its old log.
+/// Under its old name without its promises it could do any harm (docs/pitfalls.md R36); under a new
+/// name it would be an unknown server with an old log.
 void nemesis::start_without_a_part(std::size_t node) {
   if (nodes_.start(node).ok() && !complaint_)
     complaint_ = "node " + std::to_string(node) + " belongs to a cluster, and starts without a part of its data";
-  // Somebody reads why, and mounts the volume.
+  // The operator reads the reason, and mounts the volume.
   time_.after(milliseconds(200 + 300 * static_cast<std::int64_t>(tape_.choose(losses, 12))), [this, node] {
     mend_half_lost(node);
     start_later(node, virtual_time::zero());
@@ -55,7 +55,7 @@ void nemesis::mend_half_lost(std::size_t node) {
     nodes_.disk(node).bring_back();
 }
 
-/// So many at once as the others can do without: new servers come to their places, one after the other.
+/// Loses as many disks as the others can do without; new servers replace them one after the other.
 void nemesis::lose_several(std::size_t first) {
   const auto config = nodes_.configuration();
   if (!config || config->voters.size() < 5)
@@ -74,7 +74,7 @@ void nemesis::lose_several(std::size_t first) {
   }
 }
 
-// The moment at which a server's data directory says first that it belongs to a cluster: all of it must be there then.
+// When a data directory first says that it belongs to a cluster, all of it must be there.
 void nemesis::on_joined(std::size_t node) {
   if (!acting_ || !swarm_.faults.power || tape_.choose(of_joining, 3) != 2)
     return;

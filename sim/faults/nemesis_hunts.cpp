@@ -1,4 +1,4 @@
-// What the nemesis does at moments in which much can go wrong: an election, a vote, a restore, a snapshot.
+// Faults of the nemesis at critical moments: an election, a vote, a restore, a snapshot.
 
 #include "sim/faults/nemesis.hpp"
 
@@ -13,11 +13,11 @@ namespace {
 
 constexpr stream checkpoint_reads{stream_kind::nemesis, 0x7FFF};
 
-/// What is done to an election that begins.
+/// Faults when an election begins.
 enum class against_campaign : std::uint8_t {
   nothing,
-  deafen_leader, ///< whoever leads now does not hear of it
-  split_rivals,  ///< another one will have to ask the same voters, in the same term
+  deafen_leader, ///< the current leader does not receive it
+  split_rivals,  ///< another one must request the same votes, in the same term
   lose_voter,
 };
 constexpr share<against_campaign> against_campaigns[] = {
@@ -25,7 +25,7 @@ constexpr share<against_campaign> against_campaigns[] = {
     {against_campaign::lose_voter, 1}, {against_campaign::nothing, 1},
 };
 
-/// What is done to a node that has just become the leader.
+/// Faults of a node that has just become the leader.
 enum class against_leader : std::uint8_t {
   kill,
   power_off,
@@ -34,7 +34,7 @@ enum class against_leader : std::uint8_t {
   oversleep,
   tempt_to_forget,
   outwait,
-  outwait_after_silence, ///< all have what it has, and know nothing newer
+  outwait_after_silence, ///< all have what it has, and nothing newer
   hears_late,
   leave_behind,
   outrun,
@@ -102,9 +102,9 @@ void nemesis::on_campaign(std::size_t node) {
   }
 }
 
-// Of three servers the old leader is cut off, and the candidate hears only one voter. That voter is lost for the rest
-// of the run: the candidate and the old leader must then elect one of the two, whoever has the longer log or the later
-// term.
+// Of three servers, the old leader is cut off, and the candidate reaches only one voter. That voter
+// is lost for the rest of the run. The candidate and the old leader must then elect one of them,
+// whichever has the longer log or the later term.
 void nemesis::lose_voter(std::size_t candidate) {
   if (!swarm_.faults.kill || swarm_.faults.reconfigure || nodes_.size() != 3 || !stay_down_.empty() ||
       !damaged_.empty())
@@ -132,7 +132,7 @@ void nemesis::on_vote(std::size_t node) {
                    std::chrono::microseconds(draw(300)) + swarm_.disk_latency * static_cast<std::int64_t>(draw(3)));
 }
 
-// A node that is cut off meanwhile learns of the restore by a checkpoint only.
+// A node that is cut off meanwhile gets the restore only in a checkpoint.
 void nemesis::on_restore(std::size_t node) {
   if (!acting_ || !(swarm_.faults.partition || swarm_.faults.isolate_leader))
     return;
@@ -219,14 +219,14 @@ void nemesis::hunt(std::size_t node) {
   }
 }
 
-// The leader stands still, cut off from the others. When it goes on it does not know yet that the others have elected
-// another one.
+// The leader pauses while it is cut off. When it resumes, it does not know yet that the others have
+// elected another leader.
 void nemesis::oversleep(std::size_t leader) {
   cut_off(leader, true, true, seconds(3));
   stand_still(leader, milliseconds(300 + draw(2000)));
 }
 
-// Mostly a leader's: the others may have replaced it when it goes on.
+// Mostly the leader's machine: the others may have replaced it when it resumes.
 void nemesis::stop_machines() {
   if (!acting_)
     return;
@@ -242,22 +242,22 @@ void nemesis::stop_machines() {
   const bool all_clocks = f.machine_stop && (!f.suspend || draw(2) == 1);
   count_fault(all_clocks ? "machine-stop" : "suspend");
   const auto how_long = election_timeout() * static_cast<std::int64_t>(300 + draw(5000)) / 1000;
-  // What the others have sent meanwhile would tell it at once that it is not the leader any more.
+  // What the others have sent meanwhile would inform it at once that it is no longer the leader.
   if (swarm_.beginning != beginning::beside_others && draw(3) != 0)
     cut_off(*victim, true, true, how_long + election_timeout());
   stand_still(*victim, how_long, all_clocks ? pause_of::machine : pause_of::suspended);
 }
 
-// The leader is not heard any more, and stands still. Answers that were sent to it before are there when it goes on.
+// The leader is no longer heard, and pauses. Earlier responses to it are there when it resumes.
 void nemesis::leave_behind(std::size_t leader) {
   cut_off(leader, false, true, seconds(3));
   stand_still(leader, election_timeout() * static_cast<std::int64_t>(100 + draw(1500)) / 1000);
 }
 
-// Everything reaches the leader later and later. At last it is not heard any more, while late answers of followers that
-// have elected another leader still confirm it.
+// Everything reaches the leader later and later. Finally it is no longer heard, while late
+// responses of followers that have elected another leader still confirm it.
 void nemesis::hears_late(std::size_t leader) {
-  const auto step = election_timeout() * 4 / 10; // less than what it takes for silence
+  const auto step = election_timeout() * 4 / 10; // less than the silence timeout
   const auto steps = static_cast<std::int64_t>(1 + draw(6));
   const auto slow_down = [this, leader](virtual_time extra) {
     for (std::size_t i = 0; i < nodes_.size(); ++i)
@@ -272,8 +272,8 @@ void nemesis::hears_late(std::size_t leader) {
   });
 }
 
-// The leader is cut off, and the others notice at once. One of them has just been started again, so that it does not
-// remember having heard a leader.
+// The leader is cut off, and the others notice at once. One of them has just restarted, so it does
+// not remember a leader.
 void nemesis::outrun(std::size_t leader) {
   cut_off(leader, true, true);
   for (std::size_t i = 0; i < nodes_.size(); ++i)
@@ -285,8 +285,8 @@ void nemesis::outrun(std::size_t leader) {
   }
 }
 
-// Half of the followers do not hear the leader any more, while the others keep its lease alive. When the former are about
-// to campaign, the latter have just been started again and do not remember having heard a leader.
+// Half of the followers no longer hear the leader, while the others keep its lease alive. When the
+// former are about to campaign, the latter have just restarted and do not remember a leader.
 void nemesis::outwait(std::size_t leader) {
   std::vector<std::size_t> others;
   directions silent;
@@ -331,7 +331,7 @@ void nemesis::change_members() {
       if (nodes_.life(node) == life && nodes_.serving(node))
         outwait(node);
     });
-  if (draw(2) == 1) // those who stay and those who go do not hear of each other any more
+  if (draw(2) == 1) // those that stay and those that leave cannot reach each other
     later(std::chrono::microseconds(draw(6'000)), [this, side] { split(side); });
 }
 

@@ -23,7 +23,7 @@ void newer_clients::act() {
   time_.after(std::chrono::milliseconds(200 + tape_.choose(of_newer_clients, 1500)), [this] { act(); });
   const auto drawn = tape_.choose(of_newer_clients, 2 * nodes_.size());
   const auto node = drawn / 2;
-  // The older server does not know of such a kind by any way but its peers.
+  // The older server gets commands of that kind only from its peers.
   if (drawn % 2 == 0 || !nodes_.running(node) || nodes_.level_of(node) < level)
     return;
   ++asked_;

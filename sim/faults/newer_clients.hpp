@@ -1,6 +1,6 @@
 #pragma once
-// Clients of a newer version, while a member of the cluster is older: they ask servers for a kind of command that the older
-// one does not know. No server may propose it.
+// Clients of a newer version than one member: they request a kind of command that the older server
+// does not support. No server may propose it.
 
 #include "sim/world/cluster.hpp"
 
@@ -15,7 +15,7 @@ public:
   void stop() { acting_ = false; }
   std::uint64_t asked() const { return asked_; }
 
-  /// Of what they ask for.
+  /// The level of that kind.
   static constexpr state::feature_level level = 1;
 
 private:

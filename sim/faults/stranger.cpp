@@ -13,10 +13,10 @@ using std::chrono::milliseconds;
 
 constexpr stream forgeries{stream_kind::nemesis, 0x7FFE};
 constexpr node_id own_id{0x5716A96E};
-// What it does, 0 being nothing: numbers of the switch in act(). Tapes keep them, so new ones go to the end.
+// Actions of the switch in act(); 0: none. Tapes store the numbers, so append new ones.
 constexpr std::uint64_t kinds_of_forgeries = 15;
 
-// Of a snapshot nobody has.
+// The file of a snapshot that no server has.
 class flat_file final : public storage::file {
 public:
   result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t n) override {
@@ -56,7 +56,7 @@ void stranger::start() {
 }
 
 void stranger::send(std::size_t to, node_id from, std::string words, wire::frame what) {
-  // With the name and address of the one it talks to it cannot be taken for a server that wants to join.
+  // With the name and address of the receiver it cannot be taken for a server that wants to join.
   auto self = nodes_.member(to);
   self.id = from;
   wire::hello hello{std::move(self), "dc1", nodes_.cluster_id(to), 0, {}, state::own_level};
@@ -105,7 +105,7 @@ void stranger::act() {
     return send(to, own_id, "asks for a vote",
                 message(own_id, term.next(), raft::vote_request{false, true, log_index{1u << 30}, term}));
   case 3:
-  case 4: // more often: it has most to spoil
+  case 4: // twice, because it can do most harm
     return send(
         to, own_id, "appends as a leader",
         message(
@@ -131,7 +131,7 @@ void stranger::act() {
     return send(to, member, "forwards a command that cannot be read",
                 wire::forward_call{request_id{0x0000'7777'0000'0000 + frames_}, wire::call_kind::propose,
                                    make_payload("\x01\x4dgarbage")});
-  // Under its own id: only members' words count.
+  // Under its own id: only members are accepted.
   case 10:
     return send(to, own_id, "is the leader of this term, and says that all is committed",
                 message(own_id, term, raft::append_entries{last, core.term_at(last), last, 1, {}}));
@@ -140,7 +140,7 @@ void stranger::act() {
   case 12:
     return send(to, own_id, "has all entries",
                 message(own_id, term, raft::append_reply{true, last, {}, {}, {}, 1u << 30}));
-  // Under a member's: its words of a term that is over count no more.
+  // Under a member's id: messages of past terms no longer count.
   case 13:
     if (over.is_zero())
       return;
@@ -160,7 +160,7 @@ void stranger::act() {
   }
 }
 
-/// As of the leader: all of it is right but the rows, which are not those that the digest is of.
+/// A snapshot as from the leader, in which all is right but the rows: the digest is that of others.
 void stranger::forge_snapshot(std::size_t to, node_id leader) {
   const auto& core = *nodes_.core(to);
   storage::checkpoint_info info;

@@ -1,7 +1,7 @@
 #pragma once
-// A hostile peer: it can reach the peer ports, knows what a server says of itself, and sends frames that are well-formed
-// and wrong, under an id of its own or under that of a member. None of it may change anything but what time it takes.
-// What it does not do: keep to the protocol as a real server would.
+// A hostile peer. It reaches the peer ports, knows what a server sends about itself, and sends
+// frames that are well-formed and wrong, under an id of its own or a member's. None may have an
+// effect, except that they take time. It does not follow the protocol as a real server would.
 
 #include "sim/world/cluster.hpp"
 
@@ -19,7 +19,7 @@ public:
   void start();
   void stop() { acting_ = false; }
   std::uint64_t frames() const { return frames_; }
-  /// Whether he is let in with that introduction, where credentials are asked for. Null: he is, everywhere.
+  /// Whether it is admitted with that hello, if credentials are required. Null: always.
   std::function<peer_doors::admission(std::size_t node, const wire::hello& hello)> let_in;
 
 private:

@@ -23,7 +23,7 @@ enum class false_paper : std::uint8_t {
   not_valid_yet,
   retired_authority,
 };
-// Numbers of tapes: new ones go to the end.
+// Tapes store the numbers, so append new ones.
 constexpr share<false_paper> false_papers[] = {
     {false_paper::none, 2},
     {false_paper::unknown_key, 1},
@@ -51,7 +51,7 @@ void uninvited::act() {
   const auto node = drawn / 2, whose = tape_.choose(of_the_uninvited, nodes_.size());
   if (drawn % 2 == 0 || !nodes_.running(node) || node == whose)
     return;
-  // Under the name of a member, from wherever he is.
+  // Under the name of a member, whatever the address.
   (void)knock(node, {nodes_.member(whose), "dc1", nodes_.cluster_id(node), 0, {}, state::own_level});
 }
 

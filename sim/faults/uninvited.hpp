@@ -1,6 +1,6 @@
 #pragma once
-// Somebody who reaches the ports for peers and has credentials that are of no use there, or none: a key that was never in force or is not
-// any more, a certificate of another authority, of a client, of another datacenter, one that has expired. He must not be heard.
+// An intruder at the peer ports without valid credentials: a key never or no longer in force, or a
+// certificate of another authority, of a client, of another datacenter, or expired. All must fail.
 
 #include "sim/world/cluster.hpp"
 
@@ -11,12 +11,12 @@ public:
   /// @pre nodes have credentials
   uninvited(schedule& time, tape& choices, cluster& nodes) : time_(time), tape_(choices), nodes_(nodes) {}
 
-  /// Knocks from now on, until stop().
+  /// Connects again and again from now on, until stop().
   void start();
   void stop() { acting_ = false; }
   std::uint64_t knocks() const { return knocks_; }
 
-  /// With credentials that are drawn. @pre the node runs
+  /// Connects with drawn credentials. @pre the node runs
   peer_doors::admission knock(std::size_t node, const wire::hello& hello);
 
 private:
