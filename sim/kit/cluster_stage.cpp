@@ -51,13 +51,13 @@ constexpr std::array known_faults = {
     known_fault{"machine-stop", &fault_set::machine_stop},
     known_fault{"clock-wild", &fault_set::clock_wild},
 };
-// What servers do not promise to bear (docs/operations.md, "Machines that are paused"; clocks outside of the stated bound): only for
-// scenarios that ask for it.
+// Faults that servers are not designed for (docs/operations.md, "Machines that are paused"; clocks
+// outside of the stated bound): only for scenarios that request them.
 constexpr std::array<std::string_view, 2> only_on_request = {"machine-stop", "clock-wild"};
 
-// The servers find each other, and elect one of them, in less than that where nothing disturbs them.
+// Undisturbed servers find each other and elect a leader in less time.
 constexpr milliseconds clients_begin{1000};
-// So often `owed` is looked at.
+// Interval between the checks of `owed`.
 constexpr milliseconds owed_every{10};
 constexpr connection_id first_connection = connection_id{1} << 40;
 
@@ -72,7 +72,7 @@ swarm swarm_for(tape& choices, const profile& p, const belay_ground::plan& wante
   s.peer.autopilot.cleanup_dead_servers = false;
   s.peer.autopilot.server_stabilization_ns = 0;
   s.peer.held_calls_max = forward::held_calls::count_max;
-  // Where it is 1.5 s, calls end before an election can be over.
+  // With 1.5 s, calls would end before an election can.
   s.peer.hold = std::max<milliseconds>(s.peer.hold, 1500ms);
   for (const auto& f : known_faults) {
     const std::string name(f.name);
@@ -119,7 +119,7 @@ public:
   run_report execute() {
     story_.line(time_.now(), nobody, "seed " + std::to_string(tape_.seed()) + ": " + words_of_run());
     {
-      // Also when something is thrown.
+      // Also if something is thrown.
       struct end_of_clients {
         const belay_ground::plan& of;
         ~end_of_clients() { of.end(); }
@@ -242,8 +242,8 @@ private:
   tape& tape_;
   const belay_ground::plan& plan_;
   swarm swarm_;
-  event_trace story_; ///< what becomes of servers and clients
-  event_trace wires_; ///< messages and frames: nobody reads them
+  event_trace story_; ///< events of servers and clients
+  event_trace wires_; ///< messages and frames, without a reader
   schedule time_;
   simulated_network net_;
   cluster nodes_;

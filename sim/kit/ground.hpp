@@ -1,7 +1,7 @@
 #pragma once
-// What a user's scenario stands on, for the library that it is written with (client/kit): virtual time, chance, and a simulated
-// cluster of the real servers that is asked over HTTP. Of the servers and of the client library nothing is seen here: both have
-// types of the same names.
+// The environment of a user's scenario, for the library that it uses (client/kit): virtual time,
+// randomness, and a simulated cluster with HTTP requests. Shows nothing of the servers or the
+// client library, because both have types of the same names.
 
 #include <chrono>
 #include <cstdint>
@@ -19,12 +19,12 @@ namespace belay_ground {
 /// Virtual time since the start of the run.
 using moment = std::chrono::nanoseconds;
 
-/// What came back from a server.
+/// A server's response.
 struct reply {
-  int status = 0;   ///< 0: nothing did
-  bool sent = true; ///< of one without a status: whether the request may have reached the server
+  int status = 0;   ///< 0: there was no response
+  bool sent = true; ///< without a status: whether the request may have reached the server
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string body; ///< of one without a status: why not
+  std::string body; ///< without a status: why not
 };
 
 class ground {
@@ -32,30 +32,30 @@ public:
   virtual ~ground() = default;
 
   virtual moment now() const = 0;
-  /// Runs `what` at that time (now, if it has passed), after all that was asked for earlier for the same time.
+  /// Runs `what` at `when` (now, if that has passed), after what was scheduled before for then.
   virtual void at(moment when, std::function<void()> what) = 0;
 
-  // ---- chance, from the tape; each stream is a sequence of its own, and 0 is the dullest answer
+  // ---- randomness from the tape; each stream is a sequence, and 0 is the least eventful choice
   /// 0 to n-1. @pre n > 0
   virtual std::uint64_t choose(std::uint16_t stream, std::uint64_t n) = 0;
-  /// 0 but in `per_million` of all cases, then one of 1..n-1. @pre n > 1
+  /// One of 1..n-1 in `per_million` of a million cases, else 0. @pre n > 1
   virtual std::uint64_t choose_rarely(std::uint16_t stream, std::uint64_t n, std::uint32_t per_million) = 0;
 
   // ---- servers, from 0 on
   virtual std::size_t servers() const = 0;
   virtual bool listens(std::size_t server) const = 0;
-  /// A whole HTTP request arrives at that server. `heard` is called once, on another turn; or never, after hang_up().
-  /// @returns its number, not 0. @pre listens()
+  /// A whole HTTP request arrives at that server. `heard` is called once, not from this call; or
+  /// never, after hang_up(). @returns its number, not 0. @pre listens()
   virtual std::uint64_t send(std::size_t server, std::string bytes, std::function<void(reply)> heard) = 0;
-  /// The client closes the connection of that request. A number that is known no more does nothing.
+  /// The client closes the connection of that request. Ignores unknown numbers.
   virtual void hang_up(std::uint64_t number) = 0;
 
-  // ---- what happened
-  /// Two runs are the same if they note the same in the same order.
+  // ---- events
+  /// Two runs are the same if they note the same values in the same order.
   virtual void note(std::uint64_t what) = 0;
-  /// Whether somebody reads the story.
+  /// Whether the trace has a reader.
   virtual bool told() const = 0;
-  /// A line of the story, about a client or a service.
+  /// A line of the trace, about a client or a service.
   virtual void tell(std::string_view who, const std::string& text) = 0;
 };
 
@@ -64,25 +64,25 @@ struct broken_rule {
   std::string text;
 };
 
-/// How a scenario is run.
+/// How to run a scenario.
 struct plan {
   std::size_t servers = 3;   ///< 3 to 5
-  moment faults{0}, calm{0}; ///< how long there are faults, and how long `owed` may last after them
+  moment faults{0}, calm{0}; ///< duration of the faults, and how long `owed` may last after them
   bool any_faults = true;
   std::set<std::string> without, with; ///< names of faults of servers (fault_names())
 
-  std::function<void(ground&)> begin; ///< when the servers have had a second
-  /// After each event. What it returns ends the run.
+  std::function<void(ground&)> begin; ///< called when the servers have had a second
+  /// Called after each event. A returned rule ends the run.
   std::function<std::optional<broken_rule>()> look;
   std::function<void()> heal; ///< the faults are over
-  /// What is not yet so; nullopt: all is as it should be.
+  /// What is not yet as required; nullopt: nothing.
   std::function<std::optional<broken_rule>()> owed;
-  /// Only if somebody reads the story: a session, by its ID, is no more in the tables of the leader.
+  /// Called only if the trace has a reader: the leader no longer has the session with that ID.
   std::function<void(const std::string& id)> session_over;
-  std::function<void()> end; ///< nothing may be left that the ground is asked by
+  std::function<void()> end; ///< all requests to the ground must end
 };
 
-/// Faults of servers, disks and wires, as plan::without and plan::with name them.
+/// Names of the faults of servers, disks and networks, for plan::without and plan::with.
 std::vector<std::string> fault_names();
 
 struct outcome_counts {
@@ -90,7 +90,7 @@ struct outcome_counts {
   std::map<std::string, std::uint64_t> faults; ///< of clients, by name
 };
 
-/// Runs a plan to its end or to the first broken rule; what it returns is for the report.
+/// Runs a plan to its end or to the first broken rule; the counts are for the report.
 using stage = std::function<void(const plan&, const outcome_counts&)>;
 
 struct named_scenario {
@@ -98,7 +98,7 @@ struct named_scenario {
   std::function<void(const stage&)> body; ///< calls the stage once
 };
 
-/// belay-sim's command line (docs/simulator-kit.md) over these scenarios. @returns the exit code
+/// belay-sim's command line (docs/simulator-kit.md) for these scenarios. @returns the exit code
 int run_program(int argc, char** argv, const std::vector<named_scenario>& all);
 
 } // namespace belay_ground

@@ -1,4 +1,4 @@
-// The command line of a user's program of scenarios: belay-sim's own, where --scenario stands for --profile.
+// The command line of a user's scenarios: belay-sim's, with --scenario instead of --profile.
 
 #include "sim/kit/cluster_stage.hpp"
 #include "sim/program/process_setup.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using words = std::vector<std::string>;
 
-/// The word of a flag without its dashes and value; empty: it is none.
+/// The name of a flag, without dashes and value; empty: it is not a flag.
 std::string flag_in(const std::string& word) {
   const auto begin = word.find_first_not_of('-');
   if (begin == word.npos || begin == 0 || begin > 2)
@@ -27,7 +27,7 @@ bool has(const words& all, std::string_view flag) {
   return std::any_of(all.begin(), all.end(), [&](const std::string& w) { return flag_in(w) == flag; });
 }
 
-/// What follows a flag, behind `=` or as the next word; empty: nothing does.
+/// The value of a flag, after `=` or as the next word; empty: there is none.
 std::string value_of(const words& all, std::string_view flag) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (flag_in(all[i]) != flag)
@@ -59,12 +59,12 @@ std::string usage(const std::string& program, const std::vector<named_scenario>&
          "usage; 74 a file cannot be read or written; 130 interrupted.\n";
 }
 
-/// belay-sim's words for ours.
+/// Translates our words to belay-sim's.
 words translated(words all, const std::string& first_scenario) {
   for (auto& w : all)
     if (flag_in(w) == "scenario")
       w = "--profile" + w.substr(w.find("scenario") + 8);
-  // A tape says which scenario it is of.
+  // A tape names its scenario.
   const bool of_tape = has(all, "replay") || has(all, "regressions") || (has(all, "shrink") && !has(all, "seed"));
   if (!of_tape && !has(all, "profile"))
     all.push_back("--profile=" + first_scenario);
@@ -116,7 +116,7 @@ int run_program(int argc, char** argv, const std::vector<named_scenario>& all) {
   const auto code = belay::sim::run_program(line, parts);
   if (!has(given, "shrink") || has(given, "quiet") || code == 0 || code > 3)
     return code;
-  // The smallest run that fails, in words.
+  // The smallest run that fails, as a trace.
   auto file = value_of(given, "save");
   if (file.empty() && !value_of(given, "shrink").empty())
     file = value_of(given, "shrink") + ".min";

@@ -1,8 +1,8 @@
 #pragma once
-// Processes that are written with the client library, beside the clients of a belay-sim run: what
-// servers are sent by `belay watch -changes -group` (the library's consumer), queue, barrier and
-// compensated_section. The library itself runs, so that what is sent stays what it sends. Of the
-// servers and of the library nothing is seen here (ground.hpp).
+// Processes that use the client library, beside the clients of a belay-sim run. They use the
+// library's consumer (as `belay watch -changes -group`), queue, barrier and compensated_section.
+// The library itself runs, so its requests are the real ones. Shows nothing of the servers or of
+// the library (ground.hpp).
 
 #include "sim/kit/ground.hpp"
 
@@ -17,20 +17,20 @@ namespace belay_ground {
 
 struct library_settings {
   std::size_t processes = 4;
-  bool faults = false; ///< processes stand still and crash, their requests are lost
+  bool faults = false; ///< processes pause and crash, their requests are lost
   moment faults_end{0};
-  /// Archives are restored: what was done may be taken back, and done again.
+  /// Archives are restored: writes may be undone, and done again.
   bool goes_back = false;
   std::string own_prefix;   ///< of all keys that they write, with its slash
   std::string session_name; ///< of all their sessions
-  std::string followed;     ///< prefix of the keys whose changes they work through
+  std::string followed;     ///< prefix of the keys whose changes they process
 };
 
 class library_clients {
 public:
   virtual ~library_clients() = default;
   virtual void begin() = 0;
-  /// The faults are over: each process ends what it does, and its session.
+  /// The faults are over: each process ends its work and its session.
   virtual void stop() = 0;
   /// Names of processes that have not ended; empty: none.
   virtual std::string unfinished() const = 0;

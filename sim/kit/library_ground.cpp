@@ -44,7 +44,7 @@ void library_ground::start() {
   s.session_name = library_session;
   s.followed = "k/";
   clients_ = belay_ground::make_library_clients(*this, std::move(s));
-  // The servers find each other, and elect one of them, in less than that where nothing disturbs them.
+  // Undisturbed servers find each other and elect a leader in less time.
   time_.after(std::chrono::seconds(1), [this] { clients_->begin(); });
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-// What processes that are written with the client library stand on in a run of belay-sim. Their
-// requests are not operations of the history: what servers write because of them is in the log,
-// which the models read, and what is promised to them they judge themselves. Renewals of their
-// sessions are told to the checker of sessions.
+// The environment of client-library processes in a run of belay-sim. Their requests are not
+// operations of the history: the models read the resulting writes in the log, and the
+// processes check the promises to themselves. The session checker is notified of their
+// renewals.
 
 #include "sim/chance/tape.hpp"
 #include "sim/checkers/reply_checker.hpp"
@@ -16,7 +16,7 @@
 
 namespace belay::sim {
 
-/// As client code gets it.
+/// The reply in the form for client code.
 belay_ground::reply reply_of(exchange_end end);
 
 class library_ground final : public belay_ground::ground {
@@ -26,7 +26,7 @@ public:
                  reply_checker& replies, session_checker& sessions, virtual_time faults_end);
 
   void start();
-  /// Each process ends what it does, and its session.
+  /// Each process ends its work and its session.
   void stop();
   /// Names of processes that have not ended; empty: none.
   std::string unfinished() const { return clients_ ? clients_->unfinished() : std::string(); }
@@ -49,7 +49,7 @@ public:
   void tell(std::string_view who, const std::string& text) override;
 
 private:
-  /// Null: it is no renewal.
+  /// Null: not a renewal.
   std::shared_ptr<operation> begun_renewal(std::size_t server, const std::string& bytes);
   void renewed(operation& o, const exchange_end& end);
   void complain(const broken& b);

@@ -63,10 +63,10 @@ std::string invalid(std::string_view value, std::string_view flag_name, std::str
   return "invalid value \"" + std::string(value) + "\" for flag -" + std::string(flag_name) + ": " + std::string(why);
 }
 
-/// Flags as they came, by name.
+/// The given flags, by name.
 class given_flags {
 public:
-  /// @returns a complaint, or empty.
+  /// @returns an error, or empty.
   std::string read(const std::vector<std::string>& words) {
     golang::flag_reader reader(words, [](std::string_view name) -> std::optional<flag_takes> {
       const auto* f = find_flag(name);
@@ -80,7 +80,7 @@ public:
         break;
       const auto* f = find_flag((*given)->name);
       const auto value = (*given)->value.value_or("");
-      // Stricter than Go: an empty or second value is a slip of the hand.
+      // Stricter than Go: an empty or repeated value is a mistake.
       if ((*given)->attached && f->value == flag_takes::nothing)
         return invalid(value, f->name, "it takes none");
       if ((*given)->attached && value.empty())
@@ -106,7 +106,7 @@ private:
   std::map<std::string_view, std::string, std::less<>> values_;
 };
 
-/// What is to be done, and which flags may stand beside it.
+/// An action, and the flags that may be combined with it.
 struct mode {
   std::string_view flag_name;
   action what;
@@ -114,7 +114,7 @@ struct mode {
 };
 
 const std::vector<mode>& modes() {
-  // --seed comes last: beside --shrink it is a companion.
+  // --seed comes last: it may be combined with --shrink.
   static const std::vector<mode> all = {
       {"help", action::help, {}},
       {"list-kinds", action::list_kinds, {}},
@@ -139,7 +139,7 @@ const std::vector<mode>& modes() {
   return all;
 }
 
-/// @returns a complaint, or empty.
+/// @returns an error, or empty.
 std::string take_seeds(const std::string& text, command_line& into) {
   const auto dots = text.find("..");
   const auto first = golang::parse_uint(std::string_view(text).substr(0, dots));
@@ -160,7 +160,7 @@ std::string listed(const std::vector<std::string>& names) {
   return out.empty() ? "nothing" : out;
 }
 
-/// @returns a complaint, or empty.
+/// @returns an error, or empty.
 std::string take_names(const given_flags& given, const known_names& names, command_line& into) {
   const auto is_in = [](const std::vector<std::string>& all, const std::string& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
@@ -216,7 +216,7 @@ result<command_line> parse_command_line(const std::vector<std::string>& words, c
   for (const auto* name : {"virtual-seconds", "jobs", "shrink-runs", "shrink-seconds"})
     if (given.has(name) && given.number(name, 0) == 0)
       return failure{invalid("0", name, "must be at least 1")};
-  // A thousand processes, a virtual year, a month of real time: more is a slip of the finger, and could overflow.
+  // A thousand processes, a virtual year, a month of real time: more is a typo, and could overflow.
   for (const auto& [name, most] : {std::pair{"jobs", 1000u}, std::pair{"virtual-seconds", 31'536'000u},
                                    std::pair{"run-seconds", 2'592'000u}, std::pair{"shrink-seconds", 2'592'000u}})
     if (given.number(name, 0) > most)

@@ -31,7 +31,7 @@ json::array to_json(const std::vector<tape_item>& items) {
   return out;
 }
 
-/// Only what to_json() made.
+/// Only for the output of to_json().
 std::vector<tape_item> items_from_json(const json::array& a) {
   std::vector<tape_item> out;
   out.reserve(a.size());
@@ -56,15 +56,15 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-/// What a dying child still has to tell. There is one run per process.
+/// What a dying child sends. There is one run per process.
 struct {
   const tape* choices = nullptr;
   std::ostream* trace = nullptr;
   int pipe = -1;
 } last_words;
 
-/// Not async-signal-safe, and need not be: nearly all these signals are raised by the run itself, between two calls. If
-/// it deadlocks or faults again, the alarm or the signal's default action ends it and only the tape is lost.
+/// Not async-signal-safe, and need not be: the run itself raises nearly all of these signals. If it
+/// deadlocks or faults again, the alarm or the default action ends it; only the tape is lost.
 void say_last_words(int signal) {
   ::alarm(5);
   std::signal(signal, SIG_DFL);
@@ -78,7 +78,7 @@ void say_last_words(int signal) {
 
 [[noreturn]] void be_the_child(const isolation& how, tape& choices, int pipe) {
   last_words = {&choices, how.trace, pipe};
-  // A stack that has run over cannot carry the handler.
+  // After a stack overflow the handler needs another stack.
   static std::array<char, 65536> stack;
   stack_t aside{};
   aside.ss_sp = stack.data();
@@ -100,11 +100,11 @@ void say_last_words(int signal) {
   json::object o;
   o["report"] = sim::to_json(report);
   o["taken"] = to_json(choices.taken());
-  // Not exit(): what the parent has buffered and registered is the parent's.
+  // Not exit(): the parent's buffers and exit handlers are the parent's.
   ::_exit(write_all(pipe, json::serialize(o)) ? 0 : 1);
 }
 
-/// Until the other end is closed. @returns false if the time is over first.
+/// Reads until the other end is closed. @returns false on timeout.
 bool read_all(int fd, std::chrono::seconds limit, std::string& into) {
   const auto end = std::chrono::steady_clock::now() + limit;
   std::array<char, 65536> buffer;
@@ -209,7 +209,7 @@ result<isolated_run> run_isolated(const isolation& how, const tape& start) {
   isolated_run out;
   out.stderr_tail = caught.tail();
   json::parse_options anything;
-  anything.allow_invalid_utf8 = true; // the texts are the run's own, bytes of keys among them
+  anything.allow_invalid_utf8 = true; // the texts are the run's own, including bytes of keys
   boost::system::error_code ec;
   const auto v = json::parse(message, ec, {}, anything);
   const auto* o = ec ? nullptr : v.if_object();
@@ -271,7 +271,7 @@ void become_child_of(int parent_pid) {
     ::_exit(1);
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
-  // Whoever catches these in the parent has nothing to say here.
+  // Handlers of the parent have no meaning here.
   for (int s : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM})
     std::signal(s, SIG_DFL);
   std::signal(SIGINT, SIG_IGN);

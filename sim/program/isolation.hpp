@@ -1,6 +1,6 @@
 #pragma once
-// Carries out simulated runs in child processes, so that a run that crashes or hangs is one failed run and not the end
-// of the sweep.
+// Runs simulations in child processes, so that a run that crashes or hangs is one failed run and
+// does not end the sweep.
 
 #include "sim/record/report.hpp"
 
@@ -8,11 +8,11 @@
 
 namespace belay::sim {
 
-/// A run that ends by an exception is a safety failure of the checker "exception". The report has the tape's seed.
+/// A run that throws is a safety failure of the checker "exception". The report has its seed.
 run_report run_guarded(const run_function& run, tape& choices, const run_options& options);
 
-/// The same, then once more from the tape that came out, without a trace: if that is another run, the verdict is
-/// nondeterminism (a safety failure of the first run stays one, and its text says so).
+/// The same, then once more from the resulting tape, without a trace. If that run differs, the
+/// verdict is nondeterminism (a safety failure of the first run stays one, with a note in its text).
 run_report run_twice(const run_function& run, tape& choices, const run_options& options);
 
 struct isolation {
@@ -26,19 +26,19 @@ struct isolation {
 struct isolated_run {
   run_report report;
   std::vector<tape_item> taken;
-  /// False: the process died and could not tell its tape any more, `taken` is empty.
+  /// False: the process died before it could send its tape, and `taken` is empty.
   bool taken_known = false;
   std::string stderr_tail; ///< the end of what the run wrote to stderr
 };
 
-/// Forks; @pre this process has no threads that matter. A run that dies is a safety failure, its checker is the
-/// signal's name; one that takes longer than the limit a liveness failure of the checker "wall clock".
-/// @returns a failure if there can be no process.
+/// Forks; @pre this process has no threads that matter. A run that dies is a safety failure with
+/// the signal's name as checker; one over the time limit is a liveness failure of "wall clock".
+/// @returns an error if no process can be started.
 result<isolated_run> run_isolated(const isolation& how, const tape& start);
 
-// ---- for whoever keeps processes itself
+// ---- for callers that manage processes themselves
 
-/// Where a child process leaves its stderr for its parent. Made by the parent before it forks.
+/// Captures the stderr of a child process. The parent makes it before it forks.
 class stderr_catcher {
 public:
   stderr_catcher();
@@ -46,9 +46,9 @@ public:
   stderr_catcher(const stderr_catcher&) = delete;
   stderr_catcher& operator=(const stderr_catcher&) = delete;
 
-  /// In the child: fd 2 (and fd 1 unless it is to be kept) leads here.
+  /// In the child: redirects fd 2 (and fd 1 unless it is to be kept) to it.
   void take_over(bool stdout_too) const;
-  /// In the child: forgets what came so far.
+  /// In the child: drops what came so far.
   void restart() const;
   /// In the parent: printable characters and line breaks only, at most `limit` bytes.
   std::string tail(std::size_t limit = 4000) const;
@@ -57,8 +57,8 @@ private:
   int file_ = -1;
 };
 
-/// In a fresh child: dies with the parent, leaves no core dump, leaves Ctrl-C to the parent, and
-/// no signal handlers but the default ones.
+/// In a new child: it dies with the parent, leaves no core dump, ignores Ctrl-C, and has only
+/// default signal handlers.
 void become_child_of(int parent_pid);
 
 run_report report_of_death(std::uint64_t seed, int wait_status, const std::string& stderr_tail);

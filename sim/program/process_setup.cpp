@@ -13,7 +13,7 @@ volatile std::sig_atomic_t told_to_stop = 0;
 } // namespace
 
 void set_up_process() {
-  archive::sha256{}; // its search takes as long as a tenth of a run
+  archive::sha256{}; // finding the algorithm takes as long as a tenth of a run
   struct sigaction once {};
   once.sa_handler = [](int) { told_to_stop = 1; };
   once.sa_flags = static_cast<int>(SA_RESETHAND);

@@ -1,13 +1,13 @@
 #pragma once
-// What a process that runs simulations does first.
+// Initializes a process that runs simulations.
 
 namespace belay::sim {
 
-/// Loads what OpenSSL looks for when it is wanted first, so that the processes of the runs have it. SIGINT is noted from then on, and a second
-/// one kills; writing to who has gone is an error, and no signal.
+/// Loads what OpenSSL would load on first use, so that the processes of the runs share it. From now
+/// on SIGINT is recorded, and a second one kills; writes to a closed pipe fail without a signal.
 void set_up_process();
 
-/// SIGINT has come.
+/// Whether SIGINT was received.
 bool interrupted();
 
 } // namespace belay::sim

@@ -41,7 +41,7 @@ result<saved_tape> read_tape(const std::string& path) {
   return t;
 }
 
-/// A line that is written over and over, if there is somebody to see it.
+/// A line that is redrawn, if the output is interactive.
 class progress_display {
 public:
   explicit progress_display(std::ostream* to) : to_(to) {}
@@ -117,7 +117,7 @@ private:
 
   std::ostream* progress_to() const { return parts_.interactive && !line_.quiet ? &parts_.err : nullptr; }
 
-  /// What is run: the command line's word goes before the tape's. Switches the mutant on.
+  /// Decides what to run; the command line takes precedence over the tape. Activates the mutant.
   result<isolation> prepare(saved_tape& t) {
     if (line_.profile)
       t.profile = *line_.profile;
@@ -146,7 +146,7 @@ private:
   recipe recipe_of(const saved_tape& t) const {
     return {parts_.name, t.profile, t.mutant, t.chaos_seconds, {}, parts_.profile_flag};
   }
-  /// Says again only what the tape file does not say itself.
+  /// The options that the tape file does not contain.
   recipe recipe_of_file(const std::string& path) const {
     return {parts_.name, line_.profile.value_or(""), line_.mutant.value_or(""), line_.virtual_seconds,
             path,        parts_.profile_flag};
@@ -183,7 +183,7 @@ private:
     figures f;
     f.add(r);
     f.wall = std::chrono::steady_clock::now() - begin;
-    // A run that died has its last words in its report.
+    // The report of a run that died ends with its stderr.
     const bool died = !ran->stderr_tail.empty() && r.what.ends_with(ran->stderr_tail);
     if (!ran->stderr_tail.empty() && !died)
       parts_.err << ran->stderr_tail << '\n';
@@ -211,7 +211,7 @@ private:
   }
 
   int many_seeds() {
-    // Read first: not after hours that its name was wrong.
+    // Read first, to detect a wrong name at the start.
     std::set<std::string> required;
     if (!line_.required_probes_file.empty()) {
       auto text = read_file(line_.required_probes_file);
@@ -290,7 +290,7 @@ private:
       const auto begun = std::chrono::steady_clock::now();
       auto ran = run_isolated(how, tape(t.seed, items));
       if (!original_took) {
-        // A smaller tape whose run takes far longer is not what is looked for, and must not use up the time.
+        // A smaller tape with a much longer run is of no use, and must not use up the time.
         original_took = std::chrono::steady_clock::now() - begun;
         const auto patience = std::chrono::ceil<std::chrono::seconds>(10 * *original_took) + std::chrono::seconds(5);
         how.wall_limit = how.wall_limit.count() == 0 ? patience : std::min(how.wall_limit, patience);
@@ -357,7 +357,7 @@ private:
         continue;
       }
       ++wrong;
-      // A mutant that is not found any more is as bad as a bug.
+      // A mutant that is no longer found is as bad as a bug.
       f.add(r);
       ++f.verdicts[r.outcome == verdict::passed ? verdict::safety : r.outcome];
       parts_.err << "FAILED  " << path << ": expected " << expected << ", " << told(r, recipe_of_file(path));

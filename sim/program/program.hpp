@@ -1,6 +1,6 @@
 #pragma once
-// What `belay-sim` does with its command line: one run, a replay, a sweep, shrinking, the regressions. The simulation
-// itself is given to it as a function, so that tests can put another one in its place.
+// Carries out the command line of `belay-sim`: one run, a replay, a sweep, shrinking, the
+// regressions. The simulation is passed as a function, so that tests can replace it.
 
 #include "sim/program/command_line.hpp"
 #include "sim/run.hpp"
@@ -20,8 +20,8 @@ struct program_parts {
   std::function<bool()> stop; ///< true: the user wants a sweep to end; null: never
   std::ostream& out;          ///< shared with child processes: a file or a pipe
   std::ostream& err;
-  std::string profile_flag = "profile"; ///< what commands that replay a failure call it
-  std::string usage = {};               ///< what --help says, and who uses it wrongly is told; empty: that of belay-sim
+  std::string profile_flag = "profile"; ///< its name in commands that replay a failure
+  std::string usage = {};               ///< text for --help and usage errors; empty: that of belay-sim
 };
 
 /// @param words what follows the program's name

@@ -1,5 +1,5 @@
-// Delta debugging (Zeller, Hildebrandt 2002: ddmin), reduced to removing complements: choices rarely need each other's
-// absence. Before it, whole kinds and streams, since most faults of a run have nothing to do with its failure.
+// Delta debugging (Zeller, Hildebrandt 2002: ddmin), reduced to removing complements: choices
+// rarely need each other's absence. First whole kinds and streams, since most faults are unrelated.
 
 #include "sim/program/shrink.hpp"
 
@@ -33,7 +33,7 @@ public:
     drop_groups([](const tape_item& i) { return stream{i.from.kind, 0}; });
     drop_groups([](const tape_item& i) { return i.from; });
     drop_chunks(std::max<std::size_t>(1, best_.items.size() / 2));
-    // Duller values can make other choices superfluous, and the other way round.
+    // Less eventful values can make other choices superfluous, and vice versa.
     while (lower_values() && drop_chunks(1))
       ;
     best_.minimal = !out_of_budget();
@@ -53,7 +53,7 @@ private:
       progress_(best_.items.size(), best_.runs);
   }
 
-  /// @returns whether that tape fails in the same way; then it, or what was taken of it, is the best.
+  /// @returns whether that tape fails in the same way; then the tape, as used, is the new best.
   bool try_items(const tape_items& candidate) {
     if (candidate == best_.items || out_of_budget() || !tried_.insert(fingerprint(candidate)).second)
       return false;
@@ -65,7 +65,7 @@ private:
     return true;
   }
 
-  /// FNV-1a. Two tapes with the same one would only cost a chance to shrink.
+  /// FNV-1a. A collision would only lose a chance to shrink.
   static std::uint64_t fingerprint(const tape_items& items) {
     std::uint64_t hash = 0xCBF29CE484222325ULL;
     for (const auto& i : items)
@@ -93,7 +93,7 @@ private:
     }
   }
 
-  /// Drops runs of neighbours, shorter and shorter, down to single items, until none of these can go.
+  /// Drops ranges of adjacent items, shorter and shorter, down to single items, until none can go.
   /// @returns whether anything was dropped.
   bool drop_chunks(std::size_t size) {
     bool any = false;
@@ -102,7 +102,7 @@ private:
       any = any || some;
       if (out_of_budget() || (size == 1 && !some))
         return any;
-      // After a success among single items once more: the items before it may be superfluous now.
+      // After a success with single items, try again: items before it may now be superfluous.
       size = std::max<std::size_t>(1, size / 2);
     }
   }
@@ -123,14 +123,14 @@ private:
       any = true;
       if (last)
         break;
-      // The run may have dropped more than the chunk, also in front of it.
+      // The run may have dropped more than the chunk, also before it.
       at = static_cast<std::size_t>(std::lower_bound(best_.items.begin(), best_.items.end(), next) -
                                     best_.items.begin());
     }
     return any;
   }
 
-  /// 1 is the dullest answer that is one. @returns whether anything was lowered.
+  /// 1 is the least eventful choice above 0. @returns whether anything was lowered.
   bool lower_values() {
     auto ones = best_.items;
     for (auto& i : ones)
@@ -138,7 +138,7 @@ private:
     if (try_items(ones))
       return true;
     bool any = false;
-    // By what each item answers, not by its index: a success may drop items anywhere.
+    // Iterates by position in the stream, not by index: a success may drop items anywhere.
     auto next = tape_item{};
     while (!out_of_budget()) {
       const auto it = std::lower_bound(best_.items.begin(), best_.items.end(), next);
@@ -152,7 +152,7 @@ private:
         any = true;
         continue;
       }
-      // Not 1, then by halves as far as it goes.
+      // If 1 fails, by halves as far as possible.
       for (auto v = was.value; v > 3 && try_value({was.from, was.position, v}, v / 2); v /= 2)
         any = true;
     }

@@ -24,7 +24,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// Seeds from `next` on, `end` excluded.
+/// Seeds from `next`, `end` excluded.
 struct seed_range {
   std::uint64_t next = 0, end = 0;
   bool empty() const { return next >= end; }
@@ -42,7 +42,7 @@ bool send_all(int fd, std::string_view text) {
   return true;
 }
 
-/// Appends what is there. @returns false at the end of the stream.
+/// Appends what is available. @returns false at the end of the stream.
 bool receive_some(int fd, std::string& into) {
   std::array<char, 65536> buffer;
   ssize_t n = 0;
@@ -55,7 +55,7 @@ bool receive_some(int fd, std::string& into) {
   return true;
 }
 
-/// Takes the first line out of `buffer`.
+/// Removes the first line from `buffer`.
 bool take_line(std::string& buffer, std::string& line) {
   const auto end = buffer.find('\n');
   if (end == buffer.npos)
@@ -65,7 +65,7 @@ bool take_line(std::string& buffer, std::string& line) {
   return true;
 }
 
-// ---- the worker's side: reads lines `first end`, answers each seed with a line {report, probes}
+// ---- the worker: reads lines `first end`, responds to each seed with a line {report, probes}
 
 json::object growth(const std::map<std::string, std::uint64_t>& before) {
   json::object o;
@@ -101,7 +101,7 @@ json::object growth(const std::map<std::string, std::uint64_t>& before) {
   ::_exit(0);
 }
 
-// ---- the parent's side
+// ---- the parent
 
 struct worker {
   int pid = 0;
@@ -169,7 +169,7 @@ private:
     return send_all(w.socket, std::to_string(b.next) + " " + std::to_string(b.end) + "\n");
   }
 
-  /// Workers for as many seeds as there are left. @returns a failure if there is work and nobody to do it.
+  /// Starts workers for the remaining seeds. @returns an error if there is work and no worker.
   status hire() {
     while (workers_.size() < options_.jobs) {
       const auto b = batch();
@@ -196,7 +196,7 @@ private:
     if (w.pid == 0) {
       become_child_of(parent);
       ::close(ends[0]);
-      // The parent's ends of the others' sockets: held here, a worker would not notice that the parent hung up.
+      // Closes the parent's ends of other sockets, so that a worker sees the parent close its own.
       for (const auto& other : workers_)
         ::close(other.socket);
       w.caught->take_over(true);
@@ -208,13 +208,13 @@ private:
       ::close(ends[0]);
       return failure{std::string("no process: ") + std::strerror(error)};
     }
-    // If it is dead already, the end of its stream will tell.
+    // If it has died, the end of its stream will show that.
     give(w, b);
     workers_.push_back(std::move(w));
     return done{};
   }
 
-  /// Waits for a moment, at most, for something to happen.
+  /// Waits at most a moment for an event.
   void listen() {
     std::vector<pollfd> polled;
     std::vector<place> who;
@@ -253,7 +253,7 @@ private:
       give(*w, b);
   }
 
-  /// @returns false if it is none.
+  /// @returns false if the line is no response.
   bool take_answer(worker& w, const std::string& line) {
     json::parse_options anything;
     anything.allow_invalid_utf8 = true;
@@ -301,7 +301,7 @@ private:
     return r;
   }
 
-  /// The worker is no use any more. @param why absent: it died by itself
+  /// The worker is unusable. @param why absent: it died by itself
   void lost(place w, std::optional<run_report> why) {
     if (why)
       ::kill(w->pid, SIGKILL);
@@ -317,7 +317,7 @@ private:
     take_report(*why);
   }
 
-  /// It has nothing to do, or nobody wants to know.
+  /// It has nothing to do, or its result is not needed.
   place dismiss(place w) {
     ::kill(w->pid, SIGKILL);
     while (::waitpid(w->pid, nullptr, 0) < 0 && errno == EINTR)
@@ -330,7 +330,7 @@ private:
   const sweep_options& options_;
   seed_range fresh_;                ///< never handed out
   std::deque<seed_range> returned_; ///< handed out to a worker that died
-  std::uint64_t limit_;             ///< seeds from here on are of no interest
+  std::uint64_t limit_;             ///< seeds from here on are not needed
   std::list<worker> workers_;
   figures found_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Runs many seeds on several processes, and gathers their figures and failures.
+// Runs many seeds on several processes, and collects their figures and failures.
 
 #include "sim/program/isolation.hpp"
 
@@ -11,18 +11,18 @@ struct sweep_options {
   sim::profile profile;
   std::uint64_t repeat_every = 50;      ///< seeds that are multiples of it are run twice and compared
   std::chrono::seconds wall_limit{600}; ///< of one run; 0: none
-  /// No seed above the lowest failing one is begun any more; those below it are finished, so that the lowest failure
-  /// does not depend on the number of jobs.
+  /// Begins no seed above the lowest failing one, but finishes those below it, so that the lowest
+  /// failure does not depend on the number of jobs.
   bool until_failure = false;
 
-  std::function<void(const run_report&)> on_report; ///< after each run; null: nobody listens
-  std::function<void(const figures&)> on_tick;      ///< a few times a second; null: nobody listens
-  std::function<bool()> stop;                       ///< true: break off now; null: never
+  std::function<void(const run_report&)> on_report; ///< after each run; null: no callback
+  std::function<void(const figures&)> on_tick;      ///< a few times a second; null: no callback
+  std::function<bool()> stop;                       ///< true: stop now; null: never
 };
 
-/// @pre jobs > 0; this process has no threads that matter (workers are forked, also later, when one dies).
-/// A worker that dies costs only the seed it was running: a safety failure, see isolation.hpp.
-/// @returns a failure if there can be no worker at all.
+/// @pre jobs > 0; this process has no threads that matter (it forks workers, also when one dies).
+/// A worker that dies loses only its current seed: a safety failure, see isolation.hpp.
+/// @returns an error if no worker can be started.
 result<figures> sweep(const run_function& run, const sweep_options& options);
 
 } // namespace belay::sim

@@ -1,5 +1,5 @@
 #pragma once
-// Server-sent events, as a client gets them (docs/changes.md).
+// Parses server-sent events as a client receives them (docs/changes.md).
 
 #include <deque>
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace belay::sim {
 
-/// One of them. What it does not say is empty.
+/// One event. Absent fields are empty.
 struct stream_event {
   std::string id, kind, data;
 };
 
-/// Takes the bytes of an answer apart: head, chunks, events.
+/// Splits the bytes of a response into head, chunks and events.
 class event_reader {
 public:
   /// @returns false: it is no stream, or has ended
   bool take(std::string_view bytes);
-  /// Those that are complete.
+  /// Removes and returns the complete events.
   std::deque<stream_event> take_events();
   int status() const { return status_; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The record of one client operation: what was asked, when and where, what was answered, and what was committed by
-// then. Checkers judge it.
+// The record of one client operation for the checkers: the request, its time and node, the
+// response, and what was committed by then.
 
 #include "protocol/http/request.hpp"
 #include "protocol/state/machine.hpp"
@@ -19,38 +19,38 @@ const char* name_of(outcome o);
 struct session_renewal {
   std::string session;
   std::optional<state::authority> by = {}; ///< nullopt: ACLs are not in force
-  std::vector<std::string> beside = {};    ///< sessions that never were, renewed by the same request
+  std::vector<std::string> beside = {};    ///< sessions that never existed, renewed by the same request
 };
 
 struct operation {
   std::uint64_t id = 0; ///< in order of invocation, from 1
   std::size_t client = 0;
-  std::size_t node = 0;       ///< asked there
+  std::size_t node = 0;       ///< that received the request
   int node_life = 0;          ///< which start of that node
-  bool through_agent = false; ///< that node is a client agent: which server answers is not known
+  bool through_agent = false; ///< that node is a client agent: the responding server is unknown
   virtual_time invoked{0}, returned{0};
 
   /// Exactly one of the three.
   std::optional<state::command> write;
   std::optional<http::read_request> read;
   std::optional<session_renewal> renewal;
-  virtual_time lock_wait{0}; ///< of an acquire: so long the server may wait for the end of a lock-delay
+  virtual_time lock_wait{0}; ///< of an acquire: how long the server may wait for the end of a lock delay
 
   outcome result = outcome::pending;
   state::reply reply;                        ///< of a write that is done
   log_index index;                           ///< of a write that is done: its log entry; zero: answered without one
   std::optional<state::query_result> answer; ///< of a read that is done
   state::session_ptr renewed;                ///< of a renewal that is done; null: there is no such session
-  std::string text;                          ///< of a refused or unknown one
+  std::string text;                          ///< of a rejected or unknown one
 
   // ---- facts that only the simulator knows
-  /// Everything up to here was told to some client (as a write that is done, or seen by a linearizable read) before
-  /// this operation was invoked.
+  /// Some client was sent everything up to here (as a write that is done, or in a linearizable
+  /// read) before this operation was invoked.
   log_index known_at_invocation;
   log_index committed_at_return; ///< committed anywhere by then
 };
 
-/// In whose name it is asked. nullopt: ACLs are not in force.
+/// The token of the request. nullopt: ACLs are not in force.
 inline const std::optional<state::authority>& asker_of(const operation& o) {
   return o.write ? o.write->by : o.read ? o.read->query.by : o.renewal->by;
 }

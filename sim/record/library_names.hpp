@@ -1,7 +1,7 @@
 #pragma once
-// How commands of processes that are written with the client library are told from those of other
-// clients (sim/kit/library_ground.hpp). The library decides what they send, so no operation of the
-// history stands for it.
+// Distinguishes commands of processes that use the client library from those of other clients
+// (sim/kit/library_ground.hpp). The library decides what they send, so the history has no operation
+// for it.
 
 #include "protocol/state/commands.hpp"
 
@@ -10,18 +10,18 @@
 
 namespace belay::sim {
 
-/// Of all keys that they write.
+/// Prefix of all keys that they write.
 inline constexpr std::string_view library_prefix = "lib/";
 /// Name of all their sessions.
 inline constexpr std::string_view library_session = "lib";
-/// Of an Idempotency-Key that the library draws; those of other clients are shorter.
+/// Length of an Idempotency-Key that the library draws; those of other clients are shorter.
 inline constexpr std::size_t library_key_length = 32;
 
 inline bool is_of_library(const state::kv_op& op) {
   return op.key.starts_with(library_prefix);
 }
 
-/// Of commands that only clients give.
+/// For commands that only clients send.
 inline bool is_of_library(const state::command& c) {
   if (const auto* w = std::get_if<state::kv_write>(&c))
     return is_of_library(w->op);

@@ -1,5 +1,5 @@
 #pragma once
-// What a simulated client did so long ago that servers have forgotten it: in long runs it names that again.
+// Keeps a client's requests until servers have forgotten them, to repeat them in long runs.
 
 #include "sim/run.hpp"
 
@@ -12,8 +12,8 @@ namespace belay::sim {
 template <class T>
 class long_ago {
 public:
-  /// Servers keep ends of claims and outcomes of idempotency keys for ten minutes of cluster time (docs/claims.md,
-  /// rule 7; docs/exactly-once.md).
+  /// Servers keep ends of claims and outcomes of idempotency keys for ten minutes of cluster time
+  /// (docs/claims.md, rule 7; docs/exactly-once.md).
   static constexpr std::chrono::minutes surely_forgotten{11};
 
   /// Keeps some of what is offered.
@@ -22,11 +22,11 @@ public:
     if (offered_++ % one_in == 0 && kept_.size() < most)
       kept_.emplace_back(now, what);
   }
-  /// Null: there is nothing so old yet.
+  /// Null: nothing is that old yet.
   const T* oldest(virtual_time now) const {
     return !kept_.empty() && now - kept_.front().first > surely_forgotten ? &kept_.front().second : nullptr;
   }
-  /// @pre there is something so old
+  /// @pre something is that old
   T take() {
     auto what = std::move(kept_.front().second);
     kept_.pop_front();
@@ -34,7 +34,7 @@ public:
   }
 
 private:
-  std::deque<std::pair<virtual_time, T>> kept_; ///< older ones first
+  std::deque<std::pair<virtual_time, T>> kept_; ///< oldest first
   std::size_t offered_ = 0;
 };
 

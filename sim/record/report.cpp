@@ -41,7 +41,7 @@ std::string told(const spread& s) {
          std::to_string(s.percentile(99)) + " ms, max " + std::to_string(s.percentile(100)) + " ms";
 }
 
-/// Bars of at most 50 signs; far outliers come as one line each, so empty buckets are left out.
+/// Bars of at most 50 characters. Empty buckets are left out, because there are far outliers.
 std::string drawn(const histogram_50ms& buckets) {
   std::uint64_t most = 1;
   for (const auto& [bucket, count] : buckets)
@@ -55,7 +55,7 @@ std::string drawn(const histogram_50ms& buckets) {
   return out;
 }
 
-/// The name of what took longest, and how long.
+/// The name of the longest wait, and its length.
 std::pair<std::string, std::uint64_t> longest(const std::map<std::string, std::uint64_t>& waited_ms) {
   const auto most = std::max_element(waited_ms.begin(), waited_ms.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -91,7 +91,7 @@ json::object spread_object(const spread& s) {
       {"median", s.percentile(50)}, {"p95", s.percentile(95)}, {"p99", s.percentile(99)}, {"max", s.percentile(100)}};
 }
 
-/// Words for a shell: quoted if they need it.
+/// A word for a shell: quoted if needed.
 std::string quoted(const std::string& word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:+,@%";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos)

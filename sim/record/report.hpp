@@ -1,31 +1,31 @@
 #pragma once
-// Figures of many runs, and how they are told: to people, as JSON, as an exit code.
+// Figures of many runs as text, as JSON and as an exit code.
 //
-// The JSON report (--report), members always there and in this order:
+// The JSON report (--report). All members are always present, in this order:
 //
-//   format                 1
-//   command                what was run, as one would type it
-//   profile, mutant        names; mutant "" is none
-//   interrupted            true: the sweep was broken off, the figures are of what was done until then
-//   runs                   how many
-//   verdicts               {passed, safety, liveness, nondeterminism}: how many runs
-//   wall_seconds           real time
-//   virtual_hours          of all runs together
-//   events, choices        sums
-//   events_per_second      of real time
-//   seeds_per_minute       of real time
-//   operations             {asked, done, refused, unknown}
+//   format               1
+//   command              the command line of the run
+//   profile, mutant      names; mutant "" is none
+//   interrupted          true: the sweep was interrupted, the figures cover what was done by then
+//   runs                 their number
+//   verdicts             {passed, safety, liveness, nondeterminism}: number of runs
+//   wall_seconds         real time
+//   virtual_hours        of all runs together
+//   events, choices      sums
+//   events_per_second    of real time
+//   seeds_per_minute     of real time
+//   operations           {asked, done, refused, unknown}
 //   elections, wrongly_released_locks
-//   heal_to_convergence_ms {median, p95, p99, max, buckets: {"0": n, "50": n, ...}, slow} of passed runs; a bucket is named
-//                          by its lower bound, empty ones are left out; slow: [{seed, ms, waited_ms: {what: ms}}] of those above
-//                          slow_convergence, the slowest first, with what the cluster waited for (sim/checkers/recovery.hpp)
-//   last_fault_to_convergence_ms {median, p95, p99, max}: the same, counted from when the last fault was over that went on
-//                          after the healing began (a disk that hangs, a damaged one that is replaced)
-//   longest_write_gap_ms   {median, p95, p99, max} of passed runs
-//   faults, probes         {name: how often}, by name
-//   missing_probes         [name], required but never reached
-//   failures               by seed: [{seed, verdict, checker, text, trace_hash, events, virtual_ms, replay}];
-//                          trace_hash is hexadecimal, replay the command that makes the run again
+//   heal_to_convergence_ms {median, p95, p99, max, buckets: {"0": n, "50": n, ...}, slow} of passed
+//       runs; empty buckets, named by their lower bounds, are left out; slow, the slowest first: those
+//       above slow_convergence, [{seed, ms, waited_ms: {what: ms}}] (sim/checkers/recovery.hpp)
+//   last_fault_to_convergence_ms {median, p95, p99, max}: the same, from the end of the last fault
+//       that outlasted the healing (a disk that hangs, a damaged one that is replaced)
+//   longest_write_gap_ms {median, p95, p99, max} of passed runs
+//   faults, probes       {name: how often}, by name
+//   missing_probes       [name], required but never reached
+//   failures             by seed: [{seed, verdict, checker, text, trace_hash, events, virtual_ms,
+//       replay}]; trace_hash is hexadecimal, replay the command that repeats the run
 
 #include "protocol/base/result.hpp"
 #include "sim/run.hpp"
@@ -49,13 +49,13 @@ enum exit_code : int {
 };
 int exit_code_of(verdict v);
 
-/// How many runs had how many milliseconds.
+/// A distribution of durations: how many runs took how many milliseconds.
 class spread {
 public:
   void add(std::chrono::milliseconds value) {
     ++counts_[static_cast<std::uint64_t>(std::max<std::int64_t>(0, value.count()))];
   }
-  /// The smallest value that at least `percent` of all do not exceed; 0 if there are none. @pre 0 < percent <= 100
+  /// The smallest value that `percent` of all do not exceed; 0: no runs. @pre 0 < percent <= 100
   std::uint64_t percentile(unsigned percent) const;
   std::uint64_t size() const;
   histogram_50ms buckets() const;
@@ -64,7 +64,7 @@ private:
   std::map<std::uint64_t, std::uint64_t> counts_;
 };
 
-/// A run that converges later is listed, with what it waited for.
+/// Runs that converge later are listed, with their waits.
 inline constexpr std::chrono::milliseconds slow_convergence{487};
 
 struct slow_run {
@@ -94,35 +94,35 @@ struct figures {
   std::uint64_t of(verdict v) const;
 };
 
-/// Safety first, then a missing probe, non-determinism, liveness, interruption.
+/// Safety takes precedence, then a missing probe, nondeterminism, liveness, interruption.
 int exit_code_of(const figures& f);
 
-/// What a command line must say so that a run comes out the same.
+/// What a command line must contain to repeat a run.
 struct recipe {
-  std::string program, profile, mutant; ///< profile "": not said
-  std::uint64_t virtual_seconds = 0;    ///< 0: not said
-  std::string tape_file;                ///< not empty: the run of that tape, and what it says itself is not repeated
+  std::string program, profile, mutant; ///< profile "": not given
+  std::uint64_t virtual_seconds = 0;    ///< 0: not given
+  std::string tape_file;                ///< not empty: the run of that tape, without options that the tape contains
   std::string profile_flag = "profile"; ///< how that program's command line names profiles
   std::string command(const run_report& failed) const;
 };
 
-/// One name a line; blank lines and lines that begin with # are skipped.
+/// One name a line; skips blank lines and lines that begin with #.
 std::set<std::string> parse_required_probes(std::string_view text);
 std::set<std::string> missing(const std::set<std::string>& required,
                               const std::map<std::string, std::uint64_t>& reached);
 
-/// `seed 42: safety: replies: read an old value`, and the command, if it failed, in a second line.
+/// `seed 42: safety: replies: read an old value`; if it failed, the command is in a second line.
 std::string told(const run_report& r, const recipe& how);
 /// The summary of a sweep, several lines.
 std::string told(const figures& f, const recipe& how);
-/// `17/2000  1 failed  523 seeds/min  ETA 3:47`, without a line break.
+/// `17/2000 1 failed 523 seeds/min ETA 3:47`, without a line break.
 std::string progress_line(const figures& f, std::uint64_t total, std::chrono::duration<double> wall);
 
 boost::json::object to_json(const figures& f, const recipe& how, const std::string& command);
 /// Indented, with a line break at the end.
 std::string pretty(const boost::json::value& v);
 
-/// How workers hand a report on: nothing is lost on the way.
+/// The lossless form in which workers send a report.
 boost::json::object to_json(const run_report& r);
 result<run_report> report_from_json(const boost::json::value& v);
 

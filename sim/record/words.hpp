@@ -1,5 +1,5 @@
 #pragma once
-// What clients ask and are answered, in one line of words for the trace; and times, for checkers.
+// Describes requests and responses in one line of text for the trace, and times for checkers.
 
 #include "sim/record/history.hpp"
 
