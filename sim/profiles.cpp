@@ -22,7 +22,7 @@ std::vector<profile> all_profiles() {
   brief.calm = seconds(5);
   profile endurance;
   endurance.name = "endurance";
-  // Claims, outcomes and tombstones are forgotten in the rest or after it, and then requested again.
+  // Claims, outcomes and tombstones are forgotten in the rest or after it, and requested again.
   endurance.chaos = seconds(1100);
   endurance.calm = seconds(40);
   endurance.rests = true;

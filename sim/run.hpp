@@ -83,8 +83,8 @@ struct run_options {
   std::function<void(const std::string&)> trace;
 };
 
-/// Runs to the end or to the first broken rule. Depends on the tape and the profile only, not on real
-/// time, addresses or environment. Adds the probes reached to the counters of protocol/base/probe.
+/// Runs to the end or to the first broken rule. Depends on the tape and the profile only, not on
+/// the environment. Adds the probes reached to the counters of protocol/base/probe.
 run_report run(tape& choices, const run_options& options);
 
 /// The function that sweeps, shrinks and replays call: run(), or one of a test.

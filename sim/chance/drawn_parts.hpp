@@ -1,7 +1,7 @@
 #pragma once
 // Maps a number drawn from the tape to an action of a simulated client or the nemesis (sim/faults).
-// A client cuts one number into parts; a table of shares says which numbers mean which action. Tapes
-// store numbers, so a table may grow only at its end, within what its last share leaves unused.
+// A client cuts one number into parts; a table of shares says which numbers mean which action.
+// Tapes store numbers, so a table may grow only at its end, within what its last share leaves.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ constexpr std::uint64_t numbers_of(const share<Action> (&shares)[N]) {
   return sum;
 }
 
-/// The action that `number` means: shares follow each other, from 0. @pre number < numbers_of(shares)
+/// The action that `number` means; the shares begin at 0. @pre number < numbers_of(shares)
 template <class Action, std::size_t N>
 constexpr Action action_of(const share<Action> (&shares)[N], std::uint64_t number) {
   std::size_t i = 0;

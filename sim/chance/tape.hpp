@@ -1,9 +1,9 @@
 #pragma once
-// The only source of randomness of a run: a tape of choices, made from a seed or replayed from a file.
+// The source of randomness of a run: a tape of choices, made from a seed or replayed from a file.
 //
-// A run calls choose(n) on one of many streams. The value 0 is always the least eventful choice (no fault,
-// shortest delay, oldest message first), and only other values are stored. So a tape is a sparse list, the
-// empty tape is the least eventful run, and removing an item leaves the items of all other streams in place.
+// A run calls choose(n) on one of many streams. 0 is always the least eventful choice (no fault,
+// shortest delay, oldest message first), and only other values are stored. So a tape is a sparse
+// list, the empty one is the least eventful run, and removing an item keeps all other streams.
 
 #include "protocol/base/random.hpp"
 #include "protocol/base/result.hpp"
@@ -41,7 +41,7 @@ public:
 
   /// @returns a number below n, uniformly distributed. @pre n > 0
   std::uint64_t choose(stream s, std::uint64_t n);
-  /// One of 1..n-1 in `per_million` of a million cases, else 0. A replayed tape may say anything < n.
+  /// One of 1..n-1 in `per_million` of a million cases, else 0. A replay may return anything < n.
   std::uint64_t choose_rarely(stream s, std::uint64_t n, std::uint32_t per_million);
   bool chance(stream s, std::uint32_t per_million) { return choose_rarely(s, 2, per_million) != 0; }
 

@@ -17,7 +17,7 @@
 //   operations           {asked, done, refused, unknown}
 //   elections, wrongly_released_locks
 //   heal_to_convergence_ms {median, p95, p99, max, buckets: {"0": n, "50": n, ...}, slow} of passed
-//       runs; empty buckets, named by their lower bounds, are left out; slow, the slowest first: those
+//       runs; buckets, named by lower bounds, are absent if empty; slow, the slowest first: those
 //       above slow_convergence, [{seed, ms, waited_ms: {what: ms}}] (sim/checkers/recovery.hpp)
 //   last_fault_to_convergence_ms {median, p95, p99, max}: the same, from the end of the last fault
 //       that outlasted the healing (a disk that hangs, a damaged one that is replaced)

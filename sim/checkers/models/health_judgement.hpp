@@ -18,10 +18,10 @@ struct member_truth {
   bool voter = false;
 };
 
-/// Rules (docs/contract/12; docs/operations.md). The members of the configuration are listed, each
-/// once, with their roles; one leads. An unreachable one is `failed`; one unreachable or with a full
-/// disk is unhealthy. All are healthy if each is. As many healthy voters may fail as exceed a quorum.
-/// @returns what is wrong with the JSON of /v1/operator/autopilot/health; nullopt: nothing
+/// Rules (docs/contract/12; docs/operations.md). Each member of the configuration is listed once,
+/// with its role; one leads. Unreachable ones are `failed`; one that is unreachable or has a full
+/// disk is unhealthy. All are healthy if each is. As many voters may fail as exceed a quorum.
+/// @returns what is wrong with the JSON; nullopt: nothing
 std::optional<std::string> judge_health(std::string_view json, const std::vector<member_truth>& members);
 
 } // namespace belay::sim

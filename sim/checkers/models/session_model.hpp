@@ -24,15 +24,15 @@ public:
 
   /// Null: it does not live now.
   const state::session_record* find(std::string_view id) const;
-  /// Null: there never was one.
+  /// Null: it never existed.
   const state::session_record* past(std::string_view id) const;
   bool lived_at(std::string_view id, log_index s) const;
   bool lived_always(std::string_view id, log_index from, log_index to) const;
   bool lived_ever(std::string_view id, log_index from, log_index to) const;
   bool has_check(std::string_view node, const std::string& check, log_index s) const;
-  /// Of those that live now.
+  /// The ids of the sessions that live now.
   std::vector<std::string> alive() const;
-  /// Entries by which a session began or ended, ascending.
+  /// Indexes of entries by which a session began or ended, ascending.
   const std::vector<log_index>& changes() const { return changes_; }
 
 private:
@@ -51,7 +51,7 @@ private:
   void turn(life& l, log_index at, bool lives);
   std::vector<std::string> who_relies_on(std::string_view node, std::string_view check) const;
 
-  std::map<std::string, life, std::less<>> lives_; ///< all that ever were
+  std::map<std::string, life, std::less<>> lives_; ///< all that ever existed
   registered nodes_;
   std::map<log_index, registered> nodes_since_; ///< as of each change
   std::vector<log_index> changes_;
