@@ -1,4 +1,4 @@
-// Who is taken into a cluster that exists, and how a member is known by its new name or address.
+// Which servers are added to an existing cluster, and how members get a new name or address.
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -12,9 +12,9 @@ namespace belay::raft {
 
 namespace {
 
-// A learner becomes a voter once it is this close to the end of the leader's log: what is left fits into a few appends.
+// A learner becomes a voter when it is at most this far behind: the rest fits into a few appends.
 constexpr std::uint64_t promotion_lag_max = 1000;
-// Of servers that an operator wants and that have not come yet.
+// Limit of operators' approvals for servers that have not connected yet.
 constexpr std::size_t admitted_max = 64;
 
 bool lower_id(const member& a, const member& b) {
@@ -32,7 +32,7 @@ bool same_place(const member& a, const member& b) {
 bool close_to(const core& leader, node_id learner) {
   const auto all = leader.progress();
   return std::any_of(all.begin(), all.end(), [&](const progress_view& p) {
-    // In a short log even a learner without any entry is close: it must also have confirmed an entry.
+    // In a short log even an empty learner is close: it must also have confirmed an entry.
     return p.id == learner && p.state == follower_state::replicate && !p.match.is_zero() &&
            p.match.value + promotion_lag_max >= leader.last_index().value;
   });
@@ -46,7 +46,7 @@ bool learns(const configuration& now, node_id id) {
   return std::binary_search(now.learners.begin(), now.learners.end(), id);
 }
 
-/// As a learner. A learner that was lost before it voted makes room at once, a voter only when this one votes.
+/// Adds it as a learner. Replaces a lost learner at once, a voter only when it gets its vote.
 configuration with_learner(configuration now, const member& newcomer) {
   for (const auto& m : configuration(now).members)
     if (learns(now, m.id) && wants_place_of(newcomer, m))
@@ -56,7 +56,7 @@ configuration with_learner(configuration now, const member& newcomer) {
   return now;
 }
 
-/// As a voter, and in the place of those who were there before it.
+/// Makes it a voter, in place of the members that it replaces.
 configuration with_voter(configuration now, const member& learner, node_id self) {
   for (const auto& m : configuration(now).members)
     if (m.id != self && wants_place_of(learner, m))
@@ -66,14 +66,14 @@ configuration with_voter(configuration now, const member& learner, node_id self)
   return now;
 }
 
-/// It gets the log as before, and has no vote.
+/// Takes its vote; it still gets the log.
 configuration with_replica(configuration now, node_id voter) {
   std::erase(now.voters, voter);
   add_sorted(now.learners, voter);
   return now;
 }
 
-/// The configuration in which that member is what it says it is; nullopt: it is already, or it has taken another's name.
+/// Updates that member's data to what it reports; nullopt: up to date, or the new name is in use.
 std::optional<configuration> with_news_of(const configuration& now, const member& m) {
   const auto* known = now.find(m.id);
   if (known == nullptr || *known == m)
@@ -127,18 +127,18 @@ bool formation::admits(const introduction& newcomer, const configuration& now) c
     return false;
   if (trusts(newcomer))
     return true;
-  // In the place of a lost member: rival_of() sees to it that none of that name and address is heard.
+  // It replaces a lost member: rival_of() ensures that no connected one has that name and address.
   bool replaces = false;
   for (const auto& m : now.members)
     if (wants_place_of(newcomer.self, m)) {
       if (m.name != newcomer.self.name || m.address != newcomer.self.address)
-        return false;                            // it would put out another member as well
-      replaces = replaces || now.is_voter(m.id); // in the place of a replica it could become one voter more
+        return false;                            // it would replace another member, too
+      replaces = replaces || now.is_voter(m.id); // replacing a replica could add a voter
     }
   return replaces;
 }
 
-/// A server that restarts is not lost yet: whoever dials first would have its place.
+/// A restarting server is not lost yet: else the first to connect would get its place.
 bool formation::all_lost_before(const member& newcomer, const core& leader) const {
   const auto all = leader.progress();
   return std::none_of(all.begin(), all.end(), [&](const progress_view& p) {
@@ -147,8 +147,8 @@ bool formation::all_lost_before(const member& newcomer, const core& leader) cons
   });
 }
 
-/// A learner for whom there is no place any more: the member whom it should replace is back, or it says something else
-/// of itself than when it was taken in, so that it would replace nobody and be one voter more.
+/// A learner to remove: the member that it should replace is back, or it reports
+/// other data than when it was added, so that it would replace none and add a voter.
 std::optional<configuration> formation::without_idle_learner(const configuration& now) const {
   for (const auto id : now.learners) {
     const auto& learner = *now.find(id);
@@ -167,7 +167,7 @@ std::optional<configuration> formation::next_configuration(const core& leader, c
   const auto& now = leader.config();
   if (!leader.is_leader() || !leader.may_serve_reads() || now.joint())
     return std::nullopt;
-  // Before anybody's name or address changes: a member that is back with another one is still told by its old one.
+  // First: a member that returns with a new name or address must still be found by the old one.
   if (auto next = without_idle_learner(now))
     return next;
   if (auto next = with_news_of(now, self_))
@@ -191,7 +191,7 @@ std::optional<configuration> formation::next_configuration(const core& leader, c
   return std::nullopt;
 }
 
-// ---- replicas, and who is gone
+// ---- replicas and dead servers
 
 std::optional<configuration> formation::without_dead(const core& leader, const autopilot& pilot) const {
   const auto& now = leader.config();
@@ -203,7 +203,7 @@ std::optional<configuration> formation::without_dead(const core& leader, const a
       dead.insert(p.id);
   if (dead.empty())
     return std::nullopt;
-  // Whoever is removed comes back by itself only if newcomers are taken in, or prove who they are as all do that are heard.
+  // Removed servers rejoin by themselves only if all may join, or all here have credentials.
   const bool come_back = settings_.admit_newcomers ||
                          (!peers_.empty() && std::all_of(now.members.begin(), now.members.end(), [&](const member& m) {
                            const auto* said = find(m.id);
@@ -219,7 +219,7 @@ std::optional<configuration> formation::next_demotion(const core& leader, const 
   for (const auto& [id, p] : peers_)
     if (p.replica && belongs(id) && now.is_voter(id) && rival_of(p.self, now) == nullptr) {
       auto next = with_replica(now, id);
-      // Of two voters that are left both are needed: one that has just fallen silent would stop the cluster in the middle of this.
+      // Of two remaining voters both are needed: a silent one would block the rest of this change.
       if (!has_quorum(next, [&](node_id stays) { return pilot.may_vote(stays); }))
         continue;
       PROBE("admission: a voter becomes a replica");

@@ -47,8 +47,8 @@ core::impl::impl(node_id id, limits l, restored_state restored, std::uint64_t se
   commit = delivered = restored.snapshot.index;
   verified = commit;
   soft.term = hard.term;
-  // Before the restart this node may have answered a leader, whose lease counts on that. This is so even if nothing of
-  // that leader's log is here yet: whoever knows a term has answered somebody.
+  // Before the restart this node may have acknowledged a leader, whose lease relies on that. Even
+  // if nothing of that leader's log is here: a server with a term has acknowledged some server.
   guard = (!config().empty() || !hard.term.is_zero()) && !MUTANT(guard_lost_by_restart);
   election_timeout = shuffled_timeout();
 }
@@ -82,7 +82,7 @@ void core::impl::step(const message& m, local_time t) {
   if (is_reply(m.body)) {
     if (!config().contains(m.from) && progress_of(m.from) == nullptr)
       return;
-    // A granted pre-vote carries the term that would be campaigned for; nobody is in it yet.
+    // A granted pre-vote carries the term of the future campaign, which no server has yet.
     if (m.term > hard.term && !is_pre_vote_grant(m.body)) {
       follow(m.term, {});
       return;
@@ -112,7 +112,7 @@ bool core::impl::counts(node_id from) const {
 }
 
 void core::impl::told_of(node_id by, const std::vector<node_id>& servers) {
-  constexpr std::size_t acquainted_max = 1000; // far more than a cluster has ever had while a process lives
+  constexpr std::size_t acquainted_max = 1000; // far above the number of members in the life of a process
   if (by != self && !counts(by))
     return;
   for (auto id : servers)
@@ -151,7 +151,7 @@ void core::impl::send_now(node_id to, message_body body) {
 }
 
 void core::impl::send_durable(node_id to, message_body body) {
-  // The newest acknowledgement says all that an earlier one in the same batch would have said.
+  // The newest acknowledgement includes all that an earlier one of the same batch would confirm.
   if (std::holds_alternative<append_reply>(body) && !held.empty() && held.back().to == to &&
       held.back().term == hard.term && std::holds_alternative<append_reply>(held.back().body)) {
     held.back().body = std::move(body);
@@ -185,7 +185,7 @@ void core::impl::take_persist() {
 }
 
 void core::impl::take_committed() {
-  // While a checkpoint is being put in force, the state machine must not run past it (docs/pitfalls.md R14).
+  // While a checkpoint is installed, the state machine must not pass it (docs/pitfalls.md R14).
   if (installing() || delivered >= commit || !knows_a_term())
     return;
   out.committed = log.copy(delivered.next(), commit);
@@ -214,7 +214,7 @@ void core::impl::advance_commit(log_index to) {
   commit = to;
 }
 
-// ---- the class in front
+// ---- the public class
 
 core::core(node_id self, limits l, restored_state restored, std::uint64_t seed)
     : impl_(std::make_unique<impl>(self, l, std::move(restored), seed)) {}

@@ -1,6 +1,6 @@
 #pragma once
-// The inside of raft::core (core.hpp): all that one node keeps of Raft, and the functions that change it. The functions
-// are spread over source files by subject; each section below names its file.
+// The implementation of raft::core (core.hpp): all Raft state of one node and the functions that
+// change it. They are in several source files by subject; each section below names its file.
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/raft/configuration.hpp"
@@ -13,17 +13,17 @@
 
 namespace belay::raft {
 
-/// Largest index, term or offset believed of a peer: far above what a cluster reaches in centuries, far below where
-/// adding one would wrap.
+/// Largest index, term or offset accepted from a peer: far above what a
+/// cluster reaches in centuries, far below where adding one would overflow.
 inline constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
-/// How far above the own term one of a peer is believed. An election raises the term by one, so no honest server is ever
-/// so far ahead; one false message of a term near the largest would leave no room for further elections.
+/// How far a peer's term may be above the own one. An election raises the term by one, so no honest
+/// server is that far ahead; a false term near the maximum would leave none for further elections.
 inline constexpr std::uint64_t term_leap_max = std::uint64_t{1} << 32;
 
 struct core::impl {
   impl(node_id self, limits l, restored_state restored, std::uint64_t seed);
 
-  // ---- core.cpp: inputs, and what goes out
+  // ---- core.cpp: inputs and outputs
   void tick(local_time now);
   void step(const message& m, local_time now);
   bool counts(node_id from) const;
@@ -36,9 +36,9 @@ struct core::impl {
   void send_durable(node_id to, message_body body);
   void send_as(term_id term, node_id to, message_body body);
   bool hard_is_durable() const { return durable_hard == hard; }
-  /// The log on the disk knows a term. Until then nothing is given to the state machine or stored as a snapshot: a
-  /// checkpoint is written beside the log, and after a loss of power a server that has one and knows no term cannot tell
-  /// itself from one whose log was lost (docs/pitfalls.md R36).
+  /// Whether the log on disk has a term. Before, nothing is passed to the state machine or
+  /// stored as a snapshot: after a power failure, a server with a checkpoint (written beside
+  /// the log) but no term cannot know whether it lost its log (docs/pitfalls.md R36).
   bool knows_a_term() const { return !durable_hard.term.is_zero() || MUTANT(state_before_term); }
   /// Ticks since the oldest unconfirmed batch was handed out.
   int persist_age_ticks() const;
@@ -46,17 +46,17 @@ struct core::impl {
   void take_committed();
   void advance_commit(log_index to);
 
-  // ---- election.cpp: terms, votes, who leads
+  // ---- election.cpp: terms, votes, leadership
   /// @param why if this node leads: for the log
   void follow(term_id term, node_id new_leader, step_down_cause why = step_down_cause::newer_term);
   void lose_leadership();
   void heard_leader();
-  /// While this holds no vote is given. The lease of the leader that was heard rests on it.
+  /// Whether votes are refused to protect the lease of the leader last heard from.
   bool guards_leader() const;
-  /// This node is a voter, or its removal is not known to be committed.
+  /// Whether this node is a voter, or its removal is not known to be committed.
   bool electable() const;
   bool may_campaign() const;
-  /// This node is a quorum by itself.
+  /// Whether this node is a quorum by itself.
   bool alone() const;
   void campaign(bool transfer);
   void hurry();
@@ -69,7 +69,7 @@ struct core::impl {
   void on_vote_reply(const message& m, const vote_reply& r);
   node_id silent_voter_or(node_id answered) const;
   void on_timeout_now(const message& m);
-  /// By so many ticks time-outs differ, so that not all campaign at once (dissertation 3.4).
+  /// Range (ticks) of random election timeouts: not all campaign at once (dissertation 3.4).
   std::uint64_t election_spread() const {
     return MUTANT(election_timeouts_alike) ? 1 : static_cast<std::uint64_t>(lim.election_ticks);
   }
@@ -83,13 +83,13 @@ struct core::impl {
   void send_append(node_id id, follower_progress& p, bool with_entries);
   void on_append_reply(const message& m, const append_reply& r);
   void commit_by_count();
-  /// A quorum was heard within an election time and `more_ticks`.
+  /// Whether a quorum sent messages within an election timeout plus `more_ticks`.
   bool quorum_is_heard(int more_ticks = 0) const { return quorum_is_heard(config(), more_ticks); }
   bool quorum_is_heard(const configuration& c, int more_ticks) const;
   std::variant<log_index, propose_error> propose(std::vector<payload> commands, cluster_time now);
 
   // ---- following.cpp: the follower's side of appends
-  /// Follows the sender of `m`, which speaks as a leader. @returns false: the message is to be ignored.
+  /// Follows the sender of `m`, which acts as a leader. @returns false: ignore the message.
   bool accept_leader(const message& m);
   bool sane(const message& m, const append_entries& a) const;
   void on_append(const message& m, const append_entries& a);
@@ -137,7 +137,7 @@ struct core::impl {
   std::string describe() const;
 
   const configuration& config() const { return log.config(); }
-  /// What is known of a follower; null: this node does not lead, or does not know that one.
+  /// State of a follower; null: this node does not lead, or does not know that follower.
   follower_progress* progress_of(node_id id) { return leading ? leading->find(id) : nullptr; }
 
   // ---- this node
@@ -145,14 +145,14 @@ struct core::impl {
   limits lim;
   seeded_random random;
 
-  /// Servers of this cluster that the own log need not name yet, as servers told that count.
+  /// Servers reported by others as members, which the own log need not name yet.
   std::set<node_id> acquainted;
 
-  // ---- what survives a restart, as it stands in memory (the disk may be behind)
+  // ---- persistent state, as in memory (the disk may be behind)
   hard_state hard;
   log_window log;
 
-  // ---- what is on its way to the disk
+  // ---- on its way to the disk
   struct unconfirmed_batch {
     std::uint64_t token;
     std::optional<hard_state> hard;
@@ -162,19 +162,19 @@ struct core::impl {
   };
   std::uint64_t next_token = 1;
   std::deque<unconfirmed_batch> unconfirmed; ///< handed out, not known to be on disk
-  std::vector<message> held;                 ///< to be sent once the next batch, or the last one handed out, is on disk
+  std::vector<message> held;                 ///< to send once the next batch, or the last one handed out, is on disk
   bool hard_changed = false;
-  // Of the next batch; see persist_batch.
+  // For the next batch; see persist_batch.
   std::optional<log_index> truncate_from;
   std::optional<snapshot_meta> restart_after;
-  log_index handed_out; ///< last entry given to the disk
+  log_index handed_out; ///< last entry handed to the disk
   log_index durable;    ///< last entry known to be on disk (or in the checkpoint)
   hard_state durable_hard;
 
   // ---- commit
   log_index commit;
-  log_index delivered; ///< given to the state machine
-  /// The largest that the present leader has sent; zero: nothing yet, or this node leads.
+  log_index delivered; ///< passed to the state machine
+  /// Largest commit index from the current leader; zero: none yet, or this node leads.
   log_index received_commit;
 
   // ---- roles
@@ -186,12 +186,12 @@ struct core::impl {
 
   // ---- follower and candidate
   int election_elapsed = 0;      ///< ticks since the timeout began
-  int election_timeout = 0;      ///< ticks; shuffled anew each time
+  int election_timeout = 0;      ///< ticks; random each time
   bool leader_was_heard = false; ///< since the start, for ticks_since_leader()
-  int contact_ticks = 0;         ///< since the leader was last heard
+  int contact_ticks = 0;         ///< since the last message from the leader
   local_time contact_time{0};
-  bool guard = false;            ///< votes are refused for an election time after contact_ticks and contact_time
-  log_index verified;            ///< this log equals the present leader's up to here
+  bool guard = false;            ///< refuse votes for an election timeout after contact_ticks and contact_time
+  log_index verified;            ///< this log equals the current leader's up to here
   std::map<node_id, bool> votes; ///< of this campaign, by voter (docs/pitfalls.md R2)
 
   // ---- for the log
@@ -201,13 +201,13 @@ struct core::impl {
   // ---- leader: set exactly while soft.role is role::leader
   std::optional<raft::leading> leading;
 
-  // ---- a snapshot on its way in
+  // ---- an incoming snapshot
   struct incoming_snapshot {
     snapshot_meta meta;
     node_id from;
     term_id term;
     std::uint64_t next_offset = 0;
-    bool complete = false; ///< the last chunk was given to the disk
+    bool complete = false; ///< the last chunk was handed to the disk
   };
   std::optional<incoming_snapshot> incoming;
 

@@ -1,4 +1,4 @@
-// Terms, votes, and who leads (dissertation 3.4, 4.2.3, 6.4, 9.6).
+// Terms, votes and leadership (dissertation 3.4, 4.2.3, 6.4, 9.6).
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -19,7 +19,7 @@ void core::impl::follow(term_id term, node_id new_leader, step_down_cause why) {
     election_timeout = shuffled_timeout();
   }
   if (term > hard.term || MUTANT(vote_forgotten_on_step_down)) {
-    hard = {term, {}}; // the vote is reset here and nowhere else (docs/pitfalls.md R1)
+    hard = {term, {}}; // the vote is reset only here (docs/pitfalls.md R1)
     hard_changed = true;
     verified = commit;
   }
@@ -50,11 +50,11 @@ void core::impl::heard_leader() {
 }
 
 bool core::impl::guards_leader() const {
-  // After a contact the next tick may come early, and after a pause the time jumps: an election time has passed only
-  // when both say so.
+  // After a contact the next tick may come early, and after a pause time
+  // jumps: an election timeout has passed only if both ticks and time say so.
   const bool leader_heard =
       guard && (contact_ticks < lim.election_ticks || now - contact_time < lim.tick * lim.election_ticks);
-  // A leader guards itself: it hears a quorum, or it would have stepped down.
+  // A leader protects itself: it is in contact with a quorum, or it would have stepped down.
   return (leading || leader_heard) && !MUTANT(vote_while_leader_heard);
 }
 
@@ -65,29 +65,29 @@ bool core::impl::alone() const {
 bool core::impl::electable() const {
   if (config().is_voter(self) || (MUTANT(replica_campaigns) && config().contains(self)))
     return true;
-  // Dissertation 4.2.2: as long as the configuration without this node may still be lost, this node may be the only one
-  // that can bring it to its members. Once it is known to be committed, a removed server stays quiet, as a learner
-  // always does (docs/pitfalls.md R4).
+  // Dissertation 4.2.2: while the configuration without this node may still be lost, this
+  // node may be the only one that can send it to its members. When it is known to be
+  // committed, a removed server stays quiet, as a learner always does (docs/pitfalls.md R4).
   const auto* before = log.config_index() > commit ? log.config_at(log.config_index().prev()) : nullptr;
   return before != nullptr && before->is_voter(self);
 }
 
 bool core::impl::may_campaign() const {
-  // With a disk that does not answer it could not lead (docs/pitfalls.md R5).
+  // A server with a stalled disk could not lead (docs/pitfalls.md R5).
   return electable() && !installing() && persist_age_ticks() < lim.election_ticks;
 }
 
 void core::impl::tick_follower() {
   ++contact_ticks;
   ++election_elapsed;
-  // With nobody else to ask it does not wait, unless it has heard a leader since this process began: that one is about
-  // to remove itself, and would be disturbed. After a restart it does not wait even then, because a leader that removes
-  // itself has given up its lease (see lease_until).
+  // If it is alone it does not wait, unless it has heard a leader since this process started:
+  // that one is about to remove itself and would be disturbed. After a restart it does not wait
+  // even then, because a leader that removes itself has given up its lease (see lease_until).
   if (alone() && soft.role == role::follower && may_campaign() && !(leader_was_heard && guards_leader())) {
     campaign(false);
     return;
   }
-  // Ticks may have come early: then this node would vote for itself while it vouches for the leader's lease.
+  // Ticks may come early: the node would vote for itself while it protects the leader's lease.
   if (election_elapsed < election_timeout || guards_leader())
     return;
   if (may_campaign())
@@ -96,9 +96,9 @@ void core::impl::tick_follower() {
     soft.leader = {};
 }
 
-/// Cuts the shuffled part of the timeout short, to 0..3 ticks: there is reason to believe that the leader is gone. Neither
-/// we nor others vote before election_ticks have passed since the leader was last heard, because it may be serving reads
-/// under its lease until then.
+/// Cuts the random part of the timeout to 0..3 ticks: the leader is probably
+/// gone. No server votes before election_ticks have passed since the leader's
+/// last message, because the leader may serve reads under its lease until then.
 void core::impl::hurry() {
   if (soft.role == role::follower)
     election_timeout = std::min(election_timeout, lim.election_ticks + static_cast<int>(random.below(4)));
@@ -107,14 +107,14 @@ void core::impl::hurry() {
 void core::impl::pre_campaign() {
   if (soft.role == role::candidate)
     why_election = election_cause::no_winner;
-  else if (soft.role == role::follower) // a pre-candidate asks once more, for the same reason
+  else if (soft.role == role::follower) // a pre-candidate retries for the same reason
     why_election = soft.leader.is_zero() ? election_cause::no_leader : election_cause::leader_silent;
   soft = {role::pre_candidate, hard.term, {}}; // a pre-candidate forgets its leader (docs/pitfalls.md R3)
   votes.clear();
   votes.emplace(self, true); // a pre-vote promises nothing: it need not be on disk
   election_elapsed = 0;
-  // Asking costs nothing and disturbs nobody, so it is done again soon: others may have been a few ticks from giving up
-  // the leader.
+  // A pre-vote is cheap and disturbs no server, so it is retried
+  // soon: others may have been a few ticks from their timeout.
   election_timeout = 2 + static_cast<int>(random.below(election_spread() / 4 + 1));
   ask_for_votes(true, false);
   count_votes();
@@ -166,7 +166,7 @@ void core::impl::lead() {
   votes.clear();
   leading.emplace();
   sync_progress();
-  // Dissertation 6.4: what earlier terms left uncommitted commits with the first entry of this one.
+  // Dissertation 6.4: uncommitted entries of earlier terms commit with the first entry of this one.
   leading->term_start = append_own(entry_kind::noop, make_payload({}), {});
 }
 
@@ -175,9 +175,9 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
                           (r.last_term == log.last_term() && r.last_index >= log.last()); // dissertation 3.6.1
   const bool guarded = guards_leader() && !r.transfer;
   if (!up_to_date)
-    hurry(); // it asks in vain, because it lacks what this node has: so it is for this node to ask
+    hurry(); // it cannot win, because it lacks entries of this node: this node should campaign
   if (r.pre_vote) {
-    // In this node's own term a pre-vote is worth granting only as long as the vote is free.
+    // In this node's own term a pre-vote is granted only while the vote is free.
     const bool term_free =
         m.term > hard.term || (m.term == hard.term && hard.voted_for.is_zero() && soft.leader.is_zero());
     if (!guarded && up_to_date && term_free) {
@@ -214,12 +214,12 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
     hard_changed = true;
   }
   election_elapsed = 0;
-  // A vote that was told has to be remembered after a crash: the answer waits for the disk (docs/pitfalls.md R21).
+  // A sent vote must survive a crash: the reply waits for the disk (docs/pitfalls.md R21).
   auto& outbox = MUTANT(vote_not_durable) ? out.send_now : held;
   outbox.push_back({self, m.from, hard.term, vote_reply{false, true}});
 }
 
-/// For the mutant votes_counted_not_collected: the last voter that has not answered, if `answered` has done so already.
+/// For the mutant votes_counted_not_collected: the last silent voter, if `answered` voted before.
 node_id core::impl::silent_voter_or(node_id answered) const {
   const auto& voters = config().voters;
   const auto silent = std::find_if(voters.rbegin(), voters.rend(), [&](node_id id) { return !votes.contains(id); });
@@ -227,7 +227,7 @@ node_id core::impl::silent_voter_or(node_id answered) const {
 }
 
 void core::impl::on_vote_reply(const message& m, const vote_reply& r) {
-  // Kind and term must be those of the present campaign; each voter counts once (docs/pitfalls.md R2).
+  // Kind and term must be those of this campaign; a voter counts once (docs/pitfalls.md R2).
   const bool pre_vote = r.pre_vote && !(MUTANT(vote_reply_kind_ignored) && soft.role == role::candidate);
   const bool fits = pre_vote ? soft.role == role::pre_candidate && m.term == (r.granted ? hard.term.next() : hard.term)
                              : soft.role == role::candidate && m.term == hard.term;

@@ -64,8 +64,8 @@ void core::impl::on_append(const message& m, const append_entries& a) {
   const log_index last{a.prev_index.value + a.entries.size()};
   const bool all_known = fresh == a.entries.end();
   if (!all_known && (fresh->index <= commit || fresh->time < log.time_at(fresh->index.prev())))
-    return; // what is committed is never replaced, and time never goes back
-  // Only a conflict cuts the log. Entries behind the last one of an append that came late are right, too.
+    return; // committed entries are never replaced, and time never decreases
+  // Only a conflict truncates the log. Entries after a delayed append's last one are right, too.
   const auto cut = all_known ? last.next() : fresh->index;
   if (all_known ? MUTANT(truncate_on_old_append) && !a.entries.empty() && last >= commit && last < log.last()
                 : log.holds(cut))
@@ -77,7 +77,7 @@ void core::impl::on_append(const message& m, const append_entries& a) {
     config_took_effect();
   verified = std::max(verified, last);
   auto upto = std::min(a.commit, MUTANT(commit_beyond_verified) ? log.last() : verified);
-  // A checkpoint that is being put in force has to stay part of what is committed, whatever a peer says.
+  // A checkpoint that is being installed must stay committed, whatever a peer sends.
   if (installing() && log.term_at(incoming->meta.index) != incoming->meta.term)
     upto = std::min(upto, incoming->meta.index.prev());
   if (upto > commit)
@@ -86,7 +86,7 @@ void core::impl::on_append(const message& m, const append_entries& a) {
   append_reply r;
   r.success = true;
   r.round = a.round;
-  // A heartbeat is answered at once, with what is on disk already; an append when all of it is on disk.
+  // Replies to a heartbeat at once, with what is on disk; to an append when all of it is on disk.
   const bool too_early = MUTANT(append_acked_before_durable);
   const bool at_once = too_early || (hard_is_durable() && (verified <= durable || a.entries.empty()));
   r.match = at_once && !too_early ? std::min(verified, durable) : verified;
@@ -105,8 +105,8 @@ void core::impl::reject_append(const message& m, const append_entries& a) {
     return; // contradicts what is committed: no honest leader sends it
   append_reply r;
   r.rejected = a.prev_index;
-  // Entries of a newer term than the leader's cannot fit: name the last one that is not newer. Up to the commit index
-  // everything fits.
+  // Entries of a newer term than the leader's cannot match: names the last
+  // one that is not newer. Everything up to the commit index matches.
   r.conflict_index = std::max(commit, log.last_not_above(std::min(a.prev_index.prev(), log.last()), a.prev_term));
   r.conflict_term = log.term_at(r.conflict_index);
   r.round = a.round;
@@ -115,7 +115,7 @@ void core::impl::reject_append(const message& m, const append_entries& a) {
 
 void core::impl::truncate_log(log_index from) {
   INVARIANT(from > commit);
-  // Only a peer that contradicts itself within a term takes back what was verified before.
+  // Verified entries are only truncated for a peer that contradicts itself within a term.
   verified = std::min(verified, from.prev());
   if (from <= handed_out) {
     truncate_from = std::min(from, truncate_from.value_or(from));

@@ -11,9 +11,9 @@ namespace belay::raft {
 namespace {
 
 constexpr std::uint8_t promise_version = 1;
-// No formation takes so many: it is not said in earnest, and would end the counting.
+// Higher than any formation gets: a forged round must not use up the numbers.
 constexpr std::uint64_t round_max = std::uint64_t{1} << 32;
-// More dead first configurations than a formation can have by any honest way.
+// More given-up first configurations than a formation can have in any honest way.
 constexpr std::size_t refused_max = 16;
 
 bool by_id(const member& a, const member& b) {
@@ -98,7 +98,7 @@ formation::formation(member self, std::string datacenter, formation_settings s, 
     : self_(std::move(self)), datacenter_(std::move(datacenter)), settings_(s), cluster_id_(cluster_id),
       promise_(std::move(kept)) {}
 
-// ---- who is there
+// ---- peers
 
 std::optional<std::string> formation::met(const introduction& peer) {
   if (peer.self.id == self_.id || peer.self.id.is_zero())
@@ -106,7 +106,7 @@ std::optional<std::string> formation::met(const introduction& peer) {
   if (!peers_.contains(peer.self.id))
     calm_ticks_ = sets_in_row_ = 0;
   peers_[peer.self.id] = peer;
-  if (hears_promised_set()) // also before the next tick: who is back is not given up because it was silent
+  if (hears_promised_set()) // also before the next tick: a returning server's silence no longer counts
     silent_ticks_ = 0;
   if (peer.datacenter != datacenter_)
     return "server " + peer.self.name + " at " + peer.self.address + " is of datacenter " + peer.datacenter;
@@ -143,14 +143,14 @@ bool formation::belongs(node_id peer) const {
 bool formation::may_follow(node_id peer, bool leads) const {
   if (!belongs(peer))
     return false;
-  if (leads && find(peer)->cluster_id == 0) // nobody leads who is in no cluster
+  if (leads && find(peer)->cluster_id == 0) // a server without a cluster cannot lead
     return false;
-  // A leader of a cluster that was given up was elected without those who gave it up: it lives after all.
+  // A leader of a cluster that was given up was elected without those that gave it up: it is alive.
   return cluster_id_ != 0 || leads || !is_refused(*find(peer));
 }
 
-/// That peer is in a cluster whose configuration this server gave up, and has not promised once more since: the round
-/// tells them apart.
+/// Whether that peer's cluster has a configuration that this server gave
+/// up, and has not promised again since: the round distinguishes them.
 bool formation::is_refused(const introduction& p) const {
   const bool promised_again = !promise_.given_up && p.first.round == promise_.round && p.first.set == promise_.set;
   return contains(promise_.refused, p.cluster_id) && !promised_again;
@@ -187,7 +187,7 @@ bool formation::eligible(const introduction& p) const {
          p.expect == settings_.expect && p.datacenter == datacenter_;
 }
 
-/// Of a first configuration that is known never to have had a leader.
+/// Whether that first configuration is known never to have had a leader.
 bool formation::ignored(std::uint64_t cluster) const {
   if (cluster == 0)
     return false;
@@ -200,8 +200,8 @@ bool formation::ignored(std::uint64_t cluster) const {
          });
 }
 
-/// Only members of a first configuration can have given it up; the others' word is worth nothing. Who is in it is what
-/// those say who made it.
+/// Only members of a first configuration can give it up; reports by
+/// others are ignored. The servers that created it report its members.
 bool formation::could_refuse(const introduction& p, std::uint64_t cluster) const {
   return p.datacenter == datacenter_ && std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
            const auto& maker = known.second;
@@ -215,7 +215,7 @@ std::uint64_t formation::promised_cluster() const {
   return promise_.set.empty() ? 0 : cluster_of(promise_.set);
 }
 
-/// Another one than that of the own promise.
+/// Whether it is in a cluster other than that of the own promise.
 bool formation::is_elsewhere(const introduction& p) const {
   return p.datacenter == datacenter_ && (p.cluster_id != 0 || p.has_log) &&
          (p.cluster_id == 0 || p.cluster_id != promised_cluster()) && !ignored(p.cluster_id);
@@ -226,7 +226,7 @@ bool formation::cluster_near() const {
          std::any_of(peers_.begin(), peers_.end(), [&](const auto& p) { return is_elsewhere(p.second); });
 }
 
-/// A cluster that only others hear, or servers with which none can be made.
+/// Whether others report a cluster, or are servers with which none can be formed.
 bool formation::cluster_told() const {
   return std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
     const auto& p = known.second;
@@ -271,11 +271,11 @@ bool formation::given_up_by_enough(const promise& p) const {
   return p.set.size() - count < majority;
 }
 
-/// Certain: its configuration was not made, or can never have a leader.
+/// It is certain that its configuration was not created, or can never have a leader.
 bool formation::dead(const promise& p) const {
   for (const auto& m : p.set) {
     const auto* peer = m.id == self_.id ? nullptr : find(m.id);
-    if (peer == nullptr || !peer->promises) // whether it is in a cluster by now does not matter
+    if (peer == nullptr || !peer->promises) // whether it is in a cluster now does not matter
       continue;
     const auto& said = peer->first;
     if (said.round > p.round || (said.round == p.round && said.set != p.set))
@@ -294,7 +294,7 @@ bool formation::should_give_up() const {
   for (const auto& m : promise_.set) {
     const auto* p = m.id == self_.id ? nullptr : find(m.id);
     if (p != nullptr && p->cluster_id == promised_cluster())
-      return false; // it was made
+      return false; // it was created
     others_gave_up = others_gave_up || (p != nullptr && p->first.given_up && p->first.round == promise_.round &&
                                         p->first.set == promise_.set);
   }
@@ -306,7 +306,7 @@ bool formation::should_give_up() const {
   return static_cast<std::size_t>(others) + 1 >= settings_.expect; // else nothing is gained
 }
 
-/// Empty: too few are heard.
+/// Empty: too few are reachable.
 std::vector<member> formation::chosen_set() const {
   std::vector<member> all{self_};
   for (const auto& [id, p] : peers_)
@@ -319,7 +319,7 @@ std::vector<member> formation::chosen_set() const {
   return all;
 }
 
-/// The lowest round in which all could promise that set: the one that others are in if they name the same.
+/// The lowest round in which all could promise that set; peers that name the same set may be in it.
 std::uint64_t formation::round_for(const std::vector<member>& set) const {
   std::uint64_t newest = promise_.round + 1;
   for (const auto& [id, p] : peers_)
@@ -337,7 +337,7 @@ std::optional<promise> formation::next_promise() const {
   if (!may_form() || bound_to_ != 0)
     return std::nullopt;
   if (!promise_.set.empty() && given_up_by_enough(promise_)) {
-    // Said at once, so that others need not take what one server made alone for a cluster.
+    // Reported at once, so that others do not take what one server created alone for a cluster.
     auto old = promise_;
     refuse(old);
     promise next;
@@ -361,7 +361,7 @@ std::optional<promise> formation::next_promise() const {
   if (set.empty()) {
     if (promise_.set.empty())
       return std::nullopt;
-    next.round = promise_.round + 1; // let go at once: as long as this server names the set, others cannot ignore it
+    next.round = promise_.round + 1; // drop it at once: while this server names the set, others cannot ignore it
     return next;
   }
   if (contains(set, self_.id)) {
@@ -371,7 +371,7 @@ std::optional<promise> formation::next_promise() const {
     next.set = std::move(set);
     return next;
   }
-  // Who promised a set with this server in it must learn that it will never be made.
+  // Servers that promised a set with this server must learn that it will never be created.
   for (const auto& [id, p] : peers_)
     if (eligible(p) && contains(p.first.set, self_.id))
       next.round = std::max(next.round, p.first.round);
@@ -396,7 +396,7 @@ std::optional<configuration> formation::first_configuration() const {
   bool all = true, made = false;
   for (const auto& m : promise_.set) {
     const auto* p = m.id == self_.id ? nullptr : find(m.id);
-    // Whoever made it has heard all of them.
+    // The server that created it received it from all.
     made = made || (p != nullptr && p->cluster_id == cluster && !is_refused(*p));
     all = all && (m.id == self_.id || (p != nullptr && eligible(*p) && p->first.set == promise_.set &&
                                        p->first.round == promise_.round && !p->first.given_up));
@@ -407,7 +407,7 @@ std::optional<configuration> formation::first_configuration() const {
 }
 
 void formation::joined(std::uint64_t cluster_id) {
-  // Who came before the formation counts, although the set was full.
+  // Servers that connected before the formation count, although the set was full.
   if (may_form() && cluster_id == promised_cluster())
     for (const auto& [id, p] : peers_)
       if (eligible(p) && !contains(promise_.set, id))

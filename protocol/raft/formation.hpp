@@ -1,25 +1,25 @@
 #pragma once
-// How servers that know nothing of each other become a cluster (bootstrap_expect), once; and which change of the
-// configuration brings a newcomer into a cluster that exists (admission.cpp).
+// How servers that do not know each other become a cluster (bootstrap_expect), once; and
+// how the configuration changes when a server joins an existing cluster (admission.cpp).
 //
-// The rule, and why there are never two first configurations as long as any two sets of `expect` servers have one in
-// common (up to 2 * expect - 1 servers; more of them form two clusters only if they cannot hear each other):
+// The rule guarantees one first configuration if any two sets of `expect` servers intersect (up
+// to 2 * expect - 1 servers; more can form two clusters, but only if they are partitioned):
 //
-// - A server holds one *promise* at a time: a set of exactly `expect` servers, in a numbered round. It is on the disk
-//   before a peer hears of it. Rounds only rise, and in one round a server promises one set at most.
-// - The first configuration is made by a server that hears all members of its set name the same set in the same round.
-//   So whoever makes it knows that all have promised it.
-// - A promise is let go only when it is certain that nobody has made it: a member of the set names another set in the
-//   same round, or is in a later one, or has got into a cluster in an earlier one. That member either never promised this
-//   set, and never can; or it has let it go for the same reason. By induction nobody has heard all of them name it.
-// - If a member of the set has gone for good, nobody can be certain. Then those who are left *give up*: each promises on
-//   its disk never to make this configuration and never to vote in its cluster. Once so many have that the rest is no
-//   majority, that cluster can have no leader, and the promise is let go.
-// - Nobody promises or makes anything while a peer that can be reached belongs to a cluster or has a log, or hears
-//   somebody who does.
+// - A server has one *promise* at a time: a set of exactly `expect` servers in a numbered round. It
+//   is on disk before any peer sees it. Rounds only rise; a round has at most one set per server.
+// - The first configuration is created by a server that receives the same set and
+//   round from all members of its set. So it knows that all have promised it.
+// - A promise is dropped only if it is certain that no server has created it: a member names
+//   another set in the same round, is in a later round, or joined a cluster in an earlier one. It
+//   never promised this set and cannot any more, or dropped it for the same reason (by induction).
+// - If a member of the set is gone for good, there is no certainty. Then the others *give up*:
+//   each promises on disk never to create this configuration or vote in its cluster. When the
+//   rest is not a majority, that cluster can have no leader, and the promise is dropped.
+// - No server promises or creates anything while a reachable peer
+//   belongs to a cluster, has a log, or reports a server that does.
 //
-// Which set is promised does not matter for safety. It is the lowest ids among those that are heard, so that all choose
-// the same one as soon as they hear the same servers; whoever is not in it waits and is taken in.
+// The choice of the set does not matter for safety. It is the lowest reachable ids, so that servers
+// agree once they reach the same servers. A server that is not in it waits and is added later.
 
 #include "protocol/raft/autopilot.hpp"
 #include "protocol/raft/core.hpp"
@@ -33,140 +33,140 @@
 
 namespace belay::raft {
 
-/// What a server has promised about the first configuration: on its disk before it is said.
+/// A server's promise about the first configuration: on its disk before it is sent.
 struct promise {
   std::uint64_t round = 0;
   std::vector<member> set; ///< sorted by id; empty: none in this round
-  bool given_up = false;   ///< it will not make this configuration any more
-  /// Clusters, by their numbers, whose sets it has given up: no vote for them, ever.
+  bool given_up = false;   ///< this server will never create this configuration
+  /// Numbers of clusters whose sets it has given up: it never votes in them.
   std::vector<std::uint64_t> refused;
 
   bool operator==(const promise&) const = default;
 };
 
-/// For the disk. encode() has a checksum.
+/// For the disk. encode() adds a checksum.
 std::string encode(const promise& p);
 std::optional<promise> decode_promise(std::string_view bytes);
 
-/// What a server says of itself to its peers.
+/// What a server reports to its peers about itself.
 struct introduction {
   member self;
   std::string datacenter;
   std::uint64_t cluster_id = 0; ///< zero: in no cluster yet
   std::uint32_t expect = 0;     ///< bootstrap_expect
-  bool promises = true;         ///< false: a server of an earlier version, with which no first configuration is made
+  bool promises = true;         ///< false: an earlier version, with which no first configuration is created
   promise first;
   bool has_log = false;        ///< it has entries, or a term
-  bool hears_cluster = false;  ///< it hears a server that belongs to a cluster or has a log
-  bool disk_full = false;      ///< it cannot acknowledge anything; of no meaning here
-  std::uint16_t level = 0;     ///< feature level (protocol/state/feature_levels.hpp); 0: from before there were levels
-  bool proven = false;         ///< it has shown credentials on the connection on which it said this
-  bool knows_replicas = false; ///< false: a server of an earlier version, which would make a voter of every learner
-  bool replica = false;        ///< it is to have no vote (read_replica)
+  bool hears_cluster = false;  ///< it can reach a server that belongs to a cluster or has a log
+  bool disk_full = false;      ///< it cannot acknowledge anything; not used here
+  std::uint16_t level = 0;     ///< feature level (protocol/state/feature_levels.hpp); 0: predates levels
+  bool proven = false;         ///< its connection presented credentials
+  bool knows_replicas = false; ///< false: an earlier version, which would make every learner a voter
+  bool replica = false;        ///< it must not get a vote (read_replica)
 };
 
 struct formation_settings {
-  std::uint32_t expect = 0; ///< bootstrap_expect; 0: waits for a cluster that takes it in
-  /// Servers that introduce themselves are taken into a cluster that exists without an operator, also when they have not
-  /// proved who they are.
+  std::uint32_t expect = 0; ///< bootstrap_expect; 0: waits for a cluster that adds it
+  /// Servers that connect are added to an existing cluster
+  /// without an operator, even if they presented no credentials.
   bool admit_newcomers = false;
-  /// This server is to have no vote: it forms no cluster, and is a learner of the one that takes it in (docs/adr/0013).
+  /// This server gets no vote: it forms no cluster, and is a learner in its own (docs/adr/0013).
   bool replica = false;
-  /// A member that its leader has not heard for so long is lost: a server of its name and address may take its place
-  /// without an operator or credentials. Much more than a restart takes.
+  /// A member is lost if its leader received nothing for so long: a server with its name and
+  /// address may replace it without operator or credentials. Much longer than a restart.
   int lost_ticks = 200;
-  /// Nothing is promised until no other server was met for so long, unless all are there that were named.
+  /// Wait before a promise since the last new server, unless all configured servers were met.
   int patience_ticks = 80;
-  /// A promise is given up when a member of its set was not heard for so long.
+  /// Silence of a member of the set after which its promise is given up.
   int give_up_ticks = 400;
-  /// So many sets are promised at once, one after another, since somebody was met or lost. Each later one comes after a
-  /// pause, of a tick at first, then twice as long as the one before, up to pause_ticks_max. Servers that do not all hear
-  /// each other can want different sets again and again, as fast as they hear of it.
+  /// Promises in a row without a pause, since a server was met or lost. Later ones wait
+  /// first: one tick, then twice the last pause, up to pause_ticks_max. Servers that do not
+  /// all reach each other can want different sets forever, at the speed of their messages.
   int sets_at_once = 8;
   int pause_ticks_max = 32;
 };
 
-/// One server's side of it.
+/// The state of one server.
 class formation {
 public:
-  /// `cluster_id` zero: this node is in no cluster yet. `kept`: as it was on the disk.
+  /// `cluster_id` zero: this node is in no cluster yet. `kept`: the promise found on disk.
   formation(member self, std::string datacenter, formation_settings s, std::uint64_t cluster_id, promise kept = {});
 
   /// A peer has introduced itself.
-  /// @returns a text for the log if it does not belong here, but to another datacenter or cluster
+  /// @returns a text for the log if the peer belongs to another datacenter or cluster
   std::optional<std::string> met(const introduction& peer);
   void lost(node_id peer);
-  /// With every tick. `all_met`: nobody is missing of those whom this server was told to look for.
+  /// Call at every tick. `all_met`: all servers that are configured here were met.
   void tick(bool all_met);
-  /// This server's log is not empty any more, or its term: it makes no first configuration.
+  /// This server's log or term is not empty any more: it creates no first configuration.
   void has_log() { has_log_ = true; }
 
-  /// What this server says of itself now.
+  /// What this server reports about itself now.
   introduction own() const;
-  /// What this server should promise next: keep it on the disk, then call promised().
+  /// The next promise: store it on disk, then call promised().
   std::optional<promise> next_promise() const;
   void promised(promise p);
-  /// Set as soon as all agree and this server is in no cluster: bootstrap with it.
+  /// Set once all agree and this server is in no cluster: bootstrap with it.
   std::optional<configuration> first_configuration() const;
   /// This server is in that cluster from now on.
   void joined(std::uint64_t cluster_id);
   std::uint64_t cluster_id() const { return cluster_id_; }
-  /// The number by which the servers of a cluster know each other: made from its first configuration.
+  /// The number that identifies a cluster: derived from its first configuration.
   static std::uint64_t cluster_id_of(const configuration& first);
 
   /// Whether frames of that peer may be used.
   bool belongs(node_id peer) const;
-  /// Whether this server may follow that peer (`leads`: it sent what only leaders send) or vote for it.
+  /// Whether this server may follow that peer (`leads`: it acts as a leader) or vote for it.
   bool may_follow(node_id peer, bool leads) const;
-  /// What that peer says changes this server's log or term: its cluster is the only one from now on, if it is in none yet.
+  /// Binds this server, if it is in no cluster, to the peer's: its message changes log or term.
   void bind(node_id peer);
   const introduction* find(node_id peer) const;
-  /// All that are heard now, with what they said last.
+  /// All connected peers, with their last introduction.
   std::vector<introduction> heard() const;
-  /// Addresses of the servers of this datacenter that are heard now.
+  /// Addresses of the connected servers of this datacenter.
   std::vector<std::string> heard_addresses() const;
   /// A server that this one waits for to form a cluster; for the log. Empty: none.
   std::string waits_for() const;
 
-  /// On the leader: the next configuration on a connected server's way, or nullopt. A newcomer first becomes a learner;
-  /// once its log is close to the leader's, a voter. With that it replaces a member with the same address, name or node
-  /// ID: a server whose disk was wiped comes back under a new id (docs/pitfalls.md R8). A member that is connected is
-  /// never replaced, or two servers with one name would take turns for ever. A member that says that it has another name
-  /// or address than the configuration knows gets it.
+  /// On the leader: the next configuration toward adding a connected server, or nullopt. A new
+  /// server first becomes a learner, and a voter when its log is close to the leader's. Then it
+  /// replaces a member with the same address, name or node ID: a server whose disk was wiped
+  /// returns with a new id (docs/pitfalls.md R8). Connected members are never replaced: two servers
+  /// with one name would alternate forever. New names and addresses of members are adopted.
   ///
-  /// A newcomer that neither an operator wants nor credentials prove is one of those that replace: it comes under the name
-  /// *and* address of a member that is lost (formation_settings::lost_ticks), and votes from the same step on in which that
-  /// one does not any more. It is dropped when that member is back, or when it says something else of itself before it
-  /// votes, so that it never is one voter more.
+  /// A new server without operator approval or credentials can only replace: it has the name
+  /// *and* address of a lost member (formation_settings::lost_ticks), and gets its vote in
+  /// the step in which that member loses it. It is removed if that member returns, or if it
+  /// reports other data of itself before it votes: the number of voters never grows.
   ///
-  /// A server that says it is a replica stays a learner, and of the others becomes a voter who has been healthy for long
-  /// enough, as `pilot` says. Null: all have.
+  /// A replica stays a learner. Others become voters when they have
+  /// been healthy for long enough, by `pilot`. Null: all have.
   std::optional<configuration> next_configuration(const core& leader, const autopilot* pilot = nullptr) const;
-  /// On the leader: the configuration without servers that are dead, as far as `pilot` wants that and they would be taken in
-  /// again without an operator; nullopt: nobody is to be removed. Dead is who was not heard for formation_settings::lost_ticks
-  /// and is not connected.
+  /// On the leader: the configuration without dead servers, if `pilot` wants that and
+  /// they could rejoin without an operator; nullopt: none is to be removed. Dead: not
+  /// connected, and the leader received nothing for formation_settings::lost_ticks.
   std::optional<configuration> without_dead(const core& leader, const autopilot& pilot) const;
-  /// On the leader: the configuration in which a voter that says it is a replica has no vote, if enough stay and a majority of
-  /// them has been healthy for long enough; nullopt: there is none. It may be refused for as long as too few of those that stay are heard, so everything else goes first.
+  /// On the leader: the configuration without the vote of a replica, if enough voters stay, most
+  /// of them healthy for long enough; nullopt: none. May be rejected for some time, so do it last.
   std::optional<configuration> next_demotion(const core& leader, const autopilot& pilot) const;
-  /// The leader that is to have no vote hands over to one of these: voters that are heard and are to have one.
+  /// Transfer targets for a leader that must have no vote: reachable voters that keep theirs.
   std::vector<node_id> heirs(const configuration& now) const;
-  /// Whether this server, being a replica, may take what only leaders send from that peer: one that does not know of replicas
-  /// would make a voter of it. Only as long as it is no voter by its configuration.
+  /// Whether this server, a replica that is no voter, may accept a leader's messages
+  /// from that peer: one that does not know replicas would make it a voter.
   bool may_learn_from(node_id leader, const configuration& now) const;
-  /// As that server, or this one, says of itself; false: it is not heard.
+  /// As that server, or this one, reports; false: it is not connected.
   bool is_replica(node_id id) const;
-  /// A connected member with the same address, name or node ID as that newcomer; null: none.
+  /// A connected member with the same address, name or node ID as that new server; null: none.
   const member* rival_of(const member& newcomer, const configuration& now) const;
-  /// An operator wants the server at that address, or with that node ID, to be taken in, whoever it is.
+  /// An operator approves the server with that address or node ID, with or without credentials.
   void admit(std::string address_or_uuid);
-  /// That member leaves: it is not taken in again before it was lost, unless an operator wants it.
+  /// That member leaves: it is not added again before it was lost, unless an operator approves it.
   void let_go(node_id leaver) { let_go_.insert(leaver); }
   bool was_let_go(node_id peer) const { return let_go_.contains(peer); }
-  /// What operators wanted is fulfilled by members that are heard, once: whoever comes to such an address later is not
-  /// whom they meant. With every tick.
+  /// Drops approvals that connected members have used: a later server at such
+  /// an address is not the one that the operator meant. Call at every tick.
   void forget_admissions(const configuration& now);
-  /// Whether that server may be taken in, now or when the member whose place it wants has been silent for long enough.
+  /// Whether that server may be added, now or once the member that it replaces is lost.
   bool admits(const introduction& newcomer, const configuration& now) const;
 
 private:
@@ -196,18 +196,18 @@ private:
   std::uint64_t cluster_id_;
   promise promise_;
   bool has_log_ = false;
-  std::uint64_t bound_to_ = 0; ///< the cluster whose frames were taken; 0: none yet
-  int calm_ticks_ = 0;         ///< since somebody was met or lost
+  std::uint64_t bound_to_ = 0; ///< the cluster whose frames were accepted; 0: none yet
+  int calm_ticks_ = 0;         ///< since a server was met or lost
   bool all_met_ = false;
-  int silent_ticks_ = 0; ///< since all members of the promised set were heard
-  int sets_in_row_ = 0;  ///< promised since somebody was met or lost
+  int silent_ticks_ = 0; ///< since all members of the promised set were reachable
+  int sets_in_row_ = 0;  ///< promised since a server was met or lost
   int pause_ticks_ = 0;  ///< until the next set may be promised
   std::map<node_id, introduction> peers_;
   std::vector<std::string> admitted_; ///< addresses and node IDs
   std::set<node_id> let_go_;
 };
 
-/// Sorted by id, everybody votes.
+/// Sorted by id; all are voters.
 configuration configuration_of_voters(std::vector<member> members);
 
 } // namespace belay::raft

@@ -17,7 +17,7 @@ const auto& inside(const core& c) {
   return invariant_probe::of(c);
 }
 
-/// By the configuration in force, or by the one before it, which comes back into force if this one is lost.
+/// By the configuration in force, or by the previous one, which returns if this one is lost.
 bool may_have_votes(const auto& n) {
   const auto* before = n.log.config_index() > n.commit ? n.log.config_at(n.log.config_index().prev()) : nullptr;
   return n.config().is_voter(n.self) || (before != nullptr && before->is_voter(n.self));
@@ -90,12 +90,12 @@ broken_rule check_node(const core& c) {
 
 broken_rule step_check::observe(const core& c) {
   const auto& n = inside(c);
-  // Dissertation 4.1: the configuration in force is the latest in the log. (What a checkpoint brought is not in the
-  // log.)
+  // Dissertation 4.1: the configuration in force is the latest
+  // in the log. (One from a checkpoint is not in the log.)
   const auto config = n.log.config_index();
   RULE(config <= n.log.last());
   RULE(config <= n.delivered || n.log.at(config).kind == entry_kind::configuration);
-  if (!seen_) { // the process before this one had it on disk
+  if (!seen_) { // the previous process had it on disk
     RULE(n.hard.term >= durable_hard_.term);
     RULE(n.hard.term > durable_hard_.term || durable_hard_.voted_for.is_zero() ||
          n.hard.voted_for == durable_hard_.voted_for);
@@ -105,7 +105,7 @@ broken_rule step_check::observe(const core& c) {
     RULE(n.hard.term.value <= term_.value + term_leap_max);
     RULE(n.commit >= commit_);
     RULE(n.hard.term > term_ || vote_.is_zero() || n.hard.voted_for == vote_);
-    // A leader only ever appends to its log.
+    // A leader only appends to its log.
     const bool leads_on = role_ == role::leader && n.soft.role == role::leader && n.hard.term == term_;
     RULE(!leads_on || n.log.last() >= last_);
     // Dissertation 3.6.2: only entries of its own term commit by counting (docs/pitfalls.md R9).
@@ -117,7 +117,7 @@ broken_rule step_check::observe(const core& c) {
         const auto* p = n.leading->find(id);
         return p != nullptr && p->match >= n.commit;
       };
-      // By the configuration in force when it was counted: the latest then, which may have been joint.
+      // By the configuration in force when it was counted: the latest then, possibly joint.
       const auto* then = n.log.config_at(n.commit);
       RULE(has_quorum(n.config(), has_it) || (then != nullptr && has_quorum(*then, has_it)));
     }
@@ -141,7 +141,7 @@ broken_rule cluster_check::vote_told(term_id term, node_id voter, node_id candid
   const auto& on_disk = inside(c).durable_hard;
   RULE(on_disk.term > term || (on_disk.term == term && on_disk.voted_for == candidate));
   const auto [it, fresh] = votes_.try_emplace({term, voter}, candidate);
-  RULE(it->second == candidate); // one vote per term for ever
+  RULE(it->second == candidate); // one vote per term, forever
   return std::nullopt;
 }
 
@@ -151,7 +151,7 @@ broken_rule cluster_check::sent(const core& c, const message& m) {
     return vote_told(m.term, m.from, m.to, c);
   if (const auto* request = std::get_if<vote_request>(&m.body); request != nullptr && !request->pre_vote)
     return vote_told(m.term, m.from, m.from, c);
-  // A later leader may have cut off already what was written in the term of the answer.
+  // A later leader may have truncated what was written in the term of the reply.
   if (const auto* reply = std::get_if<append_reply>(&m.body);
       reply != nullptr && reply->success && m.term == n.hard.term)
     RULE(n.durable_hard.term == m.term && n.durable >= reply->match);
@@ -161,7 +161,7 @@ broken_rule cluster_check::sent(const core& c, const message& m) {
 broken_rule cluster_check::observe(const core& c) {
   const auto& n = inside(c);
   auto& checked = checked_[n.self];
-  if (n.commit < checked) // restarted: what was committed may have to be learnt again
+  if (n.commit < checked) // restarted: it may have to learn the commit index again
     checked = n.commit;
   for (auto i = std::max(checked.next(), n.log.first()); i <= n.commit; i = i.next()) {
     const auto f = fact_of(n.log.at(i));
@@ -187,7 +187,7 @@ broken_rule cluster_check::observe(const core& c) {
     RULE(may_have_votes(n)); // a learner does not campaign
     for (const auto& [i, f] : committed_) {
       if (committed_in_.at(i) > n.hard.term)
-        continue;              // committed by a later leader that we have not heard of yet
+        continue;              // committed by a later leader unknown to this one
       RULE(i <= n.log.last()); // leader completeness
       RULE(i <= n.log.base() || n.log.term_at(i) == f.term);
     }

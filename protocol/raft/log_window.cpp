@@ -21,8 +21,8 @@ bool log_window::restore(const snapshot_meta& snapshot, std::vector<entry> entri
     return false;
   std::size_t skip = 0;
   if (first <= snapshot.index) {
-    // The term before the first entry is not known any more, so that entry itself becomes the base. Entries from there
-    // to the snapshot are kept: a follower that is a little behind gets them instead of a whole snapshot.
+    // The term before the first entry is unknown, so that entry itself becomes the base. Entries up
+    // to the snapshot are kept: a follower that is slightly behind gets them instead of a snapshot.
     base_ = first;
     base_term_ = entries.front().term;
     base_time_ = entries.front().time;
@@ -34,7 +34,7 @@ bool log_window::restore(const snapshot_meta& snapshot, std::vector<entry> entri
     if (e.index > snapshot.index) {
       append(std::move(e));
     } else {
-      entries_.push_back(std::move(e)); // its configuration, if it is one, is older than the snapshot's
+      entries_.push_back(std::move(e)); // its configuration, if it has one, is older than the snapshot's
     }
   }
   return true;
@@ -130,7 +130,7 @@ log_index log_window::last_not_above(log_index i, term_id t) const {
   PRECONDITION(i <= last());
   if (i <= base_)
     return i;
-  // Terms never fall along the log.
+  // Terms never decrease along the log.
   const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(i.value - base_.value);
   const auto above = std::upper_bound(entries_.begin(), end, t, [](term_id v, const entry& e) { return v < e.term; });
   return log_index{base_.value + static_cast<std::uint64_t>(above - entries_.begin())};

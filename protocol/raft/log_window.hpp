@@ -1,6 +1,6 @@
 #pragma once
-// The part of the Raft log that a node holds in memory: all entries behind the newest checkpoint and some before it,
-// the term and time of the entry just before them, and the configurations these entries bring.
+// The part of the Raft log that a node holds in memory: all entries after the newest checkpoint
+// and some before it, term and time of the entry before the first, and the configurations in them.
 
 #include "protocol/raft/types.hpp"
 
@@ -11,11 +11,11 @@ namespace belay::raft {
 
 class log_window {
 public:
-  /// Fills the window with what was on disk.
-  /// @returns false if the entries do not go on from the snapshot: they end before it, or the entry at its index has
-  /// another term, or there are none (the process may have ended before the log on the disk was told of its first
-  /// snapshot). Then the window is empty behind the snapshot.
-  /// @pre entries are contiguous and leave no gap behind the snapshot
+  /// Fills the window with the entries on disk.
+  /// @returns false if the entries do not continue the snapshot: they end before it, or the
+  /// entry at its index has another term, or there are none (the process may have ended before
+  /// the log learned of its first snapshot). Then the window is empty after the snapshot.
+  /// @pre entries are contiguous and leave no gap after the snapshot
   bool restore(const snapshot_meta& snapshot, std::vector<entry> entries);
 
   /// Index just before the first entry kept; its term and time are known.
@@ -25,7 +25,7 @@ public:
   term_id last_term() const { return entries_.empty() ? base_term_ : entries_.back().term; }
   cluster_time last_time() const { return entries_.empty() ? base_time_ : entries_.back().time; }
 
-  /// Zero if unknown (forgotten, or not there yet).
+  /// Zero if unknown (dropped, or not there yet).
   term_id term_at(log_index i) const;
   cluster_time time_at(log_index i) const;
   bool holds(log_index i) const { return i > base_ && i <= last(); }
@@ -33,31 +33,31 @@ public:
   const entry& at(log_index i) const;
 
   /// @pre e.index follows the last one; a configuration entry can be decoded
-  /// @returns true if the configuration in force is another one now.
+  /// @returns true if the configuration in force changed.
   bool append(entry e);
   /// Drops `i` and all after it. @pre holds(i)
-  /// @returns true if the configuration in force is another one now (docs/pitfalls.md R7).
+  /// @returns true if the configuration in force changed (docs/pitfalls.md R7).
   bool truncate_from(log_index i);
-  /// Forgets everything; the next entry is the one after the snapshot.
+  /// Drops everything; the next entry is the one after the snapshot.
   void restart(const snapshot_meta& snapshot);
-  /// Forgets entries up to and including `i`. @pre i <= last()
+  /// Drops entries up to and including `i`. @pre i <= last()
   void forget_until(log_index i);
 
-  /// Entries from `from` on, at most `count_max` and `bytes_max` of data, but at least one. @pre holds(from)
+  /// Entries from `from` on, up to `count_max` and `bytes_max`, at least one. @pre holds(from)
   std::vector<entry> slice(log_index from, std::size_t count_max, std::size_t bytes_max) const;
   /// @pre all of them are held
   std::vector<entry> copy(log_index from, log_index to) const;
 
-  /// Largest index not above `i` whose term is not above `t`; `i` itself or the base if that is not known.
+  /// Largest index <= `i` with a term <= `t`; `i` itself or the base if unknown.
   /// @pre i <= last()
   log_index last_not_above(log_index i, term_id t) const;
 
   /// The configuration in force: the latest in the log, committed or not.
   const configuration& config() const { return configs_.back().config; }
   log_index config_index() const { return configs_.back().index; }
-  /// As of `i`; null if that is older than what is known.
+  /// The configuration at `i`; null if it is older than what is known.
   const configuration* config_at(log_index i) const;
-  /// Whether the configuration as of `i`, or one behind it, contains that server.
+  /// Whether the configuration at `i`, or a later one, contains that server.
   bool names_from(log_index i, node_id id) const;
 
 private:

@@ -1,4 +1,4 @@
-// First configuration, joint consensus (dissertation 4.3), removal (4.2), and leadership transfer (3.10).
+// First configuration, joint consensus (dissertation 4.3), removal (4.2), transfer (3.10).
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -19,7 +19,7 @@ status core::impl::bootstrap(const configuration& initial) {
   hard_changed = true;
   soft.term = hard.term;
   log.append({log_index{1}, hard.term, {}, entry_kind::configuration, make_payload(encode(initial))});
-  // No leader was ever heard, so no lease rests on this node: it waits for the shuffled part of the timeout only.
+  // No leader was heard, so no lease depends on this node: only the random part of the timeout.
   guard = false;
   election_elapsed = lim.election_ticks;
   config_took_effect();
@@ -67,7 +67,7 @@ void core::impl::sync_progress() {
       it->second.next = log.last().next();
     it->second.departing_ticks = -1;
   }
-  // A server that was removed is still told so for a while, or it would ask for votes again and again.
+  // A removed server gets messages for a while, or it would request votes again and again.
   for (auto& [id, p] : leading->followers)
     if (!config().contains(id) && p.departing_ticks < 0)
       p.departing_ticks = 2 * lim.election_ticks;
@@ -82,7 +82,7 @@ void core::impl::after_commit() {
       return; // until a tick, or lease_given_up()
     PROBE("raft: joint configuration committed");
     append_own(entry_kind::configuration, make_payload(encode(last)), {});
-    commit_by_count(); // with fewer voters a quorum may be there already
+    commit_by_count(); // with fewer voters there may be a quorum already
     return;
   }
   auto& l = *leading;
@@ -90,8 +90,8 @@ void core::impl::after_commit() {
     p.commit_due |= p.departing_ticks >= 0 && p.told_commit < log.config_index();
   if (config().is_voter(self) || l.retiring)
     return;
-  // Dissertation 4.2.2: a leader that is not in the new configuration steps down once that is committed. Before it
-  // does, it hands over to the voter whose log is longest.
+  // Dissertation 4.2.2: a leader that is not in the new configuration steps down once
+  // that is committed. Before, it transfers leadership to the voter with the longest log.
   PROBE("raft: leader leaves the configuration");
   l.retiring = true;
   for (const auto& [id, p] : l.followers)
@@ -102,8 +102,8 @@ void core::impl::after_commit() {
     p.commit_due = true;
 }
 
-/// Whether nobody serves reads under the lease any more; the lease is withdrawn the first time. Others may lead as soon as the
-/// configuration without this node is in their logs, and who serves reads may hear late that the lease is over.
+/// Whether no reads are served under the lease any more; the first call withdraws it. Others may
+/// lead once they have the new configuration, and readers may learn late that the lease ended.
 bool core::impl::lease_is_over() {
   auto& until = leading->lease_withdrawn_until;
   if (!until) {
@@ -133,14 +133,14 @@ bool core::impl::transfer_leadership(node_id to) {
   return true;
 }
 
-/// A leader that steps down because it hears no quorum may be heard all the same: its followers would wait for a whole
-/// election time from its last heartbeat on. So it tells one of them to campaign. The lease that the others' guard stands
-/// for is over by this node's own clock, and does not come back: this node never leads again in this term, and no leader
-/// of another term can lose by it, because who campaigns at our request asks for votes in the term after ours.
+/// A leader without a quorum steps down, but followers may still hear it: they would wait an
+/// election timeout from its last heartbeat. So it asks one of them to campaign. By its clock the
+/// lease that the others protect is over for good: this node does not lead again in this term, and
+/// leaders of others lose nothing, because a campaign at our request is for the term after ours.
 void core::impl::name_successor() {
   if (lease_end() > now && !MUTANT(successor_named_early))
     return;
-  // Of those that were heard until all fell silent the one whose log is longest.
+  // The one with the longest log among those that replied until all became silent.
   const auto merit = [&](const follower_progress& p) {
     return std::pair(p.silent_ticks <= lim.election_ticks + 2 * lim.heartbeat_ticks, p.match);
   };
@@ -166,9 +166,9 @@ void core::impl::tick_transfer() {
   }
   if (heir->match != log.last() || l.transfer_ticks % lim.heartbeat_ticks != 0)
     return;
-  // Whoever serves reads under the lease knows that it is over: the caller of transfer_leadership() has seen to that, and
-  // lease_is_over() where the leader leaves. The lease does not come back in this term even if the transfer fails,
-  // because this message may arrive at any later time. Reads and renewals are confirmed by a quorum until then.
+  // Readers know that the lease is over: the caller of transfer_leadership() ensures it, or
+  // lease_is_over() if the leader leaves. The lease does not return in this term even if the
+  // transfer fails: this message may arrive any time later. A quorum confirms reads and renewals.
   PROBE("raft: lease forfeited to a transfer");
   send_now(l.transfer_to, timeout_now{});
   l.lease_forfeited = true;

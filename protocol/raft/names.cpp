@@ -1,4 +1,4 @@
-// The names of Raft's enumerations, as logs and test stories print them.
+// The names of Raft's enumerations in logs and test stories.
 
 #include "protocol/raft/core.hpp"
 

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A round trip of more says too little about clocks to be worth showing.
+// Longer round trips are too imprecise to be shown.
 constexpr std::chrono::seconds round_trip_max{2};
 // About 30,000 years: differences of such times cannot overflow.
 constexpr std::uint64_t wall_max = std::uint64_t{1} << 50;
@@ -29,7 +29,7 @@ std::optional<clock_skew> peer_clocks::heard(node_id peer, const clock_mark& mar
   p.sent_ns = mark.sent_ns;
   p.heard_at = now;
   const auto now_ns = static_cast<std::uint64_t>(now.count());
-  // Marks of a process that was here before, and invented ones, have nothing to do with this clock.
+  // Marks of an earlier process, or forged ones, do not refer to this clock.
   if (mark.heard_ns == 0 || mark.heard_ns > now_ns || mark.held_ns > now_ns - mark.heard_ns ||
       mark.wall.value > wall_max || wall.value > wall_max)
     return std::nullopt;

@@ -1,7 +1,7 @@
 #pragma once
-// How far the wall clocks of other servers are from the own one, measured with frames that both sides send anyway: each
-// says when it was sent and repeats what it heard last, as in NTP (RFC 5905, section 8). Nothing is decided by it; it is
-// shown to operators.
+// Measures how far other servers' wall clocks differ from the own one, with frames that
+// are sent anyway: each carries its send time and echoes the last one received, as in
+// NTP (RFC 5905, section 8). No decision depends on it; it is shown to operators.
 
 #include "protocol/raft/core.hpp"
 
@@ -10,7 +10,7 @@
 
 namespace belay::raft {
 
-/// What a server says of its clocks.
+/// A server's clocks, as sent in a frame.
 struct clock_mark {
   std::uint64_t sent_ns = 0;  ///< its monotonic clock when this was sent
   cluster_time wall;          ///< its wall clock then, milliseconds since 1970
@@ -20,7 +20,7 @@ struct clock_mark {
   bool operator==(const clock_mark&) const = default;
 };
 
-/// The peer's wall clock less the own one.
+/// The peer's wall clock minus the own one.
 struct clock_skew {
   std::chrono::milliseconds skew{0};
   std::chrono::milliseconds error{0}; ///< the true difference is within skew +- error
@@ -29,10 +29,10 @@ struct clock_skew {
 class peer_clocks {
 public:
   clock_mark say(node_id peer, cluster_time wall, local_time now) const;
-  /// @returns nullopt: the peer has not heard this node yet, or says what cannot be
+  /// @returns nullopt: the peer has not received a mark yet, or sent an impossible one
   std::optional<clock_skew> heard(node_id peer, const clock_mark& mark, cluster_time wall, local_time now);
   void lost(node_id peer) { peers_.erase(peer); }
-  /// The largest skew known of a connected peer, without its sign; zero: none known.
+  /// The largest known absolute skew of a connected peer; zero: none known.
   std::chrono::milliseconds largest() const;
 
 private:

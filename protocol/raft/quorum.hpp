@@ -1,6 +1,6 @@
 #pragma once
-// Counting votes and answers: what a majority of a configuration's voters says, or of both sets of voters while it is
-// joint (dissertation 4.3).
+// Counts votes and replies: a majority of a configuration's voters,
+// or of both sets of voters while it is joint (dissertation 4.3).
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/raft/types.hpp"
@@ -11,8 +11,8 @@
 
 namespace belay::raft {
 
-/// @returns true if `says_yes(node_id)` holds for a majority of each set of voters. An empty configuration has no
-/// quorum.
+/// @returns true if `says_yes(node_id)` holds for a majority of
+/// each set of voters. An empty configuration has no quorum.
 template <class F>
 bool has_quorum(const configuration& c, F&& says_yes) {
   const auto majority = [&](const std::vector<node_id>& half) {
@@ -22,7 +22,7 @@ bool has_quorum(const configuration& c, F&& says_yes) {
   return majority(c.voters) && (!c.joint() || majority(c.voters_old));
 }
 
-/// @returns the largest number that a quorum has reached, given how far each has: `reached(node_id) -> uint64`.
+/// @returns the largest number that a quorum has reached, with `reached(node_id) -> uint64`.
 template <class F>
 std::uint64_t quorum_value(const configuration& c, F&& reached) {
   const auto of = [&](const std::vector<node_id>& half) -> std::uint64_t {

@@ -20,8 +20,8 @@ void core::impl::start_rounds() {
   auto& l = *leading;
   const auto in_flight = static_cast<std::size_t>(
       std::count_if(l.rounds.begin(), l.rounds.end(), [](const read_round& r) { return !r.reads.empty(); }));
-  // Before the no-op is committed the commit index may be older than what an earlier leader has answered with
-  // (docs/pitfalls.md R10).
+  // Before the no-op commits, the commit index may be older than
+  // what an earlier leader returned (docs/pitfalls.md R10).
   const bool reads_may_go =
       !l.reads_waiting.empty() && (may_serve_reads() || MUTANT(read_before_noop)) && in_flight < lim.read_rounds_max;
   if (!l.reads_waiting.empty() && !may_serve_reads())
@@ -66,15 +66,15 @@ void core::impl::fail_reads() {
 }
 
 local_time core::impl::lease_until() const {
-  // A server that is left as the only voter asks nobody before it leads. So a leader that removes itself has no lease
-  // from the moment it appends that configuration.
+  // A server that remains as the only voter leads without asking others. So a leader
+  // that removes itself has no lease from the moment it appends that configuration.
   if (!config().is_voter(self) || !may_serve_reads())
     return local_time{0};
   const bool given_up = leading->handing_over() || leading->lease_forfeited || leading->lease_withdrawn_until;
   return given_up && !MUTANT(lease_kept_in_transfer) ? local_time{0} : lease_end();
 }
 
-/// Whoever was told of a lease of this term: it ends then. Zero: nobody was.
+/// When a lease of this term, reported to any reader, ends. Zero: there was none.
 local_time core::impl::lease_end() const {
   if (!leading->lease_base)
     return local_time{0};

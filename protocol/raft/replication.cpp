@@ -83,7 +83,7 @@ void core::impl::tick_leader() {
   }
 }
 
-// Servers that are not among the followers yet count as heard: this leader is about to ask them for the first time.
+// New servers that are not among the followers yet count as heard: the leader has not sent to them.
 bool core::impl::quorum_is_heard(const configuration& c, int more_ticks) const {
   return has_quorum(c, [&](node_id id) {
     const auto* p = leading->find(id);
@@ -102,7 +102,7 @@ void core::impl::drive(node_id id, follower_progress& p) {
   switch (p.state) {
   case follower_state::probe:
     if (!p.probe_sent) {
-      // To a node that does not answer the append goes without entries: they would be copied for nothing.
+      // To an unresponsive node the append has no entries: copying them would be wasted.
       send_append(id, p, p.silent_ticks <= lim.election_ticks);
       p.probe_sent = true;
     }
@@ -122,15 +122,15 @@ void core::impl::drive(node_id id, follower_progress& p) {
 
 void core::impl::send_append(node_id id, follower_progress& p, bool with_entries) {
   append_entries a;
-  // During a snapshot only the empty log is known to fit. Otherwise even a heartbeat refers to the last entry that was
-  // sent: if that entry got lost, the follower refuses the heartbeat and so says where it stands.
+  // During a snapshot only the empty log is known to match. Otherwise even a heartbeat refers to
+  // the last entry sent: if that was lost, the follower rejects it and so reports its position.
   if (p.state != follower_state::snapshot)
     a.prev_index = p.next.prev();
   a.prev_term = log.term_at(a.prev_index);
   a.commit = commit;
   a.round = leading->round;
   if (with_entries && log.holds(p.next)) {
-    // Each append costs the follower a write of its disk. One that is behind has most to gain from few of them.
+    // Each append costs the follower a disk write. One that is behind gains most from few of them.
     const bool behind =
         p.state == follower_state::replicate && log.last().value - a.prev_index.value > lim.inflight_appends_max;
     a.entries = log.slice(p.next, std::max(lim.append_entries_max, behind ? lim.catch_up_append_entries_max : 0),
@@ -155,7 +155,7 @@ void core::impl::on_append_reply(const message& m, const append_reply& r) {
   if (known == nullptr || m.term != hard.term)
     return;
   if (r.round > leading->round || (r.success && r.match > log.last()))
-    return; // no answer to anything that was sent
+    return; // not a reply to anything that was sent
   auto& p = *known;
   p.silent_ticks = 0;
   if (r.round > p.round_acked) {
@@ -179,8 +179,8 @@ void core::impl::on_append_reply(const message& m, const append_reply& r) {
     PROBE("raft: late refusal of an append");
     return;
   }
-  // The follower named its last entry whose term is not above that of the entry asked about. In this log, too, only an
-  // entry whose term is not above that of the entry named can fit.
+  // The follower named its last entry with a term not above that of the entry in the request.
+  // In this log, too, only an entry with a term not above the named entry's can match.
   const auto hint = std::min({r.conflict_index, r.rejected, log.last()});
   const auto fits = log.last_not_above(hint, r.conflict_term);
   p.become_probe(std::min(fits.next(), r.rejected));
@@ -193,7 +193,7 @@ void core::impl::commit_by_count() {
     const auto* p = leading->find(id);
     return p == nullptr ? 0 : p->match.value;
   })};
-  // Dissertation 3.6.2: only entries of the leader's own term commit by counting (docs/pitfalls.md R9).
+  // Dissertation 3.6.2: only entries of the current term commit by counting (docs/pitfalls.md R9).
   if (reached <= commit)
     return;
   if (log.term_at(reached) != hard.term && !MUTANT(commit_any_term)) {

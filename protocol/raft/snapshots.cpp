@@ -1,5 +1,5 @@
-// Checkpoints for followers whose next entry the leader's log has lost to compaction (dissertation chapter 5), and the
-// compaction itself.
+// Sends checkpoints to followers that need entries which the leader
+// has compacted (dissertation chapter 5), and compacts the log.
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -11,8 +11,8 @@ namespace belay::raft {
 
 namespace {
 
-// Between attempts to send a snapshot that the follower refuses: 0.75 s with raft_multiplier 1. A follower whose disk has room
-// again waits for so long, and a healed cluster should be whole within a second.
+// Max pause between attempts to send a rejected snapshot: 0.75 s with raft_multiplier 1. A follower
+// that has disk space again waits that long, and a healed cluster should be whole within 1 s.
 constexpr int snapshot_pause_elections_max = 3;
 
 bool sane_chunk(const message& m, const snapshot_chunk& c) {
@@ -31,7 +31,7 @@ void core::impl::drive_snapshot(node_id id, follower_progress& p) {
     return;
   s.reading = true;
   s.quiet_ticks = 0;
-  // As much again as the follower is known to have: where each part costs a slow write, there are few of them.
+  // Doubles what the follower has received: if each part costs a slow write, few are needed.
   const auto bytes_max = std::max<std::uint64_t>(lim.snapshot_chunk_bytes,
                                                  std::min<std::uint64_t>(s.wanted, lim.snapshot_chunk_bytes_max));
   out.snapshot_reads.push_back({id, s.meta ? s.meta->index : log_index{}, s.read_offset, bytes_max});
@@ -41,13 +41,13 @@ void core::impl::tick_snapshot(node_id id, follower_progress& p) {
   auto& s = p.snapshot;
   ++s.quiet_ticks;
   s.paused_ticks -= s.paused_ticks > 0 ? 1 : 0;
-  // A chunk that is being read is waited for, however long the disk takes: read twice, it would come later still.
+  // Waits for a chunk that is being read, however slow the disk: reading it again would be slower.
   s.reading = s.reading && !(MUTANT(slow_chunk_read_again) && s.quiet_ticks > lim.election_ticks);
   if (s.reading || !s.meta || s.quiet_ticks < 2 * lim.heartbeat_ticks || p.silent_ticks > lim.election_ticks)
     return;
   if (s.chunk_ends.empty() && !s.all_read && !s.asked_where)
     return;
-  // Something was lost, or the last chunk is still being put in force. An empty chunk asks where to go on.
+  // Something was lost, or the last chunk is being installed. An empty chunk asks where to go on.
   s.quiet_ticks = 0;
   s.asked_where = true;
   send_now(id, snapshot_chunk{*s.meta, s.wanted, make_payload({}), false});
@@ -80,10 +80,10 @@ void core::impl::snapshot_unavailable(node_id to) {
     return;
   PROBE("raft: snapshot begun anew");
   p->snapshot = {};
-  p->snapshot.paused_ticks = lim.heartbeat_ticks; // then it begins again, with the newest checkpoint then
+  p->snapshot.paused_ticks = lim.heartbeat_ticks; // then it restarts, with the newest checkpoint at that time
 }
 
-/// Each attempt costs a read of this disk and a write of the other: where there is no room nothing is won by many.
+/// Each attempt costs a read here and a write there: frequent ones do not help if space is lacking.
 void core::impl::snapshot_rejected(follower_progress& p) {
   const auto first = 2 * lim.heartbeat_ticks,
              longest = std::max(first, snapshot_pause_elections_max * lim.election_ticks);
@@ -118,7 +118,7 @@ void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
     return;
   s.quiet_ticks = 0;
   s.wanted = r.next_offset;
-  if (r.next_offset > s.read_offset) { // it still has chunks from before the leader began anew
+  if (r.next_offset > s.read_offset) { // it has chunks from before the leader restarted
     PROBE("raft: snapshot resumed");
     s.read_offset = r.next_offset;
   }
@@ -154,8 +154,8 @@ void core::impl::on_snapshot_chunk(const message& m, const snapshot_chunk& c) {
   const bool known = incoming && incoming->meta.index == c.meta.index && incoming->meta.term == c.meta.term &&
                      (installing() || (incoming->from == m.from && incoming->term == m.term));
   if (!known) {
-    // Another leader's checkpoint at the same index need not have the same bytes: start afresh, unless one is being put
-    // in force.
+    // Another leader's checkpoint at the same index may have
+    // different bytes: restart, unless one is being installed.
     if (installing() || c.offset != 0 || question) {
       send_durable(m.from, snapshot_reply{c.meta.index, 0, false, false});
       return;
@@ -195,8 +195,8 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
   delivered = meta.index;
   if (log.holds(meta.index) && (log.term_at(meta.index) == meta.term || MUTANT(suffix_kept_under_snapshot))) {
     PROBE("raft: snapshot installed under a log that goes on");
-    // The log goes on from the checkpoint: nothing to drop. Entries up to there that are not on disk yet need not get
-    // there any more.
+    // The log continues after the checkpoint: nothing to drop.
+    // Entries before it that are not on disk yet need not get there.
     durable = std::max(durable, meta.index);
     if (meta.index > commit)
       advance_commit(meta.index);
@@ -205,7 +205,7 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
       commit_by_count();
     return;
   }
-  // If a suffix of another history stayed, the leader would send this checkpoint again for ever (docs/pitfalls.md R13).
+  // If a suffix of another history stayed, this snapshot would be resent (docs/pitfalls.md R13).
   INVARIANT(meta.index > commit);
   INVARIANT(!leading);
   if (log.holds(meta.index))
@@ -219,11 +219,11 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
   config_took_effect();
 }
 
-// ---- forgetting
+// ---- compaction
 
-/// @returns the last index that may be forgotten, not above `upto`: what followers that are catching up (and are heard)
-/// still need stays, within limits.catch_up_bytes_max. A follower that gets a snapshot needs the entries behind it. If
-/// those were gone when the snapshot is in force, it would need another snapshot, and under load so on for ever.
+/// @returns the last index that may be dropped, at most `upto`: keeps what responsive followers
+/// need to catch up, within limits.catch_up_bytes_max. A follower that gets a snapshot needs
+/// the entries after it; without them it would need another snapshot, under load forever.
 log_index core::impl::needed_behind(log_index upto) const {
   if (!leading)
     return std::max(upto, log.base());

@@ -1,7 +1,7 @@
 #pragma once
-// What Raft servers keep (entries, configurations, votes) and the messages they send each other. "Dissertation", here
-// and in all of protocol/raft, is D. Ongaro, "Consensus: Bridging Theory and Practice", Stanford 2014; numbers behind
-// it are its sections and figures.
+// What Raft servers store (entries, configurations, votes) and the messages between them.
+// "Dissertation", here and in all of protocol/raft, is D. Ongaro, "Consensus: Bridging
+// Theory and Practice", Stanford 2014; the numbers after it are its sections and figures.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -18,32 +18,32 @@ namespace belay::raft {
 enum class entry_kind : std::uint8_t { noop = 0, command = 1, configuration = 2 };
 std::string_view name_of(entry_kind k);
 
-/// One log entry. `data` is never null; it is empty for a no-op.
+/// A log entry. `data` is never null; it is empty for a no-op.
 struct entry {
   log_index index;
   term_id term;
-  cluster_time time; ///< stamped by the leader, never less than that of the entry before
+  cluster_time time; ///< stamped by the leader, never less than the previous entry's
   entry_kind kind = entry_kind::noop;
   payload data;
 };
 
-/// One server of the cluster as the configuration names it.
+/// A server of the cluster as the configuration names it.
 struct member {
   node_id id;
   std::string uuid;    ///< Consul's node ID, 36 characters
   std::string name;    ///< Consul's node name
-  std::string address; ///< host:port of the server port (peers dial it)
+  std::string address; ///< host:port of the server port (peers connect to it)
 
   bool operator==(const member&) const = default;
 };
 
-/// Who votes and who only gets the log. Joint while `voters_old` is not empty: then a majority of each of the two sets
-/// of voters is needed (dissertation 4.3).
+/// Voters and learners. Joint while `voters_old` is not empty: then a
+/// majority of each of the two sets of voters is needed (dissertation 4.3).
 struct configuration {
-  std::vector<member> members; ///< everybody named below, sorted by id, no duplicates
-  std::vector<node_id> voters; ///< sorted, as the two below
+  std::vector<member> members; ///< every server named below, sorted by id, no duplicates
+  std::vector<node_id> voters; ///< sorted, like the two below
   std::vector<node_id> voters_old;
-  std::vector<node_id> learners; ///< get the log and do not vote
+  std::vector<node_id> learners; ///< receive the log and do not vote
 
   bool joint() const { return !voters_old.empty(); }
   bool empty() const { return voters.empty(); }
@@ -54,19 +54,19 @@ struct configuration {
 };
 
 std::string encode(const configuration& c);
-/// nullopt: not a well-formed configuration (unsorted, duplicate or unknown ids included).
+/// nullopt: not a well-formed configuration (e.g. unsorted, duplicate or unknown ids).
 std::optional<configuration> decode_configuration(std::string_view bytes);
 
-/// What must survive a restart beside the entries. One value, so that a vote is never kept or lost without its term
-/// (docs/pitfalls.md R1).
+/// What must survive a restart besides the entries. One value, so that a
+/// vote is never stored or lost without its term (docs/pitfalls.md R1).
 struct hard_state {
   term_id term;
-  node_id voted_for; ///< zero: nobody in this term
+  node_id voted_for; ///< zero: none in this term
 
   bool operator==(const hard_state&) const = default;
 };
 
-/// Where a checkpoint stands: everything up to `index` is in it.
+/// Position of a checkpoint: it includes everything up to `index`.
 struct snapshot_meta {
   log_index index;
   term_id term;
@@ -78,9 +78,9 @@ struct snapshot_meta {
 
 // ---- messages
 
-/// Entries for a follower; without entries, a heartbeat. `round` is the number of the leader's newest read round,
-/// counted within its term: the answer shows that the follower still followed when that round began
-/// (protocol/raft/leading.hpp).
+/// Entries for a follower; without entries, a heartbeat. `round` is the number
+/// of the leader's newest read round in its term: the reply shows that the
+/// follower still followed when that round began (protocol/raft/leading.hpp).
 struct append_entries {
   log_index prev_index;
   term_id prev_term;
@@ -91,8 +91,8 @@ struct append_entries {
 
 struct append_reply {
   bool success = false;
-  log_index match;          ///< success: all up to here is durable on the follower and equal to the leader's log
-  log_index rejected;       ///< failure: the prev_index that did not fit
+  log_index match;          ///< success: the follower's log is durable and equal to the leader's up to here
+  log_index rejected;       ///< failure: the prev_index that did not match
   log_index conflict_index; ///< failure: where to try next
   term_id conflict_term;    ///< failure: the follower's term at conflict_index; zero if its log ends before
   std::uint64_t round = 0;  ///< echoed
@@ -101,19 +101,19 @@ struct append_reply {
 struct vote_request {
   bool pre_vote = false;
   bool transfer =
-      false; ///< the leader asked for this campaign: granted although a leader is heard (dissertation 4.2.3)
+      false; ///< requested by the leader: granted although there is a leader (dissertation 4.2.3)
   log_index last_index;
   term_id last_term;
 };
 
-/// Echoes the kind, so that the answer to a pre-vote is never counted as a vote (docs/pitfalls.md R2).
+/// Echoes the kind, so that a reply to a pre-vote is never counted as a vote (docs/pitfalls.md R2).
 struct vote_reply {
   bool pre_vote = false;
   bool granted = false;
 };
 
-/// A part of a checkpoint, at most limits::snapshot_chunk_bytes_max. Parts come in order. One without bytes that is not the
-/// last is a question: where does the follower want to go on?
+/// A part of a checkpoint, at most limits::snapshot_chunk_bytes_max. Parts come in
+/// order. An empty part that is not the last asks the follower where to continue.
 struct snapshot_chunk {
   snapshot_meta meta;
   std::uint64_t offset = 0;
@@ -122,19 +122,19 @@ struct snapshot_chunk {
 };
 
 struct snapshot_reply {
-  log_index index;               ///< of the checkpoint meant
-  std::uint64_t next_offset = 0; ///< where the follower wants to go on
-  bool installed = false;        ///< all of it is in force
-  bool rejected = false;         ///< damaged or not wanted: begin anew
+  log_index index;               ///< of the checkpoint
+  std::uint64_t next_offset = 0; ///< where the follower needs to continue
+  bool installed = false;        ///< it has replaced the follower's state
+  bool rejected = false;         ///< damaged or not needed: restart
 };
 
-/// Leadership transfer: the receiver is to campaign at once.
+/// Leadership transfer: the receiver must campaign at once.
 struct timeout_now {};
 
 using message_body =
     std::variant<append_entries, append_reply, vote_request, vote_reply, snapshot_chunk, snapshot_reply, timeout_now>;
 
-/// `term` is the sender's; for a pre-vote request it is the term that would be campaigned for.
+/// `term` is the sender's; in a pre-vote request, the term that it would campaign for.
 struct message {
   node_id from;
   node_id to;
