@@ -13,7 +13,7 @@ namespace {
 
 using boost::json::value;
 
-/// Reads each element of a list with `read(value, element)`. null: an empty one.
+/// Decodes each element of a list with `read(value, element)`. null: an empty list.
 template <class T, class Read>
 void decode_each(golang::json_decoder& d, const value& v, golang::json_field at, std::string_view type,
                  std::vector<T>& out, Read read) {
@@ -28,7 +28,7 @@ void decode_each(golang::json_decoder& d, const value& v, golang::json_field at,
     read(each, out.emplace_back());
 }
 
-/// The members of `Record` that are in its list of fields, and no others.
+/// Decodes the members in `Record`'s list of fields, and no others.
 template <class Record>
 void decode_plain(golang::json_decoder& d, const value& v, std::string_view type, Record& out) {
   d.object(v, "value of type structs." + std::string(type), [&](const std::string& name, const value& each) {
@@ -42,7 +42,7 @@ void decode_links(golang::json_decoder& d, const value& v, golang::json_field at
               [&](const value& each, state::acl_link& link) { decode_plain(d, each, type, link); });
 }
 
-/// What the types of members do not tell member_input.
+/// Formats of members that their types do not express to member_input.
 struct acl_member_input : member_input {
   template <class Field, class T>
   bool operator()(Field f, T& out) const {
@@ -75,8 +75,8 @@ void decode_timestamp(golang::json_decoder& d, const value& v, golang::json_fiel
     out = *t;
 }
 
-/// Reads the body, and its object with `member(decoder, lower-case name, value)`, beside which there may be a hash, which clients send
-/// back as they got it.
+/// Parses the body and decodes its object with `member(decoder, lower-case
+/// name, value)`. Ignores a hash, which clients send back as they received it.
 template <class Record, class Member>
 result<Record> read_record(std::string_view body, std::string_view type, Record record, Member member) {
   const auto json = golang::read_json(body);
@@ -102,7 +102,7 @@ struct resource_name {
   std::string_view name;
   state::permission_needed::of what;
 };
-// Sessions by their owners are no resource of their own to clients.
+// Clients cannot name session owners as a resource.
 constexpr auto resource_names = std::to_array<resource_name>({
     {"acl", state::permission_needed::of::acl},
     {"agent", state::permission_needed::of::agent},

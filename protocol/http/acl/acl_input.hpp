@@ -1,6 +1,6 @@
 #pragma once
-// Policies, roles, tokens and questions about permissions as clients send them (docs/contract/10, section 5). Failures are the texts of
-// Go's decoder. Whether names and links make sense is the state machine's matter.
+// Decodes policies, roles, tokens and permission questions of clients (docs/contract/10, section
+// 5). Errors are the texts of Go's decoder. The state machine validates names and links.
 
 #include "protocol/base/result.hpp"
 #include "protocol/golang/timestamp.hpp"
@@ -26,18 +26,18 @@ struct token_input {
   std::vector<state::acl_link> policies, roles;
   std::int64_t ttl_ns = 0; ///< may be negative; 0: not given
   std::optional<golang::timestamp> expiration;
-  std::string rules, auth_method; ///< which no token has here
+  std::string rules, auth_method; ///< unsupported here
 };
 result<token_input> read_acl_token(std::string_view body);
 
-/// One of what `POST /v1/internal/acl/authorize` brings.
+/// An element of the body of `POST /v1/internal/acl/authorize`.
 struct authorization_input {
   std::string resource, segment, access;
 };
 result<std::vector<authorization_input>> read_authorizations(std::string_view body);
-/// The failure says which resource or access is none, in Consul's words.
+/// The error names the unknown resource or access, in Consul's words.
 result<state::permission_needed> permission_of(const authorization_input& asked);
-/// The other way round. `access` is in lower case, however it was written.
+/// The inverse. `access` becomes lower case.
 authorization_input asked_by(const state::permission_needed& p);
 
 } // namespace belay::http

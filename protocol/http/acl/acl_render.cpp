@@ -16,10 +16,10 @@ namespace belay::http {
 
 namespace {
 
-/// What clients compare to see whether the content of a row changed: 32 bytes. Ids, indexes and times are no content, as in Consul.
+/// Hash by which clients detect changes: 32 bytes. Excludes ids, indexes and times, as Consul's.
 class content_hash {
 public:
-  /// The length is in it, so that no two lists of parts are the same bytes.
+  /// Includes the length, so that different lists of parts have different bytes.
   content_hash& add(std::string_view part) {
     sum_.add(std::to_string(part.size()) + ":");
     sum_.add(part);
@@ -70,7 +70,7 @@ void append_end(std::string& out, const content_hash& hash, log_index created, l
   append_indexes(out, created, modified);
 }
 
-/// Left out if it is empty, as all lists here.
+/// Omitted if empty, like all lists here.
 template <class Record>
 void append_list(std::string& out, std::string_view name, const std::vector<Record>& list) {
   if (list.empty())
@@ -119,7 +119,7 @@ void append_role(std::string& out, const state::acl_role& r, const std::vector<s
   append_end(out, hash, r.create_index, r.modify_index);
 }
 
-/// Behind members that `out` may have already.
+/// Appended after members that `out` may have already.
 void append_token_members(std::string& out, const state::acl_token& t, const state::acl_row& row, acl_shape shape,
                           bool shows_secrets) {
   using namespace golang;
@@ -142,7 +142,7 @@ void append_token_members(std::string& out, const state::acl_token& t, const sta
   append_end(out, hash, t.create_index, t.modify_index);
 }
 
-/// Those that are shown so have no rules of their own and may do everything.
+/// Tokens shown in this form have no rules of their own, and all permissions.
 void append_legacy_token(std::string& out, const state::acl_token& t) {
   using namespace golang;
   out += '{';
@@ -153,7 +153,7 @@ void append_legacy_token(std::string& out, const state::acl_token& t) {
   append_indexes(out, t.create_index, t.modify_index);
 }
 
-/// Rules of their own have tokens of before Consul 1.4 only, of which there are none here.
+/// Only tokens from before Consul 1.4 have rules of their own, and there are none here.
 response no_rules_of_its_own() {
   return error_response(500, "The specified token does not have any rules set");
 }
@@ -191,7 +191,7 @@ response render_acl_row(const state::query& q, const state::acl_rows& found, con
   if (found.list.empty()) {
     if (!std::holds_alternative<state::acl_role_read>(q))
       return refusal_response(std::string(acl_not_found));
-    response r; // only of roles
+    response r; // for roles only
     r.status = 404;
     return r;
   }
@@ -240,7 +240,7 @@ response render_translation(const local_request& r) {
   auto translated = acl::translate_legacy(std::string_view(r.text));
   if (!translated)
     return error_response(400, "Bad request: " + translated.error());
-  return error_response(200, std::move(*translated)); // plain text, as errors are
+  return error_response(200, std::move(*translated)); // plain text, like errors
 }
 
 } // namespace belay::http

@@ -1,5 +1,5 @@
-// /v1/acl/policy..., role..., token... (docs/contract/10, section 5). Whether ids and names are proper, the state machine says, behind the
-// permission: here only what a command cannot carry is refused.
+// /v1/acl/policy..., role..., token... (docs/contract/10, section 5). The state machine validates
+// ids and names after the permission check: rejects only what a command cannot express.
 
 #include "protocol/base/uuid.hpp"
 #include "protocol/golang/duration.hpp"
@@ -40,15 +40,15 @@ action read(const request_context& c, state::query q) {
   return make_read(std::move(q), o);
 }
 
-/// Of the row with that id.
+/// A read of the row with that id.
 action read_by_id(const request_context& c, state::query q, std::string_view id) {
   auto a = read(c, std::move(q));
   if (auto* r = std::get_if<read_request>(&a); r != nullptr && id.size() != uuid_characters)
-    r->min_index = 0; // it is refused, and will be
+    r->min_index = 0; // it is rejected, now and later
   return a;
 }
 
-/// The id in the body is that in the path, or empty; then it becomes that.
+/// The id in the body must be that in the path, or empty; then it is set to that.
 bool take_id(std::string& in_body, std::string_view in_path) {
   if (in_body.empty())
     in_body = in_path;
@@ -92,7 +92,7 @@ action role_write(request_context& c, std::string_view id) {
 
 // ---- tokens
 
-/// How long it lives, from now on.
+/// Lifetime, counted from now on.
 refused read_lifetime(const token_input& in, std::int64_t now_ns, std::chrono::nanoseconds lives_min,
                       state::acl_token_set& out) {
   using golang::format_duration;
@@ -120,7 +120,7 @@ refused read_lifetime(const token_input& in, std::int64_t now_ns, std::chrono::n
   return std::nullopt;
 }
 
-/// What only tokens of logins and of earlier versions have.
+/// Members that only tokens of logins and of earlier versions have.
 refused refuse_foreign_members(const token_input& in, const std::string& auth_method_text) {
   if (!in.auth_method.empty())
     return failed(auth_method_text);
@@ -143,7 +143,7 @@ refused complete_new(request_context& c, const token_input& in, state::acl_token
   return refuse_foreign_members(in, "AuthMethod field is disallowed outside of Login");
 }
 
-/// When it expires cannot be changed: the state machine compares.
+/// The expiration cannot be changed: the state machine compares it.
 refused complete_changed(const token_input& in, state::acl_token_set& set) {
   set.lives_ns = in.ttl_ns;
   set.token.expiration_time_ns = in.expiration ? in.expiration->ns_since_1970() : 0;
@@ -245,7 +245,7 @@ action acl_tokens_route(request_context& c) {
   return read(c, state::acl_token_list{std::string(c.query.get("policy")), std::string(c.query.get("role"))});
 }
 
-/// From before there were namespaces, and the only one here that does not mind another datacenter: as in Consul.
+/// Older than namespaces, and the only route here that accepts another datacenter: as in Consul.
 action acl_legacy_list_route(request_context& c) {
   query_options o;
   if (auto r = read_query_options(c, o))

@@ -1,5 +1,5 @@
-// The rest of /v1/acl/ and what belongs to it: the first token, translation of rules, questions about permissions, and an agent's own
-// tokens (docs/contract/10, sections 2.4 and 5).
+// The rest of /v1/acl/ and related routes: bootstrap, translation of rules, permission
+// questions, and an agent's own tokens (docs/contract/10, sections 2.4 and 5).
 
 #include "protocol/golang/json_input.hpp"
 #include "protocol/http/acl/acl_input.hpp"
@@ -17,17 +17,17 @@ response not_acceptable(const std::string& why) {
   return error_response(400, "Bad request: " + why);
 }
 
-// Consul's.
+// Consul's limit.
 constexpr std::size_t questions_max = 64;
 
 } // namespace
 
-/// Whoever carries it out adds what the file `acl-bootstrap-reset` says.
+/// The server that proposes it adds the content of the file `acl-bootstrap-reset`.
 action acl_bootstrap_route(request_context& c) {
   return write_request{state::acl_bootstrap{c.uuid(), c.uuid(), c.request.now_ns, {}}};
 }
 
-/// There is one datacenter, and nothing to replicate.
+/// There is only one datacenter, and no replication.
 action acl_replication_route(request_context& c) {
   query_options o;
   if (auto r = read_query_options(c, o))
@@ -52,7 +52,7 @@ action acl_translate_token_route(request_context& c) {
     return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return with_unknown_meta(std::move(*r));
-  o.min_index = 0; // it never waits
+  o.min_index = 0; // it never blocks
   c.options.rules_of_token = true;
   return make_read(state::acl_token_read{std::string(c.argument)}, o);
 }
@@ -65,7 +65,7 @@ action acl_authorize_route(request_context& c) {
     return not_acceptable("Refusing to process more than " + std::to_string(questions_max) + " authorizations at once");
   if (questions->empty())
     return json_response("[]", c.options);
-  query_options o; // they are not read, as in Consul, but for what is usual
+  query_options o; // query options are ignored, as in Consul, except defaults
   o.wait = std::min(c.settings.default_query_time, c.settings.max_query_time);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
@@ -107,7 +107,7 @@ action agent_token_route(request_context& c) {
   if (!change.secret.empty() && !could_be_token(change.secret))
     return error_response(400, std::string(invalid_token));
   const auto kind = agent_token_named(c.argument);
-  if (!kind) // first it is asked who may know that
+  if (!kind) // check first whether the client may know that
     return local_request{
         .kind = local_kind::agent_token, .token = {agent_token_kind::unknown, {}}, .text = std::string(c.argument)};
   change.kind = *kind;

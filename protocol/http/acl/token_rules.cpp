@@ -21,7 +21,7 @@ std::string_view name_in(const std::array<std::string_view, N>& names, Enum v) {
   return names.at(static_cast<std::size_t>(v));
 }
 
-/// @returns false: it is none of them
+/// @returns false: it is none of the names
 template <class Enum, std::size_t N>
 bool take(const std::array<std::string_view, N>& names, const boost::json::value& v, Enum& out) {
   const auto* text = v.if_string();

@@ -1,5 +1,5 @@
 #pragma once
-// What a server tells a client agent of a token: the rules by which the agent decides about its own services and checks.
+// What a server sends a client agent about a token: rules for the agent's own services and checks.
 
 #include "protocol/acl/rules.hpp"
 #include "protocol/state/queries.hpp"
@@ -19,7 +19,7 @@ struct token_rules {
 };
 
 std::string json_of(const token_rules& r);
-/// nullopt: it is no such text
+/// nullopt: not such a text
 std::optional<token_rules> read_token_rules(std::string_view json);
 
 } // namespace belay::http

@@ -13,10 +13,10 @@ namespace {
 
 using boost::json::value;
 
-// Consul has no bound. A service has a handful; each takes half a kilobyte.
+// Consul has no limit. A service has a handful of checks, each of about half a kilobyte.
 constexpr std::size_t checks_max = 512;
 
-/// Consul knows most members under a name with underscores, too.
+/// Consul accepts most members with underscores, too.
 std::string plain(std::string name) {
   std::erase(name, '_');
   return name;
@@ -38,7 +38,7 @@ void decode_header(golang::json_decoder& d, const value& v, golang::json_field a
   }
 }
 
-/// Members of a check that are the same in both places. @returns false: not one of them
+/// Members that are equal in both kinds of checks. @returns false: not one of them
 bool decode_check_member(golang::json_decoder& d, const std::string& full_name, const value& v, std::string_view owner,
                          agent::check_definition& out) {
   const auto name = plain(full_name);
@@ -167,7 +167,7 @@ void decode_service_definition(golang::json_decoder& d, const value& v, agent::s
       d.text(each, {owner, "Token"}, out.token);
     else if (name == "check") {
       const auto* object = each.if_object();
-      if (!object || !object->empty()) // an empty one is none
+      if (!object || !object->empty()) // ignores an empty one
         if (!each.is_null())
           decode_service_check(d, each, out.checks);
     } else if (name == "checks") {

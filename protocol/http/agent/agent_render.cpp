@@ -24,7 +24,7 @@ void append_list(std::string& out, const List& list, Append append) {
   out += ']';
 }
 
-/// The object of a list by ID; `{}` if it is empty.
+/// The list as an object by ID; `{}` if it is empty.
 template <class List, class Id, class Append>
 std::string json_by_id(const List& list, Id id_of, Append append) {
   std::string out;
@@ -45,7 +45,7 @@ void append_check_row(std::string& out, const state::check_record& c) {
   append_check(out, c, absent_tags::empty);
 }
 
-/// As code and X-Consul-Reason tell it.
+/// Status code that corresponds to X-Consul-Reason.
 int code_of(const std::string& status) {
   return status == "passing" ? 200 : status == "warning" ? 429 : 503;
 }
@@ -131,7 +131,7 @@ struct writer {
     if (asked.by_id) {
       if (found.list.empty()) {
         const auto reason = "ServiceId " + asked.name + " not found";
-        golang::append_json_string(out, reason); // JSON, though text is asked for: as Consul
+        golang::append_json_string(out, reason); // JSON, although text was requested: as in Consul
         if (!request.text)
           out = "{\"AggregatedStatus\":\"critical\",\"Service\":null,\"Checks\":null}";
         return health_response(404, reason, std::move(out), false, options);

@@ -1,5 +1,5 @@
 #pragma once
-// What the agent answers, as HTTP (docs/contract/09, 13).
+// Renders the results of agent requests (docs/contract/09, 13).
 
 #include "protocol/http/request.hpp"
 

@@ -14,7 +14,7 @@ namespace belay::http {
 
 namespace {
 
-// docs/contract/09, 13: default and maximum of reads that wait for the agent.
+// docs/contract/09, 13: default and maximum of blocking reads of the agent.
 constexpr std::chrono::minutes wait_max{10};
 
 refused read_enable(const request_context& c, bool& enable) {
@@ -53,7 +53,7 @@ action filtered(request_context& c, agent::request r) {
   return agent_request{std::move(r)};
 }
 
-/// What is registered is written to the catalog with the token of the request; without one, with that of the body.
+/// Catalog writes of the registration use the request's token or, without one, the body's.
 refused keep_token(const request_context& c, std::string& token) {
   if (!token.empty() && !could_be_token(token))
     return error_response(400, std::string(invalid_token));
@@ -89,7 +89,7 @@ action agent_service_route(request_context& c) {
   agent::read_service r{std::string(c.argument), std::string(c.query.get("hash")), {}};
   if (auto no = read_wait(c, r.wait))
     return std::move(*no);
-  if (const auto index = c.query.get("index"); !index.empty() && !golang::parse_uint(index)) // it says nothing else
+  if (const auto index = c.query.get("index"); !index.empty() && !golang::parse_uint(index)) // it has no other effect
     return error_response(400, "Invalid index");
   if (auto no = refuse_namespace(c))
     return std::move(*no);

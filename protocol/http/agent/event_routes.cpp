@@ -13,7 +13,7 @@ action event_fire_route(request_context& c) {
   e.node_filter = c.query.get("node");
   e.service_filter = c.query.get("service");
   e.tag_filter = c.query.get("tag");
-  if (auto why = agent::complaint_of(e)) // of the filters: the datacenter comes after them
+  if (auto why = agent::complaint_of(e)) // errors of the filters come before that of the datacenter
     return error_response(500, *why);
   if (auto no = refuse_datacenter(c))
     return std::move(*no);

@@ -1,5 +1,5 @@
-// What the node that is asked answers by itself: status, agent, operator (docs/contract/06,
-// docs/contract/09, docs/contract/12).
+// Requests that the receiving node handles by itself: status, agent,
+// operator (docs/contract/06, docs/contract/09, docs/contract/12).
 
 #include "protocol/base/host_port.hpp"
 #include "protocol/golang/error_list.hpp"
@@ -14,7 +14,7 @@ namespace belay::http {
 
 namespace {
 
-// RFC 1035, section 2.3.4: of a name.
+// RFC 1035, section 2.3.4: length of a name.
 constexpr std::size_t host_bytes_max = 255;
 
 action status(request_context& c, local_kind kind) {
@@ -26,7 +26,7 @@ action status(request_context& c, local_kind kind) {
   return local_request{.kind = kind, .stale = o.mode == consistency::stale};
 }
 
-/// Scrapers name the format they want in Accept.
+/// Scrapers name the format that they accept in Accept.
 bool accepts_prometheus(std::string_view accept) {
   while (!accept.empty()) {
     const auto end = std::min(accept.find(','), accept.size());
@@ -63,7 +63,7 @@ action agent_self_route(request_context&) {
 action agent_members_route(request_context& c) {
   const bool wan = !c.query.get("wan").empty();
   const auto segment = c.query.get("segment");
-  // The command line asks for "_all" always, with and without -wan.
+  // The command line always requests "_all", with and without -wan.
   if (!segment.empty() && segment != "_all")
     return wan ? error_response(400, "Cannot provide a segment with wan=true")
                : error_response(500, "Network segments are not supported in this version of Consul");
@@ -88,7 +88,7 @@ action agent_ready_route(request_context&) {
 
 namespace {
 
-/// Of a node, with which its agent proves that it is the one that spoke for the node before.
+/// A secret by which a node's agent proves that it is the one that acted for the node before.
 std::string secret_of_node(const request_context& c) {
   const auto is_secret = [](const auto& header) {
     return golang::equal_ignoring_case(header.first, secret_of_node_header);
@@ -113,7 +113,7 @@ action agent_reload_route(request_context&) {
   return local_request{.kind = local_kind::agent_reload};
 }
 
-/// The level is looked at by whoever has the log.
+/// The component that has the log validates the level.
 action agent_monitor_route(request_context& c) {
   local_request r{.kind = local_kind::agent_monitor, .text = std::string(c.query.get("loglevel"))};
   if (r.text.empty())
@@ -142,7 +142,7 @@ action agent_join_route(request_context& c) {
   return local_request{.kind = local_kind::agent_join, .text = address};
 }
 
-/// `?prune` need not be looked at: a member that is removed is forgotten.
+/// Ignores `?prune`: a removed member is forgotten anyway.
 action agent_force_leave_route(request_context& c) {
   return local_request{.kind = local_kind::force_leave, .forced = {std::string(c.argument)}};
 }

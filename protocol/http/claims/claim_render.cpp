@@ -18,7 +18,7 @@ void append_bool_member(std::string& out, std::string_view name, bool value) {
   golang::append_bool(out, value);
 }
 
-/// As keys show theirs: in base64, nothing as null.
+/// Like values of keys: base64, empty ones as null.
 void append_value_member(std::string& out, const payload& value) {
   append_json_name(out, "Value");
   if (value == nullptr || value->empty()) {
@@ -112,7 +112,7 @@ response session_is_over(const state::claim_end_record& end) {
   return r;
 }
 
-/// An acquire: `true` with its fence, or `false` with what ended the wait.
+/// For an acquire: `true` with its fencing token, or `false` with the reason of the wait's end.
 response render_acquire(const state::claim_standing& s, const render_options& options) {
   auto r = plain_bool(s.live.has_value(), options);
   if (s.live) {

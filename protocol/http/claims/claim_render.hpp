@@ -1,11 +1,11 @@
 #pragma once
-// Answers about claims, guards and sessions that have ended (docs/http-extensions.md).
+// Renders results about claims, write guards and ended sessions (docs/http-extensions.md).
 
 #include "protocol/http/render.hpp"
 
 namespace belay::http {
 
-/// What is read of them. An empty status 404: there is no such thing.
+/// Results of queries. Status 404 without a body: it does not exist.
 response render_claims(const state::claim_view& view, const render_options& options);
 response render_claims(const state::claim_rows& page, const render_options& options);
 response render_claims(const state::wait_graph& graph, const render_options& options);
@@ -16,8 +16,8 @@ response render_claims(const state::ended_session_rows& ended, const render_opti
 response render_claim(const state::claim_answer& a, const render_options& options, std::uint64_t ttl_ms);
 response render_claim_refusal(const state::claim_refusal& no);
 
-/// What became of a claim, or of a queued acquire, for whoever has waited: how it stands is known later than its command was answered.
-/// @pre not `live` with claim_state::waiting, if the command is an acquire: that one is still waited for
+/// The final response to a waiting claim or queued acquire, whose command replied `waiting` before.
+/// @pre for an acquire, not `live` with claim_state::waiting: it still waits
 response render_wait(const state::command& asked, const state::claim_standing& s, const render_options& options,
                      std::uint64_t ttl_ms);
 

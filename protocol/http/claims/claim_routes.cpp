@@ -15,13 +15,13 @@ namespace {
 
 constexpr auto actions = std::to_array<std::string_view>({"/hand-over", "/mode", "/limit"});
 
-/// What the path means.
+/// What the path refers to.
 struct claim_target {
   std::string name;
-  std::string_view action; ///< one of the actions, or empty: the claim itself
+  std::string_view action; ///< one of the actions; empty: the claim itself
 };
 
-/// A name may have slashes in it, so the end of the path tells.
+/// A name may contain slashes: the end of the path decides.
 claim_target target_of(const request_context& c) {
   for (const auto action : actions)
     if (c.argument.size() > action.size() && c.argument.ends_with(action))
@@ -35,7 +35,7 @@ refused refuse_elsewhere(const request_context& c) {
   return refuse_datacenter(c);
 }
 
-/// How long a claim waits at most; absent: for ever.
+/// Max wait of a claim; absent: unlimited.
 refused read_deadline(const request_context& c, std::uint64_t& out_ms) {
   if (!c.query.has("deadline"))
     return std::nullopt;
@@ -119,7 +119,7 @@ action put_claim(request_context& c, claim_target t) {
   return ask_for(c, std::move(t.name));
 }
 
-/// Nothing but what PUT knows ends in these words.
+/// Only PUT has actions: names that end like one are rejected.
 response reserved_end(std::string_view action) {
   return invalid_parameter("name", "it ends in \"" + std::string(action) + "\", which is no part of a name");
 }
@@ -141,7 +141,7 @@ action get_claim(const request_context& c, claim_target t) {
   return make_read(state::claim_read{{std::move(t.name), state::claim_space::claims}}, o);
 }
 
-/// Of a listing.
+/// Options of a listing.
 refused read_look(const request_context& c, query_options& o) {
   if (auto r = refuse_elsewhere(c))
     return r;

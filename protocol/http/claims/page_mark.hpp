@@ -1,5 +1,5 @@
 #pragma once
-// Where the next page of a listing begins, as clients carry it from one request to the next: any bytes, in hexadecimal digits.
+// Cursor of the next page of a listing, as clients send it: any bytes, in hexadecimal digits.
 
 #include "protocol/base/hex.hpp"
 
@@ -17,7 +17,7 @@ inline std::string page_mark(std::string_view bytes) {
   return out;
 }
 
-/// @returns nullopt: page_mark() made no such text
+/// @returns nullopt: not a text of page_mark()
 inline std::optional<std::string> read_page_mark(std::string_view text) {
   if (text.empty() || text.size() % 2 != 0)
     return std::nullopt;

@@ -4,8 +4,8 @@ namespace belay::http {
 
 namespace {
 
-// Nothing but what this server serves, no script or style within the page, nobody else's frame, no way to make markup of text. Styles are set by
-// scripts through the object model, which this allows.
+// Allows only content from this server: no inline script or style, no framing, no
+// HTML from text. Scripts set styles through the object model, which this permits.
 constexpr auto content_security_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -14,7 +14,7 @@ constexpr auto content_security_policy =
 constexpr auto kept_forever = "public, max-age=31536000, immutable";
 constexpr auto asked_each_time = "no-cache";
 
-/// RFC 9110 section 13.1.2. A tag from a cache in between may be a weak one.
+/// RFC 9110 section 13.1.2. A tag from an intermediate cache may be a weak one.
 bool names_tag(std::string_view header, std::string_view tag) {
   return header == "*" || header.find(tag) != std::string_view::npos;
 }

@@ -11,7 +11,7 @@ namespace {
 
 using boost::json::value;
 
-/// The members of an object inside an object, such as "TaggedAddresses.Port" of a service.
+/// Members of a nested object, such as "TaggedAddresses.Port" of a service.
 template <class Record>
 void decode_part(golang::json_decoder& d, const value& v, std::string_view what, std::string_view owner,
                  std::string_view part, Record& out) {
@@ -58,7 +58,7 @@ bool has_member(const boost::json::object& o, std::string_view wanted) {
   return false;
 }
 
-/// Mesh settings are kept and shown, not acted upon. `always`: members the reference shows even when nobody gave them.
+/// Mesh settings are stored and shown, without effect. `always`: members shown even if not given.
 void decode_mesh(golang::json_decoder& d, const value& v, golang::json_field at,
                  std::initializer_list<std::string_view> always, std::string& out) {
   out.clear();
@@ -102,7 +102,7 @@ struct service_input : member_input {
 };
 
 bool decode_service_member(const std::string& name, state::service_record& out, const service_input& input) {
-  // What the agent's files call them.
+  // Names in the agent's files.
   if (name == "tagged_addresses")
     return decode_member("taggedaddresses", out, input);
   if (name == "enable_tag_override")
@@ -127,7 +127,7 @@ struct check_input : member_input {
   }
 };
 
-/// Of a member that is known, but says nothing here.
+/// A known member without effect here.
 bool ignore_text(golang::json_decoder& d, const value& v, std::string_view owner, std::string_view name) {
   std::string ignored;
   d.text(v, {owner, name}, ignored);
@@ -163,8 +163,8 @@ void decode_service(golang::json_decoder& d, const value& v, std::string_view ow
                return ignore_text(d, each, owner, name == "namespace" ? "Namespace" : "ContentHash");
              return decode_service_member(name, out, {{d, each, owner}});
            });
-  // Consul's catalog shows 1 and 1 instead of weights that ValidateWeights rejects (NodeService.ToServiceNode). Go's
-  // client sends 0 and 0 with each service.
+  // Consul's catalog shows 1 and 1 instead of weights that ValidateWeights rejects
+  // (NodeService.ToServiceNode). Go's client sends 0 and 0 with each service.
   constexpr std::int64_t weight_max = 65535;
   const auto& w = out.weights;
   if (w.passing < 1 || w.warning < 0 || w.passing > weight_max || w.warning > weight_max)

@@ -1,28 +1,28 @@
 #pragma once
-// Nodes, services and checks as clients send them, in registrations and in transactions (docs/contract/05, docs/contract/07).
+// Decodes nodes, services and checks of registrations and transactions (docs/contract/05, 07).
 
 #include "protocol/golang/json_input.hpp"
 #include "protocol/http/request_context.hpp"
 
 namespace belay::http {
 
-/// Transactions are decoded as Consul's api package does, registrations as its servers do: their members differ.
+/// Transactions follow Consul's api package, registrations its servers: their members differ.
 enum class catalog_source : bool { registration, transaction };
 
 /// `owner` names the object in error texts.
 void decode_node(golang::json_decoder& d, const boost::json::value& v, std::string_view owner, state::node_record& out);
 void decode_service(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
                     state::service_record& out, catalog_source source = catalog_source::registration);
-/// One member by its lower-case name. @returns false: a service has no such member
+/// Decodes one member by its lower-case name. @returns false: a service has no such member
 bool decode_service_member(golang::json_decoder& d, const std::string& name, const boost::json::value& each,
                            std::string_view owner, state::service_record& out);
 void decode_check(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
                   state::check_record& out, catalog_source source = catalog_source::registration);
 
-/// 400 for a body that is no such object (docs/contract/01, section 9).
+/// 400 for a body that is not such an object (docs/contract/01, section 9).
 response decode_failure(std::string why);
 
-/// Reads the body's JSON and hands it to `decode(json_decoder&, const boost::json::value&)`.
+/// Parses the body as JSON and calls `decode(json_decoder&, const boost::json::value&)`.
 template <class Decode>
 refused decode_only_body(const request_context& c, Decode decode) {
   auto json = golang::read_json(c.request.body);
@@ -35,7 +35,7 @@ refused decode_only_body(const request_context& c, Decode decode) {
   return std::nullopt;
 }
 
-/// The same, but a namespace is refused first.
+/// The same, but first rejects a namespace.
 template <class Decode>
 refused decode_body(const request_context& c, Decode decode) {
   if (auto r = refuse_namespace(c))

@@ -19,7 +19,7 @@ constexpr auto check_order = order_of<check_record>(std::to_array<moved>({{"Type
 
 constexpr auto service_order = order_of<service_record>(std::to_array<moved>({{"Address", "Tags"}}));
 
-/// Mesh settings that nobody gave have members all the same.
+/// Mesh settings that were not given still have members.
 struct service_view : record_view {
   template <class Field, class T>
   void append(std::string& out, Field f, const T& v) const {
@@ -42,7 +42,7 @@ private:
 constexpr auto agent_service_order =
     order_of<service_record>(std::to_array<moved>({{"Address", "Port"}, {"TaggedAddresses", "Address"}}));
 
-/// Without indexes and without mesh settings that nobody gave.
+/// Without indexes, and without mesh settings that were not given.
 struct agent_service_view : record_view {
   std::string_view hash;
 
@@ -74,7 +74,7 @@ struct node_of_service_view : record_view {
   }
   template <class Field, class T>
   static bool shows(Field f, const T& v) {
-    return !is_index<T>; // the service's stand in the object
+    return !is_index<T>; // the object has the service's
   }
 };
 
@@ -92,7 +92,7 @@ struct service_of_node_view : service_view {
   }
 };
 
-// ---- a check with the health of a service of the agent
+// ---- a check in the health of an agent's service
 
 constexpr std::string_view definition_of_nothing =
     R"({"Interval":"0s","Timeout":"0s","DeregisterCriticalServiceAfter":"0s","HTTP":"","Header":null,"Method":"",)"

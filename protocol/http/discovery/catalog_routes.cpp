@@ -22,7 +22,7 @@ void decode_checks(golang::json_decoder& d, const value& v, std::vector<state::c
     d.wrong_type(v, "struct field RegisterRequest.Checks of type structs.HealthChecks");
     return;
   }
-  // A body may name the member in several cases.
+  // A body may contain the member in several spellings.
   if (!d.fits(out.size() + list->size(), {"RegisterRequest", "Checks"}, golang::client_json.elements_max))
     return;
   for (const auto& each : *list)
@@ -53,7 +53,7 @@ void decode_registration(golang::json_decoder& d, const value& v, state::catalog
         decode_check(d, each, "RegisterRequest.Check", single.emplace());
     } else if (name == "checks")
       decode_checks(d, each, out.checks);
-    else // the node's members stand beside the others
+    else // the node's members are beside the others
       return name != "meta" && decode_member(name, out.node, member_input{d, each, owner});
     return true;
   });
@@ -63,7 +63,7 @@ void decode_registration(golang::json_decoder& d, const value& v, state::catalog
 
 void decode_deregistration(golang::json_decoder& d, const value& v, std::string& datacenter,
                            state::catalog_deregister& out) {
-  constexpr std::string_view owner; // Consul decodes it into a structure without a name
+  constexpr std::string_view owner; // Consul decodes it into an unnamed structure
   std::string ignored;
   d.object(v, "value of type structs.DeregisterRequest", [&](const std::string& name, const value& each) {
     if (name == "datacenter")
@@ -144,7 +144,7 @@ action catalog_mesh_route(request_context& c) {
   return service_read(c, "Missing service name", true);
 }
 
-/// There are no gateways: the list is empty. `?filter` is ignored, as in Consul.
+/// There are no gateways: the list is empty. Ignores `?filter`, as Consul does.
 action catalog_gateway_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing gateway name"}, r))

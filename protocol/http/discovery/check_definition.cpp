@@ -28,7 +28,7 @@ void decode_header(golang::json_decoder& d, const value& v, std::string_view own
   const auto* object = v.if_object();
   if (!object)
     return;
-  for (const auto& m : *object) { // the names as they were written
+  for (const auto& m : *object) { // names in their original spelling
     std::optional<std::vector<std::string>> values;
     d.texts(m.value(), {owner, "Definition.Header"}, values);
     out[std::string(m.key().data(), m.key().size())] = values.value_or(std::vector<std::string>{});
@@ -52,7 +52,7 @@ bool decode_member(golang::json_decoder& d, const std::string& name, const value
       d.duration_ns(v, {owner, shown}, out);
     return true;
   };
-  // The Go client library repeats each duration under a second name. Only transactions look at it.
+  // The Go client library repeats each duration under a second name. Only transactions use it.
   const auto repeated = [&](std::string_view shown, std::int64_t& out) {
     if (of_transaction)
       d.duration_ns(v, {owner, shown}, out);
@@ -85,7 +85,7 @@ bool decode_member(golang::json_decoder& d, const std::string& name, const value
     return true;
   }
   if (of_transaction)
-    return true; // ignored, and so are members of later versions
+    return true; // ignored, like members of later versions
   if (name == "dockercontainerid")
     return text("Definition.DockerContainerID", f.docker_container_id);
   if (name == "shell")
@@ -108,8 +108,8 @@ bool decode_member(golang::json_decoder& d, const std::string& name, const value
     d.texts(v, {owner, "Definition.ScriptArgs"}, f.script_args);
     return true;
   }
-  // Consul 1.8.7 decodes a Definition by a function of its own, which ignores members that it does not know. Newer
-  // clients send them with each check, for example TLSServerName.
+  // Consul 1.8.7 decodes a Definition with a function of its own, which ignores unknown
+  // members. Newer clients send them with each check, for example TLSServerName.
   return true;
 }
 

@@ -13,7 +13,7 @@ namespace belay::http {
 void append_coordinate(std::string& out, const coordinates::coordinate& c);
 /// `{"Node":...,"Segment":...,"Coord":{...}}`
 void append_coordinate_row(std::string& out, const coordinates::row& r);
-/// GET /v1/coordinate/datacenters: the servers of the one datacenter there is.
+/// GET /v1/coordinate/datacenters: the servers of the only datacenter.
 std::string coordinates_of_datacenters(std::string_view datacenter, const std::vector<coordinates::row>& servers);
 
 } // namespace belay::http

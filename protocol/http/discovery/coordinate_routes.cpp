@@ -1,4 +1,4 @@
-// /v1/coordinate/ (docs/contract/17): where nodes are in the network.
+// /v1/coordinate/ (docs/contract/17): positions of nodes in the network.
 
 #include "protocol/golang/json_input.hpp"
 #include "protocol/http/discovery/catalog_input.hpp"
@@ -26,7 +26,7 @@ std::optional<std::string> segment_of(const request_context& c) {
 struct coordinate_input {
   std::string datacenter;
   coordinates::row row;
-  std::vector<double> vec; ///< however many there are
+  std::vector<double> vec; ///< of any length
   bool given = false;      ///< there is a coordinate
 };
 
@@ -53,7 +53,7 @@ void decode_coordinate(golang::json_decoder& d, const value& v, coordinate_input
 
 void decode_update(golang::json_decoder& d, const value& v, coordinate_input& out) {
   constexpr std::string_view owner = "CoordinateUpdateRequest";
-  std::string ignored; // the token of the request itself counts
+  std::string ignored; // the token of the request itself is used
   d.object(v, "value of type structs.CoordinateUpdateRequest", [&](const std::string& name, const value& each) {
     if (name == "datacenter")
       d.text(each, {owner, "Datacenter"}, out.datacenter);
@@ -71,9 +71,9 @@ void decode_update(golang::json_decoder& d, const value& v, coordinate_input& ou
   });
 }
 
-/// What Consul's servers refuse, and what is longer than is kept.
+/// Rejects what Consul's servers reject, and names too long to store.
 refused refuse_row(const coordinate_input& in) {
-  if (!in.given) // of which a server of Consul 1.8 says nothing at all
+  if (!in.given) // a server of Consul 1.8 does not respond at all to that
     return error_response(500, "invalid coordinate");
   if (in.vec.size() != coordinates::dimensions)
     return error_response(500, "incompatible coordinate");
@@ -110,7 +110,7 @@ action coordinate_node_route(request_context& c) {
   return make_read(state::coordinate_node{std::string(c.argument), segment_of(c)}, r.options);
 }
 
-/// Kept by this server and told to the others; not in the log (docs/adr/0015-coordinates.md).
+/// Stored by this server and sent to the others; not in the log (docs/adr/0015-coordinates.md).
 action coordinate_update_route(request_context& c) {
   if (auto no = refuse_if_disabled(c))
     return std::move(*no);

@@ -1,5 +1,5 @@
 #pragma once
-// What the reads of catalog and health have in common (docs/contract/07, docs/contract/08).
+// What reads of catalog and health have in common (docs/contract/07, docs/contract/08).
 
 #include "protocol/http/reading/query_options.hpp"
 
@@ -10,7 +10,7 @@ struct discovery_read {
   state::string_map node_meta;
   std::string near; ///< name of a node; empty: none
 
-  /// The question, sorted by nearness if that is asked for.
+  /// The query, sorted by distance if requested.
   template <class Question>
   state::query sorted(Question q) const {
     state::query out{std::move(q)};
@@ -20,7 +20,7 @@ struct discovery_read {
 };
 
 struct discovery_rules {
-  std::string_view argument_missing = {}; ///< text if the path ends at the route's slash; empty: there is no argument
+  std::string_view argument_missing = {}; ///< error if the path ends at the route's slash; empty: no argument
   bool namespaces_refused = true;
 };
 

@@ -18,7 +18,7 @@ action instances_read(request_context& c, bool of_mesh) {
   const auto only = passing.empty() ? std::optional<bool>(c.query.has("passing")) : golang::parse_bool(passing);
   q.passing_only = only.value_or(false);
   auto read = filtered_read(c, r.sorted(std::move(q)), r.options);
-  // A wrong filter goes first: Consul drops what does not pass from the answer of its servers.
+  // A wrong filter takes precedence: Consul removes non-passing rows from its servers' response.
   if (!only && !std::holds_alternative<response>(read))
     return with_unknown_meta(error_response(400, "Invalid value for ?passing"));
   return read;

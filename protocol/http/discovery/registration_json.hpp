@@ -1,6 +1,6 @@
 #pragma once
-// What a client agent says to servers of its own node, and what they tell it of that: registrations as clients send them, and rows as clients
-// read them.
+// JSON between a client agent and servers about the agent's own node:
+// registrations as clients send them, and rows as clients read them.
 
 #include "protocol/state/queries.hpp"
 
@@ -15,9 +15,9 @@ std::string json_of(const state::catalog_register& r);
 /// Body of /v1/catalog/deregister.
 std::string json_of(const state::catalog_deregister& r);
 
-/// Answer of /v1/catalog/node/. nullopt: it is none
+/// Response of /v1/catalog/node/. nullopt: malformed
 std::optional<state::node_services> read_node_services(std::string_view json);
-/// Answer of /v1/health/node/. nullopt: it is none
+/// Response of /v1/health/node/. nullopt: malformed
 std::optional<state::checks> read_checks(std::string_view json);
 
 } // namespace belay::http

@@ -7,7 +7,7 @@ namespace belay::http {
 
 namespace {
 
-/// @param removed there is no value any more
+/// @param removed the value no longer exists
 void append_members(std::string& out, const state::kv_entry& row, bool removed, log_index previous, log_index index,
                     bool keys_only) {
   golang::append_json_member(out, "Key", row.key);
@@ -110,7 +110,7 @@ response render_stream_head() {
   response r;
   r.content_type = "text/event-stream";
   r.headers.emplace_back("Cache-Control", "no-store");
-  r.headers.emplace_back("X-Accel-Buffering", "no"); // proxies that know it pass each piece on at once
+  r.headers.emplace_back("X-Accel-Buffering", "no"); // tells proxies that support it not to buffer
   return r;
 }
 

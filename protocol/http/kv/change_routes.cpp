@@ -1,4 +1,4 @@
-// GET /v1/kv/PREFIX?recurse&changes, and keys as they were (docs/changes.md).
+// GET /v1/kv/PREFIX?recurse&changes, and earlier states of keys (docs/changes.md).
 
 #include "protocol/http/kv/change_routes.hpp"
 
@@ -11,9 +11,9 @@ namespace belay::http {
 
 namespace {
 
-// Each is a place in the table of those that wait.
+// Each has an entry in the table of waiting queries.
 constexpr std::size_t prefixes_max = 64;
-// Of all of them: a stream keeps several copies.
+// Limit for all of them: a stream keeps several copies.
 constexpr std::size_t prefix_bytes_max = 16 * 1024;
 
 refused read_prefixes(const request_context& c, std::vector<std::string>& out) {
@@ -43,8 +43,8 @@ refused read_kinds(const request_context& c, std::uint8_t& out) {
   return std::nullopt;
 }
 
-/// `4711`, `4711.3` or `4711.3@HISTORY`; an index of zero and an empty text name no place.
-/// @returns false: it is none of these
+/// `4711`, `4711.3` or `4711.3@HISTORY`; index zero and an empty text are no position.
+/// @returns false: malformed
 bool read_place(std::string_view text, std::optional<state::change_cursor>& out) {
   out.reset();
   if (text.empty())
@@ -55,8 +55,8 @@ bool read_place(std::string_view text, std::optional<state::change_cursor>& out)
   return found.has_value();
 }
 
-/// The last id that the client of a stream has seen. One that cannot be read was not given out by
-/// this cluster: the client has followed another history, or this one as a newer version names it.
+/// The last id that the stream's client received. A malformed one was not returned by this
+/// cluster: the client followed another history, or this one as a newer version names it.
 std::optional<state::change_cursor> resumed_at(std::string_view last_event_id) {
   std::optional<state::change_cursor> at;
   if (!read_place(last_event_id, at))
@@ -105,7 +105,7 @@ action changes_route(request_context& c) {
     return std::move(*r);
   c.options.keys_only = c.query.has("keys");
   using what = state::kv_changes::what;
-  // A stream that was cut inside a snapshot has the id 0, and no state.
+  // A stream that was cut off inside a snapshot has the id 0, and no state.
   asked.asked = resumed                              ? what::changes
                 : resumes || c.query.has("snapshot") ? what::snapshot
                 : named                              ? what::changes
@@ -125,7 +125,7 @@ action past_route(request_context& c, const query_options& o) {
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
   auto once = o;
-  once.min_index = 0; // what was does not change
+  once.min_index = 0; // the past does not change
   if (!c.query.has("at"))
     return make_read(state::kv_history{std::string(c.argument)}, once);
   const auto then = state::read_cursor(c.query.get("at"));

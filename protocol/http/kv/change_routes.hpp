@@ -1,5 +1,5 @@
 #pragma once
-// What /v1/kv/ answers about changes of keys and about keys as they were (docs/changes.md).
+// Handlers of /v1/kv/ for changes of keys and earlier states of keys (docs/changes.md).
 
 #include "protocol/http/reading/query_options.hpp"
 

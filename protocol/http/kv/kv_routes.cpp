@@ -27,7 +27,7 @@ refused refuse_conflict(const request_context& c, std::initializer_list<std::str
   return error_response(400, "Conflicting flags: " + c.query.encoded());
 }
 
-/// Absent: `out` stays. A bad number is a 500 (docs/contract/01, section 10).
+/// Absent: `out` is unchanged. A bad number is a 500 (docs/contract/01, section 10).
 refused read_number(const request_context& c, std::string_view name, std::uint64_t& out) {
   if (!c.query.has(name))
     return std::nullopt;
@@ -55,7 +55,7 @@ action get_key(request_context& c, const query_options& o) {
       return missing_key_name();
     q = state::claim_read{{std::string(c.argument), state::claim_space::keys}};
   } else if (c.query.has("keys")) {
-    // Old clients misspell it; the right spelling wins.
+    // Old clients misspell it; the correct spelling takes precedence.
     auto separator = c.query.get("separator");
     if (separator.empty())
       separator = c.query.get("seperator");
@@ -73,7 +73,7 @@ action get_key(request_context& c, const query_options& o) {
   return filtered_read(c, std::move(q), o);
 }
 
-/// The command for it: what Consul does not know has commands of its own (docs/http-extensions.md).
+/// The command for the operation: extensions have commands of their own (docs/http-extensions.md).
 action write_of(const request_context& c, state::kv_op op) {
   std::chrono::nanoseconds patience{0};
   std::optional<state::fence_ref> fence;
@@ -98,7 +98,7 @@ action write_of(const request_context& c, state::kv_op op) {
   return write_request{state::kv_write{std::move(op)}};
 }
 
-/// A number of 64 bits with its sign; absent: nullopt.
+/// A signed 64-bit integer; absent: nullopt.
 refused read_signed(const request_context& c, std::string_view name, std::optional<std::int64_t>& out) {
   if (!c.query.has(name))
     return std::nullopt;
@@ -192,7 +192,7 @@ action kv_route(request_context& c) {
   if (c.request.method == "GET" && c.query.has("changes"))
     return changes_route(c);
   query_options o;
-  // On writes, too: docs/contract/01, section 4.
+  // For writes, too: docs/contract/01, section 4.
   if (auto r = read_query_options(c, o))
     return std::move(*r);
   if (c.request.method == "GET")

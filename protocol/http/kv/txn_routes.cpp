@@ -20,14 +20,14 @@ using boost::json::value;
 
 constexpr std::size_t operations_max = 64; // docs/contract/05, section 4; later releases allow 128
 
-/// One operation, and what is wrong with it before the state is asked.
+/// One operation, and its errors that do not depend on the state.
 struct operation {
   state::txn_op op;
   bool writes = false;
   std::string unknown_verb; ///< text of the error; empty: the verb is known
 };
 
-/// `check-fence` names the fence, and `Claim` or `Lock` of what.
+/// `check-fence` has the fencing token, and `Claim` or `Lock`.
 operation decode_fence_op(golang::json_decoder& d, kv_op_input in) {
   if (in.fence_names > 1)
     d.fail("check-fence names a Claim or a Lock, not both");
@@ -47,7 +47,7 @@ operation decode_kv(golang::json_decoder& d, const value& v) {
     op.verb = *known;
     return {std::move(op), state::writes_keys(*known), {}};
   }
-  // docs/contract/05, section 3: it counts as a read, also for the shape of the answer.
+  // docs/contract/05, section 3: it counts as a read, also for the form of the response.
   op.verb = state::kv_verb::get;
   return {std::move(op), false, "unknown KV verb " + golang::quoted(in.verb)};
 }
@@ -111,7 +111,7 @@ operation decode_check_op(golang::json_decoder& d, const value& v) {
   return with_catalog_verb(std::move(op), verb, "Check");
 }
 
-/// Of several kinds in one element the first of KV, Node, Service, Check counts; none: no operation.
+/// Of several kinds in an element the first of KV, Node, Service, Check counts; none: no operation.
 std::optional<operation> decode_operation(golang::json_decoder& d, const value& v, const route_settings& s) {
   std::optional<operation> kv, node, service, check;
   d.object(v, "value of type api.TxnOp", [&](const std::string& name, const value& each) {
@@ -161,7 +161,7 @@ refused decode_operations(const request_context& c, std::vector<operation>& out)
   return std::nullopt;
 }
 
-/// Arguments that the reference refuses in its first stage, where it does not come to the verb yet.
+/// Arguments that the reference rejects in its first stage, before it checks the verb.
 std::string argument_error(const state::kv_op& op) {
   return op.key.empty() && op.verb != state::kv_verb::remove_tree ? "Must provide key" : "";
 }
@@ -178,7 +178,7 @@ std::string argument_error(const state::fence_op& op) {
   return op.fence.of.name.empty() ? "Must provide the name of a claim or lock" : "";
 }
 
-/// Verbs that no state machine knows fail the transaction here, with the shape it would have had.
+/// Unknown verbs fail the transaction here, with the response that it would have had.
 response refuse_unknown_verbs(const std::vector<operation>& ops, bool writes, const render_options& options) {
   state::txn_reply first_stage, second_stage;
   for (std::size_t i = 0; i < ops.size(); ++i) {

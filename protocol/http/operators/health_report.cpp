@@ -11,7 +11,7 @@ namespace belay::http {
 
 namespace {
 
-// The texts begin with one of these; nodes of other versions send and expect the same.
+// The texts begin with one of these; other versions send and expect the same.
 constexpr std::string_view all_healthy = "{\"Healthy\":true";
 constexpr std::string_view not_all_healthy = "{\"Healthy\":false";
 

@@ -1,6 +1,6 @@
 #pragma once
-// How the servers are, in autopilot's words: what the leader answers to forward::describe_health, and the JSON text of
-// it that travels to the asking node and from there to the client (docs/contract/12).
+// The health of the servers, in autopilot's terms: the leader's result of forward::describe_health,
+// and its JSON text, which is forwarded to the client (docs/contract/12).
 
 #include "protocol/base/ids.hpp"
 #include "protocol/state/feature_levels.hpp"
@@ -15,31 +15,31 @@ namespace belay::http {
 
 struct server_health {
   std::string id, name, address;
-  bool alive = false; ///< the leader has received from it within 5 s
+  bool alive = false; ///< the leader received something from it within 5 s
   std::string version;
   bool leader = false;
-  std::chrono::nanoseconds last_contact{0}; ///< since the leader heard from it
+  std::chrono::nanoseconds last_contact{0}; ///< since the leader received something from it
   term_id last_term;                        ///< of its last entry
   log_index last_index;
   bool healthy = false;
   bool voter = false;
-  bool disk_full = false;            ///< as it last said: it cannot store what the leader sends
+  bool disk_full = false;            ///< by its last report: it cannot store what the leader sends
   std::uint64_t stable_since_ms = 0; ///< since 1970
-  state::feature_level level = 0;    ///< as it last said to the leader; 0: it has not, or has none
+  state::feature_level level = 0;    ///< by its last report to the leader; 0: none, or it has no level
 };
 
 struct health_report {
   bool healthy = false;              ///< all of them are
-  std::size_t failure_tolerance = 0; ///< so many healthy voters may fail, and there still is a quorum
+  std::size_t failure_tolerance = 0; ///< number of healthy voters that may fail without losing the quorum
   std::vector<server_health> servers;
 };
 
-/// @param voters in the configuration now in force, healthy or not
+/// @param voters in the configuration in force, healthy or not
 health_report report_on(std::vector<server_health> servers, std::size_t voters);
 
 std::string render_health(const health_report& r);
 
-/// What a text of render_health() says of all servers.
+/// Whether a text of render_health() reports all servers healthy.
 bool says_healthy(std::string_view rendered);
 
 } // namespace belay::http

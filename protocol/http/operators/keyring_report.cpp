@@ -10,7 +10,7 @@ namespace belay::http {
 
 namespace {
 
-using counts = std::map<std::string, std::size_t>; // Go writes the members of a map by name, too
+using counts = std::map<std::string, std::size_t>; // Go also writes map members by name
 
 void append_counts(std::string& out, std::string_view name, const counts& keys) {
   golang::append_json_name(out, name);
@@ -18,7 +18,7 @@ void append_counts(std::string& out, std::string_view name, const counts& keys) 
   for (const auto& [key, members] : keys) {
     if (out.back() != '{')
       out += ',';
-    golang::append_json_string(out, key); // a member may say anything
+    golang::append_json_string(out, key); // a member may send any text
     out += ':';
     golang::append_number(out, members);
   }

@@ -1,4 +1,4 @@
-// /v1/operator/keyring (docs/contract/12): the keys by which servers prove themselves.
+// /v1/operator/keyring (docs/contract/12): the keys by which servers authenticate.
 
 #include "protocol/golang/base64.hpp"
 #include "protocol/golang/json_input.hpp"
@@ -18,7 +18,7 @@ response unusable(const std::string& why) {
   return error_response(400, "Bad request: " + why);
 }
 
-/// What the body says.
+/// The body.
 struct keyring_input {
   std::string key, token;
   std::uint8_t relay_factor = 0;
@@ -35,7 +35,7 @@ result<keyring_input> read_body(std::string_view body) {
   d.object(*parsed, "value of type agent.keyringArgs", [&](const std::string& name, const boost::json::value& v) {
     if (name == "key")
       d.text(v, {owner, "Key"}, in.key);
-    else if (name == "token") // that of the request itself counts
+    else if (name == "token") // the request's own token is used
       d.text(v, {owner, "Token"}, in.token);
     else if (name == "relayfactor")
       d.octet(v, {owner, "RelayFactor"}, in.relay_factor);
@@ -50,7 +50,7 @@ result<keyring_input> read_body(std::string_view body) {
   return in;
 }
 
-/// Answers are not relayed here, since every server is connected to every other: the parameter is judged, and that is all.
+/// Validates the parameter and ignores it: every server is connected to all others.
 refused judge_relay_factor(const request_context& c) {
   const auto text = c.query.get("relay-factor");
   if (text.empty())
@@ -77,7 +77,7 @@ refused read_local_only(const request_context& c, bool listing, bool& out) {
       return unusable("Invalid use of local-only: local-only can only be set for list requests");
     out = *on;
   }
-  if (out && !listing) // by the body, which Consul's servers judge later
+  if (out && !listing) // from the body, which Consul's servers check later
     return error_response(500, "argument error: LocalOnly can only be used for List operations");
   return std::nullopt;
 }
@@ -91,7 +91,7 @@ keyring_verb verb_of(std::string_view method) {
 
 } // namespace
 
-/// `?dc` is ignored, as by Consul.
+/// Ignores `?dc`, as Consul does.
 action keyring_route(request_context& c) {
   local_request r;
   r.kind = local_kind::keyring;

@@ -1,4 +1,4 @@
-// /v1/operator/: members of the cluster and autopilot (docs/contract/12). raft/configuration is in local_routes.cpp.
+// /v1/operator/: members and autopilot (docs/contract/12). raft/configuration: local_routes.cpp.
 
 #include "protocol/base/host_port.hpp"
 #include "protocol/golang/syntax.hpp"
@@ -14,7 +14,7 @@ response bad_request(const std::string& why) {
   return error_response(400, "Bad request: " + why);
 }
 
-/// What a record of settings is called in error texts.
+/// The name of a record of settings in error texts.
 template <class Settings>
 struct texts_of;
 template <>
@@ -23,7 +23,7 @@ struct texts_of<state::autopilot_settings> {
   static constexpr std::string_view what = "autopilot config";
 };
 
-/// Consul keeps durations in a type of its own: a text or a number, and nothing else. null: as it was.
+/// Consul's durations have a type of their own: a text or a number only. null: unchanged.
 struct settings_input : member_input {
   template <class Field, class T>
   bool operator()(Field f, T& out) const {
@@ -36,7 +36,7 @@ struct settings_input : member_input {
   }
 };
 
-/// Members that are not there become zero: a PUT replaces the whole record.
+/// Missing members become zero: a PUT replaces the whole record.
 template <class Settings>
 refused read_settings(std::string_view body, Settings& out) {
   using texts = texts_of<Settings>;
@@ -49,7 +49,7 @@ refused read_settings(std::string_view body, Settings& out) {
     d.object(*parsed, "value of type api." + std::string(texts::type),
              [&](const std::string& name, const boost::json::value& v) {
                log_index ignored;
-               if (name == "createindex" || name == "modifyindex") { // clients send back what they got
+               if (name == "createindex" || name == "modifyindex") { // clients send back what they received
                  d.index(v, {texts::type, name == "createindex" ? "CreateIndex" : "ModifyIndex"}, ignored);
                  return true;
                }
@@ -82,11 +82,11 @@ action settings_route(request_context& c) {
     return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  o.min_index = 0; // it never waits
+  o.min_index = 0; // it never blocks
   return make_read(state::settings_get<Settings>{}, o);
 }
 
-/// Not of Consul, whose servers find each other by gossip.
+/// Not in Consul, whose servers find each other by gossip.
 action add_peer(request_context& c) {
   const auto address = c.query.get("address"), id = c.query.get("id");
   if (!address.empty() && !id.empty())

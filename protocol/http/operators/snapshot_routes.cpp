@@ -8,7 +8,7 @@ namespace belay::http {
 action snapshot_route(request_context& c) {
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  const bool stale = c.query.has("stale"); // the other modes say nothing here
+  const bool stale = c.query.has("stale"); // other modes have no effect here
   if (c.request.method != "PUT")
     return snapshot_save{stale};
   if (stale)

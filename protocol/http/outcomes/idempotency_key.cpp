@@ -29,7 +29,7 @@ response wrong_key(std::string_view why) {
   return error_response(400, "Invalid Idempotency-Key: " + std::string(why));
 }
 
-/// Its token is no part of it: that decides whose key it is.
+/// Excludes the token, which decides the scope of the key.
 state::fingerprint fingerprint_of(const request_context& c) {
   constexpr auto left_out = std::to_array<std::string_view>({"token"});
   const auto query = c.query.encoded_without(left_out);
@@ -51,7 +51,7 @@ bool is_any_of(const state::command& c) {
   return (std::holds_alternative<Commands>(c) || ...);
 }
 
-/// The id of a claim and the session do it already.
+/// Claims are idempotent by the claim's id and the session already.
 bool is_claim(const state::command& c) {
   const auto* write = std::get_if<state::kv_write>(&c);
   const auto* fenced = std::get_if<state::fenced_write>(&c);
@@ -69,7 +69,7 @@ bool makes_acl_row(const state::command& c) {
 refused refuse_command(const request_context& c, const state::command& command) {
   if (is_claim(command))
     return wrong_key("not for acquires and claims: the session and the id of the claim make them safe to repeat");
-  // Its answer has the secret of a token that may do everything, and whoever asks for it has no token that would keep it from others.
+  // The reply has a management token's secret, and there is no token yet to protect the outcome.
   if (is_any_of<state::acl_bootstrap>(command))
     return wrong_key("not for the bootstrap of ACLs, which happens once anyway");
   if (is_any_of<state::outcome_seal>(command))
@@ -84,7 +84,7 @@ refused refuse_command(const request_context& c, const state::command& command) 
 
 void make_idempotent(const request_context& c, action& a) {
   if (std::holds_alternative<response>(a) || std::holds_alternative<read_request>(a))
-    return; // of transactions that only read nothing is kept
+    return; // no outcome is kept of read-only transactions
   auto key = c.idempotency_keys.size() == 1 ? unquoted(c.idempotency_keys.front()) : std::nullopt;
   if (!key || !state::is_once_key(*key)) {
     a = wrong_key("one text of 1 to 64 printable characters without blanks and slashes");

@@ -5,7 +5,7 @@
 
 namespace belay::http {
 
-/// For a request that brings the header and is no read: its write takes effect once, or it is refused because it is none that can.
+/// If the header is present and it is not a read: takes effect once, or is rejected if it cannot.
 void make_idempotent(const request_context& c, action& a);
 
 } // namespace belay::http

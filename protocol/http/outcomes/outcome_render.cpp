@@ -53,7 +53,7 @@ response render_outcome(const state::reply& told, const render_options& options)
   append_json_name(out, "Index");
   golang::append_number(out, told.decided_at.value);
   if (!sealed) {
-    // No command that is answered otherwise by its kind can have a key.
+    // No command whose response depends on its kind can have a key.
     const auto answer = render_write(state::command{}, told, {});
     append_json_name(out, "Status");
     golang::append_number(out, static_cast<std::uint64_t>(answer.status));

@@ -1,11 +1,11 @@
 #pragma once
-// Outcomes of writes with an Idempotency-Key, and counters, as clients see them (docs/exactly-once.md).
+// Renders outcomes of writes with an Idempotency-Key, and counters (docs/exactly-once.md).
 
 #include "protocol/http/request.hpp"
 
 namespace belay::http {
 
-/// What became of a write: `told`, decided at `decided_at`; nothing (monostate): it was sealed.
+/// The outcome of a write: `told`, decided at `decided_at`; monostate: it was sealed.
 response render_outcome(const state::reply& told, const render_options& options);
 response render_once_refusal(const state::once_refusal& no);
 response render_sum(const state::kv_added& sum, log_index index, const render_options& options);

@@ -15,7 +15,7 @@ action outcome_route(request_context& c) {
   if (c.request.method == "DELETE")
     return write_request{state::outcome_seal{std::string(c.argument), {}}};
   read_request read{{state::outcome_read{std::string(c.argument)}}};
-  read.mode = consistency::consistent; // whatever is asked for: what is behind would tell that nothing is known
+  read.mode = consistency::consistent; // in any case: a server that is behind would report unknown
   return read;
 }
 

@@ -8,9 +8,9 @@ namespace belay::http {
 
 namespace {
 
-/// Requests that differ in nothing else have the same answer. The token stands beside it.
+/// Parameters that do not change the response. The token is in the key separately.
 constexpr auto not_of_the_answer = std::to_array<std::string_view>({"cached", "index", "wait", "token"});
-/// Requests that differ in nothing else read the same rows, which is what Consul keeps.
+/// Parameters that do not change the rows read, which are what Consul caches.
 constexpr auto not_of_the_rows = std::to_array<std::string_view>(
     {"cached", "index", "wait", "token", "leader", "max_stale", "near", "passing", "pretty", "stale"});
 

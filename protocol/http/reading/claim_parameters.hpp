@@ -1,5 +1,5 @@
 #pragma once
-// Parameters of claims, fences and acquires that wait (docs/http-extensions.md). What is wrong with one is a 400 that names it.
+// Parameters of claims, fencing tokens and queued acquires (docs/http-extensions.md).
 
 #include "protocol/http/request_context.hpp"
 #include "protocol/state/commands.hpp"
@@ -13,7 +13,7 @@ response invalid_parameter(std::string_view name, std::string_view why);
 
 /// Absent: nullopt.
 refused read_count(const request_context& c, std::string_view name, std::optional<std::uint64_t>& out);
-/// One of the names of an enumeration; absent: nullopt.
+/// A name of an enumerator; absent: nullopt.
 template <state::named_enum Enum>
 refused read_named(const request_context& c, std::string_view name, std::optional<Enum>& out) {
   if (!c.query.has(name))
@@ -27,13 +27,13 @@ refused read_named(const request_context& c, std::string_view name, std::optiona
   return invalid_parameter(name, "one of " + known);
 }
 
-/// The longest time to wait for a lock, capped at the longest blocking query. Absent or zero: do not wait.
-/// @param name `queue` of an acquire, `wait` of a claim. Go's Consul client sends `wait` with every request when its
-/// WaitTime is set, so no path of Consul's may give it a meaning on a write.
+/// Max wait for a lock, capped at the longest blocking query. Absent or zero: do not wait.
+/// @param name `queue` of an acquire, `wait` of a claim. Go's Consul client sends `wait` with
+/// every request if WaitTime is set, so it must have no effect on writes to Consul's paths.
 refused read_patience(const request_context& c, std::string_view name, std::chrono::nanoseconds& out);
 /// `?deadlock=refuse`.
 refused read_deadlock(const request_context& c, bool& refuse);
-/// `?claim=NAME` or `?lock=KEY`; neither: nullopt, both: refused.
+/// `?claim=NAME` or `?lock=KEY`; neither: nullopt, both: rejected.
 refused read_resource(const request_context& c, std::optional<state::resource_name>& out);
 /// `?fence=N` with `?claim=NAME` or `?lock=KEY`; none of them: nullopt.
 refused read_fence(const request_context& c, std::optional<state::fence_ref>& out);

@@ -1,6 +1,6 @@
-// The fields of rows that filters can select. They follow from the lists of the records (protocol/state/fields.hpp):
-// names and kinds are those of Consul's structures, which is why indexes and definitions of checks cannot be selected in
-// its rows. Rows that Consul does not filter have all their fields.
+// The fields of rows that filters can select, derived from records' lists (protocol/state/fields.hpp).
+// Names and kinds are those of Consul's structures, so indexes and checks' definitions cannot be
+// selected in its rows. Rows that Consul does not filter have all fields.
 
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/service_node_names.hpp"
@@ -21,7 +21,7 @@ using state::service_instance;
 using state::service_record;
 using state::session_record;
 
-// ---- what is kept as JSON
+// ---- members stored as JSON
 
 constexpr field gateway_fields[] = {json_member("Mode", field_kind::text)};
 
@@ -58,7 +58,7 @@ constexpr field proxy_fields[] = {
 
 constexpr field connect_fields[] = {json_member("Native", field_kind::boolean)};
 
-// ---- fields out of a record's list
+// ---- fields from a record's list
 
 struct own_names {
   template <class Field>
@@ -167,22 +167,22 @@ constexpr std::array<field, N + M> joined(const std::array<field, N>& a, const s
 
 constexpr auto node_fields = fields_for<node_record, as_in_consul>();
 constexpr auto check_fields = fields_for<check_record, as_in_consul>();
-/// Of a service below its node, and of one of the agent's.
+/// For a service below its node, and for one of the agent's.
 constexpr auto service_fields = fields_for<service_record, as_in_consul>();
 
-/// Of /v1/catalog/service, where node and service are one object.
+/// For /v1/catalog/service, where node and service are one object.
 constexpr auto service_node_fields =
     joined(fields_for<node_record, as_in_consul, node_names, &service_instance::node>(),
            fields_for<service_record, as_in_consul, service_names, &service_instance::service>());
 
-/// Of /v1/health/service.
+/// For /v1/health/service.
 constexpr field instance_fields[] = {
     filter::object<&service_instance::node>("Node", node_fields),
     filter::object<&service_instance::service>("Service", service_fields),
     filter::objects<&service_instance::checks>("Checks", check_fields),
 };
 
-// Beyond Consul's. A key's `Value` is what was stored, not its base64.
+// Not in Consul. A key's `Value` is what was stored, not its base64.
 constexpr auto session_fields = fields_for<session_record, all_fields>();
 constexpr auto key_fields = fields_for<kv_entry, all_fields>();
 

@@ -4,7 +4,7 @@ namespace belay::http {
 
 namespace {
 
-/// The failure is the whole text of the refusal.
+/// The error is the whole text of the response.
 status compile_filter(request_context& c, filter::fields of) {
   const auto text = c.query.get("filter");
   if (text.empty() || of.empty())
@@ -51,7 +51,7 @@ struct rows_of_result {
 
 action filtered_read(request_context& c, state::query q, const query_options& o) {
   if (auto ok = compile_filter(c, filter_fields(q)); !ok) {
-    // docs/contract/07: Consul answers 500. Where it does not filter, nobody expects that.
+    // docs/contract/07: Consul's status is 500. Where Consul does not filter, use 400.
     if (is_own_extension(q))
       return error_response(400, ok.error());
     return with_unknown_meta(error_response(500, ok.error()));

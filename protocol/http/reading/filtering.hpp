@@ -1,6 +1,6 @@
 #pragma once
-// `?filter`: which rows of an answer a client wants to see (docs/contract/07, docs/http-extensions.md). Rows are left out
-// when the answer is written, so that indexes and blocking do not know of it.
+// `?filter`: which rows of a result a client receives (docs/contract/07, docs/http-extensions.md).
+// It applies when the response is rendered, so indexes and blocking ignore it.
 
 #include "protocol/agent/requests.hpp"
 #include "protocol/filter/row_filter.hpp"
@@ -9,24 +9,24 @@
 
 namespace belay::http {
 
-/// What can be selected in the rows of such an answer; empty: `?filter` is ignored there.
+/// Selectors for the rows of such a result; empty: `?filter` is ignored.
 filter::fields filter_fields(const state::query& q);
 filter::fields filter_fields(const agent::request& r);
 
-/// The read, whose filter goes into the request's options; or what is wrong with the filter.
+/// The read with the filter in its options, or an error response.
 action filtered_read(request_context& c, state::query q, const query_options& o);
-/// The same for what the agent is asked.
+/// The same for requests to the agent.
 refused read_filter(request_context& c, const agent::request& r);
 
-/// The answer to the read: those rows of the result that the filter in the options lets through.
+/// The response to the read: the rows of the result that match the filter in the options.
 response answer_read(const read_request& request, const state::query_result& result, const read_meta& meta,
                      const render_options& options);
 
-/// Leaves only the rows that the filter lets through. @pre it was made for this query
-/// @returns false: that costs more than filter::filter_work_max, and the answer is filter_too_costly()
+/// Removes the rows that do not match the filter. @pre the filter is for this query
+/// @returns false: the cost exceeds filter::filter_work_max; respond with filter_too_costly()
 [[nodiscard]] bool leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result);
 [[nodiscard]] bool leave_out(const filter::row_filter& f, agent::reply& reply);
-/// 413 that names the bound.
+/// 413 that names the limit.
 response filter_too_costly();
 
 } // namespace belay::http

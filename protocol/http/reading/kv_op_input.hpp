@@ -1,20 +1,20 @@
 #pragma once
-// An operation on a key out of JSON: of a transaction, or of what a session leaves to be done.
+// Decodes an operation on a key from JSON: of a transaction, or of a session's OnEnd.
 
 #include "protocol/http/record_input.hpp"
 
 namespace belay::http {
 
-/// What the members of one operation say. Its verb is a text: not every verb is one of a key.
+/// The members of one operation. Its verb is a text: not every verb is one of a key.
 struct kv_op_input {
   state::kv_op op; ///< `verb` is not set
   std::string verb;
-  state::fence_ref fence; ///< of the verb `check-fence`
+  state::fence_ref fence; ///< for the verb `check-fence`
   int fence_names = 0;    ///< how many of `Claim` and `Lock` were given
   bool adds = false;      ///< `Add`, `Min` or `Max` was given
 
   bool names_fence() const { return fence_names != 0 || fence.fence != 0; }
-  /// What is wrong with the members of the verb `add`; empty: nothing.
+  /// The error in the members of the verb `add`; empty: none.
   std::string_view wrong_sum() const {
     if (verb == "add" && !amount_given)
       return "add needs Add";

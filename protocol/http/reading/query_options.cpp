@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Go's Atoi. Negative ones count as none, and nobody waits for longer than a hundred years.
+/// Go's Atoi. Negative numbers count as zero; capped at a hundred years.
 std::optional<std::chrono::seconds> seconds_of(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (!text.empty() && (text.front() == '-' || text.front() == '+'))
@@ -58,7 +58,7 @@ std::optional<cache_control> read_cache_control(std::string_view header) {
         out.stale_if_error = *seconds;
     }
   }
-  out.must_revalidate = out.must_revalidate || out.max_age == std::chrono::seconds(0); // as Consul reads it
+  out.must_revalidate = out.must_revalidate || out.max_age == std::chrono::seconds(0); // as Consul parses it
   return out;
 }
 
@@ -95,7 +95,7 @@ refused read_waiting(const request_context& c, query_options& out) {
       return error_response(400, "Invalid wait time");
     out.wait = *wait;
   }
-  // docs/contract/02, section 4: no time, or one that makes no sense, is the default; the cap comes before the jitter.
+  // docs/contract/02, section 4: a missing or senseless time is the default; cap before jitter.
   if (out.wait.count() <= 0)
     out.wait = c.settings.default_query_time;
   out.wait = std::min(out.wait, c.settings.max_query_time);

@@ -1,5 +1,5 @@
 #pragma once
-// The parameters that all reads share: consistency, caching, wait and index (docs/contract/01, section 6; docs/contract/06, section 2).
+// Parameters of all reads: consistency, caching, wait, index (docs/contract/01 and 06).
 
 #include "protocol/http/request_context.hpp"
 
@@ -8,24 +8,24 @@ namespace belay::http {
 struct query_options {
   consistency mode = consistency::normal;
   std::uint64_t min_index = 0;
-  std::chrono::nanoseconds wait{0}; ///< defaulted and capped
+  std::chrono::nanoseconds wait{0}; ///< with default and cap applied
 };
 
-/// What is said of earlier answers.
+/// Which cached responses are acceptable.
 struct cache_control {
   std::optional<std::chrono::seconds> max_age;
   bool must_revalidate = false;
   std::chrono::seconds stale_if_error{0};
 };
 
-/// @returns nullopt: a number in it is none
+/// @returns nullopt: a number is malformed
 std::optional<cache_control> read_cache_control(std::string_view header);
 
 /// In the reference's order: modes, Cache-Control, wait, index.
 refused read_query_options(const request_context& c, query_options& out);
-/// `wait`, into wait.
+/// Only `wait`.
 refused read_waiting(const request_context& c, query_options& out);
-/// The first two of them, where a path knows no waiting.
+/// The first two of them, for paths that do not block.
 refused read_consistency(const request_context& c, query_options& out);
 
 inline read_request make_read(state::query q, const query_options& o) {

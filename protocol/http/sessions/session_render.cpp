@@ -31,7 +31,7 @@ struct session_view : record_view {
 void append_session(std::string& out, const state::session_record& s) {
   const auto begin = out.size();
   append_members<state::session_record, session_order>(out, s, session_view{});
-  // Consul's sessions have neither. What OnEnd writes is not for everybody who may see the session.
+  // Consul's sessions have neither. Not every client that may see the session may see OnEnd.
   if (s.ttl_mode != state::session_ttl_mode::lower_bound) {
     out += ",\"TTLMode\":";
     golang::append_json_string(out, name_of(s.ttl_mode));

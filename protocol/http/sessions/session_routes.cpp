@@ -24,16 +24,16 @@ using boost::json::value;
 constexpr std::int64_t ns_per_second = 1'000'000'000;
 constexpr std::int64_t lock_delay_default_ns = 15 * ns_per_second;           // docs/contract/04, section 2.1
 constexpr std::chrono::nanoseconds session_ttl_max = std::chrono::hours(24); // as above
-// An agent with a thousand sessions sends one request. More would keep the leader from others: each is a look into a table, and with
-// ACLs a judgement.
+// An agent with a thousand sessions sends one request. A higher limit would
+// block the leader: each is a look-up, and with ACLs a permission check.
 constexpr std::size_t sessions_renewed_at_once_max = 4096;
 constexpr std::string_view serf_check = "serfHealth";
 
-/// What the body said, before defaults are resolved.
+/// The body, before defaults are applied.
 struct session_body {
   state::session_record session;
   std::string behavior{name_of(state::session_behavior::release)};
-  // Beyond Consul's (docs/http-extensions.md).
+  // Not in Consul (docs/http-extensions.md).
   std::string ttl_mode;
   std::vector<kv_op_input> on_end;
 
@@ -44,12 +44,12 @@ struct session_body {
   }
 };
 
-/// docs/contract/04, section 2.1: small values are seconds, whatever way they were written.
+/// docs/contract/04, section 2.1: small values are seconds, in any format.
 std::int64_t seconds_if_small(std::int64_t ns) {
   constexpr std::int64_t threshold = 1000;
   if (ns >= threshold)
     return ns;
-  // A negative delay is none; multiplied it could wrap around into a long one.
+  // A negative delay is none; multiplied it could overflow into a long one.
   return ns < 0 ? std::max(ns, -threshold) * ns_per_second : ns * ns_per_second;
 }
 
@@ -105,7 +105,7 @@ struct session_input : member_input {
 
   template <class Field, class T>
   bool operator()(Field f, T& out) const {
-    // Not the client's to choose.
+    // Clients cannot choose it.
     if constexpr (Field::name == "ID") {
       std::string ignored;
       d.text(value, {owner, Field::name}, ignored);
@@ -162,7 +162,7 @@ void resolve_checks(state::session_record& b) {
     b.checks.reset();
 }
 
-/// @param least the shortest one, zero besides
+/// @param least the minimum; zero is valid, too
 refused read_ttl(const std::string& text, std::chrono::nanoseconds least, std::int64_t& out_ns) {
   if (text.empty())
     return std::nullopt;
@@ -177,7 +177,7 @@ refused read_ttl(const std::string& text, std::chrono::nanoseconds least, std::i
   return std::nullopt;
 }
 
-/// The state machine says which verbs are possible.
+/// The state machine validates the verbs.
 refused make_on_end(std::vector<kv_op_input> in, std::vector<state::kv_op>& out) {
   for (auto& each : in) {
     const auto verb = state::named<state::kv_verb>(each.verb);
@@ -191,7 +191,7 @@ refused make_on_end(std::vector<kv_op_input> in, std::vector<state::kv_op>& out)
   return std::nullopt;
 }
 
-/// The record to create, or why not.
+/// The record to create, or an error.
 refused make_session(request_context& c, session_body b, state::session_record& out) {
   if (b.session.node.empty())
     return error_response(500, "Must provide Node");
@@ -217,7 +217,7 @@ refused make_session(request_context& c, session_body b, state::session_record& 
   return std::nullopt;
 }
 
-/// The id in the path of destroy and renew, with what both refuse.
+/// The id in the path of destroy and renew, with their common checks.
 refused refuse_target(const request_context& c) {
   if (auto r = refuse_namespace(c))
     return r;
@@ -234,7 +234,7 @@ refused read_options(const request_context& c, query_options& o) {
   return refuse_namespace(c);
 }
 
-/// About the session in the path.
+/// A query about the session in the path.
 template <class Query>
 action read_one(const request_context& c) {
   query_options o;
@@ -288,7 +288,7 @@ action session_destroy_route(request_context& c) {
 }
 
 action session_renew_route(request_context& c) {
-  query_options ignored; // but they are read, as in Consul
+  query_options ignored; // parsed for errors, as in Consul
   if (auto r = read_options(c, ignored))
     return std::move(*r);
   if (auto r = refuse_target(c))
@@ -296,7 +296,7 @@ action session_renew_route(request_context& c) {
   return session_renew{std::string(c.argument)};
 }
 
-/// Many in one request (docs/http-extensions.md).
+/// Several sessions in one request (docs/http-extensions.md).
 action session_renew_list_route(request_context& c) {
   if (auto r = refuse_namespace(c))
     return std::move(*r);
@@ -326,7 +326,7 @@ action session_info_route(request_context& c) {
   return read_one<state::session_info>(c);
 }
 
-/// How it ended (docs/http-extensions.md).
+/// How a session ended (docs/http-extensions.md).
 action session_ended_route(request_context& c) {
   return read_one<state::session_ended>(c);
 }
