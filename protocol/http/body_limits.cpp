@@ -1,4 +1,4 @@
-// How large the body of a request may be, and what a client is told that sends more.
+// Limits of request bodies, and the responses to clients that exceed them.
 
 #include "protocol/golang/url.hpp"
 #include "protocol/http/routes.hpp"
@@ -10,10 +10,10 @@ namespace belay::http {
 
 namespace {
 
-// The reference has no limit here. Registrations and sessions are small; this keeps a client from filling our memory.
+// The reference has no limit. Registrations and sessions are small; this protects memory.
 constexpr std::size_t usual_bytes_max = 4 << 20;
 
-/// The path is not clean yet, but a request that must be redirected may be judged by its literal spelling, too.
+/// The path is not clean yet; for a request that will be redirected the literal spelling will do.
 body_rule rule_of(std::string_view target) {
   std::string decoded;
   auto path = target.substr(0, std::min(target.find('?'), target.size()));
@@ -44,7 +44,7 @@ body_limit limit_of(body_rule rule, bool put, const route_settings& s) {
   return {usual_bytes_max};
 }
 
-/// Where the client finds the option that sets it.
+/// Documentation of the option that sets the limit.
 std::string_view advice(body_rule rule) {
   if (rule == body_rule::value)
     return " See https://www.consul.io/docs/agent/options.html#kv_max_value_size.";
@@ -83,7 +83,7 @@ response refuse_large_body(const raw_request& head, std::uint64_t length, const 
   r.unread_body_bytes = length;
   auto parsed = parse(r, s, [] { return std::string(); });
   auto* refusal = std::get_if<response>(&parsed.action);
-  // What does not look at its body would be carried out without it.
+  // A route that ignores its body would run without it.
   if (refusal == nullptr || refusal->status < 300)
     return body_too_large(r.target, length, s);
   refusal->close = true;

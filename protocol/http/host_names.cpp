@@ -17,7 +17,7 @@ std::string_view host_header(const raw_request& r) {
   return {};
 }
 
-/// Without port, brackets and the dot that ends an absolute name.
+/// Without port, brackets and the trailing dot of an absolute name.
 std::string_view name_in(std::string_view host) {
   if (!host.empty() && host.front() == '[')
     return host.substr(1, std::min(host.find(']'), host.size()) - 1);
@@ -27,15 +27,15 @@ std::string_view name_in(std::string_view host) {
   return host;
 }
 
-/// `.example.com` stands for all names below it.
+/// `.example.com` matches all names below it.
 bool matches(std::string_view name, std::string_view allowed) {
   if (!allowed.empty() && allowed.front() == '.')
     return name.size() > allowed.size() && equal_ignoring_case(name.substr(name.size() - allowed.size()), allowed);
   return equal_ignoring_case(name, allowed);
 }
 
-/// Whether a page of `origin` (scheme://host[:port], or null) is one of the server that `host` names. A browser leaves the port out of
-/// both where it is that of the scheme.
+/// Whether a page of `origin` (scheme://host[:port], or null) is from the
+/// server that `host` names. A browser omits the scheme's default port in both.
 bool same_server(std::string_view origin, std::string_view host) {
   const auto scheme = origin.find("://");
   if (scheme == std::string_view::npos || host.empty())
@@ -48,7 +48,7 @@ bool same_server(std::string_view origin, std::string_view host) {
   return place(origin.substr(scheme + 3)) == place(host);
 }
 
-/// The host in scheme://host[:port]; empty: it is no origin of a server.
+/// The host in scheme://host[:port]; empty: not a server's origin.
 std::string_view host_of_origin(std::string_view origin) {
   const auto scheme = origin.find("://");
   if (scheme == std::string_view::npos)
@@ -90,7 +90,7 @@ bool may_call_by_host(const raw_request& r, const route_settings& s) {
   if (host.empty())
     return true;
   const auto name = name_in(host);
-  // No stranger can have the last two: clients of Consul and proxies before a loopback agent say them by default.
+  // No foreign page can have the last two, which Consul's clients and local proxies send by default.
   const auto is_usual = [&](std::string_view usual) { return equal_ignoring_case(name, usual); };
   return parse_ip(name) || is_usual("localhost") || is_usual("consul") || is_usual("consul.service.consul") ||
          (!s.node_name.empty() && equal_ignoring_case(name, s.node_name)) || is_allowed_name(name, s);

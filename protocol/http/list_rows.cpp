@@ -98,7 +98,7 @@ struct rows_by_data {
     const bool as_list = asked != nullptr && asked->as_list;
     list_rows rows{"{\"Node\":", as_list ? "]}" : "}}", services.size(), {}, true};
     append_node(rows.begin, *found.node);
-    // As Go writes a list that nobody has made. One of which all was left out is empty.
+    // Like a nil list in Go. One that was filtered to nothing is empty.
     if (as_list && services.empty() && options.filter == nullptr && !found.some_hidden) {
       rows.begin += ",\"Services\":";
       rows.end = "null}";
@@ -217,7 +217,7 @@ struct size_by_data {
   }
 };
 
-/// Rows never change: the same pointer is the same content.
+/// Rows are immutable: the same pointer is the same content.
 struct equal_data {
   const decltype(state::query_result::data)& other;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Answers that are lists, row by row, so that a long one can be written some rows at a time.
+// Responses that are lists, row by row, so that a long one can be written some rows at a time.
 
 #include "protocol/http/render.hpp"
 
@@ -9,14 +9,14 @@
 
 namespace belay::http {
 
-/// The body is `begin`, then the rows with commas between them, then `end`. Refers to the result it was made of.
+/// The body is `begin`, the rows separated by commas, `end`. Refers to the result.
 struct list_rows {
   std::string begin = "[", end = "]";
   std::size_t count = 0;
   std::function<void(std::string& out, std::size_t row)> append;
-  bool json = true; ///< else the rows are parts of a value, with nothing between them (?raw)
+  bool json = true; ///< else the rows are parts of a value, without separators (?raw)
 
-  /// Appends the row with what stands before it.
+  /// Appends the row with its separator.
   void append_row(std::string& out, std::size_t row) const {
     if (row != 0 && json)
       out += ',';
@@ -24,17 +24,17 @@ struct list_rows {
   }
 };
 
-/// @returns nullopt: the answer is no list, or an empty one that is answered in another way (404).
+/// @returns nullopt: the result is not a list, or is empty with a response of its own (404).
 std::optional<list_rows> rows_of(const state::query& q, const state::query_result& result,
                                  const render_options& options);
 std::string whole(const list_rows& rows);
 
-/// It asks for one key, whose value can be the whole answer (?raw).
+/// Whether it reads one key, whose value can be the whole response (?raw).
 bool asks_one_key(const state::query& q);
-/// About how long the body would be: bytes. Cheap, and never less than a third of it.
-/// @param enough beyond that it need not be exact: of many keys not all are looked at
+/// Rough size of the body in bytes. Cheap, and at least a third of the real size.
+/// @param enough need not be exact above it: may stop early if there are many keys
 std::size_t estimated_bytes(const state::query_result& result, std::size_t enough = SIZE_MAX);
-/// They consist of the very same rows: written in the same way, their bodies are equal.
+/// Whether both have the same rows: rendered with the same options, their bodies are equal.
 bool same_rows(const state::query_result& a, const state::query_result& b);
 
 } // namespace belay::http

@@ -1,4 +1,4 @@
-// The router: from the request line to the handler of its path, in the order of docs/contract/01, section 4.
+// The router: from request line to handler, in the order of docs/contract/01, section 4.
 
 #include "protocol/golang/json_input.hpp"
 #include "protocol/golang/syntax.hpp"
@@ -19,7 +19,7 @@ namespace belay::http {
 
 namespace {
 
-/// Answers of the router itself: no Vary (docs/contract/01, section 7).
+/// Responses of the router itself have no Vary (docs/contract/01, section 7).
 response bare(int status) {
   response r;
   r.status = status;
@@ -65,7 +65,7 @@ response with_allow(response r, const route& at) {
   return r;
 }
 
-/// In place of the address of a client on a Unix socket.
+/// Replaces the address of a client on a Unix socket.
 constexpr std::string_view unix_socket = "unix";
 
 bool is_blocked(const request_context& c) {
@@ -85,7 +85,7 @@ bool may_write_from(const request_context& c) {
 void read_headers(request_context& c) {
   for (const auto& [name, value] : c.request.headers) {
     std::string_view* slot = nullptr;
-    switch (name.size()) { // these names hardly share lengths, and most headers match none
+    switch (name.size()) { // these names have mostly different lengths, and most headers match none
     case 6:
       slot = golang::equal_ignoring_case(name, "Accept") ? &c.accept : nullptr;
       break;
@@ -114,7 +114,7 @@ void read_headers(request_context& c) {
   }
 }
 
-/// A coding with weight zero is one the client refuses (RFC 9110 section 12.5.3).
+/// A coding with weight zero is rejected by the client (RFC 9110 section 12.5.3).
 bool is_refused_coding(std::string_view parameters) {
   std::string squeezed;
   for (const char c : parameters)
@@ -147,7 +147,7 @@ action handle(request_context& c, const route& at) {
   const auto method = c.request.method;
   c.options.pretty = c.settings.pretty_always || c.query.has("pretty");
   c.options.gzip = !c.accept_encoding.empty() && accepts_gzip(c.accept_encoding);
-  // Requests that client agents pass on are judged as others are, by the address of the agent. What an agent says of itself is none.
+  // Client agents' forwarded requests are checked by the agent's address; its own reports are not.
   const bool of_agent = c.request.passed_on_by != nullptr && at.handle == agent_alive_route;
   if (!of_agent && is_blocked(c))
     return error_response(403, "Endpoint is blocked by agent configuration");
@@ -163,7 +163,7 @@ action handle(request_context& c, const route& at) {
   return at.handle(c);
 }
 
-/// Path and query as they were understood, encoded anew.
+/// Path and query as parsed, encoded anew.
 std::string target_without_token(const request_context& c) {
   constexpr auto token = std::to_array<std::string_view>({"token"});
   auto target = golang::escape_path(c.path);
@@ -172,7 +172,7 @@ std::string target_without_token(const request_context& c) {
   return target;
 }
 
-/// The lists of a query, whatever the route does with them.
+/// Limits the lists of a query, for any route.
 refused refuse_many_parameters(const golang::query_string& query) {
   if (query.size() > parameters_max)
     return invalid_parameter("query", "more than " + std::to_string(parameters_max) + " parameters");
@@ -182,7 +182,7 @@ refused refuse_many_parameters(const golang::query_string& query) {
   return std::nullopt;
 }
 
-/// The part of the target that names path and query; empty: it names none.
+/// The part of the target with path and query; empty: none.
 std::string_view local_part(std::string_view target) {
   if (target.empty() || target.front() == '/')
     return target;
@@ -214,7 +214,7 @@ std::string_view header_of(const raw_request& r, std::string_view wanted) {
   return {};
 }
 
-/// What is not of the API. @param path clean
+/// Paths outside the API. @param path clean
 response page(const raw_request& r, const route_settings& s, std::string_view path, std::string_view raw_query) {
   if (s.console == nullptr)
     return path == "/" ? index_page() : bare(404);
@@ -230,10 +230,10 @@ response page(const raw_request& r, const route_settings& s, std::string_view pa
 
 namespace {
 
-/// Of a value of a body, in a list or a map, as Boost.JSON 1.81 keeps it: 50 (short texts, empty objects) to 128 (members of one map of
-/// short texts), measured with mallinfo2 for 60,000 values.
+/// Bytes per value of a body, in a list or a map, as Boost.JSON 1.81 stores it: 50 (short
+/// texts, empty objects) to 128 (members of a map), measured with mallinfo2 for 60,000 values.
 constexpr std::size_t bytes_of_json_value = 128;
-// What waits keeps copies of its names: in the query, in the watch registry, and in the groups of a stream. Counted in the code, not measured.
+// Copies of names: in the query, the watch registry, a stream's groups. Counted in the code.
 constexpr std::size_t copies_of_stream = 6, copies_of_wait = 2;
 
 std::size_t memory_of(const action& a, const raw_request& r, const route& at) {

@@ -15,7 +15,7 @@ piecewise_body::piecewise_body(std::shared_ptr<const state::query_result> result
   if (options.gzip) {
     gzip_.emplace();
     if (!gzip_->ok())
-      gzip_.reset(); // as append_gzip(): without memory for it the answer is not compressed
+      gzip_.reset(); // like append_gzip(): without memory for it, no compression
   }
   body_.gzip = gzip_.has_value();
 }

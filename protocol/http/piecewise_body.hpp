@@ -1,6 +1,6 @@
 #pragma once
-// The body of a large answer, made some rows at a time, so that others are served in between. All rows are of one moment: they never
-// change, and the result holds them.
+// The body of a large response, rendered some rows at a time, so that other requests are
+// served in between. All rows are of one moment: they are immutable, and the result owns them.
 
 #include "protocol/archive/gzip_stream.hpp"
 #include "protocol/golang/pretty_json.hpp"
@@ -19,16 +19,16 @@ public:
   /// @pre rows_of() the result is not nullopt
   piecewise_body(std::shared_ptr<const state::query_result> result, const state::query& q,
                  const render_options& options);
-  // What refers to the rows stays where it is.
+  // Not copyable or movable: it has references to the rows.
   piecewise_body(const piecewise_body&) = delete;
   piecewise_body& operator=(const piecewise_body&) = delete;
 
-  /// Renders whole rows until there are so many bytes more, or no rows. @returns true: that was all
+  /// Renders rows until `bytes` were added or none are left. @returns true: it is complete
   bool go_on(std::size_t bytes);
-  /// What is there by now.
+  /// What is rendered by now.
   const shared_body& made() const { return body_; }
   shared_body take() { return std::move(body_); }
-  /// What is there by now, for a client that gets it piece by piece; the next call returns what has come since.
+  /// What was rendered since the last call, for a client that receives it piece by piece.
   std::vector<payload> take_pieces() { return std::exchange(body_.pieces, {}); }
 
 private:

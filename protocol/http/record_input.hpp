@@ -1,6 +1,6 @@
 #pragma once
-// Records out of JSON objects: which members there are, and what their values must be, follows from the record's list of
-// fields (protocol/state/fields.hpp).
+// Decodes records from JSON objects: a record's list of fields
+// (protocol/state/fields.hpp) defines the members and their types.
 
 #include "protocol/golang/json_input.hpp"
 #include "protocol/state/commands.hpp"
@@ -10,7 +10,7 @@
 
 namespace belay::http {
 
-/// Reads one member's value by its type. Those whose value is no matter of type are left to readers that derive from it.
+/// Decodes one member by its type. Derived readers handle members with other formats.
 struct member_input {
   golang::json_decoder& d;
   const boost::json::value& value;
@@ -52,8 +52,8 @@ inline constexpr auto lower_case_name = [] {
   return text;
 }();
 
-/// Hands the member of that lower-case name to `read(field, member)`.
-/// @returns false: there is no such member, or `read` knows none
+/// Calls `read(field, member)` for the member with that lower-case name.
+/// @returns false: there is no such member, or `read` rejects it
 template <state::listed Record, class Read>
 bool decode_member(std::string_view name, Record& out, const Read& read) {
   const auto is_it = [&]<class Field>(Field f) {

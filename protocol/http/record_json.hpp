@@ -1,6 +1,6 @@
 #pragma once
-// Records as JSON objects: a record's list of fields (protocol/state/fields.hpp) says which members there are and how
-// they are called. Where answers show one record in several ways, each way is a view (names, order, what is left out).
+// Records as JSON objects: a record's fields (protocol/state/fields.hpp) define members and
+// names. If responses show a record in several ways, each is a view (names, order, omissions).
 
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_output.hpp"
@@ -11,9 +11,9 @@
 
 namespace belay::http {
 
-// ---- order: that of the list, but for some members
+// ---- order: that of the list, except for some members
 
-/// The member `name` stands right behind the member `behind`.
+/// The member `name` follows the member `behind`.
 struct moved {
   std::string_view name, behind;
 };
@@ -21,7 +21,7 @@ struct moved {
 template <state::listed Record>
 inline constexpr std::size_t field_count = std::tuple_size_v<std::remove_const_t<decltype(state::fields_of<Record>)>>;
 
-/// Places in the list of fields, in the order in which the members are shown. Moves are made one after the other.
+/// Indexes into the list of fields, in the order shown. Moves are applied one after another.
 template <state::listed Record, std::size_t N = 0>
 constexpr std::array<std::size_t, field_count<Record>> order_of(const std::array<moved, N>& moves = {}) {
   std::array<std::string_view, field_count<Record>> names;
@@ -32,7 +32,7 @@ constexpr std::array<std::size_t, field_count<Record>> order_of(const std::array
   const auto place_of = [&](std::string_view name) {
     std::size_t at = 0;
     while (names[order[at]] != name)
-      ++at; // past the end: no such member, which the compiler refuses
+      ++at; // past the end: no such member, a compile error
     return at;
   };
   for (const auto& m : moves) {
@@ -60,9 +60,9 @@ bool is_empty(const std::optional<T>& v) {
   return !v || v->empty();
 }
 
-/// Every member that has a name, under that name. Other views derive from this one and change what they show otherwise.
+/// Every named member, under its name. Other views derive from this one and override parts.
 struct record_view {
-  bool empty_lists = false; ///< lists and maps that are absent are shown as [] and {}; else as null
+  bool empty_lists = false; ///< show absent lists and maps as [] and {}, not null
   bool empty_maps = false;
 
   template <class Field>
@@ -130,7 +130,7 @@ private:
 
 // ---- objects
 
-/// `,"Name":` as one text, made by the compiler.
+/// `,"Name":` as one text, computed at compile time.
 template <class View, class Field>
 inline constexpr auto member_lead = [] {
   constexpr auto name = View::template name<Field>();
@@ -142,7 +142,7 @@ inline constexpr auto member_lead = [] {
   return text;
 }();
 
-/// Appends `,"Name":value` for each member. Order: places in the list of fields.
+/// Appends `,"Name":value` for each member. Order: indexes into the list of fields.
 template <class Record, const auto& Order, class View>
 void append_members(std::string& out, const Record& record, const View& view) {
   const auto append_one = [&]<class Field>(Field f) {
@@ -161,7 +161,7 @@ void append_members(std::string& out, const Record& record, const View& view) {
   (std::make_index_sequence<Order.size()>{});
 }
 
-/// Makes an object of the members that were appended from `begin` on.
+/// Turns the members appended from `begin` on into an object.
 inline void close_object(std::string& out, std::size_t begin) {
   if (begin == out.size())
     out += '{';

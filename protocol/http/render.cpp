@@ -27,7 +27,7 @@ using discovery_queries =
     std::variant<state::catalog_nodes, state::catalog_services, state::catalog_service, state::catalog_node,
                  state::health_node, state::health_checks, state::health_state, state::health_service>;
 
-/// docs/contract/01, section 7: of catalog and health reads.
+/// docs/contract/01, section 7: catalog and health reads.
 bool tells_consistency(const state::query& q) {
   return std::visit([](const auto& each) { return is_one_of<std::decay_t<decltype(each)>, discovery_queries>::value; },
                     q);
@@ -37,7 +37,7 @@ bool asks_coordinates(const state::query& q) {
   return std::holds_alternative<state::coordinate_nodes>(q) || std::holds_alternative<state::coordinate_node>(q);
 }
 
-/// docs/contract/01, section 7: errors of these carry meta headers.
+/// docs/contract/01, section 7: errors of these have meta headers.
 bool sets_meta_late(const state::query& q) {
   const bool session = std::holds_alternative<state::session_info>(q) ||
                        std::holds_alternative<state::session_list>(q) || std::holds_alternative<state::session_node>(q);
@@ -53,7 +53,7 @@ bool reads_settings(const state::query& q) {
   return std::visit([](const auto& each) { return is_of_settings<std::decay_t<decltype(each)>>; }, q);
 }
 
-/// Of changes it is the place to go on from, which may lie within an entry.
+/// For changes: the position to continue at, which may be within an entry.
 std::string index_text(const state::query_result& result) {
   const auto* changes = std::get_if<state::change_rows>(&result.data);
   return changes != nullptr ? to_string(changes->reached) : to_string(result.index);
@@ -71,7 +71,7 @@ void add_meta(response& r, const read_request& request, const state::query_resul
                                                                                                        : "leader");
 }
 
-/// Beyond Consul's (docs/http-extensions.md).
+/// Not in Consul (docs/http-extensions.md).
 void add_remaining_times(response& r, const read_meta& meta) {
   if (meta.lock_delay_ms != 0)
     r.headers.emplace_back("X-Belay-Lock-Delay-Ms", std::to_string(meta.lock_delay_ms));
@@ -79,7 +79,7 @@ void add_remaining_times(response& r, const read_meta& meta) {
     r.headers.emplace_back("X-Belay-Session-Ttl-Ms", std::to_string(meta.session_ttl_ms));
 }
 
-/// The holder learns his fence again by reading the key, as after a reply that was lost.
+/// Reading the key returns the holder's fencing token again, after a lost response.
 void add_fence(response& r, const state::query& q, const state::query_result& result) {
   const auto* found = std::get_if<state::kv_entries>(&result.data);
   if (found != nullptr && std::holds_alternative<state::kv_get>(q) && !found->entries.empty() &&
@@ -87,7 +87,7 @@ void add_fence(response& r, const state::query& q, const state::query_result& re
     r.headers.emplace_back("X-Belay-Fence", std::to_string(found->entries.front()->fence));
 }
 
-/// Where to go on, with the history: X-Consul-Index stays the numbers that clients of 0.2.0 read.
+/// Position and history to continue at. X-Consul-Index stays a number, for clients of 0.2.0.
 void add_cursor(response& r, const state::query_result& result) {
   const auto* changes = std::get_if<state::change_rows>(&result.data);
   if (changes != nullptr && !changes->gone && !changes->history.is_none())
@@ -147,7 +147,7 @@ response raw_value(const state::kv_entry& e) {
   return r;
 }
 
-/// The body of an answer by the kind of its data; the query decides between shapes of the same data.
+/// The body for the type of the data; the query decides between forms of the same data.
 struct body_writer {
   const state::query& query;
   const state::query_result& result;
@@ -216,7 +216,7 @@ struct body_writer {
     return render_permissions(std::get<state::permissions_read>(query), answer, options);
   }
 
-  /// Claims, guards, ended sessions.
+  /// Claims, write guards, ended sessions.
   template <class OfClaims>
   requires requires(const OfClaims& found, const render_options& o) { render_claims(found, o); }
   response operator()(const OfClaims& found) const { return render_claims(found, options); }
@@ -238,7 +238,7 @@ struct body_writer {
     return render_outcome(told, options);
   }
 
-  // Both have shapes of their own and never come here.
+  // These are rendered elsewhere.
   response operator()(const state::txn_reply&) const { return {}; }
   response operator()(const state::refusal&) const { return {}; }
   response operator()(const state::claim_standing&) const { return {}; }
@@ -255,7 +255,7 @@ response render_read(const read_request& request, const state::query_result& res
   auto r = std::visit(body_writer{request.query, result, options}, result.data);
   if (reads_settings(request.query) || std::holds_alternative<state::permissions_read>(request.query) ||
       (r.status == 404 && (asks_coordinates(request.query) || MUTANT(index_of_nothing_untold))))
-    return r; // docs/contract/12: operator endpoints send no meta headers, nor does /v1/internal/acl; docs/contract/17
+    return r; // no meta headers: operator endpoints (docs/contract/12), /v1/internal/acl; docs/contract/17
   add_read_headers(r, request, result, meta, options);
   return r;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What an HTTP request asks for, once its path, query and body are understood (docs/contract/01 to docs/contract/06),
-// and the function that finds it out.
+// What an HTTP request means after path, query and body are parsed
+// (docs/contract/01 to docs/contract/06), and the function that parses it.
 
 #include "protocol/agent/requests.hpp"
 #include "protocol/coordinates/table.hpp"
@@ -29,84 +29,84 @@ namespace belay::http {
 
 struct console_files;
 
-/// A client agent: a node that has no tables and passes the requests of its clients on to servers.
+/// A client agent: a node without tables, which forwards its clients' requests to servers.
 struct client_agent {
   std::string node_name, uuid; ///< of its node
   std::string address;         ///< of its node, without port
-  bool authenticated = false;  ///< the connection, by `encrypt` or a certificate
+  bool authenticated = false;  ///< the connection is authenticated, by `encrypt` or a certificate
 };
 
-/// As it came over the wire; views stay valid only during the call.
+/// As received; views are valid only during the call.
 struct raw_request {
   std::string_view method;
   std::string_view target; ///< still escaped
   std::vector<std::pair<std::string_view, std::string_view>> headers;
   std::string_view body;
   std::string_view remote_address; ///< of the client, without port
-  std::int64_t now_ns = 0;         ///< when it came: of the wall clock, since 1970
-  /// The client agent that passes it on. Its own `http_config` was applied before, and that of this server applies, too. Null: none
+  std::int64_t now_ns = 0;         ///< arrival, by the wall clock, since 1970
+  /// The client agent that forwards it. Both its `http_config` and this server's apply. Null: none
   const client_agent* passed_on_by = nullptr;
-  /// The body is larger than it may be and was not read: its bytes, 0 if they are not known. Absent: `body` is the body.
+  /// Size of a body that is too large and was not read; 0: unknown. Absent: `body` is the body.
   std::optional<std::uint64_t> unread_body_bytes = {};
 };
 
 enum class consistency : std::uint8_t { normal, consistent, stale };
 
-/// What an answer to a read with `?cached` says of the cache: `X-Cache` and, of a hit, `Age` (docs/contract/06, section 2).
+/// Cache headers of a `?cached` read: `X-Cache`, on a hit `Age` (docs/contract/06, section 2).
 struct cache_mark {
   bool hit = false;
   std::chrono::seconds age{0};
 };
 
-/// How the answer is to be written; kept until it is rendered.
+/// How to render the response; kept until then.
 struct render_options {
   bool pretty = false;
   bool gzip = false;                                     ///< client accepts gzip
   bool raw = false;                                      ///< KV ?raw
-  bool keys_only = false;                                ///< of changes, no values
-  bool rules_of_token = false;                           ///< of a token only its rules, in the present syntax
+  bool keys_only = false;                                ///< changes without values
+  bool rules_of_token = false;                           ///< only the rules of a token, in the current syntax
   std::shared_ptr<const filter::row_filter> filter = {}; ///< null: all rows
-  std::optional<cache_mark> cache = {};                  ///< nullopt: nothing is said of it
+  std::optional<cache_mark> cache = {};                  ///< nullopt: no cache headers
 };
 
-/// A read of the replicated state, perhaps blocking.
+/// A read of the replicated state, possibly blocking.
 struct read_request {
   state::query query;
   consistency mode = consistency::normal;
-  std::uint64_t min_index = 0;      ///< 0: answer at once
-  std::chrono::nanoseconds wait{0}; ///< already defaulted and capped, without jitter
-  bool cached = false;              ///< `?cached` is why it is stale: as in Consul, the answer does not say so
+  std::uint64_t min_index = 0;      ///< 0: respond at once
+  std::chrono::nanoseconds wait{0}; ///< with default and cap applied, without jitter
+  bool cached = false;              ///< stale because of `?cached`: as in Consul, the response does not show that
 };
 
-/// Changes of keys as they come, as server-sent events.
+/// A stream of changes of keys, as server-sent events.
 struct change_stream {
-  state::query query; ///< a kv_changes: what comes first
+  state::query query; ///< a kv_changes: where it starts
   consistency mode = consistency::normal;
 };
 
 /// A write of the replicated state.
 struct write_request {
   state::command command;
-  /// So long an acquire or a claim waits for its grant; zero: not at all.
+  /// How long an acquire or a claim waits for its grant; zero: it does not.
   std::chrono::nanoseconds lock_wait{0};
 };
 
 struct session_renew {
   std::string id;
 };
-/// Several of them, in one answer.
+/// Several sessions, with one response.
 struct session_renew_list {
   std::vector<std::string> ids; ///< never empty
 };
 
-/// GET /v1/snapshot. The archive comes in pieces behind render_snapshot_head().
+/// GET /v1/snapshot. The archive follows in pieces after render_snapshot_head().
 struct snapshot_save {
   bool stale = false;
 };
 /// PUT /v1/snapshot. The archive is the body.
 struct snapshot_restore {};
 
-/// Answered by the node that is asked, from what it knows.
+/// Handled by the node that receives it, from its own data.
 enum class local_kind : std::uint8_t {
   status_leader,
   status_peers,
@@ -125,26 +125,26 @@ enum class local_kind : std::uint8_t {
   agent_token,
   agent_monitor,
   agent_host,
-  agent_alive, ///< a client agent tells that it is there, or that it leaves
-  agent_leave, ///< answered when this server has left
+  agent_alive, ///< a client agent reports that it is alive, or leaves
+  agent_leave, ///< responds when this server has left
   agent_join,
   force_leave,
   coordinate_datacenters,
   coordinate_update,
-  translate_rules, ///< answered by render_translation(); not by parse(), since that costs time, and nobody was asked for his token yet
+  translate_rules, ///< handled by render_translation(), not parse(): it is slow and needs a permission check first
 };
 
-/// The tokens of an agent itself that clients may change (docs/contract/10, section 5.3).
+/// An agent's own tokens that clients may change (docs/contract/10, section 5.3).
 enum class agent_token_kind : std::uint8_t {
-  of_requests, ///< `default`: of requests that bring none
+  of_requests, ///< `default`: for requests without a token
   agent,
   agent_master,
   replication,
-  unknown, ///< there is no such one; told to who may change them
+  unknown, ///< no such token; reported only to clients that may change tokens
 };
 struct agent_token_change {
   agent_token_kind kind = agent_token_kind::of_requests;
-  std::string secret; ///< empty: there is none any more
+  std::string secret; ///< empty: removes the token
 };
 
 struct local_request {
@@ -152,7 +152,7 @@ struct local_request {
   bool prometheus = false; ///< agent_metrics
   bool history = false;    ///< agent_metrics: of the last hour
   bool stale = false;
-  bool wan = false;                     ///< agent_members: names have the datacenter behind them
+  bool wan = false;                     ///< agent_members: append the datacenter to names
   forward::remove_member removed = {};  ///< remove_peer
   forward::add_member added = {};       ///< add_peer
   forward::force_leave forced = {};     ///< force_leave
@@ -161,47 +161,47 @@ struct local_request {
   bool log_json = false;                ///< agent_monitor
   agent_token_change token = {};        ///< agent_token
   forward::agent_heard heard = {};      ///< agent_alive
-  coordinates::row place = {};          ///< coordinate_update: which node is where; its stamp is not set
-  /// translate_rules: what is to be translated; agent_join: host:port; agent_monitor: the level; agent_token: a name that is none
+  coordinates::row place = {};          ///< coordinate_update: a node's coordinate, without its stamp
+  /// translate_rules: rules; agent_join: host:port; agent_monitor: level; agent_token: unknown name
   std::string text = {};
 };
 
-/// Answered by the agent that is asked, from its own services, checks and events.
+/// Handled by the agent that receives it, from its own services, checks and events.
 struct agent_request {
   agent::request what;
   bool text = false; ///< health of a service: the status word alone
 };
 
-/// A read with `?cached` (docs/contract/06, section 2). A client agent may answer it from what servers said before; a server answers it from its
-/// tables, and says whether it did before.
+/// A read with `?cached` (docs/contract/06, section 2). A client agent may respond from its
+/// cache of servers' responses; a server reads its tables, and reports whether it did so before.
 struct cached_read {
-  std::string target;    ///< what servers are asked: without what is said of waiting, of caching and of the token
-  bool refreshed = true; ///< a blocking query tells of each change; false: it is as old as the last answer
+  std::string target;    ///< the servers' request: without wait, caching and token
+  bool refreshed = true; ///< a blocking query updates it; false: it has the age of the last response
   std::uint64_t min_index = 0;
   std::chrono::nanoseconds wait{0};            ///< as in read_request
-  std::optional<std::chrono::seconds> max_age; ///< older answers do not count; only if not `refreshed`, as all below
-  bool must_revalidate = false;                ///< no earlier answer counts
-  std::chrono::seconds stale_if_error{0};      ///< so old an answer may be if no server answers
+  std::optional<std::chrono::seconds> max_age; ///< max age of a cached response; only if not `refreshed`, as all below
+  bool must_revalidate = false;                ///< no cached response is acceptable
+  std::chrono::seconds stale_if_error{0};      ///< max age of a cached response if no server responds
 };
 
 using action = std::variant<response, read_request, change_stream, write_request, session_renew, session_renew_list,
                             snapshot_save, snapshot_restore, local_request, agent_request>;
 
 struct parsed_request {
-  http::action action; ///< a response: answer with it at once (errors, redirects, OPTIONS)
+  http::action action; ///< a response: send it at once (errors, redirects, OPTIONS)
   render_options options;
   std::string_view route = "other"; ///< static name for metrics, such as "kv"
-  /// In whose name it asks, also if the action is a response; nullopt: ACLs are off, or its path or query cannot be read. Reads and writes of the replicated state say it, too, if the route needs anything.
+  /// Authority, even if action is a response (others copy it); nullopt: ACLs off, malformed target.
   std::optional<state::authority> by = {};
-  bool for_servers = false;               ///< a client agent was asked what it has to ask servers
-  std::string target_for_servers{};       ///< path and query of what is for servers, encoded anew, without the token
-  std::string secret_for_servers{};       ///< the token that goes with it, as it came; empty: it is anonymous
-  std::optional<cached_read> cached = {}; ///< nullopt: it has no `?cached`, or that means nothing there
-  std::size_t memory = 0;                 ///< about what the action takes beside the text of the request: bytes
-  access needs = access::nobody;          ///< of him, where ACLs are on and the action is no response
+  bool for_servers = false;               ///< a client agent must forward it to servers
+  std::string target_for_servers{};       ///< path and query for servers, encoded anew, without the token
+  std::string secret_for_servers{};       ///< the token for servers, as received; empty: anonymous
+  std::optional<cached_read> cached = {}; ///< nullopt: without `?cached`, or it has no effect here
+  std::size_t memory = 0;                 ///< approximate bytes that the action takes besides the request's text
+  access needs = access::nobody;          ///< needed permission, if ACLs are on and the action is not a response
 };
 
-/// Settings that routing depends on; fixed per process (except by reload).
+/// Settings for routing; fixed per process (except by reload).
 struct route_settings {
   std::string datacenter = "dc1";
   std::string node_name;
@@ -210,45 +210,45 @@ struct route_settings {
   std::chrono::nanoseconds default_query_time{std::chrono::minutes(5)};
   std::chrono::nanoseconds max_query_time{std::chrono::minutes(10)};
   std::chrono::nanoseconds session_ttl_min{std::chrono::seconds(10)};
-  std::chrono::nanoseconds discovery_max_stale{0}; ///< > 0: catalog and health reads in default mode become stale ones
-  bool consistent_by_default = false;              ///< all other reads in default mode become consistent ones
+  std::chrono::nanoseconds discovery_max_stale{0}; ///< > 0: catalog and health reads in default mode become stale
+  bool consistent_by_default = false;              ///< all other reads in default mode become consistent
   bool client_agent = false;                       ///< this node is one
-  bool use_cache = true;                           ///< `?cached` means something (http_config.use_cache)
+  bool use_cache = true;                           ///< `?cached` has an effect (http_config.use_cache)
   bool pretty_always = false;                      ///< -dev
   bool unprintable_filter = true;
   std::vector<std::string> block_endpoints;
   std::vector<std::pair<std::string, std::string>> response_headers;
   std::vector<std::string> allow_write_http_from; ///< CIDR
-  /// Names by which the server may be called; `.example.com` stands for all below it. nullopt: any
+  /// Names by which the server may be addressed; `.example.com` covers all below it. nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
-  const console_files* console = nullptr; ///< null: none is served. Lives as long as the process
+  const console_files* console = nullptr; ///< null: not served. Lives as long as the process
   std::string console_path = "/ui/";      ///< `ui_content_path`; begins and ends with a slash
   bool prometheus = true;
-  bool has_wan_pool = true;          ///< `ports.serf_wan` is not -1; there is none in fact, answers are as Consul's
+  bool has_wan_pool = true;          ///< `ports.serf_wan` is not -1; only affects responses, as there is no WAN pool
   bool coordinates_disabled = false; ///< `disable_coordinates`
   bool acl_enabled = false;
   bool acl_allowed_by_default = true; ///< `acl.default_policy`
-  /// How long a token that expires lives at least (Consul's acl.token_min_expiration_ttl).
+  /// Minimum lifetime of a token that expires (Consul's acl.token_min_expiration_ttl).
   std::chrono::nanoseconds token_ttl_min{std::chrono::minutes(1)};
   bool acl_lists_need_permission = false; ///< `acl.enable_key_list_policy`
-  std::string default_token; ///< of requests that bring none; empty: they are anonymous. Changed by agent/token
+  std::string default_token; ///< for requests without a token; empty: they are anonymous. Changed by agent/token
 };
 
-/// Decides what a request asks for. Pure; `uuid` makes a fresh random lower-case UUID (for session ids).
+/// Parses a request. Pure; `uuid` returns a random lower-case UUID (for session ids).
 parsed_request parse(const raw_request& r, const route_settings& s, const std::function<std::string()>& uuid);
 
-/// Known as soon as the header is there: the largest body this request may have, so that it can be refused early (413).
+/// The largest body this request may have, known from its header, to reject early (413).
 struct body_limit {
   std::size_t bytes_max = 0;
-  bool streamed = false; ///< the body is passed on as it comes; parse() sees none
+  bool streamed = false; ///< the body is passed on as it arrives; parse() gets none
 };
 body_limit body_limit_of(std::string_view method, std::string_view target, const route_settings& s);
-/// Bodies of that path are JSON, or text that is parsed: not a value, not an archive.
+/// Whether bodies of that path are JSON or parsed text, not values or archives.
 bool parses_body(std::string_view target);
-/// The 413 of docs/contract/03, section 3, and docs/contract/05 for a body of that length; 0: unknown, because it came in chunks.
+/// The 413 of docs/contract/03, section 3, and docs/contract/05 for that length; 0: unknown.
 response body_too_large(std::string_view target, std::uint64_t length, const route_settings& s);
-/// The answer to a request with a body that is too large to be read, of `length` bytes (0: unknown). Errors that Consul finds before it looks at
-/// the body go first (docs/contract/01, section 4). The connection is closed after it.
+/// The response if the body of `length` bytes (0: unknown) is too large to read. Errors that
+/// Consul finds before the body come first (docs/contract/01, section 4). Closes the connection.
 response refuse_large_body(const raw_request& head, std::uint64_t length, const route_settings& s);
 
 } // namespace belay::http

@@ -46,7 +46,7 @@ request_class class_of(const state::command& c) {
                         [](const state::session_create&) { return request_class::write; },
                         [](const state::session_begin&) { return request_class::write; },
                         [](const state::catalog_register&) { return request_class::write; },
-                        // Ends of sessions and services, settings and restores of operators, the server's own upkeep.
+                        // Ends of sessions and services, settings and restores, the server's own upkeep.
                         [](const auto&) { return request_class::vital; },
                     },
                     c);
@@ -66,7 +66,7 @@ request_class class_of(const agent_request& r) {
                         [](const agent::read_service&) { return request_class::read; },
                         [](const agent::service_health&) { return request_class::read; },
                         [](const agent::list_events&) { return request_class::read; },
-                        // Signs of life of checks, deregistrations, maintenance.
+                        // Check updates, deregistrations, maintenance.
                         [](const auto&) { return request_class::vital; },
                     },
                     r.what);

@@ -45,7 +45,7 @@ response with_unknown_meta(response r) {
 
 namespace {
 
-/// As Go's %#U.
+/// Like Go's %#U.
 std::string code_point(unsigned char c) {
   std::string out = "U+00";
   for (const int digit : {c >> 4, c & 15})
@@ -55,8 +55,8 @@ std::string code_point(unsigned char c) {
   return out;
 }
 
-/// What the index of IDs in Consul's tables says of a text that can be none (parseString of UUIDFieldIndex in hashicorp/go-memdb).
-/// @returns empty: it can be one
+/// Error of Consul's ID index for a malformed text (go-memdb's parseString of UUIDFieldIndex).
+/// @returns empty: well-formed
 std::string wrong_uuid(std::string_view id) {
   if (id.size() != uuid_characters)
     return "UUID must be 36 characters";

@@ -1,6 +1,6 @@
 #pragma once
-// A request on its way to the handler of its path: what the router has found out about it, and the checks that several
-// handlers make.
+// A request on its way to the handler of its path: what the router
+// found out about it, and checks that several handlers share.
 
 #include "protocol/golang/url.hpp"
 #include "protocol/http/request.hpp"
@@ -19,34 +19,34 @@ struct request_context {
   render_options& options;
 
   std::string_view path;     ///< decoded and clean
-  std::string_view argument; ///< of the path, behind the route's prefix
+  std::string_view argument; ///< rest of the path after the route's prefix
   golang::query_string query;
 
-  // Headers that some route looks at; the first of each name.
+  // Headers that some route uses; the first of each name.
   std::string_view accept, accept_encoding, cache_control, consul_namespace, consul_token, authorization, last_event_id;
-  std::vector<std::string_view> idempotency_keys = {}; ///< every one
+  std::vector<std::string_view> idempotency_keys = {}; ///< all of them
 };
 
-/// By which an agent of this version proves that the node is its own; 0.2.0 does not send it, and ignores it.
+/// An agent of this version proves with it that the node is its own; 0.2.0 does not know it.
 inline constexpr std::string_view secret_of_node_header = "X-Belay-Node-Secret";
 
-/// What a handler of one path decides. Called only with a method of that path's list.
+/// Handler of one path. Called only with a method of that path's list.
 using route_handler = action (*)(request_context&);
 
-/// The response to a request that is refused; nullopt: there is nothing to refuse.
+/// The response to a rejected request; nullopt: not rejected.
 using refused = std::optional<response>;
 
-/// The node whose agent a client has asked.
+/// The node of the agent that the client uses.
 inline const std::string& node_of_agent(const request_context& c) {
   return c.request.passed_on_by != nullptr ? c.request.passed_on_by->node_name : c.settings.node_name;
 }
 
-/// Namespaces are not known here (docs/contract/01, section 6).
+/// Namespaces are not supported (docs/contract/01, section 6).
 refused refuse_namespace(const request_context& c);
 /// `?dc` names another datacenter.
 refused refuse_datacenter(const request_context& c);
 response no_path_to_datacenter();
-/// Errors of session, catalog and health reads behind the checks of arguments (docs/contract/01, section 7).
+/// For errors of session, catalog and health reads after argument checks (docs/contract/01, 7).
 response with_unknown_meta(response r);
 /// `id` cannot be a session's (docs/contract/04, section 2.2).
 refused refuse_session_id(std::string_view id);

@@ -4,7 +4,7 @@ namespace belay::http {
 
 response error_response(int status, std::string text) {
   response r;
-  // docs/contract/01, section 10: what the text says about permissions decides, wherever it came from.
+  // docs/contract/01, section 10: the text decides about 403, wherever it came from.
   const bool denied =
       text.find("Permission denied") != std::string::npos || text.find("ACL not found") != std::string::npos;
   r.status = denied ? 403 : status;

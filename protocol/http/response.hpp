@@ -1,5 +1,5 @@
 #pragma once
-// An HTTP answer before it is bytes.
+// An HTTP response before it is serialized.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/http/shared_body.hpp"
@@ -26,23 +26,23 @@ struct response {
 
 /// Error text as the contract sends it (text/plain; charset=utf-8).
 response error_response(int status, std::string text);
-/// An error that ends the connection, noticed before a handler was found: without Vary.
+/// An error found before routing; it closes the connection and has no Vary.
 response closing_error(int status, std::string text);
-/// Such a one, for what is not HTTP.
+/// The same, for what is not HTTP.
 response malformed_request();
 
-/// Status line, headers and body, appended to `out`; `date` is the value of the Date header. HEAD
-/// bodies are left out by the caller's choice of body.
-/// gzip: compresses a non-empty body. `extra` are configured response headers.
+/// Appends status line, headers and body to `out`; `date` is the value
+/// of the Date header. For HEAD, the caller passes an empty body. gzip:
+/// compresses a non-empty body. `extra` are configured response headers.
 void serialize(const response& r, std::string_view date, bool keep_alive, bool gzip,
                const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
 
-/// The status line and headers alone, for a body of `body_bytes` that follows from elsewhere, such as body_shared.
+/// Status line and headers alone, for `body_bytes` of body from elsewhere, such as body_shared.
 /// `encoded`: those bytes are gzip.
 void serialize_head(const response& r, std::string_view date, bool keep_alive, bool encoded, std::size_t body_bytes,
                     const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
 
-/// The head of a body whose length is not known. `chunked`: it follows in chunks, else up to the end of the connection.
+/// The head of a body of unknown length: `chunked`, or up to the end of the connection.
 void serialize_stream_head(const response& r, std::string_view date, bool keep_alive, bool chunked, bool gzip,
                            const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
 /// One chunk of such a body; an empty one ends it.

@@ -17,14 +17,14 @@ constexpr method_name method_names[] = {
 
 constexpr unsigned get_put_delete = method_get | method_put | method_delete;
 
-/// Where ACLs are off, nothing of them is answered.
+/// Without ACLs, all requests about them are rejected.
 template <route_handler Handler>
 action with_acls(request_context& c) {
   return c.settings.acl_enabled ? Handler(c) : error_response(401, "ACL support disabled");
 }
 
-// kv first: it is asked for most.
-// path, methods, name, who may, handler, body
+// kv first: it is requested most.
+// path, methods, name, permission, handler, body
 constexpr route routes[] = {
     {"/v1/kv/", get_put_delete, "kv", access::by_state, kv_route, body_rule::value},
     {"/v1/txn", method_put, "txn", access::by_state, txn_route, body_rule::transaction},
@@ -128,7 +128,7 @@ constexpr route routes[] = {
     {"/v1/internal/agent/alive", method_put | method_delete, "agent_alive", access::nobody, agent_alive_route},
 };
 
-// Each tag is looked for in each instance; each prefix is a place in the table of those that wait.
+// Each tag is compared with each instance; each prefix has an entry in the watch table.
 constexpr parameter_bound bounds_of_parameters[] = {{"tag", 128}, {"node-meta", 128}, {"prefix", 64}, {"event", 64}};
 
 bool covers(std::string_view pattern, std::string_view path) {

@@ -1,6 +1,6 @@
 #pragma once
-// The table of routes: which path is served by which handler, by which methods, for whom, with how large a body
-// (docs/contract/01, sections 2 to 4; docs/contract/10, section 3). What is known of a path stands there once.
+// The table of routes: for each path its handler, methods, permissions and body size
+// (docs/contract/01, sections 2 to 4; docs/contract/10, section 3). It is the only place for them.
 
 #include "protocol/http/access_rule.hpp"
 #include "protocol/http/request_context.hpp"
@@ -15,58 +15,58 @@ namespace belay::http {
 
 enum method : unsigned { method_get = 1, method_put = 2, method_delete = 4, method_post = 8 };
 
-/// How large a body may be; the sizes are in body_limits.cpp.
+/// Limit of a body; the sizes are in body_limits.cpp.
 enum class body_rule : std::uint8_t {
   usual,
-  value,       ///< of a key, when it is PUT
+  value,       ///< of a key, for PUT
   transaction, ///< and the values in it
-  archive,     ///< when it is PUT: of any size, passed on as it comes
+  archive,     ///< for PUT: of any size, passed on as it arrives
 };
 
-/// How often a request may name a parameter of which each one counts; of others the first one counts. Consul has no bound; clients name a
-/// handful.
+/// Max occurrences of parameters of which each one counts; of others
+/// only the first counts. Consul has no limit; clients use a handful.
 struct parameter_bound {
   std::string_view name;
   std::size_t times_max = 0;
 };
 std::span<const parameter_bound> parameter_bounds();
-/// Of all names together.
+/// Limit for all names together.
 inline constexpr std::size_t parameters_max = 512;
 
 struct route {
   std::string_view pattern; ///< with a trailing slash: everything below it, too
   unsigned methods = 0;     ///< of enum method
   std::string_view name;    ///< for metrics
-  access_rule access;       ///< no default: each route says it
+  access_rule access;       ///< no default: each route must state it
   route_handler handle = nullptr;
   body_rule body = body_rule::usual;
 
   /// The Allow header.
   std::string allow() const;
-  /// What a request with that method needs. `bit`: of enum method.
+  /// Permission for a request with that method. `bit`: of enum method.
   http::access needs(unsigned bit) const;
 };
 
-/// All of them, for documents and tests.
+/// All routes, for documents and tests.
 std::span<const route> all_routes();
 /// In the order of the Allow header.
 std::vector<std::string_view> method_names_of(const route& r);
 /// 0: none of those above.
 unsigned method_bit(std::string_view name);
-/// Answered by a client agent itself; everything else it passes on to servers.
+/// Whether a client agent handles it itself; it forwards all others to servers.
 bool answered_by_client_agent(const route& r);
-/// How `?cached` is answered (docs/contract/06, section 2).
+/// How `?cached` is handled (docs/contract/06, section 2).
 enum class caching : std::uint8_t { none, simple, refreshed };
 caching caching_of(const route& r);
 /// The route with the longest pattern that covers the path; null: unknown path.
 const route* find_route(std::string_view path);
-/// The rest of the path is an ID that an agent may hold, and is not cleaned: `/svc`, `a//b`. Consul redirects such a request to the
-/// cleaned path, so that the service or check can never be removed (docs/contract/09, section 3).
+/// Whether the rest of the path is an agent's ID, which is not cleaned: `/svc`, `a//b`. Consul
+/// redirects to the clean path, so such a service cannot be removed (docs/contract/09, section 3).
 bool takes_any_id(const route& r, std::string_view path);
-/// `path`, for which there is no route, lacks the trailing slash of a pattern.
+/// Whether unknown `path` only lacks the trailing slash of a pattern.
 bool is_prefix_without_slash(std::string_view path);
 
-/// `?wait` of the reads that wait for the agent: ten minutes unless less is asked for (docs/contract/09, docs/contract/13).
+/// `?wait` for blocking agent reads: at most and by default ten minutes (docs/contract/09, 13).
 refused read_wait(const request_context& c, std::chrono::nanoseconds& out);
 
 action kv_route(request_context& c);

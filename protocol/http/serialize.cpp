@@ -9,7 +9,7 @@ namespace belay::http {
 
 namespace {
 
-/// The whole status line and what follows in every answer.
+/// The whole status line, and what follows it in every response.
 std::string_view head_of(int status) {
   switch (status) {
   case 200:
@@ -61,7 +61,7 @@ constexpr bool ends_a_line(char c) {
   return c == '\r' || c == '\n' || c == '\0';
 }
 
-/// Line breaks in a value become blanks, as in Go: no row can end the header of an answer.
+/// Replaces line breaks in a value by spaces, as in Go: a row cannot end the header.
 void append_header(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append(": ").append(value);
   if (std::any_of(value.begin(), value.end(), ends_a_line)) [[unlikely]]
@@ -69,7 +69,7 @@ void append_header(std::string& out, std::string_view name, std::string_view val
   out.append("\r\n");
 }
 
-/// Everything up to the header about the length of the body.
+/// Everything before the header about the body's length.
 void append_head(const response& r, std::string_view date, bool encoded,
                  const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
   if (const auto head = head_of(r.status); !head.empty())
@@ -126,7 +126,7 @@ void serialize(const response& r, std::string_view date, bool keep_alive, bool g
                const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
   const std::string_view plain = r.body_shared ? std::string_view(*r.body_shared) : std::string_view(r.body);
   std::string packed;
-  // Only registered handlers compress, and those are the ones that say Vary.
+  // Only registered handlers compress, and those send Vary.
   const bool encoded = gzip && r.vary && !plain.empty() && archive::append_gzip(packed, plain);
   const auto body = encoded ? std::string_view(packed) : plain;
   constexpr std::size_t head_bytes_typical = 320;

@@ -1,6 +1,6 @@
 #pragma once
-// /v1/catalog/service shows a node and one of its services as one object. These are the names that their members have
-// there, for the answer and for filters.
+// /v1/catalog/service shows a node and one of its services as one object.
+// These are the names of the members there, for responses and for filters.
 
 #include "protocol/state/records.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace belay::http {
 
-/// Of the node's members.
+/// For the node's members.
 struct node_names {
   template <class Field>
   static constexpr std::string_view name() {
@@ -16,7 +16,7 @@ struct node_names {
   }
 };
 
-/// Of the service's members: "ServiceTags"; and "ServiceName" for what is called "Service" elsewhere.
+/// For the service's members: "ServiceTags"; and "ServiceName" for "Service".
 struct service_names {
   template <class Field>
   static constexpr std::string_view name() {

@@ -1,5 +1,5 @@
 #pragma once
-// The body of an answer that is too large to be copied for each client: it never changes, and all whose answer it is hold the same.
+// The body of a response that is too large to copy for each client: immutable and shared.
 
 #include "protocol/base/bytes.hpp"
 
@@ -12,7 +12,7 @@ namespace belay::http {
 struct shared_body {
   std::vector<payload> pieces; ///< in order; none is null or empty
   std::size_t size = 0;        ///< of all pieces
-  bool gzip = false;           ///< these are bytes of the content encoding gzip
+  bool gzip = false;           ///< content encoding gzip
 };
 using shared_body_ptr = std::shared_ptr<const shared_body>;
 

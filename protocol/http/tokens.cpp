@@ -9,12 +9,12 @@ namespace belay::http {
 
 namespace {
 
-/// No header can bring it, and no configuration file names it.
+/// No header or configuration file can contain it.
 constexpr std::string_view nobodys_secret{"\0", 1};
-/// The same in a header, where a zero byte cannot stand. The spaces keep it from being a token; 0.2.0 does not know it either.
+/// The same in a header, which cannot have a zero byte. No token has spaces, also in 0.2.0.
 constexpr std::string_view nobodys_header = "not a token";
 
-/// The first word behind the scheme; empty: it is another scheme, or there is none.
+/// The first word after the scheme; empty: another scheme, or none.
 std::string_view bearer(std::string_view authorization) {
   const auto space = authorization.find(' ');
   if (space == std::string_view::npos || !golang::equal_ignoring_case(authorization.substr(0, space), "Bearer"))
@@ -30,7 +30,7 @@ struct agent_token_name {
   std::string_view name;
   agent_token_kind kind;
 };
-// The latter half is what they were called before Consul 1.4.3.
+// The latter half is their names before Consul 1.4.3.
 constexpr auto agent_token_names = std::to_array<agent_token_name>({
     {"default", agent_token_kind::of_requests},
     {"agent", agent_token_kind::agent},
