@@ -85,8 +85,8 @@ TEST_CASE("a hello that does not end is not waited for", "[actors][peer_link][li
 
 TEST_CASE("introductions of strangers take a share of the time, and members have one of their own",
           "[actors][peer_link][limits]") {
-  // With a tiny share one batch uses it up for hours: one that reads a hello, as connections are
-  // accepted with theirs.
+  // With a tiny share one batch uses it up: one that reads a hello, as connections are accepted
+  // with theirs.
   peer_link_settings s;
   s.lobby.share_of_time = 1e-9;
   s.lobby.deadline = std::chrono::minutes(10);

@@ -1,4 +1,4 @@
-// A gRPC health check against a server made of the same library, and against servers that are none. All of it is bytes: no sockets.
+// A gRPC health check against a server made with the same library, and against other servers. No sockets.
 
 #include "actors/agent/grpc_call.hpp"
 
@@ -18,13 +18,13 @@ namespace {
 
 using grpc_headers = std::vector<std::pair<std::string, std::string>>;
 
-/// Answers one call with what a test says.
+/// Answers one call as the test requires.
 class health_server {
 public:
-  std::string body; ///< of the answer, prefix and all
+  std::string body; ///< of the response, including the prefix
   grpc_headers trailers{{"grpc-status", "0"}};
   std::string http_status = "200";
-  bool only_headers = false; ///< as grpc-go refuses: all in one block
+  bool only_headers = false; ///< as grpc-go rejects calls: all in one block
   std::uint32_t reset_with = NGHTTP2_NO_ERROR;
 
   std::map<std::string, std::string> asked; ///< headers of the request
@@ -57,7 +57,7 @@ public:
   }
   ~health_server() { nghttp2_session_del(session_); }
 
-  /// Lets both talk, in pieces of that size, until neither has anything to say.
+  /// Exchanges bytes in pieces of that size, until neither side has anything to send.
   void serve(grpc_call& call, std::size_t piece = 1000) {
     for (bool talked = true; talked;) {
       talked = false;
@@ -227,22 +227,22 @@ TEST_CASE("whatever else a server says is a reason", "[grpc]") {
 }
 
 TEST_CASE("who speaks no HTTP/2, or hangs up, is unavailable", "[grpc]") {
-  const std::string closed = "rpc error: code = Unavailable desc = connection closed"; // Consul's, by experiment
+  const std::string closed = "rpc error: code = Unavailable desc = connection closed"; // Consul's text, by experiment
   grpc_call web({"h:1", "s", false});
   web.take_output();
   web.feed("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-  web.take_output(); // that it is none
+  web.take_output(); // it is not an HTTP/2 server
   web.take_output();
   REQUIRE(web.outcome());
   CHECK(*web.outcome() == closed);
   grpc_call gone({"h:1", "s", false});
   gone.ended();
   CHECK(*gone.outcome() == closed);
-  gone.feed("anything"); // nobody listens any more
+  gone.feed("anything"); // the connection is closed
   CHECK(*gone.outcome() == closed);
 }
 
-// A server that answers with megabytes costs a buffer of some kilobytes.
+// A response of megabytes takes a buffer of some kilobytes.
 TEST_CASE("of a long answer only the beginning is looked at", "[grpc]") {
   health_server s;
   s.body = message("\x08\x01") + std::string(60'000, 'x');

@@ -31,7 +31,7 @@ audit_event put_of_a_key() {
   return e;
 }
 
-/// Every line has to be one.
+/// Parses a line; every line must be an object.
 boost::json::object object_in(const std::string& line) {
   REQUIRE(line.back() == '\n');
   REQUIRE(line.find('\n') == line.size() - 1);
@@ -75,7 +75,7 @@ TEST_CASE("audit: an answer of 400 and above is there with its text") {
   CHECK(payload.at("belay").at("outcome").as_string() == "denied");
 }
 
-// A line feed in a header would make a second line, in which a client could say what it likes.
+// A line feed in a header would make a second line, whose contents the client could choose.
 TEST_CASE("audit: texts of clients cannot leave their place") {
   auto e = put_of_a_key();
   e.user_agent = "a\n{\"event_type\":\"audit\"}\r\t\"\\\x01\xff";

@@ -1,4 +1,4 @@
-// What requests mean to change, as the audit log shows it: names, never values or secrets.
+// What requests intend to change, as the audit log shows it: names, never values or secrets.
 
 #include "actors/audit/audit_targets.hpp"
 

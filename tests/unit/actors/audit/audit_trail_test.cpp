@@ -1,4 +1,4 @@
-// What a gateway tells the audit log, with an outbox that the test looks at: whom it asks, what waits, and for how long.
+// What a gateway sends to the audit log: its queries, what waits, and for how long. The test inspects the outbox.
 
 #include "actors/audit/audit_trail.hpp"
 #include "tests/unit/actors/gateway/requests/asked.hpp"
@@ -19,7 +19,7 @@ struct trail_fixture : asked_fixture {
       : trail(
             0, audit_rules{enforced}, out, pending, [] { return "id"; }, [] { return 1; }, counted) {}
 
-  /// A write of a key, in the name of the one token there is or, if ACLs are off, of nobody.
+  /// A write of a key, on behalf of the only token or, if ACLs are off, of none.
   exchange& writes(bool acl = false) {
     auto& e = client->asks(std::monostate{});
     http::raw_request r;
@@ -82,7 +82,7 @@ TEST_CASE("audit_trail: enforced, an answer waits for its line, and not for late
   CHECK(f.answered(a) == judged::wait);
   const auto line = f.sent();
   f.trail.written({1, line.size(), ""}, f.now);
-  CHECK(f.client->told == 2); // whoever waited, once each
+  CHECK(f.client->told == 2); // each waiting exchange once
   CHECK(f.trail.judge(a, f.now) == judged::send);
   CHECK(f.trail.judge(b, f.now) == judged::wait);
   const auto next = f.sent();
@@ -118,7 +118,7 @@ TEST_CASE("audit_trail: enforced, half a batch that found no room is sent again,
   CHECK(f.trail.judge(refused, f.now) == judged::withhold);
   f.trail.written({1, both.size() - one, ""}, f.now);
   CHECK(f.trail.admit(f.writes()));
-  CHECK(f.out.list.empty()); // what was not begun left no line
+  CHECK(f.out.list.empty()); // requests that never began left no line
 }
 
 TEST_CASE("audit_trail: enforced, a disk that hangs is not waited for without end") {
@@ -142,7 +142,7 @@ TEST_CASE("audit_trail: a line waits until it is known whose the token is, and t
   const auto asked = f.out.take<read_query>();
   CHECK(asked.request.mode == http::consistency::stale);
   CHECK(asked.request.query.by->secret == secret_of_test);
-  auto& b = f.writes(true); // asks nobody again
+  auto& b = f.writes(true); // no second query
   CHECK(f.out.list.empty());
   CHECK(f.answered(a) == judged::send);
   CHECK(f.out.list.empty());
@@ -151,7 +151,7 @@ TEST_CASE("audit_trail: a line waits until it is known whose the token is, and t
   f.trail.written({1, 1, ""}, f.now);
   CHECK(f.answered(b) == judged::send);
   CHECK(has(f.sent(), R"("accessor_id":"accessor-1")"));
-  // What is known is not believed for long.
+  // Cached results expire soon.
   f.writes(true);
   CHECK(f.out.list.empty());
   f.now += 1s;
@@ -159,7 +159,7 @@ TEST_CASE("audit_trail: a line waits until it is known whose the token is, and t
   f.out.take<read_query>();
 }
 
-// A follower learns of a token after the leader, which has let its request pass.
+// A follower gets a token after the leader, which has authorized the request.
 TEST_CASE("audit_trail: a token that this server did not know is asked for once more when its request was done") {
   trail_fixture f(false);
   auto& done = f.writes(true);
@@ -209,7 +209,7 @@ TEST_CASE("audit_trail: what came of a request") {
   CHECK(outcome(write_result{{}, call_outcome::done, state::refusal{"no"}, log_index{9}, ""}, 500) == "refused");
   CHECK(outcome(write_result{{}, call_outcome::refused, {}, {}, "no leader"}, 500) == "refused");
   CHECK(outcome(write_result{{}, call_outcome::unknown, {}, {}, "lost"}, 500) == "unknown");
-  CHECK(outcome(std::nullopt, 500, true) == "unknown"); // its time was up
+  CHECK(outcome(std::nullopt, 500, true) == "unknown"); // its deadline passed
   CHECK(outcome(std::nullopt, 403) == "denied");
   CHECK(outcome(std::nullopt, 404) == "refused");
   CHECK(outcome(std::nullopt, 200) == "done");
@@ -220,7 +220,7 @@ TEST_CASE("audit_trail: at the end everything is sent, whatever is under way") {
   auto& a = f.writes();
   f.trail.admit(a);
   f.answered(a);
-  f.sent(); // and no answer
+  f.sent(); // and no response
   auto& b = f.writes(true);
   f.out.take<read_query>();
   f.trail.admit(b);

@@ -1,4 +1,4 @@
-// The files of the audit log: when they give way to new ones, and what a full disk leaves in them.
+// The files of the audit log: when they are rotated, and what a full disk leaves in them.
 
 #include "actors/audit/rotated_file.hpp"
 #include "tests/harness/scratch.hpp"
@@ -50,7 +50,7 @@ std::string name_at(std::int64_t ns) {
   return "audit-" + std::to_string(ns) + ".json";
 }
 
-/// While it lives, no file of this process may be longer: what a full disk looks like, without the rights of root.
+/// While it exists, no file of this process may be longer: simulates a full disk, without root.
 class file_size_limit {
 public:
   explicit file_size_limit(rlim_t bytes) {
@@ -97,7 +97,7 @@ TEST_CASE("rotated_file: a large file gives way before it is too long") {
   f.append("12345\n", start_ns);
   f.append("12345\n", start_ns + 5);
   f.append("a line of its own, which is longer\nx\n", start_ns + 7);
-  f.append("y\n", start_ns + 7); // the clock need not move
+  f.append("y\n", start_ns + 7); // even if the clock has not moved
   using map = std::map<std::string, std::string>;
   CHECK(files_in(in.path()) == map{{name_at(start_ns), "12345\n12345\n"},
                                    {name_at(start_ns + 7), "a line of its own, which is longer\n"},
@@ -134,7 +134,7 @@ TEST_CASE("rotated_file: only the newest files are kept, and others' are left al
   CHECK(f.take_complaint().empty());
 }
 
-// A server that crashes at each start must not push out what it wrote when it was well.
+// A server that crashes at each start must not push out older lines.
 TEST_CASE("rotated_file: a restart goes on with the newest file, unless it is due") {
   scratch_folder in;
   const rotation_rules rules{.path = in / "audit.json", .rotate_bytes = 100, .rotate_after = 1h, .files_max = 1};
@@ -217,6 +217,6 @@ TEST_CASE("rotated_file: what cannot be opened is said at once") {
   in.write("plain", "");
   CHECK_FALSE(rotated_file::open({.path = in / "plain/audit.json"}, start_ns));
   CHECK_FALSE(rotated_file::open({.path = in.path().string()}, start_ns));
-  REQUIRE(::mkfifo((in / "pipe").c_str(), 0600) == 0); // without a reader it would block
+  REQUIRE(::mkfifo((in / "pipe").c_str(), 0600) == 0); // opening it without a reader would block
   CHECK_FALSE(rotated_file::open({.path = in / "pipe"}, start_ns));
 }

@@ -1,4 +1,4 @@
-// The multiplexer's thread waits for more than peers.
+// The multiplexer's thread serves more than peers.
 
 #include "actors/consensus/multiplexer_host.hpp"
 #include "actors/node/process.hpp"
@@ -25,21 +25,21 @@ TEST_CASE("the multiplexer's thread waits for times and sockets", "[actors][idle
     multiplexer_host host(system);
     const auto begun = std::chrono::steady_clock::now();
     std::promise<void> rung, timed;
-    std::vector<int> order; // of that thread, until it has said that it is done
+    std::vector<int> order; // used by that thread, until it has reported that it is done
     system.middleman().backend().post([&] {
       host.when_readable(bell, [&] {
         order.push_back(0);
-        rung.set_value(); // a second time is an exception
+        rung.set_value(); // a second call throws
       });
       host.after(30ms, [&] {
         order.push_back(2);
         timed.set_value();
       });
       host.after(10ms, [&] { order.push_back(1); });
-      host.after(1h, [&] { order.push_back(3); }); // never
+      host.after(1h, [&] { order.push_back(3); }); // never fires
     });
     const std::uint64_t one = 1;
-    REQUIRE(::write(bell, &one, sizeof one) == sizeof one); // and nobody reads it
+    REQUIRE(::write(bell, &one, sizeof one) == sizeof one); // which nothing reads
     rung.get_future().wait();
     timed.get_future().wait();
     CHECK(std::chrono::steady_clock::now() - begun >= 30ms);

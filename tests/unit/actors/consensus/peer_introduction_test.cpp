@@ -1,5 +1,5 @@
-// What comes on a connection before it is known whose it is: in pieces of any size, with TLS and without, and from those who should not be
-// there. Who may speak to whom: tests/sim/credential_model_test.cpp.
+// What arrives on a connection before its peer is known: in pieces of any size, with TLS and without,
+// and from unauthorized peers. Which peers may connect to which: tests/sim/credential_model_test.cpp.
 
 #include "actors/consensus/peer_introduction.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"
@@ -31,7 +31,7 @@ std::string bytes_of(const wire::frame& f) {
   return out;
 }
 
-/// In pieces of `step` bytes. @returns what feed() said last
+/// Feeds the bytes in pieces of `step`. @returns the last result of feed()
 result<std::optional<peer_introduction::outcome>> fed(peer_introduction& door, std::string_view bytes,
                                                       std::size_t step) {
   for (;; bytes.remove_prefix(step)) {
@@ -128,7 +128,7 @@ TEST_CASE("a certificate of a client is none of a server, whatever signed it", "
   CHECK(said.error() == "certificate of peer names client.dc1.consul and not server.dc1.consul");
 }
 
-// `belay tls cert create -client` makes an agent; what HTTPS users have (`-cli`), or any other certificate of the CA, does not.
+// `belay tls cert create -client` makes an agent; certificates of HTTPS users (`-cli`), or others of the CA, do not.
 TEST_CASE("a certificate makes a client agent if it names one, or a server", "[peers][B3]") {
   const tls::certificate_files files;
   const auto ca = tls::authority_named("ours");

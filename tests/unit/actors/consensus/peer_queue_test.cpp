@@ -1,4 +1,4 @@
-// What of two classes of frames goes first. A server that forwards 32 MB of writes must not lose its leader for it.
+// Which of two classes of frames is sent first. A server that forwards 32 MB of writes must keep its leader.
 
 #include "actors/consensus/peer_queue.hpp"
 
@@ -45,7 +45,7 @@ TEST_CASE("urgent frames overtake bulk, and each class keeps its order", "[peer_
   CHECK(q.push(urgent(101), 0));
   std::string first;
   q.take(0, first);
-  // A window of bulk and not more: what comes next is not behind the rest.
+  // A window of bulk at most: a later urgent frame does not wait for the rest.
   CHECK(ids_in(first) == std::vector<std::uint64_t>{100, 101, 0, 1, 2});
   CHECK(q.push(urgent(102), first.size()));
   CHECK(q.has_work(first.size()));

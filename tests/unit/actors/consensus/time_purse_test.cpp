@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 TEST_CASE("time that was spent has to be earned first") {
   time_purse p;
-  CHECK_FALSE(p.overdrawn()); // the first one may begin
+  CHECK_FALSE(p.overdrawn()); // the first one may start
   p.spend(3ms);
   CHECK(p.overdrawn());
   p.earn(2ms);

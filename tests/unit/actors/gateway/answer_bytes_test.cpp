@@ -1,4 +1,4 @@
-// Answers as bytes: HEAD, HTTP/1.0, and downloads whose body comes in pieces.
+// Responses as bytes: HEAD, HTTP/1.0, and downloads whose body comes in pieces.
 
 #include "actors/gateway/answer_bytes.hpp"
 #include "actors/gateway/requests/http_date.hpp"
@@ -35,7 +35,7 @@ exchange download() {
   return e;
 }
 
-/// What is written for the next piece.
+/// The bytes written for the next piece.
 std::string piece(exchange& e, std::string bytes, bool ended, bool& all) {
   e.transfer->piece = std::move(bytes);
   e.transfer->ended = ended;
@@ -74,13 +74,13 @@ TEST_CASE("append_piece: the head comes with the first piece, the last chunk end
   CHECK(piece(e, "abc", false, all) == head + "Date: today\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
   CHECK_FALSE(all);
   CHECK(e.transfer->piece.empty());
-  CHECK(piece(e, "", false, all).empty()); // nothing has come
+  CHECK(piece(e, "", false, all).empty()); // nothing has arrived
   CHECK_FALSE(all);
   CHECK(piece(e, "defg", true, all) == "4\r\ndefg\r\n0\r\n\r\n");
   CHECK(all);
 }
 
-// The client must notice that the archive is not complete: the chunk that ends the body does not come.
+// The client must notice that the archive is incomplete: the chunk that ends the body is not sent.
 TEST_CASE("append_piece: a download that failed ends with the connection only") {
   auto e = download();
   bool all = false;

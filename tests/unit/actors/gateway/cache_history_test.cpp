@@ -1,4 +1,4 @@
-// What a server says of its cache: the first answer is a miss, the next one a hit, as Consul's agents say it (docs/contract/06, section 2).
+// The cache that a server reports: first a miss, then hits, as with Consul's agents (docs/contract/06, section 2).
 
 #include "actors/gateway/cache_history.hpp"
 
@@ -35,7 +35,7 @@ TEST_CASE("cache history: one token's answers are no hits of another one") {
   const auto web = read_of("/v1/health/service/web");
   CHECK(h.says(web) == "MISS");
   h.now += 7s;
-  CHECK(h.says(web) == "0"); // what is kept up to date has no age
+  CHECK(h.says(web) == "0"); // entries that are kept up to date have no age
   CHECK(h.says(web, "a") == "MISS");
   CHECK(h.says(web, "a") == "0");
   CHECK(h.says(read_of("/v1/health/service/db")) == "MISS");
@@ -60,7 +60,7 @@ TEST_CASE("cache history: Cache-Control decides where nothing tells of changes, 
   CHECK(h.says(list) == "5");
   list.max_age = 4s;
   CHECK(h.says(list) == "MISS");
-  CHECK(h.says(list) == "0"); // anew since then
+  CHECK(h.says(list) == "0"); // starts again from here
   list.max_age.reset();
   list.must_revalidate = true;
   CHECK(h.says(list) == "MISS");
@@ -78,7 +78,7 @@ TEST_CASE("cache history: what nobody reads is forgotten, and so is what is too 
     CHECK(h.says(read_of(name)) == "MISS");
   CHECK(h.says(read_of("a")) == "0");
   CHECK(h.says(read_of("d")) == "MISS");
-  CHECK(h.says(read_of("e")) == "MISS"); // four are there for a moment: now b goes, which was not read for the longest
+  CHECK(h.says(read_of("e")) == "MISS"); // there are four for a moment: b is dropped, the least recently read
   CHECK(h.kept.size() <= 4);
   CHECK(h.says(read_of("a")) == "0");
   CHECK(h.says(read_of("b")) == "MISS");

@@ -1,4 +1,4 @@
-// Limits of connections: in all, and from each address.
+// Limits of connections: in total, and for each address.
 
 #include "actors/gateway/client_admission.hpp"
 
@@ -6,7 +6,7 @@
 
 using belay::actors::client_admission;
 
-// One client with a leak must not keep all others out.
+// A client that leaks connections must not keep all others out.
 TEST_CASE("client_admission: each address has so many connections, all together have so many") {
   client_admission a(4, 2);
   const auto* first = a.admit("10.0.0.1");
@@ -16,11 +16,11 @@ TEST_CASE("client_admission: each address has so many connections, all together 
   CHECK(a.admit("10.0.0.1") == nullptr);
   CHECK(a.admit("10.0.0.2") != nullptr);
   CHECK(a.admit("10.0.0.3") != nullptr);
-  CHECK(a.admit("10.0.0.4") == nullptr); // four in all
+  CHECK(a.admit("10.0.0.4") == nullptr); // four in total
   a.leave("10.0.0.1");
   CHECK(a.admit("10.0.0.4") != nullptr);
   a.leave("10.0.0.4");
-  CHECK(a.admit("10.0.0.1") == first); // it still had one, so its address stayed where it was
+  CHECK(a.admit("10.0.0.1") == first); // it still had one, so its entry did not move
 }
 
 TEST_CASE("client_admission: clients of a Unix socket and those without a limit count only in all") {

@@ -1,4 +1,4 @@
-// Who is too slow to be waited for (docs/pitfalls.md H7).
+// Which clients are too slow to wait for (docs/pitfalls.md H7).
 
 #include "actors/gateway/client_pace.hpp"
 #include "actors/gateway/requests/byte_budget.hpp"
@@ -16,7 +16,7 @@ struct observed {
   client_pace::time now{1h};
 
   void begin() { pace.begin(now); }
-  /// Seconds go by, with so many bytes in each.
+  /// Seconds pass, with this many bytes in each.
   void pass(int seconds, std::uint64_t bytes, bool waiting = true) {
     for (int i = 0; i < seconds; ++i) {
       now += 1s;
@@ -30,7 +30,7 @@ struct observed {
 
 TEST_CASE("a header has ten seconds from its first byte, whatever comes meanwhile") {
   observed o;
-  o.pass(1000, 0); // between requests nobody waits for anything
+  o.pass(1000, 0); // between requests nothing waits for the client
   o.begin();
   o.pass(10, 1000);
   CHECK_FALSE(o.pace.header_too_slow(o.limits));
@@ -54,7 +54,7 @@ TEST_CASE("a body may take as long as it likes at 500 bytes a second, and twenty
   enough.pass(1, 0);
   CHECK(enough.pace.body_too_slow(enough.limits));
 
-  observed trickle; // a byte each second, or in 25 of them, held a connection for ever
+  observed trickle; // a byte each second, or in each 25 s, held a connection forever
   trickle.begin();
   trickle.pass(20, 1);
   CHECK_FALSE(trickle.pace.body_too_slow(trickle.limits));

@@ -1,4 +1,4 @@
-// The order of requests and answers on one connection, with a front that does what the test says.
+// The order of requests and responses on one connection, with a front that does what the test requires.
 
 #include "actors/gateway/exchange_queue.hpp"
 #include "actors/relay/request_text.hpp"
@@ -22,7 +22,7 @@ struct nobody : requester {
 };
 
 struct queue_fixture {
-  /// As the connection does it: reads one request, which must be there in full but for an upload's body.
+  /// Reads one request, as the connection does. It must be complete, except for an upload's body.
   void request(const std::string& line, const std::string& headers = {}, const std::string& body = {}) {
     http_reader reader(front.rules);
     std::size_t used = 0;
@@ -42,7 +42,7 @@ struct queue_fixture {
   exchange_queue queue{*owner, front, limits};
 };
 
-/// The bodies in a row of answers: what is behind each empty line.
+/// The bodies in a sequence of responses: what follows each empty line.
 std::string bodies(const std::string& bytes) {
   std::string all;
   for (auto at = bytes.find("\r\n\r\n"); at != std::string::npos; at = bytes.find("\r\n\r\n", at + 4)) {
@@ -56,7 +56,7 @@ std::string bodies(const std::string& bytes) {
 
 namespace {
 
-/// Whether the client of the request that waits is taken for gone.
+/// Whether the client of the waiting request counts as gone.
 bool client_is_gone(bool of_agent, std::string_view unread) {
   queue_fixture f;
   f.request("GET /wait");
@@ -76,7 +76,7 @@ bool client_is_gone(bool of_agent, std::string_view unread) {
 
 } // namespace
 
-// A place in a queue that is given up because an agent was restarted would be lost by a client that is still there.
+// If a restart of an agent gave up a position in a queue, its live clients would lose it.
 TEST_CASE("exchange_queue: the end of a client's connection is its own, that of an agent's only if the agent says so") {
   CHECK(client_is_gone(false, ""));
   CHECK(client_is_gone(true, client_disconnected));
@@ -88,7 +88,7 @@ TEST_CASE("exchange_queue: the end of a client's connection is its own, that of 
   activate_mutant("");
 }
 
-// If answers came in another order, the client would take one for another.
+// If responses came in another order, the client would mix them up.
 TEST_CASE("exchange_queue: writes are decided together, their answers keep the order of the requests") {
   queue_fixture f;
   f.request("PUT /plain");
@@ -174,7 +174,7 @@ TEST_CASE("exchange_queue: an upload is passed on as it comes, and not too far a
   auto& e = *f.front.dispatched[0];
   f.queue.body_arrived(std::string(1u << 20, 'x'), false);
   CHECK(f.front.bodies == 1);
-  CHECK_FALSE(f.queue.may_begin(0)); // until that is on its way
+  CHECK_FALSE(f.queue.may_begin(0)); // until the write has been sent
   e.transfer->body.clear();
   CHECK(f.queue.may_begin(0));
   CHECK_FALSE(f.queue.starved());
@@ -223,7 +223,7 @@ TEST_CASE("exchange_queue: pieces of a download are asked for as the client take
   CHECK(f.queue.empty());
 }
 
-// A request that is never answered is a failure.
+// A request that is never answered is an error.
 TEST_CASE("exchange_queue: what is past its deadline is answered 500") {
   queue_fixture f;
   f.request("PUT /plain");
@@ -292,7 +292,7 @@ TEST_CASE("exchange_queue: when the client goes, those are told who work for it"
   CHECK(f.queue.empty());
 }
 
-// An answer that may not be sent before the audit log has it.
+// A response that may not be sent until the audit log has it.
 TEST_CASE("exchange_queue: an answer that must wait holds up those behind it") {
   queue_fixture f;
   f.front.may = false;
@@ -301,7 +301,7 @@ TEST_CASE("exchange_queue: an answer that must wait holds up those behind it") {
   f.answer(*f.front.dispatched[0], "first");
   f.answer(*f.front.dispatched[1], "second");
   CHECK(f.write().empty());
-  CHECK_FALSE(f.queue.sweep(f.front.time + 20s)); // it is answered, if not sent
+  CHECK_FALSE(f.queue.sweep(f.front.time + 20s)); // it is answered, though not sent
   f.front.may = true;
   CHECK(bodies(f.write()) == "first second");
   CHECK(f.front.gone == 0);
@@ -318,7 +318,7 @@ TEST_CASE("exchange_queue: it is told of all whose answer was not sent") {
   CHECK(f.front.gone == 2);
 }
 
-// A client that has sent its last byte may be gone, or may wait for the answers. Which of its requests wait only those know who answer them.
+// A client that has closed its side may be gone, or may read on. Only the handlers know which requests wait.
 TEST_CASE("exchange_queue: behind the end of the input nothing waits") {
   queue_fixture f;
   f.request("PUT /plain");
@@ -328,7 +328,7 @@ TEST_CASE("exchange_queue: behind the end of the input nothing waits") {
   CHECK(f.front.wait_ended == std::vector<exchange*>{f.front.dispatched[0]});
   f.answer(*f.front.dispatched[0], "written");
   CHECK(bodies(f.write()) == "written");
-  REQUIRE(f.front.dispatched.size() == 2); // it begins now, and whoever answers it sees that it does not wait
+  REQUIRE(f.front.dispatched.size() == 2); // it begins now, and its handler sees that it must not wait
   CHECK(f.front.dispatched[1]->input_ended);
   f.queue.end_waits();
   CHECK(f.front.wait_ended.size() == 1);

@@ -1,4 +1,4 @@
-// Which requests are refused because somebody between the client and us might read them differently (RFC 9112, section 11.2).
+// Which requests are rejected because an intermediary might parse them differently (RFC 9112, section 11.2).
 
 #include "actors/gateway/http_reader.hpp"
 #include "protocol/golang/quoting.hpp"
@@ -13,7 +13,7 @@ using verdict = http_reader::verdict;
 
 namespace {
 
-/// How reading the first request of `bytes` ends, if they come in pieces of that size.
+/// The result of reading the first request of `bytes`, in pieces of that size.
 verdict verdict_of(std::string_view bytes, std::size_t piece, std::string* body = nullptr) {
   http_reader_rules rules;
   rules.body_limit = [](std::string_view, std::string_view) { return belay::http::body_limit{1000}; };

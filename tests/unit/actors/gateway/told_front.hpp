@@ -1,5 +1,5 @@
 #pragma once
-// A gateway as its connections see it, which does what the test says.
+// A gateway as its connections see it, which does what the test requires.
 
 #include "actors/gateway/http_front.hpp"
 
@@ -10,8 +10,8 @@
 
 namespace belay::actors::testing {
 
-/// Knows four paths: /plain (a write of a key), /read, /wait (a read that may take minutes), /upload. Everything else is
-/// answered at once.
+/// Has four paths: /plain (a write of a key), /read, /wait (a read that may take minutes), /upload.
+/// Everything else is answered at once.
 class told_front final : public http_front {
 public:
   socket_poller& sockets() override { return *poller; }
@@ -50,7 +50,7 @@ public:
   void count(const exchange&, int status) override { statuses.push_back(status); }
   void closed(http_connection&) override {}
 
-  /// What was written since the last call.
+  /// The bytes written since the last call.
   std::string written() { return std::exchange(output, {}); }
 
   http_reader_rules rules{1u << 20, [](std::string_view, std::string_view target) {
@@ -59,9 +59,9 @@ public:
                           }};
   http_reader_pool pool{rules};
   http::route_settings settings;
-  socket_poller* poller = nullptr; ///< of the test, if it has sockets
+  socket_poller* poller = nullptr; ///< that of the test, if it has sockets
   monotonic_time time = monotonic_time{} + std::chrono::hours(1);
-  std::chrono::nanoseconds step{0}; ///< by which it is later at each look at the clock
+  std::chrono::nanoseconds step{0}; ///< how much it advances with each reading of the clock
   std::vector<std::string> targets; ///< of all requests
   std::vector<exchange*> dispatched, wait_ended;
   std::vector<int> statuses;

@@ -1,4 +1,4 @@
-// Names of hosts: a name server that does not answer must hold up nobody, least of all heartbeats.
+// Host names: a name server that does not respond must delay nothing, least of all heartbeats.
 
 #include "actors/names/name_lookups.hpp"
 
@@ -16,7 +16,7 @@ using namespace belay::actors;
 
 namespace {
 
-/// A name server that waits until it is told to answer; as threads do, it may outlive the test.
+/// A name server that waits until the test lets it answer; its threads may outlive the test.
 struct slow_server {
   std::mutex mutex;
   std::condition_variable changed;
@@ -72,7 +72,7 @@ TEST_CASE("names are few, whoever brings them", "[name_lookups]") {
 }
 
 TEST_CASE("a name that is not answered holds up neither the asker nor other names", "[name_lookups]") {
-  // Were find() to wait, this test would not end: the answer is given only afterwards.
+  // If find() waited, this test would not end: the answer is given only afterwards.
   const auto server = std::make_shared<slow_server>();
   name_lookups names(lookup_asking(server));
   for (int i = 0; i < 100; ++i)
@@ -81,9 +81,9 @@ TEST_CASE("a name that is not answered holds up neither the asker nor other name
   REQUIRE(quick);
   CHECK(host_text(*quick) == "10.0.0.7");
   CHECK_FALSE(names.find("slow", 8300));
-  while (server->asked < 2) // the thread that asks for the slow name may begin late
+  while (server->asked < 2) // the thread that looks up the slow name may start late
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  CHECK(server->asked == 2); // once for each name, however often it was wanted
+  CHECK(server->asked == 2); // once for each name, however often it was requested
   {
     std::lock_guard lock(server->mutex);
     server->answers = true;
@@ -94,10 +94,10 @@ TEST_CASE("a name that is not answered holds up neither the asker nor other name
 
 namespace {
 
-/// Keeps what it was told; asked for on one thread, told on another.
+/// Records results; requested on one thread, called on another.
 struct listener {
   std::mutex mutex;
-  std::vector<std::size_t> answers; ///< how many addresses each had
+  std::vector<std::size_t> answers; ///< the number of addresses in each result
   std::shared_ptr<name_lookups::answered> then =
       std::make_shared<name_lookups::answered>([this](const name_lookups::addresses& list) {
         std::lock_guard lock(mutex);
@@ -166,7 +166,7 @@ TEST_CASE("names that are not answered take no more threads than there may be, a
 }
 
 TEST_CASE("an IPv4 address is one, whatever kind of socket it was seen through", "[name_lookups]") {
-  // On a socket of IPv6 a member's connections came from ::ffff:10.0.0.7, which no configuration names.
+  // On an IPv6 socket a member's connections came from ::ffff:10.0.0.7, which no configuration names.
   for (const auto* seen : {"10.0.0.7", "::ffff:10.0.0.7"})
     CHECK(host_text(*numeric_endpoint(seen, 8300)) == "10.0.0.7");
 }

@@ -1,4 +1,4 @@
-// The clock of a node goes on while the machine is suspended.
+// The clock of a node runs while the machine is suspended.
 
 #include "actors/node/boot_clock.hpp"
 
@@ -28,8 +28,8 @@ bool is_boot_time() {
   return before <= shown && shown <= system_clock_of(CLOCK_BOOTTIME);
 }
 
-/// In a child whose machine seems to have been suspended for an hour (a namespace of time).
-/// @returns false: it cannot be had here; needs CAP_SYS_ADMIN
+/// Runs in a child whose machine seems to have been suspended for an hour (a time namespace).
+/// @returns false: not possible here; needs CAP_SYS_ADMIN
 bool in_suspended_machine(bool (*holds)(), bool& held) {
   const auto parent = ::fork();
   if (parent == 0) {
@@ -39,7 +39,7 @@ bool in_suspended_machine(bool (*holds)(), bool& held) {
     offsets << "boottime 3600 0\n" << std::flush;
     if (!offsets)
       std::_Exit(2);
-    const auto child = ::fork(); // who is born into it
+    const auto child = ::fork(); // the child is created in it
     if (child == 0)
       std::_Exit(holds() ? 0 : 1);
     int status = 0;
@@ -66,6 +66,6 @@ TEST_CASE("the clock of a node counts the time for which its machine was suspend
     CHECK(held);
   else
     WARN("no namespace of time can be made here: only the clock's value was compared");
-  // Timers are the system's: a pause is asked for as it is.
+  // Timers use the system's clock: a pause is passed on unchanged.
   CHECK(suspension_proof_clock().in_system_time(std::chrono::seconds(3)) == std::chrono::seconds(3));
 }

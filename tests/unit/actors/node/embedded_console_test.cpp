@@ -1,4 +1,4 @@
-// The console as it is in the program: whole, small, and without a word that its own policy would refuse.
+// The console as embedded in the program: complete, small, and without anything that its own policy would block.
 
 #include "console/embedded.hpp"
 
@@ -30,7 +30,7 @@ std::string unpacked(std::string_view packed, std::size_t bytes) {
   return out;
 }
 
-/// What the first group of the expression matches in the text, each time.
+/// All matches of the first group of the expression in the text.
 std::vector<std::string> all_of(std::string_view text, const char* expression) {
   const std::regex wanted(expression);
   std::vector<std::string> found;
@@ -72,7 +72,7 @@ TEST_CASE("the console: each file that another one names is there") {
   CHECK(files.contains(folders.front() + "/worker.js"));
 }
 
-// The policy would refuse it, and the page would be broken in a way that shows only in a browser.
+// The policy would block it, and only a browser would show that the page is broken.
 TEST_CASE("the console: no script or style within the page, no markup made of text") {
   for (const auto& [path, file] : console::embedded().files) {
     INFO(path);
@@ -80,7 +80,7 @@ TEST_CASE("the console: no script or style within the page, no markup made of te
     CHECK(all_of(text, R"re((<script>|<style>| on[a-z]+="))re").empty());
     CHECK(
         all_of(text, R"re((innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function))re").empty());
-    if (!path.ends_with(".svg")) // a name of a language of XML looks like an address, and is none
+    if (!path.ends_with(".svg")) // an XML namespace looks like an address, and is not one
       for (const auto& address : all_of(text, R"re((https?://[a-z0-9.]+))re"))
         CHECK((address == "http://www.w3.org" || address == "http://127.0.0.1" || address == "http://localhost"));
   }

@@ -1,4 +1,4 @@
-// Memory goes back to the system when it was not needed for a while: once, and not what is needed again.
+// Memory is returned to the system when it was not needed for a while: once, and not what is needed again.
 
 #include "actors/node/free_memory.hpp"
 
@@ -28,7 +28,7 @@ TEST_CASE("unused_memory: what was free at each of eight looks is given back, on
   CHECK(due_after({40, 40, 40, 40, 40, 40, 40, 40}) == 40 * mib);
   CHECK(due_after({200, 200, 200, 0, 200, 200, 200, 200}) == 0); // needed for a moment
   CHECK(due_after({200, 200, 200, 200, 200, 200, 200, 30}) == 30 * mib);
-  CHECK(due_after({7, 7, 7, 7, 7, 7, 7, 7}) == 0); // little
+  CHECK(due_after({7, 7, 7, 7, 7, 7, 7, 7}) == 0); // too little
   CHECK(due_after({8, 8, 8, 8, 8, 8, 8, 8}) == 8 * mib);
 }
 
@@ -50,11 +50,11 @@ TEST_CASE("memory that was freed is free until it is given back") {
   std::vector<std::unique_ptr<text>> list;
   for (std::size_t i = 0; i < pieces; ++i)
     list.push_back(std::make_unique<text>(piece, 'x'));
-  const auto behind = std::make_unique<text>(piece); // what is at the end the C library gives back by itself
+  const auto behind = std::make_unique<text>(piece); // the C library itself returns what is at the end
   list.clear();
   const auto freed = free_memory();
   if (freed == 0)
-    return; // those of the sanitizers do not tell
+    return; // the sanitizers' allocators report nothing
   CHECK(freed >= before + piece * pieces / 2);
   const auto resident = resident_bytes();
   give_back_memory(freed);

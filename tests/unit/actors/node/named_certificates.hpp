@@ -1,5 +1,5 @@
 #pragma once
-// Files for configurations that name certificates: whoever decodes them opens the files.
+// Files for configurations that name certificates: decoding them opens the files.
 
 #include "tests/unit/actors/tls/certificate_files.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace belay::actors {
 
-/// `ca.pem`; `c.pem` and its key `k.pem`; the same two once more as `c2.pem` and `k2.pem`; `cas`, a folder with a CA in it.
+/// `ca.pem`; `c.pem` and its key `k.pem`; the same again as `c2.pem` and `k2.pem`; `cas`, a folder with a CA.
 class named_certificates {
 public:
   named_certificates() {
@@ -25,7 +25,7 @@ public:
   }
 
   std::string at(const std::string& name) const { return files_.folder() + "/" + name; }
-  /// The folder of the files in the place of each `FILES`.
+  /// Replaces each `FILES` by the folder of the files.
   std::string named_in(std::string text) const {
     constexpr std::string_view mark = "FILES";
     for (auto i = text.find(mark); i != text.npos; i = text.find(mark, i))
@@ -37,7 +37,7 @@ private:
   tls::certificate_files files_;
 };
 
-/// Made once: it takes a while.
+/// Created once: it takes a while.
 inline const named_certificates& certificates() {
   static const named_certificates made;
   return made;

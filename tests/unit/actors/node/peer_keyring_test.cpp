@@ -1,4 +1,4 @@
-// The keys of `encrypt` that are valid: Consul's file, by which a key is replaced server by server.
+// The valid keys of `encrypt`: Consul's file, which allows replacing a key server by server.
 
 #include "actors/node/disk/peer_keyring.hpp"
 #include "tests/harness/scratch.hpp"
@@ -93,7 +93,7 @@ TEST_CASE("an operation changes the file first, and then what new connections us
   CHECK(operate_keyring_of(dir, store, {list, ""}).keys == texts());
   CHECK(operate_keyring_of(dir, store, {remove, one}).ok);
   CHECK(*keys_in_force(dir, one) == std::vector<std::string>{two});
-  CHECK(before->keys().size() == 1); // connections that began with it go on with it
+  CHECK(before->keys().size() == 1); // connections that began with it keep it
   CHECK(before->keys().front().text == one);
   CHECK(store.now()->dials_with_key());
   struct stat st {};
@@ -114,7 +114,7 @@ TEST_CASE("what cannot be kept is not done; without a file it is done in memory"
   CHECK(store.now()->keys().size() == 1);
   CHECK(operate_keyring_of("", store, {forward::keyring_verb::install, two}).ok);
   CHECK(store.now()->keys().size() == 2);
-  // What peers send has not passed the checks of the API.
+  // Keys from peers have not passed the checks of the API.
   for (const auto* no_key : {"", "QUJD", "!!", "QUJDREVGR0hJSktMTU5PUA"})
     CHECK(operate_keyring_of("", store, {forward::keyring_verb::install, no_key}).text ==
           "key size must be 16, 24 or 32 bytes");

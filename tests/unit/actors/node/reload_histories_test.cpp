@@ -1,6 +1,6 @@
-// An operator reloads again and again: settings that are right, and settings with a mistake in them. After a reload that was
-// refused, what was in force before must still be in force, whatever the reloads before it were; a test with one reload
-// does not see what the second one meets.
+// An operator reloads repeatedly: correct settings, and settings with an error in them. After a
+// rejected reload, what was in force before must still be, whatever the earlier reloads were; a
+// test with one reload does not cover the second.
 
 #include "protocol/base/random.hpp"
 #include "tests/unit/actors/node/reloading_node.hpp"
@@ -12,7 +12,7 @@ using namespace belay::actors;
 
 namespace {
 
-/// What a node must be like, by the settings that were accepted last.
+/// The expected state of a node, from the settings accepted last.
 struct in_force {
   log::level lowest = log::level::info;
   std::size_t http = 200, peers = 100;
@@ -22,7 +22,7 @@ struct in_force {
   bool operator==(const in_force&) const = default;
 };
 
-/// What is wrong with settings; each is noticed by another part of a reload.
+/// An error in the settings; each is detected by another part of a reload.
 enum class mistake : std::uint8_t { none, unknown_key, certificate, definitions, log_file };
 constexpr std::size_t mistakes = 5;
 
@@ -67,7 +67,7 @@ in_force drawn(seeded_random& random) {
 }
 
 in_force seen(const reloading_node& n, const in_force& unseen) {
-  in_force f = unseen; // definitions are told when they change
+  in_force f = unseen; // definitions are reported when they change
   for (const auto& each : levels)
     if (log::enabled(each.lowest)) {
       f.lowest = each.lowest;

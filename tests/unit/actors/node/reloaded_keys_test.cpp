@@ -1,5 +1,5 @@
-// The table of keys says which of them are reloaded. For each key with an effect: what a reload makes of a changed value, and what it
-// says of it.
+// The table of keys says which of them are reloaded. For each key with an effect: what a reload
+// does with a changed value, and what it reports.
 
 #include "actors/node/config/keys.hpp"
 #include "actors/node/reloader.hpp"
@@ -17,7 +17,7 @@ using namespace belay::actors;
 namespace {
 
 struct changed_key {
-  std::string path, before, after; ///< members of the configuration; both are accepted, and mean different things
+  std::string path, before, after; ///< members of the configuration; both are accepted, and differ in meaning
 };
 
 const std::vector<changed_key> changes{
@@ -148,11 +148,11 @@ const std::vector<changed_key> changes{
     {"domain", "", R"("domain":"example")"},
 };
 
-/// Not to be changed from here: a server without it does not start, and neither does one with what is refused.
+/// Cannot be changed here: a server does not start without them, or with another value.
 const std::set<std::string_view> fixed{"server",  "auto_encrypt.tls", "auto_encrypt.allow_tls", "auto_config.enabled",
                                        "segment", "segments"};
 
-/// The members, beside those that every server needs.
+/// Parses the members, with those that every server needs.
 parsed_command_line parsed(const harness::scratch_folder& in, const std::string& members) {
   std::string all = R"({"server":true)";
   for (const auto* each : {R"("bind_addr":"127.0.0.1")", R"("data_dir":"/nonexistent/d")"})
@@ -189,7 +189,7 @@ private:
   std::ostringstream out_;
 };
 
-/// All that is in it, in the order of node_config.
+/// Everything in the configuration, in the order of node_config.
 std::string told(const node_config& c) {
   member_list m;
   m(c.dev)(c.data_dir)(c.node_name)(c.node_id)(c.datacenter)(c.node_meta);
@@ -238,8 +238,8 @@ std::string told(const node_config& c) {
 
 } // namespace
 
-// A key that is marked and not taken over would be silently ignored; one that is taken over and not marked would be said to wait for a
-// start, and be in force.
+// A key that is marked but not applied would be ignored silently; one that is applied but not
+// marked would be reported as waiting for a restart, although it is in force.
 TEST_CASE("a reload takes over the keys that are marked so, and names all others that were changed", "[reload]") {
   harness::scratch_folder in;
   for (const auto& row : changes) {

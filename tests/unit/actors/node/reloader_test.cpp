@@ -1,4 +1,4 @@
-// What a running node takes over from a configuration that is read again, and that it takes over nothing of one that is wrong.
+// What a running node applies of a reloaded configuration, and that it applies nothing of a wrong one.
 
 #include "actors/node/signalled_requests.hpp"
 #include "tests/unit/actors/node/reloading_node.hpp"
@@ -37,7 +37,7 @@ TEST_CASE("a reload takes over definitions, metadata, limits, credentials and th
   CHECK(n.logged().find("next start") == std::string::npos);
 }
 
-// Each that names a key tells an operator what a reload did not do. Values may be secrets.
+// A line that names a key shows what a reload did not apply. Values may be secrets.
 TEST_CASE("what cannot change while a node runs is named, until it is as it was", "[reload]") {
   reloading_node n(R"(,"datacenter":"dc1","bootstrap":true)");
   n.write(
@@ -116,7 +116,7 @@ TEST_CASE("whoever asks for a reload wakes the thread that waits for signals, an
   REQUIRE(pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
 }
 
-// What is asked in the name of a token goes to the other servers with its secret.
+// A request with a token is forwarded to the other servers with its secret.
 TEST_CASE("an open server port is told of, and with ACLs that tokens can be read there") {
   const auto told = [](const node_config& config) {
     log::tap lines(log::level::warn, false, 1 << 16);

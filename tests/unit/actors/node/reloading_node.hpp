@@ -1,5 +1,5 @@
 #pragma once
-// A node of which only that is there which a reload changes.
+// A node with only those parts that a reload changes.
 
 #include "actors/node/reloader.hpp"
 #include "actors/telemetry/log.hpp"

@@ -1,4 +1,4 @@
-// A client agent's cache between clients and servers that are made up here.
+// A client agent's cache between simulated clients and servers.
 
 #include "actors/relay/cached_answers.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 using std::chrono::seconds;
 
-/// Servers that answer when they are told to.
+/// Servers that answer when the test lets them.
 class made_up_servers final : public request_relay {
 public:
   struct asked final : public relayed_call {
@@ -46,7 +46,7 @@ public:
       job();
     }
   }
-  /// To the call that has waited longest.
+  /// Answers the call that has waited longest.
   void answer(std::string body, std::uint64_t index, int status = 200) {
     REQUIRE_FALSE(calls.empty());
     auto* c = calls.front();
@@ -144,7 +144,7 @@ http::cached_read datacenters() {
 TEST_CASE("cache: the first who asks waits for servers, the next does not", "[cached_answers]") {
   world w;
   const auto first = w.ask("", service("web")), beside = w.ask("", service("web"));
-  CHECK(w.servers.begun == 1); // one question for both
+  CHECK(w.servers.begun == 1); // one request for both
   CHECK(w.servers.calls.front()->request.target == "/v1/health/service/web");
   CHECK_FALSE(first->ended);
   w.now += seconds(1);
@@ -183,7 +183,7 @@ TEST_CASE("cache: what one token is told no other one is told", "[cached_answers
   REQUIRE(w.servers.calls.size() == 3);
   CHECK(w.servers.calls[1]->request.headers == header_list{{"X-Consul-Token", "token-2"}});
   CHECK(w.servers.calls[2]->request.headers.empty());
-  // The token is deleted: what it was told is gone with the next answer.
+  // The token was deleted: the cached rows are gone with the next response.
   w.servers.answer("ACL not found", 0, 403);
   CHECK(w.cache->size() == 2);
   const auto again = w.ask("token-1", service("web"));
@@ -213,7 +213,7 @@ TEST_CASE("cache: who waits for a change gets it, or what there is when the wait
   w.pass(seconds(2));
   CHECK(waits->ended);
   CHECK(waits->body == "[2]");
-  wanted.min_index = 7; // that is over
+  wanted.min_index = 7; // that one has ended
   CHECK(w.ask("", wanted)->header("X-Cache") == "HIT");
   // A snapshot was restored: indexes are smaller now.
   wanted.min_index = 8;
@@ -222,7 +222,7 @@ TEST_CASE("cache: who waits for a change gets it, or what there is when the wait
   CHECK(waits->body == "[0]");
 }
 
-// Its client may be gone: the connection is not kept for the rest of the wait, and others of the same entry wait on.
+// Its client may be gone: its connection does not wait any longer; others of the same entry do.
 TEST_CASE("cache: who may be gone gets what there is", "[cached_answers]") {
   world w;
   w.ask("", service("web"));
@@ -255,11 +255,11 @@ TEST_CASE("cache: without servers the last answer stays, and says how old it is"
   CHECK(hit->body == "[1]");
   CHECK(hit->header("Age") == "3");
   w.pass(seconds(1));
-  REQUIRE(w.servers.calls.size() == 1); // without waiting, so that the answer shows that it can be asked
+  REQUIRE(w.servers.calls.size() == 1); // without waiting, so that the response shows that the server can be reached
   CHECK(w.servers.calls.front()->request.target == "/v1/health/service/web");
   w.servers.answer("[1]", 7);
   CHECK(w.ask("", service("web"))->header("Age") == "0");
-  // What never was answered is an error, and not kept.
+  // What was never answered is an error, and not cached.
   const auto lost = w.ask("", service("api"));
   w.servers.calls.erase(w.servers.calls.begin(), w.servers.calls.end() - 1);
   w.servers.fail();
@@ -318,7 +318,7 @@ TEST_CASE("cache: entries, bytes and time are bounded", "[cached_answers]") {
   for (const auto* name : {"a", "b", "c", "d"})
     CHECK(fill(name, 10)->ended);
   CHECK(w.cache->size() == 3);
-  CHECK(w.servers.calls.size() == 3); // and nobody waits for changes of the fourth
+  CHECK(w.servers.calls.size() == 3); // and no call waits for changes of the fourth
   CHECK(w.ask("", service("d"))->header("X-Cache") == "HIT");
   CHECK(w.cache->bytes() > 0);
 
@@ -327,7 +327,7 @@ TEST_CASE("cache: entries, bytes and time are bounded", "[cached_answers]") {
   CHECK(w.cache->bytes() <= 4000);
   CHECK(w.cache->size() < 3);
 
-  // Too large to be kept: it is asked for as if it were not cached.
+  // Too large to be cached: it is requested as if it were not cached.
   auto large = w.ask("", service("large"));
   std::rotate(w.servers.calls.begin(), w.servers.calls.end() - 1, w.servers.calls.end());
   w.servers.answer(std::string(3000, 'x'), 7);
@@ -342,7 +342,7 @@ TEST_CASE("cache: entries, bytes and time are bounded", "[cached_answers]") {
   CHECK(w.cache->bytes() == 0);
   CHECK(w.servers.calls.empty());
 
-  // For all three somebody waits: the fourth is asked for without the cache.
+  // All three have waiting clients: the fourth is requested without the cache.
   const auto a = w.ask("", service("a")), b = w.ask("", service("b")), c = w.ask("", service("c"));
   const auto d = w.ask("", service("d"));
   CHECK(w.cache->size() == 3);

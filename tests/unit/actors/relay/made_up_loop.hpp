@@ -1,5 +1,5 @@
 #pragma once
-// Time, sockets and servers that are made up, for a client agent's way to its servers: nothing happens but by run_for().
+// Simulated time, sockets and servers for a client agent's relay: everything happens in run_for().
 
 #include "actors/relay/relay_loop.hpp"
 
@@ -23,7 +23,7 @@ namespace belay::relay_test {
 using namespace belay::actors;
 using std::chrono::milliseconds;
 
-/// A server of one port. What it is asked it notes.
+/// A server on one port. It records its requests.
 struct made_up_server {
   enum class way { refuses, hangs, accepts };
   struct asked {
@@ -32,16 +32,16 @@ struct made_up_server {
   struct said {
     int status = 200;
     std::string body;
-    std::string behind{}; ///< bytes that belong to no answer
+    std::string behind{}; ///< bytes that belong to no response
   };
 
   way accepts = way::accepts;
-  /// nullopt: no answer for now, but the connection stays.
+  /// nullopt: no response for now, but the connection stays.
   std::function<std::optional<said>(const asked&)> answer = [](const asked&) { return said{200, "true"}; };
-  /// When the agent says nothing more behind a request without an answer; then the connection ends. nullopt: without one
+  /// The response after the agent has closed its side; then the connection ends. nullopt: none
   std::function<std::optional<said>()> answer_at_end = [] { return std::nullopt; };
   std::vector<asked> heard;
-  int ends = 0; ///< connections on which the agent says nothing more
+  int ends = 0; ///< connections on which the agent has closed its side
 
   std::size_t times(const std::string& method, const std::string& target) const {
     std::size_t n = 0;
@@ -78,7 +78,7 @@ public:
   }
 
   made_up_server& server(std::uint16_t port) { return servers_[port]; }
-  /// All connections to it end.
+  /// Closes all connections to it.
   void cut(std::uint16_t port) {
     for (const auto& each : std::vector<std::weak_ptr<wire>>(wires_))
       if (const auto w = each.lock(); w && w->port == port)

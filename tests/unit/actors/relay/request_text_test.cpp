@@ -1,5 +1,5 @@
-// A client sends a text with a line break to a client agent, which writes it into a request on a connection that it shares with other
-// clients. The server would take what follows the break for a request of its own, and give its answer to somebody else.
+// A client sends a text with a line break, which its agent writes into a request on a connection shared with
+// other clients. The server would take the rest for another request, whose response would go to another client.
 
 #include "actors/relay/request_text.hpp"
 

@@ -1,4 +1,4 @@
-// A client agent's way to servers that are made up: which one it asks, what it asks again, and whether the cluster knows of it.
+// A client agent's requests to simulated servers: which server gets them, retries, and whether the agent is known.
 
 #include "tests/unit/actors/relay/made_up_loop.hpp"
 
@@ -50,7 +50,7 @@ struct asking_client : answer_listener {
 struct fixture {
   made_up_loop loop{introduction_bytes()};
   std::optional<server_relay> relay;
-  std::vector<bool> answers;                     ///< as they changed
+  std::vector<bool> answers;                     ///< each change
   std::vector<std::vector<std::string>> servers; ///< the same
   log::tap lines{log::level::info, false, 100'000};
 
@@ -68,7 +68,7 @@ struct fixture {
   std::unique_ptr<relayed_call> ask(asking_client& c, const std::string& method, const std::string& target = "/v1/x") {
     return relay->begin({method, target, {}, {}, false}, c);
   }
-  /// How often that was logged since this was asked last.
+  /// How often that was logged since the last call.
   std::size_t logged(const std::string& text) {
     std::size_t n = 0;
     const auto all = lines.take();
@@ -265,7 +265,7 @@ TEST_CASE("the servers are told every second that the agent is there", "[relay]"
   CHECK(f.loop.server(1).times("PUT", alive) == before);
 }
 
-// Who looks at the log of an agent that nobody hears must read why, before the servers take it for dead, and what is so now.
+// The log of an agent without servers must say why before it counts as failed, and show the present state.
 TEST_CASE("an agent that is not heard says so in time, with the reason, and every 10 s", "[relay]") {
   const std::string line = "the servers do not hear this agent";
   SECTION("no server is named") {
@@ -366,8 +366,8 @@ TEST_CASE("remembered servers are asked until the servers name others; named one
   CHECK(f.relay->cluster_answers());
 }
 
-// The agent's client closes its side while a server makes its request wait. If the agent kept that to itself, the server would keep the wait and
-// one of the agent's connections for up to ten minutes.
+// The agent's client closes its side while a server lets its request wait. If the agent did not report
+// that, the server would keep the wait and one of the agent's connections for up to ten minutes.
 TEST_CASE("the server is told that a client may be gone, and its answer is the client's", "[relay]") {
   const bool before_it_was_sent = GENERATE(false, true);
   for (const auto* method : {"GET", "PUT"}) {
@@ -387,7 +387,7 @@ TEST_CASE("the server is told that a client may be gone, and its answer is the c
     CHECK(server.ends == 1);
     CHECK(c.ended);
     CHECK(c.body == "as it is");
-    // The connection is not used again.
+    // The connection is not reused.
     server.answer = [](const auto&) { return made_up_server::said{200, "next"}; };
     asking_client next;
     const auto following = f.ask(next, method);
@@ -397,7 +397,7 @@ TEST_CASE("the server is told that a client may be gone, and its answer is the c
   }
 }
 
-// The end of the connection alone says nothing: it is the same if the agent is killed.
+// The end of the connection alone says nothing: a killed agent looks the same.
 TEST_CASE("the server is told that the client of a request that waits for a lock is gone, and not that an agent is",
           "[relay]") {
   const auto last_words = [](const made_up_server& s) { return s.times("DELETE", "/v1/internal/agent/wait"); };
@@ -419,7 +419,7 @@ TEST_CASE("the server is told that the client of a request that waits for a lock
     if (what != "agent gives up")
       call->end_wait();
     if (what == "connection ends" || what == "agent gives up")
-      call.reset(); // nobody is told the answer
+      call.reset(); // the response is dropped
     f.loop.run_for(milliseconds{500});
     CHECK(server.times("PUT", "/v1/kv/k?acquire=s&queue=10m") == 1);
     CHECK(last_words(server) == (what == "agent gives up" || what == "another request" ? 0 : 1));
@@ -462,7 +462,7 @@ TEST_CASE("while no server answers, the request of a client that may be gone doe
   CHECK(waits.failure.empty());
 }
 
-// Whatever the server was brought to answer twice: nobody else must get the second answer for his own.
+// A server may be tricked into two responses: no other client must get the second one as its own.
 TEST_CASE("a connection on which more comes than an answer carries no other request", "[relay][B1]") {
   for (const auto* behind : {"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret", "\r\n", "x"}) {
     INFO(behind);
@@ -495,7 +495,7 @@ TEST_CASE("a request that cannot be written fails, and no server hears of it", "
   CHECK(bad.nothing_sent);
   CHECK(good.ended);
   CHECK(f.loop.server(1).times("GET", "/v1/x") == 1);
-  { // and nobody is told who does not wait any more
+  { // and clients that do not wait any more are not notified
     asking_client gone;
     auto ended = f.relay->begin({"GET", "/v1/x y", {}, {}, false}, gone);
     ended.reset();

@@ -1,4 +1,4 @@
-// What systemd hears on $NOTIFY_SOCKET, word by word, and what a process does with an environment that is wrong.
+// What systemd receives on $NOTIFY_SOCKET, word by word, and how a process handles a wrong environment.
 
 #include "actors/service/service_reports.hpp"
 #include "tests/harness/notify_socket.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr stall_watch::time start{1000s};
 
-/// Of the environment of this test only for a while.
+/// Sets environment variables of this test for a while.
 struct variables {
   variables(const char* socket, const char* watchdog, const char* whose) {
     const auto set = [](const char* name, const char* value) {
@@ -54,7 +54,7 @@ TEST_CASE("the environment of a service is taken once, and only if it is meant f
     const auto given = service_environment::take();
     CHECK(given.socket == "/run/systemd/notify");
     CHECK(given.watchdog == 30s);
-    // Scripts of checks inherit the environment, and must not speak for the server.
+    // Check scripts inherit the environment, and must not send notifications for the server.
     CHECK(std::getenv("NOTIFY_SOCKET") == nullptr);
     CHECK(std::getenv("WATCHDOG_USEC") == nullptr);
     CHECK(std::getenv("WATCHDOG_PID") == nullptr);
@@ -118,7 +118,7 @@ TEST_CASE("a service manager hears of a start, signs of life, a reload and the e
   reports.look(start + 1s);
   CHECK(heard() == "WATCHDOG=1\nSTATUS=Leads the cluster; index 17\n");
 
-  // The front hangs from here on; Raft goes on, so that the index rises.
+  // The HTTP thread hangs from here on; Raft continues, so the index rises.
   for (int n = 2; n < 9; ++n) {
     ++numbers->raft_turns;
     numbers->applied_index = static_cast<std::uint64_t>(16 + n);
@@ -202,7 +202,7 @@ TEST_CASE("without a service manager there is nothing to do", "[service]") {
   reports.stopping();
 }
 
-// A reload may wait for names or disks, and leaving a cluster for others: systemd must not take that for a stall.
+// A reload may wait for names or disks, and a departure for other servers: systemd must not take that for a stall.
 TEST_CASE("signs of life are told while the thread that handles signals is busy, and none after the end", "[service]") {
   using harness::milliseconds;
   harness::scratch_folder folder;

@@ -1,4 +1,4 @@
-// When a server counts as alive: its watchdog is fed while the threads of clients and of Raft both move, and not when one stands still.
+// When a server counts as alive: its watchdog is fed only while the HTTP threads and Raft both make progress.
 
 #include "actors/service/stall_watch.hpp"
 
@@ -23,7 +23,7 @@ TEST_CASE("the watchdog is fed while both parts move, however little", "[service
   }
 }
 
-// A thread that hangs in a loop or a call: the server still holds its ports, and nobody is answered.
+// A thread hangs in a loop or a call: the server still holds its ports, and answers no request.
 TEST_CASE("one part that stands still is enough for the watchdog to starve", "[service]") {
   struct row {
     const char* what;
@@ -45,7 +45,7 @@ TEST_CASE("one part that stands still is enough for the watchdog to starve", "[s
     t.front += r.front_per_look;
     t.raft += r.raft_per_look;
     last = watch.look(t, now);
-    CHECK((fed || !last.feed())); // once it starves it starves
+    CHECK((fed || !last.feed())); // once it has stopped it stays so
     fed = last.feed();
     if (fed)
       last_fed = now;
@@ -53,7 +53,7 @@ TEST_CASE("one part that stands still is enough for the watchdog to starve", "[s
   CHECK_FALSE(last.feed());
   CHECK(last.front_moves == r.front_moves);
   CHECK(last.raft_moves == r.raft_moves);
-  // What is fed to the end of the first half is ended by the service manager within the time of the watchdog after that.
+  // After a last notification at the end of the first half, the service manager acts within the watchdog time.
   CHECK(last_fed - begun < 15s);
   if (!r.front_moves)
     CHECK(last.front == 60s);

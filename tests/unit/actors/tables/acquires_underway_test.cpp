@@ -36,7 +36,7 @@ TEST_CASE("one acquire of a key goes its way, the others wait for it in order", 
   CHECK(a.keep(acquire(4, "a"), t0));
   CHECK(ids_of(a.applied("a")) == ids{2, 4});
   CHECK(a.applied("a").empty());
-  CHECK_FALSE(a.keep(acquire(5, "a"), t0)); // the next one goes
+  CHECK_FALSE(a.keep(acquire(5, "a"), t0)); // the next one is proposed
   CHECK_FALSE(a.empty());
   CHECK(a.applied("b").empty());
   CHECK(ids_of(a.all()).empty());

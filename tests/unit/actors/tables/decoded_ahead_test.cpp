@@ -1,4 +1,4 @@
-// Whatever stands beside a command in a batch, it is decoded as if it were alone.
+// In any batch, a command is decoded as if it were alone.
 
 #include "actors/tables/decoded_ahead.hpp"
 
@@ -34,7 +34,7 @@ const std::string& key_of(const std::optional<state::command>& c) {
 
 TEST_CASE("commands of a batch are decoded in their places") {
   const state::machine tables;
-  // Many in one go; some so large that few are; and other kinds of entries between them.
+  // Many in one batch; some so large that few fit; and other kinds of entries between them.
   for (const std::size_t value_bytes : {1, 20'000, 100'000}) {
     std::vector<raft::entry> entries;
     entries.reserve(50);

@@ -1,5 +1,5 @@
-// Keys that are read beside the thread that writes the tables: never while they are written, and only when whoever asks may have what is
-// here.
+// Other threads read keys beside the thread that writes the tables: never during a write, and only
+// when this server may answer.
 
 #include "actors/tables/shared_tables.hpp"
 #include "tests/unit/protocol/state/driver.hpp"
@@ -38,7 +38,7 @@ struct tables_fixture {
   }
 };
 
-/// The value of the one key, or how many there are.
+/// The value of the one key, or the number of keys.
 std::string value_in(const std::optional<read_result>& r) {
   if (!r)
     return "has to be asked for";
@@ -61,7 +61,7 @@ TEST_CASE("shared_tables: default reads need the lease, as at the state machine'
   CHECK_FALSE(f.read(f.get("a")));
 }
 
-// Another server may have answered with what is committed: a client that saw it must not read less here.
+// Another server may have returned what is committed: a client that saw it must not read less here.
 TEST_CASE("shared_tables: default reads wait for what is committed, stale ones do not", "[fronts]") {
   tables_fixture f;
   f.shared.stands(true, true, now + 1s);
@@ -100,7 +100,7 @@ TEST_CASE("shared_tables: what needs more than the row of a key is asked for", "
   r = f.get("a");
   r.query = state::kv_list{"a"};
   CHECK_FALSE(f.read(r));
-  // How much of a lock-delay is left depends on cluster time.
+  // The rest of a lock delay depends on cluster time.
   const auto session = f.d->open(1, 15'000);
   CHECK(f.d->acquire("held", session));
   CHECK(f.read(f.get("held")));
@@ -144,7 +144,7 @@ TEST_CASE("shared_tables: readers on other threads see whole entries, and none g
         ++read;
       }
     });
-  // Rows beside it come and go, so that chunks are split and joined under the readers.
+  // Other rows come and go, so chunks are split and joined under the readers.
   for (std::uint64_t n = 1; n <= 3000 || read == 0; ++n) {
     const shared_tables::writing writes(&f.shared);
     f.d->set("counted", std::to_string(n), n);

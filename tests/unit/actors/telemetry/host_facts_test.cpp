@@ -1,4 +1,4 @@
-// What is told of the machine: the members that Consul's clients know, from the texts of Linux.
+// What is reported about the machine: the members that Consul's clients know, from Linux's files.
 
 #include "actors/telemetry/host_facts.hpp"
 

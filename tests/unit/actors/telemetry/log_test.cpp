@@ -1,4 +1,4 @@
-// The log's lines: people and tools read them, so an event is always exactly one.
+// The log's lines: people and tools read them, so an event is always exactly one line.
 
 #include "actors/telemetry/log.hpp"
 #include "tests/harness/scratch.hpp"
@@ -19,7 +19,7 @@ namespace {
 // 2026-11-21T10:00:00.123Z
 constexpr std::int64_t some_time = 1795255200123;
 
-/// Puts the logger back to its defaults, and its file away.
+/// Resets the logger to its defaults, and removes its file.
 struct log_file {
   ~log_file() { belay::log::configure({}); }
 
@@ -74,7 +74,7 @@ TEST_CASE("what is below the level is not written, and the level changes while r
   CHECK(text.find("chatty") != std::string::npos);
 }
 
-// An operator looks at a server at DEBUG: neither its log file nor the one that another operator reads may change by that.
+// An operator streams the log at DEBUG: neither the log file nor another operator's stream may change.
 TEST_CASE("whoever reads along sees his own level, in his own form") {
   log_file f;
   REQUIRE(belay::log::configure({belay::log::level::warn, false, false, f.path}).empty());
@@ -97,7 +97,7 @@ TEST_CASE("whoever reads along sees his own level, in his own form") {
   CHECK(belay::harness::file_text(f.path).find("broken") != std::string::npos);
 }
 
-// Its client takes nothing for minutes while the server has much to say.
+// Its client reads nothing for minutes while the server logs much.
 TEST_CASE("of a reader that is too slow, lines are counted and not kept") {
   log_file f;
   REQUIRE(belay::log::configure({belay::log::level::error, false, false, f.path}).empty());

@@ -1,4 +1,4 @@
-// The last hour of a server, an interval a row.
+// The last hour of a server, one row for each interval.
 
 #include "actors/telemetry/metrics.hpp"
 
@@ -29,7 +29,7 @@ TEST_CASE("each interval is a row of rates and latencies", "[metrics]") {
     m.request("/v1/kv/", 200, milliseconds(i < 10 ? 1 : 3));
   m.request("blocking", 200, milliseconds(60'000)); // waited for a change
   m.close_interval(1010);
-  m.close_interval(1015); // not over yet
+  m.close_interval(1015); // has not ended yet
   m.close_interval(1020);
   const auto rows = rows_of(m);
   REQUIRE(rows.size() == 2);

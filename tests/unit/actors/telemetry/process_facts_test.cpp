@@ -1,4 +1,4 @@
-// What Prometheus is told of the process.
+// What Prometheus receives about the process.
 
 #include "actors/telemetry/process_facts.hpp"
 

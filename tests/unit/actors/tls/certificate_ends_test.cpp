@@ -1,4 +1,4 @@
-// Certificates that will be over soon are told of while there is time to make new ones.
+// Certificates that expire soon are reported while there is time to replace them.
 
 #include "actors/tls/certificate_ends.hpp"
 #include "actors/tls/credentials.hpp"

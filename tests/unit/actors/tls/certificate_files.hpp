@@ -1,5 +1,5 @@
 #pragma once
-// Certificates made for one test, as files in a folder that is gone afterwards.
+// Certificates created for one test, as files in a folder that is removed afterwards.
 
 #include "actors/tls/certificate_maker.hpp"
 #include "actors/tls/credentials.hpp"
@@ -32,7 +32,7 @@ public:
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }
-  /// Certificate, key and CA of a server, named `server.dc1.consul` if nothing else is said.
+  /// Certificate, key and CA of a server, by default named `server.dc1.consul`.
   credential_settings signed_by(const certificate_and_key& authority, const std::string& prefix,
                                 const std::string& name = "server.dc1.consul",
                                 validity when = {std::chrono::hours(-1), std::chrono::hours(1)}) const {

@@ -1,4 +1,4 @@
-// Two ends of a TLS connection in memory: who gets through, who does not, and what each side is told.
+// Two ends of a TLS connection in memory: which handshakes succeed, and the errors on each side.
 
 #include "actors/tls/channel.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"
@@ -21,7 +21,7 @@ credential_settings with_keys(std::vector<std::string> keys) {
   return s;
 }
 
-/// Both ends, and what came of their handshake.
+/// Both ends, and the result of their handshake.
 struct pair_of_ends {
   pair_of_ends(const credential_settings& dialling, const credential_settings& accepting, std::size_t step = 1 << 20)
       : dialler(loaded(dialling), channel::side::dials), accepter(loaded(accepting), channel::side::accepts) {
@@ -45,7 +45,7 @@ struct pair_of_ends {
   }
 
   channel dialler, accepter;
-  std::string dialler_said, accepter_said; ///< complaints
+  std::string dialler_said, accepter_said; ///< errors
   std::string dialler_heard, accepter_heard;
 };
 
@@ -65,7 +65,7 @@ TEST_CASE("who proves what gets through, and is known by it", "[tls]") {
   auto both_kinds = server;
   both_kinds.encrypt = {key_a};
   both_kinds.verify_incoming = both_kinds.verify_outgoing = false;
-  auto leaving_keys = both_kinds; // the step at which keys are not offered any more, and still taken
+  auto leaving_keys = both_kinds; // the step at which keys are not sent any more, and still accepted
   leaving_keys.verify_outgoing = true;
   struct row {
     const char* name;
@@ -116,7 +116,7 @@ TEST_CASE("a peer that is refused is told why, and so is the one who refuses", "
   struct row {
     const char* name;
     credential_settings dialling, accepting;
-    const char *dialler, *accepter; ///< parts of the complaints
+    const char *dialler, *accepter; ///< parts of the errors
   };
   const row rows[] = {
       {"the dialler knows another CA", foreign, server, "certificate of peer is not signed by ca_file",
@@ -145,12 +145,12 @@ TEST_CASE("a peer that is refused is told why, and so is the one who refuses", "
     CHECK(says(ends.accepter_said, r.accepter));
     CHECK(ends.accepter_heard == "");
     std::string heard;
-    CHECK_FALSE(ends.accepter.feed("x", heard).ok()); // for good
+    CHECK_FALSE(ends.accepter.feed("x", heard).ok()); // permanently
   }
 }
 
 TEST_CASE("a peer without a certificate is refused", "[tls]") {
-  // It knows the CA, as every client of HTTPS does. That proves nothing.
+  // It trusts the CA, as every HTTPS client does. That proves nothing.
   const certificate_files files;
   const auto ca = authority_named("ours");
   const auto server = files.signed_by(ca, "server");
@@ -212,7 +212,7 @@ TEST_CASE("the first words may come in the same bytes as the end of the handshak
   CHECK(heard == "hello");
   bytes.clear();
   accepter.take_output(bytes);
-  CHECK(bytes == ""); // no tickets: what is accepted says nothing (docs/adr/0002)
+  CHECK(bytes == ""); // no tickets: accepting sends nothing (docs/adr/0002)
 }
 
 TEST_CASE("garbage ends a connection, and a handshake without end, too", "[tls]") {
@@ -229,7 +229,7 @@ TEST_CASE("garbage ends a connection, and a handshake without end, too", "[tls]"
     CHECK_FALSE(accepter.established());
     CHECK(heard == "");
   }
-  // Records of a hello that says it is 16 MB long: each is well formed, and none is the last.
+  // Records of a hello that claims a length of 16 MB: each is well formed, and none is the last.
   channel accepter(mine, channel::side::accepts);
   std::string heard, record("\x16\x03\x01\x10\x00", 5);
   record += std::string("\x01\xff\xff\xff", 4) + std::string(4096 - 4, 'x');

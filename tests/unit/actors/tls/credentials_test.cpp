@@ -1,4 +1,4 @@
-// What a configuration of TLS must hold, and what it means for peers. Texts in quotes are Consul's.
+// What a TLS configuration must contain, and its meaning for peers. Texts in quotes are Consul's.
 
 #include "actors/tls/channel.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"
@@ -8,7 +8,7 @@
 using namespace belay::tls;
 
 TEST_CASE("keys are derived as RFC 5869 says, and wrong ones are refused", "[tls]") {
-  // The derivation made once with another implementation of HKDF (Python's hmac): servers of different versions must agree.
+  // Computed once with another implementation of HKDF (Python's hmac): servers of different versions must agree.
   const auto key = derive_peer_key("pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=");
   REQUIRE(key.ok());
   CHECK(key->identity == "9dcffd87464a7633");

@@ -1,4 +1,4 @@
-// HTTPS without sockets: who gets in, who is told what, and that a client can make us keep or compute only so much.
+// HTTPS without sockets: which clients are accepted, their alerts, and what a client can make the server do.
 
 #include "tests/unit/actors/tls/certificate_files.hpp"
 #include "tests/unit/actors/tls/https_client.hpp"
@@ -28,7 +28,7 @@ https_credentials_ptr loaded(const https_settings& s, const https_credentials* b
   return *c;
 }
 
-/// Both ends, and all bytes between them carried at once.
+/// Both ends, with all bytes between them delivered at once.
 struct pair {
   pair(https_credentials_ptr mine, const https_client_settings& s, SSL_SESSION* session = nullptr)
       : server(std::move(mine)), client(s, session) {}
@@ -130,7 +130,7 @@ TEST_CASE("https: only what is wanted of clients gets in, and each is told why",
   struct row {
     const char* name;
     const credential_settings* shows;
-    const char* complaint; ///< empty: it gets in
+    const char* complaint; ///< empty: it is accepted
   };
   const row rows[] = {
       {"right", &good, ""},
@@ -150,7 +150,7 @@ TEST_CASE("https: only what is wanted of clients gets in, and each is told why",
       p.carry();
       CHECK(p.server.established() == (*r.complaint == '\0'));
       CHECK(p.failed.value_or("").starts_with(r.complaint));
-      CHECK(p.client_failed == (*r.complaint != '\0')); // an alert came
+      CHECK(p.client_failed == (*r.complaint != '\0')); // an alert arrived
     }
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("https: what is wrong with a client is told", "[https]") {
   }
 }
 
-// Go's servers, and Consul with them, send unrecognized_name: clients that report the alert say the same of both.
+// Go's servers, and thus Consul, send unrecognized_name: clients that report the alert show the same for both.
 TEST_CASE("https: without a certificate the client hears that its name is not recognized", "[https]") {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION})
     for (const char* name : {"localhost", ""}) {
@@ -239,7 +239,7 @@ TEST_CASE("https: plain HTTP is answered as Go does, garbage ends the connection
   CHECK(silent.feed("GET", never).ok());
   CHECK(silent.output().empty());
 
-  // A ClientHello that never ends: records of a handshake message that is longer than anybody's.
+  // A ClientHello that never ends: records of a handshake message longer than any real one.
   https_channel patient(mine);
   std::size_t taken = 0;
   status s = done{};
@@ -302,7 +302,7 @@ TEST_CASE("https: a session is gone on with, also after a reload, but not under 
         p.carry();
         REQUIRE(p.client.established());
         CHECK_FALSE(p.server.resumed());
-        p.client.end(); // a session without a proper end is not to be gone on with
+        p.client.end(); // a session without a proper end cannot be resumed
         return p.client.take_session();
       };
       const auto goes_on = [&](const https_credentials_ptr& c, const session_ptr& with) {
@@ -353,7 +353,7 @@ TEST_CASE("https: what is missing or wrong in the settings is told", "[https]") 
   CHECK(parse_cipher_suites("TLS_X").error() == "unsupported cipher \"TLS_X\"");
   CHECK_FALSE(parse_cipher_suites("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA,"));
   CHECK_FALSE(parse_cipher_suites(","));
-  // What `consul validate` (1.8.7) accepts, one by one, and OpenSSL has; what it refuses.
+  // What `consul validate` (1.8.7) accepts, one by one, if OpenSSL has it; and what it rejects.
   for (const std::string kind : {"RSA", "ECDSA"})
     for (const std::string rest :
          {"128_GCM_SHA256", "256_GCM_SHA384", "128_CBC_SHA256", "128_CBC_SHA", "256_CBC_SHA"}) {

@@ -16,11 +16,11 @@
 namespace belay::tls {
 
 struct https_client_settings {
-  std::string ca_file; ///< empty: any server will do
+  std::string ca_file; ///< empty: any server is accepted
   std::string cert_file = {}, key_file = {};
   std::string name = "localhost";
   int version = TLS1_3_VERSION; ///< the only one that is offered
-  std::string alpn = {};        ///< in the form of the wire
+  std::string alpn = {};        ///< in wire format
   std::string ciphers = {};     ///< of TLS 1.2
 };
 
@@ -69,7 +69,7 @@ public:
   https_client(const https_client&) = delete;
   https_client& operator=(const https_client&) = delete;
 
-  /// Takes what the server sent; appends what it said. @returns false: the connection is broken
+  /// Feeds what the server sent; appends the decrypted bytes to `said`. @returns false: the connection is broken
   bool feed(std::string_view wire, std::string& said) {
     if (!wire.empty())
       BIO_write(SSL_get_rbio(ssl_.get()), wire.data(), static_cast<int>(wire.size()));
@@ -113,7 +113,7 @@ public:
     auto* c = SSL_get0_peer_certificate(ssl_.get());
     return c != nullptr ? name_of(c) : "";
   }
-  /// Asks the server for new keys, as often as it likes.
+  /// Requests new keys from the server; any number of times.
   void change_keys() {
     REQUIRE(SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_REQUESTED) == 1);
     REQUIRE(SSL_do_handshake(ssl_.get()) == 1);

@@ -1,4 +1,4 @@
-// What others have found out or decided becomes the client's answer: done, refused and unknown stay three things.
+// Results of other actors become the client's response: done, refused and unknown stay distinct.
 
 #include "actors/gateway/requests/answers.hpp"
 
@@ -53,7 +53,7 @@ TEST_CASE("answer_to a renewal: how long the session lives from now on") {
   const auto ttl_of = [&] {
     return header(answer_to(renewal, renew_result{{}, true, s, {}}), "X-Belay-Session-Ttl-Ms");
   };
-  CHECK(ttl_of() == "(none)"); // without a TTL it lives until somebody ends it
+  CHECK(ttl_of() == "(none)"); // without a TTL it lives until a client ends it
   s->ttl_ns = 10'000'000'000;
   CHECK(ttl_of() != "(none)");
   CHECK(answer_to(renewal, renew_result{{}, true, nullptr, {}}).status == 404);

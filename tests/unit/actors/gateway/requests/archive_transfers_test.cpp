@@ -1,4 +1,4 @@
-// Snapshots of operators: which actor is asked for what, and what the client is told when something goes wrong.
+// Snapshots of operators: which requests go to which actor, and what the client receives when something fails.
 
 #include "actors/gateway/requests/archive_transfers.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -19,7 +19,7 @@ struct transfers_fixture : asked_fixture {
     transfers.begin_save(e, {}, false, now);
     return e;
   }
-  /// The leader's checkpoint is there, and the first piece was asked for.
+  /// The leader's checkpoint exists, and the first piece was requested.
   pack_archive checkpointed(exchange& e) {
     const auto q = out.take<read_query>();
     REQUIRE(pending.settle(q.id) == &e);
@@ -56,7 +56,7 @@ struct transfers_fixture : asked_fixture {
     write_result r{asked.id, outcome, std::move(reply), log_index{12}, std::move(text)};
     transfers.part_decided(*e, r, now);
   }
-  /// So that the client may try again at once.
+  /// The response reaches the client at once, so that it may retry.
   void check_told_when_aborted(exchange& e, const std::string& text, int status = 500) {
     CHECK_FALSE(e.answer);
     const auto w = out.take<propose_write>();
@@ -125,7 +125,7 @@ TEST_CASE("archive_transfers: stale downloads need no leader, others are refused
   CHECK(f.out.take<read_query>().request.mode == http::consistency::stale);
 }
 
-// Once the head is sent, its status cannot be taken back: only the end of the connection tells the client.
+// Once the head is sent, its status is final: only the end of the connection reports the failure.
 TEST_CASE("archive_transfers: a download that fails is a 500 before its first piece, and cut off behind it") {
   transfers_fixture f;
   auto& early = f.save();
@@ -165,7 +165,7 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
   f.unpacked(u, "first command", false);
   auto w = f.out.take<propose_write>();
   CHECK(*w.command == "first command");
-  // More arrives while the command is on its way through the log.
+  // More arrives while the command is in the log.
   e.transfer->body = "def";
   f.transfers.body_arrived(e, f.now);
   CHECK(f.out.list.empty());
@@ -174,7 +174,7 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
   CHECK(u.bytes == "def");
   CHECK(u.archive == archive);
 
-  // Used up without a command: it waits for the client, however long that takes; the connection looks at stalls.
+  // Used up without a command: it waits for the client, for any time; the connection detects stalls.
   f.unpacked(u, nullptr, false);
   CHECK(e.transfer->starved);
   CHECK(e.deadline == monotonic_time::max());
@@ -195,7 +195,7 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
   CHECK(f.out.list.empty());
 }
 
-// Through another server one may be going on, which only the tables tell.
+// A restore through another server may be in progress, which only the tables show.
 TEST_CASE(
     "archive_transfers: the beginning of a restore is looked at before it is proposed, also when it is tried again") {
   transfers_fixture f;
@@ -216,7 +216,7 @@ TEST_CASE(
     f.transfers.read_answered(e, caught_up, f.now);
     const auto w = f.out.take<check_write>();
     CHECK(std::get<state::restore_begin>(w.command).id == "restore-id");
-    CHECK(w.command.by == e.by); // a server that is behind may have let him pass
+    CHECK(w.command.by == e.by); // a server that lags behind may have authorized the client
     auto* asked = f.pending.settle(w.id);
     REQUIRE(asked == &e);
     write_result r{w.id, outcome, std::move(reply), {}, "some reason"};
@@ -324,7 +324,7 @@ TEST_CASE("archive_transfers: one restore at a time, until it has ended in whate
       return false;
     CHECK(e.answer->status == 500);
     CHECK(e.answer->body == "another snapshot is being restored through this server: try again when it has ended");
-    CHECK(f.out.list.size() == posted); // nobody is asked for anything
+    CHECK(f.out.list.size() == posted); // no actor gets a message
     return true;
   };
   auto& failing = f.restore("abc", true);

@@ -1,6 +1,6 @@
 #pragma once
-// What the parts of a gateway are tested with: a client that counts how often it was told of answers, and an outbox
-// whose messages the test looks at.
+// Fixtures for the parts of a gateway: a client that counts its notifications, and an outbox whose
+// messages the test inspects.
 
 #include "actors/gateway/requests/outbox.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
@@ -28,7 +28,7 @@ struct counting_client : requester {
   }
 
   int told = 0;
-  std::function<bool(const http::shared_body_ptr&)> sends_now; ///< null: its socket has no room
+  std::function<bool(const http::shared_body_ptr&)> sends_now; ///< null: its socket is full
   std::deque<exchange> exchanges;
 };
 
@@ -45,7 +45,7 @@ public:
   void post(wait_changed m) override { waits.push_back(std::move(m)); }
   void post(write_audit m) override { list.push_back(std::move(m)); }
 
-  /// The oldest message, which must be of this type; it is taken out.
+  /// The oldest message, which must be of this type; it is removed.
   template <class Message>
   Message take() {
     REQUIRE_FALSE(list.empty());

@@ -1,4 +1,4 @@
-// What follows from the request of an exchange: who may overtake whom, who may wait, and what is taken over of it.
+// What follows from the request of an exchange: which may overtake, which may wait, and which fields are copied.
 
 #include "actors/gateway/requests/exchange.hpp"
 #include "actors/gateway/requests/logged_request.hpp"
@@ -26,7 +26,7 @@ exchange exchange_asking(exchange::asked what) {
 
 } // namespace
 
-// Two requests of one connection may be decided together only if neither can see what the other does.
+// Two requests of one connection may be decided together only if neither can see the effect of the other.
 TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
   struct row {
     const char* name;
@@ -51,7 +51,7 @@ TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
     INFO(t.name);
     CHECK(exchange_asking(std::move(t.what)).may_overlap() == t.may_overlap);
   }
-  // It may be refused at once, or after a look at what the leader knows, while one behind it is carried out.
+  // It may be refused at once, or after a query to the leader, while the next one is carried out.
   auto judged = exchange_asking(kv(state::kv_verb::set));
   judged.by = state::authority{};
   CHECK_FALSE(judged.may_overlap());
@@ -118,7 +118,7 @@ TEST_CASE("exchange: what was understood is taken over") {
   CHECK(u.transfer->body == "first bytes");
 }
 
-// A token in the log would be in the hands of everybody who may read the log.
+// A token in the log would be available to all readers of the log.
 TEST_CASE("logged_request: no token is shown") {
   const auto shown = [](std::string_view target) { return logged_request({"GET", target, {}, {}, {}}); };
   CHECK(shown("/v1/kv/a?raw") == "GET /v1/kv/a?raw");
@@ -146,7 +146,7 @@ TEST_CASE("logged_request: no token is shown") {
   CHECK(shown("/v1/kv/a?token&%74oke=a&tokenn=b&%7=c&=&?") == "GET /v1/kv/a?token&%74oke=a&tokenn=b&%7=c&=&?");
 }
 
-// Whoever mixes up the accessor and the secret, or names a key by it, does so with his own more often than with another's.
+// A client that confuses accessor and secret, or names a key by it, mostly does so with its own.
 TEST_CASE("logged_request: the token that the request brings is not shown, wherever it stands") {
   const std::string own = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11", escaped = "%35f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
   const auto shown = [&](const std::string& target, bool found = false) {
@@ -158,7 +158,7 @@ TEST_CASE("logged_request: the token that the request brings is not shown, where
   CHECK(shown("/v1/acl/tokens?policy=" + escaped) == "PUT /v1/acl/tokens?policy=<hidden>");
   CHECK(shown("/v1/acl/token/" + own, true) == "PUT /v1/acl/token/<hidden>");
   CHECK(shown("/v1/agent/token/" + own) == "PUT /v1/agent/token/<hidden>");
-  // What was found is an accessor; of an agent's tokens nothing is found by another word than its kind.
+  // What was found is an accessor; an agent's token is identified only by its kind.
   CHECK(shown("/v1/acl/token/abc/clone", true) == "PUT /v1/acl/token/abc/clone");
   CHECK(shown("/v1/acl/rules/translate/abc", true) == "PUT /v1/acl/rules/translate/abc");
   CHECK(shown("/v1/agent/token/abc", true) == "PUT /v1/agent/token/<hidden>");

@@ -1,4 +1,4 @@
-// Questions about this node and its cluster: what is known here is answered at once, the rest is asked for.
+// Requests about this node and its cluster: what is known here is answered at once, the rest is requested.
 
 #include "actors/gateway/requests/local_questions.hpp"
 #include "tests/unit/actors/gateway/requests/asked.hpp"
@@ -69,8 +69,8 @@ TEST_CASE("local_questions: who leads is answered at once, as soon as it is know
   CHECK(f.begin({.kind = local_kind::status_leader}).answer->body == "\"\"");
 }
 
-// The configuration is the leader's. Without one the question is held like a write, and put again now and then.
-// Go's SplitHostPort fails with "too many colons in address" otherwise. Configurations of clusters keep the address without brackets.
+// The configuration is the leader's. Without one the request is queued like a write, and retried now and then.
+// Go's SplitHostPort needs the brackets ("too many colons in address"). Configurations of clusters have none.
 TEST_CASE("local_questions: addresses of IPv6 are shown with brackets") {
   questions_fixture f;
   auto v = view_of_one(true);
@@ -167,7 +167,7 @@ TEST_CASE("local_questions: a probe is told whether this node moves, and within 
            row{true, true, 9, 9, -1, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"the leader is silent\"}"},
            row{true, true, 301, 50, 0, 503,
                "{\"Ready\":false,\"Behind\":251,\"Reason\":\"committed entries are not applied yet\"}"},
-           // It has received nothing for a while: by its own commit index it is behind by nothing.
+           // It has received nothing for a while: by its own commit index it does not lag.
            row{true, true, 50, 50, 0, 200, "{\"Ready\":true,\"Behind\":250}", 300},
            row{true, true, 50, 50, 0, 503,
                "{\"Ready\":false,\"Behind\":251,\"Reason\":\"committed entries are not applied yet\"}", 301},
@@ -221,7 +221,7 @@ TEST_CASE("local_questions: health is asked of the leader with the settings that
     const auto w = f.out.take<propose_write>();
     CHECK(w.kind == wire::call_kind::describe_health);
     CHECK(w.id == e.id);
-    CHECK(e.deadline == deadline); // two questions, one deadline
+    CHECK(e.deadline == deadline); // two queries, one deadline
     f.decided(e, told_by_leader(wire::call_outcome::done, std::string("{\"Healthy\":true,\"FailureTolerance\":1}")));
     CHECK(e.answer->status == 200);
     CHECK(e.answer->content_type == "application/json");
@@ -254,8 +254,8 @@ state::check_ptr critical_liveness(std::string node) {
   return std::make_shared<const state::check_record>(std::move(c));
 }
 
-/// The two questions about the catalog are asked, and answered with these agents: the server itself, a, b which is silent, and a node that
-/// is nobody's.
+/// The two queries to the catalog are sent, and answered with these agents: the server itself, a, b
+/// which is silent, and a node without an agent.
 void tell_catalog(questions_fixture& f, exchange& e, http::consistency mode) {
   auto q = f.out.take<read_query>();
   CHECK(std::holds_alternative<state::catalog_nodes>(q.request.query));
@@ -285,7 +285,7 @@ TEST_CASE("local_questions: members are the servers, and the client agents that 
     const auto& body = e.answer->body;
     CHECK(body.find("\"Name\":\"x\"") == std::string::npos);
     CHECK(body.find("\"Name\":\"n1\"") ==
-          std::string::npos); // the server is named by what Raft knows, which is nothing here
+          std::string::npos); // the server's name comes from Raft, which has none here
     const auto a = body.find(R"({"Name":"a","Addr":"10.0.0.7","Port":0,"Tags":{)"), b = body.find("\"Name\":\"b\"");
     REQUIRE(a != std::string::npos);
     REQUIRE(b != std::string::npos);
@@ -347,7 +347,7 @@ TEST_CASE("local_questions: an agent that is lost is taken out of the catalog, o
   SECTION("alive") {
     auto& e = f.begin({.kind = local_kind::force_leave, .forced = {"a"}});
     tell_catalog(f, e, http::consistency::normal);
-    const auto w = f.out.take<check_write>(); // it is told, by a mark
+    const auto w = f.out.take<check_write>(); // it is requested, with a flag
     const auto& told = std::get<state::catalog_register>(w.command);
     CHECK(told.node.id == "id-a");
     CHECK_FALSE(told.skip_node_update);

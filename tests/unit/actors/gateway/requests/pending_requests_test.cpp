@@ -1,4 +1,4 @@
-// Answers find the exchange that was asked, once, and its client is told once for each turn.
+// Results find their exchange, once, and its client is notified once for each batch.
 
 #include "tests/unit/actors/gateway/requests/asked.hpp"
 
@@ -26,7 +26,7 @@ TEST_CASE("pending_requests: an answer finds its exchange once") {
   CHECK(f.client->told == 1);
 }
 
-// Its answer comes later and must not be taken for that of somebody else.
+// Its result comes later and must not be taken for that of another request.
 TEST_CASE("pending_requests: who was forgotten is not found") {
   asked_fixture f;
   auto& e = f.client->asks(std::monostate{});
@@ -48,7 +48,7 @@ TEST_CASE("pending_requests: asking again keeps the deadline") {
   CHECK(f.pending.settle(second) == &e);
 }
 
-// A connection may close while it is told of an answer; others are told nevertheless, and nobody is told of its end.
+// A connection may close when it is notified; others are notified nevertheless, and none of its end.
 TEST_CASE("pending_requests: clients that go away between answer and turn stay until they were told") {
   asked_fixture f;
   auto gone = std::make_shared<counting_client>();

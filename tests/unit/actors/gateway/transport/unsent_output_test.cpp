@@ -1,4 +1,4 @@
-// Bytes that a client has not taken: nothing is lost or sent twice when its socket is full, and buffers do not pile up.
+// Bytes that a client has not read: none is lost or sent twice when its socket is full, and buffers do not pile up.
 
 #include "actors/gateway/transport/unsent_output.hpp"
 
@@ -92,7 +92,7 @@ TEST_CASE("unsent_output: a client that is gone is noticed") {
   CHECK(o.send(s.here) == outcome::broken);
 }
 
-// Ten thousand idle connections must not each keep the buffer of their largest answer.
+// Ten thousand idle connections must not each keep the buffer of their largest response.
 TEST_CASE("unsent_output: a large buffer goes back to who shares it, one that is too large is freed") {
   socket_pair s;
   unsent_output o;
@@ -105,7 +105,7 @@ TEST_CASE("unsent_output: a large buffer goes back to who shares it, one that is
   CHECK(fresh.empty());
   CHECK(fresh.data() == buffer);
 
-  o.take(fresh); // nothing to send, the buffer travels with it
+  o.take(fresh); // with nothing to send, the buffer moves along
   o.release(fresh, 5'000);
   CHECK(fresh.capacity() < 10'000);
 }
@@ -149,7 +149,7 @@ TEST_CASE("unsent_output: bodies that are shared stand where they were appended,
   CHECK(o.shared_bytes() == 0);
 }
 
-// Nobody may be held up by a client that takes megabytes as fast as they come.
+// A client that reads megabytes at full speed must not delay others.
 TEST_CASE("unsent_output: a turn is over after so many bytes, though the socket would take more") {
   socket_pair s;
   const int room = 8 << 20;
@@ -180,7 +180,7 @@ TEST_CASE("unsent_output: who shares a body holds his share of it") {
   CHECK(a.held_bytes() < 100);
 }
 
-// Who encrypts takes the bytes himself, piece by piece.
+// An encrypting transport takes the bytes itself, piece by piece.
 TEST_CASE("unsent_output: bytes may be taken by hand, and what is gone is not kept") {
   unsent_output o;
   CHECK(o.front().empty());
@@ -198,7 +198,7 @@ TEST_CASE("unsent_output: bytes may be taken by hand, and what is gone is not ke
   CHECK(o.front().empty());
   CHECK(o.held_bytes() < 1'000);
 
-  // A client that always leaves a little: answers come and go without end.
+  // A client that always leaves a little: responses come and go without end.
   for (int i = 0; i < 10'000; ++i) {
     fresh = std::string(100, 'x');
     o.take(fresh);

@@ -1,4 +1,4 @@
-// Streams of changes: who is told what, how often it is rendered, and what becomes of who is slow, late or not permitted any more.
+// Streams of changes: what clients receive, how often it is rendered; clients that are slow, late or not permitted.
 
 #include "actors/gateway/waiting/change_streams.hpp"
 #include "tests/unit/actors/gateway/requests/asked.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 using asked_for = state::kv_changes::what;
 
-/// The gateway's part, and a state machine that answers as the fsm does.
+/// The gateway's part, and a state machine that answers like the fsm.
 struct streams_fixture : asked_fixture {
   byte_budget held;
   metrics numbers;
@@ -48,7 +48,7 @@ struct streams_fixture : asked_fixture {
     return f;
   }
 
-  /// Everybody may see everything, or nothing.
+  /// All clients may see everything, or nothing.
   state::query_result look(state::query q) {
     q.by.reset();
     ++questions;
@@ -74,9 +74,9 @@ struct streams_fixture : asked_fixture {
       streams.opened(*e, r, now);
   }
 
-  /// Until nobody has anything to do.
+  /// Runs until nothing is left to do.
   void pump() {
-    constexpr int most = 10'000; // known bugs ask without end
+    constexpr int most = 10'000; // known bugs send requests without end
     int asked = 0;
     for (bool busy = true; busy;) {
       busy = false;
@@ -124,7 +124,7 @@ struct streams_fixture : asked_fixture {
     pump();
   }
 
-  /// As exchange_queue does.
+  /// Like exchange_queue.
   bool take(follower& f) {
     auto* t = f.e->transfer.get();
     if (t == nullptr || !f.takes || f.e->answer->status != 200)
@@ -164,7 +164,7 @@ TEST_CASE("streams that ask for the same are one group, and get one rendering", 
   CHECK(f.parked.size() == 1);
   const auto before = f.questions;
   f.set("a/1");
-  CHECK(f.questions == before + 2); // the one that waited was looked at, and asks again
+  CHECK(f.questions == before + 2); // the waiting one was handled, and sends its request again
   CHECK(count(one.text, "event: set") == 1);
   CHECK(one.blocks.back() == two.blocks.back());
   const auto asked = f.questions;
@@ -192,7 +192,7 @@ TEST_CASE("groups that are told the same get one rendering", "[changes]") {
   const auto& names = f.followers.emplace_back(streams_fixture::follower{&keys, {}, {}, true});
   f.streams.begin(keys, f.now);
   f.pump();
-  f.now += 10s; // progress is told with it
+  f.now += 10s; // progress events are sent along
   f.set("a/2", "w");
   for (const auto* s : all) {
     CHECK(s->blocks.back() == wider.blocks.back());
@@ -201,7 +201,7 @@ TEST_CASE("groups that are told the same get one rendering", "[changes]") {
   CHECK(count(names.text, "\"Value\"") == 0);
   for (auto& each : f.followers)
     each.blocks.clear();
-  CHECK(f.held.used() > 0); // for groups to come
+  CHECK(f.held.used() > 0); // for future groups
   f.streams.tick(f.now, false);
   CHECK(f.held.used() == 0);
 }
@@ -251,7 +251,7 @@ TEST_CASE("who joins between a write and its telling gets it once", "[changes]")
 }
 
 TEST_CASE("a stream names its history, and one of another history begins anew", "[changes]") {
-  // The client was at a cluster that is lost, farther on than this one, or at a place that this one
+  // The client was at a cluster that was lost, further than this one, or at an index that this one
   // has passed.
   constexpr std::uint64_t cluster = 7;
   const auto ours = state::history_id::of(cluster, {}), other = state::history_id::of(cluster + 1, {});
@@ -288,7 +288,7 @@ TEST_CASE("a stream names its history, and one of another history begins anew", 
   f.pass(10s);
   for (const auto& s : f.followers)
     CHECK(s.text.ends_with("id: 6" + at + "\nevent: progress\ndata: {\"Index\":6}\n\n"));
-  // A server that cannot read it has come, and goes again.
+  // A server that cannot parse the cursor joins, and leaves again.
   f.d.m.set_history({cluster, false});
   f.set("a/y");
   CHECK(count(own.text, "id: 7.0\n") == 1);
@@ -331,7 +331,7 @@ TEST_CASE("below the floor all begin anew, with one look at the keys", "[changes
   auto& one = f.open(asked_for::place);
   auto& two = f.open(asked_for::place);
   f.d.m.keep_changes(2000);
-  for (int i = 0; i < 50; ++i) // while nobody is told
+  for (int i = 0; i < 50; ++i) // while no client is notified
     f.d.set("a/" + std::to_string(i));
   const auto before = f.questions;
   f.wake();
@@ -341,7 +341,7 @@ TEST_CASE("below the floor all begin anew, with one look at the keys", "[changes
     CHECK(count(s->text, "event: set") == 50);
     CHECK(s->text.find("\"Reason\":\"floor\"") != std::string::npos);
   }
-  CHECK(f.parked.size() == 1); // they are a group again, and need no change for it
+  CHECK(f.parked.size() == 1); // they are a group again, without a change
   f.pass(10s);
   for (const auto* s : {&one, &two})
     CHECK(count(s->text, "event: progress") == 3);
@@ -357,7 +357,7 @@ TEST_CASE("who came from ahead of its group does not begin anew with it", "[chan
   f.d.set("a/0");
   auto& behind = f.open(asked_for::place);
   f.d.m.keep_changes(2000);
-  for (int i = 0; i < 50; ++i) // while nobody is told
+  for (int i = 0; i < 50; ++i) // while no client is notified
     f.d.set("a/" + std::to_string(i));
   auto& ahead = f.open(asked_for::changes, state::change_place{f.d.index()});
   f.wake();
@@ -388,7 +388,7 @@ TEST_CASE("who takes nothing is cut with what is on its way, and nothing more is
   CHECK(slow.text.ends_with("event: cut\ndata: {\"Reason\":\"slow\"}\n\n"));
   const auto had = count(slow.text, "event: set");
   CHECK(had < 20);
-  CHECK(count(slow.text, "id: " + std::to_string(had + 1) + ".0\n") == 1); // all up to its place
+  CHECK(count(slow.text, "id: " + std::to_string(had + 1) + ".0\n") == 1); // everything up to its cursor
   slow.blocks.clear();
   quick.blocks.clear();
   f.streams.tick(f.now, false);
@@ -428,14 +428,14 @@ TEST_CASE("who has taken everything is sent a change at once, and nobody else is
   f.open(asked_for::place);
   std::vector<http::shared_body_ptr> sent;
   slow.takes = false;
-  f.set("a/1"); // is with its exchange
+  f.set("a/1"); // belongs to its exchange
   f.client->sends_now = [&](const http::shared_body_ptr& piece) {
     sent.push_back(piece);
     return true;
   };
   const auto turns = f.client->told;
   f.set("a/2");
-  REQUIRE(sent.size() == 1); // the quick one's
+  REQUIRE(sent.size() == 1); // that of the quick one
   CHECK(count(std::string(unframed(*sent.front())), "id: 3.0\n") == 1);
   CHECK(f.client->told == turns);
   slow.takes = true;
@@ -459,7 +459,7 @@ TEST_CASE("clients may be lost while they are told", "[changes]") {
     f.followers.erase(it);
   };
   f.client->sends_now = [&](const http::shared_body_ptr&) {
-    if (++sent == 2) { // the connection of the one that is told, and others that held too much
+    if (++sent == 2) { // the connection that is notified, and others that held too much
       lose(4);
       lose(1);
       lose(0);
@@ -467,7 +467,7 @@ TEST_CASE("clients may be lost while they are told", "[changes]") {
     return true;
   };
   f.set("a/1");
-  CHECK(sent == 4); // three are left, and one was told before it was lost
+  CHECK(sent == 4); // three are left, and one was notified before it was lost
   f.set("a/2");
   CHECK(sent == 7);
 }
@@ -486,7 +486,7 @@ TEST_CASE("how far streams are behind is counted", "[changes]") {
   CHECK(shown("streams") == 1);
   CHECK(shown("streams_behind") == 0);
   s.takes = false;
-  f.set("a/1", std::string(1000, 'v')); // is with its exchange
+  f.set("a/1", std::string(1000, 'v')); // belongs to its exchange
   CHECK(shown("queued_bytes") == 0);
   f.set("a/2", std::string(1000, 'v'));
   CHECK(shown("queued_bytes") > 1336); // in base64

@@ -1,4 +1,4 @@
-// Requests that wait in a queue of the state machine: when they wait, what they ask, and what becomes of their answers.
+// Requests that wait in a queue of the state machine: when they wait, their queries, and the results.
 
 #include "actors/gateway/waiting/claim_waits.hpp"
 #include "tests/unit/actors/gateway/requests/asked.hpp"
@@ -57,7 +57,7 @@ TEST_CASE("claim_waits: who is granted at once, or has no patience, does not wai
   CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 0s), standing(state::claim_state::waiting)));
   CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 30s), state::claim_refusal{}));
   CHECK_FALSE(f.told(f.asks(acquire(1000), 1s), true));
-  // Of another command: a hand-over has an answer of its own.
+  // Of another command: a transfer has a response of its own.
   CHECK_FALSE(f.told(f.asks(state::claim_hand_over{}, 30s), standing(state::claim_state::waiting)));
   CHECK(f.out.list.empty());
 }
@@ -78,7 +78,7 @@ TEST_CASE("claim_waits: a claim is asked for what this server applies, until its
   CHECK(q.request.query.by == e.by);
   CHECK(std::get<state::claim_status>(q.request.query) == state::claim_status{claim_n, "i"});
   CHECK(q.deadline == f.now + 30s);
-  CHECK(e.deadline > q.deadline); // the gateway gives up only if nobody answers
+  CHECK(e.deadline > q.deadline); // the gateway gives up only without any result
 
   f.found(e, {standing(state::claim_state::held), nullptr});
   REQUIRE(e.answer);
@@ -92,7 +92,7 @@ TEST_CASE("claim_waits: a claim that still waits says so when its time is up, an
   REQUIRE(f.told(e, standing(state::claim_state::waiting)));
   f.out.list.clear();
   f.now += 10s;
-  f.found(e, {standing(state::claim_state::waiting), nullptr}); // everybody is woken by a restore
+  f.found(e, {standing(state::claim_state::waiting), nullptr}); // a restore wakes all queries
   CHECK_FALSE(e.answer);
   CHECK(f.out.take<read_query>().request.min_index == 6);
   f.now += 20s;
@@ -122,7 +122,7 @@ TEST_CASE("claim_waits: an acquire is decided by the entry that ends its wait, a
   SECTION("nobody makes entries any more") {
     f.now += 10s;
     f.found(e, {standing(state::claim_state::waiting), nullptr});
-    CHECK(e.answer->status == 500); // not false: it may be granted yet
+    CHECK(e.answer->status == 500); // not false: it may still be granted
   }
   SECTION("its token may not look any more") {
     f.waits.answered(e, {e.id, state::query_result{log_index{6}, state::refusal{"Permission denied"}}, 0, true}, f.now);
@@ -173,7 +173,7 @@ TEST_CASE("claim_waits: the queued acquire of a client that disconnects is named
   waits_fixture f;
   auto& e = f.asks(acquire(30'000), 30s);
   REQUIRE(f.told(e, waiting_for_lock(5)));
-  REQUIRE(f.out.waits.size() == 1); // whatever was left before under that name is asked for again
+  REQUIRE(f.out.waits.size() == 1); // an earlier wait with that name was requested again
   CHECK(f.out.waits[0].wait == state::wait_ref{"k", "s", log_index{5}});
   CHECK_FALSE(f.out.waits[0].disconnected);
   const auto until = e.wait_until;
@@ -234,7 +234,7 @@ TEST_CASE(
   CHECK(f.out.waits.empty());
 }
 
-// The entry is written, and the wait is in the queue, whether anybody receives the answer or not.
+// The entry is written, and the wait is in the queue, whether or not anyone receives the response.
 TEST_CASE("claim_waits: a client that disconnects before the outcome is known is named when it is", "[claims]") {
   waits_fixture f;
   auto& e = f.asks(acquire(30'000), 30s);

@@ -1,4 +1,4 @@
-// How long a place in the queue of a lock is kept for a client that ended its connection, and when it is withdrawn.
+// How long a lock queue keeps the position of a client that closed its connection, and when it withdraws it.
 
 #include "actors/gateway/waiting/disconnected_waits.hpp"
 #include "protocol/base/mutants.hpp"
@@ -19,11 +19,11 @@ struct waits_of_clients {
   void disconnects(const std::string& key, std::uint64_t asked_at, std::chrono::seconds wait = 60s) {
     waits.changed({{key, "s", log_index{asked_at}}, true, now + wait}, now);
   }
-  /// @param asked_at zero: the request is on its way
+  /// @param asked_at zero: the request is in progress
   void asks_again(const std::string& key, std::uint64_t asked_at) {
     waits.changed({{key, "s", log_index{asked_at}}}, now);
   }
-  /// Keys and entries of the requests that are to be withdrawn now.
+  /// Keys and entries of the requests to withdraw now.
   std::string due() {
     std::string text;
     for (const auto& w : waits.take_due(now))
@@ -109,12 +109,12 @@ TEST_CASE("disconnected_waits: what could not be withdrawn is tried again until 
   CHECK(f.due().empty());
   f.now += 1s;
   CHECK(f.due() == "a@5");
-  f.disconnects("a", 6, 20s); // of a request since
+  f.disconnects("a", 6, 20s); // of a later request
   f.waits.not_withdrawn(list, f.now);
   f.now += 5s;
   CHECK(f.due() == "a@6");
   f.now += 10s;
-  f.waits.not_withdrawn(list, f.now); // it is over
+  f.waits.not_withdrawn(list, f.now); // it has ended
   CHECK(f.waits.size() == 0);
 }
 

@@ -1,5 +1,5 @@
-// A configuration that was made for Consul 1.8 starts a server here, or is told why not: all keys and flags of docs/contract/14, and what
-// Consul's own test harness (sdk/testutil/server.go of v1.8.7) writes.
+// A configuration written for Consul 1.8 starts a server here, or is rejected with the reason: all keys and
+// flags of docs/contract/14, and what Consul's own test harness (sdk/testutil/server.go of v1.8.7) writes.
 
 #include "actors/node/config/json.hpp"
 #include "actors/node/config/keys.hpp"
@@ -23,7 +23,7 @@ std::string start_with(const std::vector<std::string>& args) {
   return e == nullptr ? "accepted" : e->text;
 }
 
-/// A server with `more`, in a file of that format.
+/// The start of a server with `more` in a file of that format.
 std::string start_of_file(const scratch_folder& in, const std::string& more) {
   return start_with(
       {"-config-file",
@@ -139,7 +139,7 @@ TEST_CASE("each key that a drop-in server has to take is taken, also as HCL") {
   }
 }
 
-// A word that is written wrong must not leave a setting out in silence, however deep it stands.
+// A misspelt key must not drop a setting silently, however deeply it is nested.
 TEST_CASE("unknown keys inside sections without effect are refused as Consul refuses them") {
   scratch_folder f;
   struct row {
@@ -222,7 +222,7 @@ TEST_CASE("all flags that matter are accepted, with one dash or two, with = or a
   }
 }
 
-// Every key of the table can be written, and is refused with a value of a type that it cannot have.
+// Every key of the table can be written, and is rejected with a value of a wrong type.
 TEST_CASE("every key of the table takes its type and no other") {
   scratch_folder f;
   const auto at = [](std::string_view path, const std::string& value) {
@@ -235,7 +235,7 @@ TEST_CASE("every key of the table takes its type and no other") {
     return text;
   };
   for (const auto& key : config_keys()) {
-    if (key.path.find("1.9") != key.path.npos) // a name with a point in it
+    if (key.path.find("1.9") != key.path.npos) // a name that contains a dot
       continue;
     INFO(key.path);
     std::string right, wrong;

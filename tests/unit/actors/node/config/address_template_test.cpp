@@ -28,7 +28,7 @@ TEST_CASE("templates of addresses") {
   };
   const row rows[] = {
       {"127.0.0.1 ::1", "127.0.0.1 ::1"},
-      {"{{ GetPrivateIP }}", "10.9.0.1"}, // not Docker's: packets go out through eth0
+      {"{{ GetPrivateIP }}", "10.9.0.1"}, // not Docker's: packets leave through eth0
       {"{{GetPrivateIP}}", "10.9.0.1"},
       {"{{ GetInterfaceIP \"eth1\" }}", "8.8.8.8"},
       {"{{ GetInterfaceIP `docker0` }}", "172.17.0.1"},

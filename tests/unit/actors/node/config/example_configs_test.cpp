@@ -1,4 +1,4 @@
-// The examples in configs/ are what people start from: a key that is renamed must not leave them behind.
+// Users start from the examples in configs/: a renamed key must be renamed there, too.
 
 #include "actors/node/config/node_config.hpp"
 

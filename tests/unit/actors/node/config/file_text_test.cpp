@@ -1,4 +1,4 @@
-// Files that people write: what is in them, and what is told when they cannot be read.
+// Files written by people: their contents, and the errors when they cannot be read.
 
 #include "actors/node/config/file_text.hpp"
 #include "tests/harness/scratch.hpp"
@@ -25,7 +25,7 @@ TEST_CASE("a file is read whole, up to a limit", "[file_text]") {
   CHECK(**read_file_text_if_there(path) == bytes);
   std::ofstream(path, std::ios::trunc).close();
   CHECK(read_file_text(path)->empty());
-  // Without an end, and without a size that could be asked for before.
+  // A file without end, and without a size known in advance.
   CHECK(read_file_text("/dev/zero", 1000).error() == "/dev/zero: more than 1000 bytes");
 }
 
@@ -54,9 +54,9 @@ TEST_CASE("what is wrong with a file is told with its name", "[file_text]") {
   CHECK(read_file_text(dir).error() == "read " + dir + ": is a directory");
   CHECK(read_file_text_if_there("/dev/null/x").error() == "open /dev/null/x: Not a directory");
   if (::geteuid() == 0)
-    return; // whom no permission keeps out
+    return; // root, who ignores permissions
   std::ofstream(dir + "/closed") << "x";
   REQUIRE(::chmod((dir + "/closed").c_str(), 0) == 0);
   CHECK(read_file_text(dir + "/closed").error() == "open " + dir + "/closed: permission denied");
-  CHECK_FALSE(read_file_text_if_there(dir + "/closed").ok()); // it is there
+  CHECK_FALSE(read_file_text_if_there(dir + "/closed").ok()); // it exists
 }

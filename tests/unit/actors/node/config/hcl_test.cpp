@@ -1,4 +1,4 @@
-// A configuration in HCL says what it says in JSON.
+// A configuration in HCL means the same as in JSON.
 
 #include "actors/node/config/hcl.hpp"
 
@@ -15,7 +15,7 @@ using namespace belay::actors;
 
 namespace {
 
-/// As compact JSON, or the complaint.
+/// The result as compact JSON, or the error.
 std::string read(std::string_view text) {
   const auto read = parse_config_hcl(text);
   const auto* said = std::get_if<config_text>(&read);
@@ -60,7 +60,7 @@ TEST_CASE("configurations in HCL, and the same in JSON") {
       row{"service { name = \"w\" header { X = [\"1\", \"2\"] } }",
           R"({"service":{"name":"w","header":{"X":["1","2"]}}})"},
       row{"service \"web\" { port = 1 }", R"({"service":{"web":{"port":1}}})"},
-      // JSON, which HCL 1 takes, too.
+      // JSON, which HCL 1 accepts, too.
       row{" {\"server\": true, \"data_dir\": null}", R"({"server":true,"data_dir":null})"},
   });
 }
@@ -103,7 +103,7 @@ TEST_CASE("places of keys and elements, in HCL and in JSON") {
   CHECK(place_in("{\"\\u0061\": 1}", {"a"}) == "none"); // written with an escape
 }
 
-// What follows behind the last place has none: memory for them does not grow with the file.
+// Values after the last source location have none, so that memory for them does not grow with the file.
 TEST_CASE("a text has only so many places") {
   std::string text = "{\"a\":[";
   for (std::size_t i = 0; i < text_places_max + 10; ++i)

@@ -1,4 +1,4 @@
-// What a node makes of its flags and files: Consul's texts where it refuses, because tools compare them.
+// How a node reads its flags and files: Consul's texts in rejections, because tools compare them.
 
 #include "actors/node/config/checks.hpp"
 #include "actors/node/config/node_config.hpp"
@@ -39,7 +39,7 @@ config_error refused(const std::vector<std::string>& args) {
   return std::get<config_error>(r);
 }
 
-/// A server whose file holds `more` beside what every server needs. FILES in it is the folder of certificates().
+/// A server whose file has `more` beside what it needs. FILES in it stands for the folder of certificates().
 std::vector<std::string> file_with(const scratch_folder& in, const std::string& more) {
   return {"-config-file", in.write("c.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1")" +
                                                  (more.empty() ? "" : "," + certificates().named_in(more)) + "}")};
@@ -177,7 +177,7 @@ TEST_CASE("a flag beats a file, a later file an earlier one, and lists are appen
   CHECK(mentions(p.warnings, "skipping file " + f / "notes.txt"));
 }
 
-// Reading a pipe into which nobody writes would keep the server from starting for ever.
+// Reading a pipe without a writer would block the start forever.
 TEST_CASE("of a folder only regular files are read, and links to them", "[B26]") {
   scratch_folder f, elsewhere;
   f.write("1.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1"})");
@@ -326,7 +326,7 @@ TEST_CASE("files that cannot be read or parsed") {
     CHECK(refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file=" + path}).text ==
           "failed to parse " + path + ": " + r.complaint + " (" + path + ":" + r.place + ")");
   }
-  // As Consul 1.8.7: an empty file sets nothing, and one of blanks is none.
+  // As in Consul 1.8.7: an empty file sets nothing, and one of blanks is malformed.
   for (const auto& [name, text] : {std::pair("c.hcl", "server = true"), std::pair("empty.json", ""),
                                    std::pair("null.json", "null"), std::pair("empty.hcl", "")})
     CHECK(refused({"-config-file", f.write(name, text)}).text == "data_dir cannot be empty");
@@ -363,7 +363,7 @@ TEST_CASE("wrong flags") {
   CHECK(refused({"-h"}).text.empty());
 }
 
-// A configuration that switches protection on must not run unprotected: its author would not notice.
+// A configuration that enables protection must not run unprotected: its author would not notice.
 TEST_CASE("protection that this build lacks stops the start") {
   scratch_folder f;
   for (auto more : {R"("auto_encrypt":{"allow_tls":true})", R"("auto_config":{"enabled":true})"}) {
@@ -409,7 +409,7 @@ TEST_CASE("autopilot: what the leader writes if nobody has set anything") {
   CHECK(accepted(file_with(f, R"("autopilot":{"min_quorum":1})")).config.autopilot->cleanup_dead_servers);
 }
 
-// A flag that demands certificates where there are none is a mistake that Consul names at the start, too.
+// Consul also rejects a flag that requires certificates where there are none.
 TEST_CASE("peer security: what is decoded, and what is refused") {
   scratch_folder f;
   const auto open = accepted(file_with(f, R"("bind_addr":"127.0.0.1")")).config;
@@ -444,7 +444,7 @@ TEST_CASE("peer security: what is decoded, and what is refused") {
             .text.find("VerifyOutgoing set, and no CA certificate provided!") != std::string::npos);
   CHECK(refused(file_with(f, R"("encrypt":"QUJD")"))
             .text.find("encrypt has invalid key: key size must be 16, 24 or 32 bytes") != std::string::npos);
-  // Consul's 0 is no limit.
+  // Consul's 0 means no limit.
   const auto patient =
       accepted(file_with(f, R"("limits":{"rpc_handshake_timeout":"0s","https_handshake_timeout":"-1s"})")).config;
   CHECK(patient.rpc_handshake_timeout == std::chrono::hours(24));
@@ -478,7 +478,7 @@ TEST_CASE("https: what is decoded, warned of, and refused") {
       accepted(file_with(f, R"("addresses":{"https":"unix:///tmp/b.sock 0.0.0.0"},"ports":{"https":1})"));
   CHECK(other.config.https_listeners ==
         std::vector<listen_address>{{"", 0, "/tmp/b.sock", true}, {"0.0.0.0", 1, "", true}});
-  CHECK_FALSE(other.config.allowed_hosts); // strangers reach it without tricks
+  CHECK_FALSE(other.config.allowed_hosts); // other hosts can reach it directly
   REQUIRE(other.warnings.size() == 1);
   CHECK(other.warnings[0].starts_with("ports.https is set, and cert_file and key_file are not"));
   CHECK(accepted(file_with(f, R"("tls_min_version":"tls11")")).warnings.at(0) ==
@@ -552,7 +552,7 @@ TEST_CASE("listening on Unix sockets and on several addresses") {
   CHECK(accepted(file_with(f, R"("ports":{"http":-1})")).config.http_listeners.empty());
 }
 
-// Servers on other machines that are told 127.0.0.1 look for themselves there, and nobody learns why there is no cluster.
+// Servers on other machines that get 127.0.0.1 connect to themselves, and nothing explains why there is no cluster.
 TEST_CASE("the address told to peers when all are bound") {
   const auto chosen = [](const std::vector<std::string>& of, bool single = false) {
     return choose_own_address(of, single).value().address;
@@ -634,7 +634,7 @@ TEST_CASE("a service or check that cannot be is refused at the start, not left o
   }
 }
 
-// Whoever moves a configuration from Consul wants to know of everything at once, and where it is.
+// An operator who migrates a configuration from Consul needs all errors at once, with their locations.
 TEST_CASE("all that is wrong is told at once, each with its place") {
   scratch_folder in;
   const auto a = in.write("a.json", R"({"server": true,
@@ -713,13 +713,13 @@ TEST_CASE("contradictions are told at the key to blame, and only if nothing of t
             file +
             ":3:30)"
             "\n\n");
-  // The missing data_dir may stand in what cannot be read.
+  // The missing data_dir may be in the file that cannot be parsed.
   const auto broken = in.write("d.json", "{\"data_dir\" 1}");
   CHECK(refused({"-config-file", file, "-config-file", broken}).text ==
         "failed to parse " + broken + ": invalid character '1' after object key (" + broken + ":1:13)");
 }
 
-// A word too much in one file is no reason to keep silent about another mistake: its author would start once for each of them.
+// An unknown key in one file must not hide another error, or its author needs one start for each of them.
 TEST_CASE("an unknown key hides no other mistake; a value of a wrong type hides only what it may be") {
   scratch_folder in;
   const std::string text = "encrypt = \"abc\"\nverify_outgoing = true\ntls_min_version = \"tls99\"\n"
@@ -756,7 +756,7 @@ TEST_CASE("an unknown key hides no other mistake; a value of a wrong type hides 
     CHECK((text.find(lacks_ca) != text.npos) == r.lacks_ca);
     CHECK((text.find(lacks_pair) != text.npos) == r.lacks_pair);
   }
-  // What cannot be parsed may say where the certificates are.
+  // The file that cannot be parsed may name the certificates.
   in.write("d.hcl", "ca_file");
   const auto half = refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-dir", in.path()}).text;
   INFO(half);
@@ -765,7 +765,7 @@ TEST_CASE("an unknown key hides no other mistake; a value of a wrong type hides 
   CHECK(half.find("VerifyOutgoing") == half.npos);
 }
 
-// What the start would stop at is told by `belay validate`, too, and where it is written.
+// `belay validate` reports everything that the start would reject, with its location.
 TEST_CASE("files of certificates are opened, and what is wrong with them has its place") {
   scratch_folder in;
   const auto& files = certificates();
@@ -819,7 +819,7 @@ TEST_CASE("files of certificates are opened, and what is wrong with them has its
   }
 }
 
-// Of two listeners at one place the second would stop the start.
+// Of two listeners with one address the second would fail at the start.
 TEST_CASE("who listens where somebody else does is told, in Consul's words where it has some") {
   scratch_folder in;
   struct row {
@@ -834,7 +834,7 @@ TEST_CASE("who listens where somebody else does is told, in Consul's words where
       {R"("client_addr":"::1 [::1]")", "HTTP address [::1]:8500 already configured for HTTP ("},
       {R"("addresses":{"http":"unix:///a","https":"unix:///a"},"ports":{"https":1})",
        "HTTPS address /a already configured for HTTP ("},
-      // The kernel refuses these; Consul finds out at its start.
+      // The kernel rejects these; Consul finds out at its start.
       {R"("addresses":{"http":"0.0.0.0"},"ports":{"https":8500})",
        "HTTPS address 127.0.0.1:8500 already configured for HTTP ("},
       {R"("bind_addr":"0.0.0.0","advertise_addr":"10.0.0.1","ports":{"http":8300})",
@@ -854,7 +854,7 @@ TEST_CASE("who listens where somebody else does is told, in Consul's words where
     INFO(more);
     accepted(file_with(in, more));
   }
-  // Only the mistake itself, not what follows if the standard is taken instead.
+  // Only the error itself, not what follows if the default is used instead.
   CHECK(refused(file_with(in, R"("ports":{"http":70000,"https":8500})")).text.starts_with("ports.http must be"));
 }
 
@@ -928,7 +928,7 @@ TEST_CASE("the audit log: what is decoded") {
   CHECK(least->file.mode == 0600);
   CHECK_FALSE(least->file.rotates());
   CHECK_FALSE(audit_of(R"("path":"a")", false));
-  // As in Consul's documents.
+  // As in Consul's documentation.
   const auto hcl = f.write("a.hcl", R"(audit {
   enabled = true
   sink "My sink" {
@@ -1062,7 +1062,7 @@ TEST_CASE("ACLs: the section, its predecessors, and what is refused") {
   CHECK(old.agent == "a");
   CHECK(old.agent_master == "am");
   CHECK(old.replication == "r");
-  // The section counts.
+  // The section takes precedence.
   CHECK_FALSE(acl(R"("acl_datacenter":"dc1","acl":{"enabled":false})").enabled);
   CHECK(acl(R"("acl_master_token":"x","acl":{"tokens":{"master":"m"}})").master == "m");
   CHECK(acl(R"("acl":{"tokens":{"initial_management":"m"}})").master == "m");

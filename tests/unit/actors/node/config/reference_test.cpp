@@ -1,4 +1,4 @@
-// The pages that are made from tables in the code. BELAY_REWRITE=1 writes them; git diff is the review.
+// The pages that are generated from tables in the code. BELAY_REWRITE=1 writes them; git diff is the review.
 
 #include "actors/node/config/keys.hpp"
 #include "actors/node/config/reference.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("docs/metrics.md is what the tables say") {
   check_page("metrics.md", metrics::reference());
 }
 
-// A reader of the page has to learn the default and the meaning of all that can be set.
+// The page must have the default and the meaning of every setting.
 TEST_CASE("every key with an effect says what it does") {
   for (const auto& key : config_keys()) {
     INFO(key.path);

@@ -1,5 +1,5 @@
-// A server starts with the entries before its checkpoint that `raft_trailing_logs` says: followers that are behind by less get
-// entries, not a snapshot. The start had a number of its own once, so that a larger setting was forgotten with each restart.
+// A server starts with as many entries before its checkpoint as `raft_trailing_logs` says: followers that lag by
+// fewer get entries, not a snapshot. The start once used its own number, so each restart ignored a larger setting.
 
 #include "actors/node/disk/node_disk.hpp"
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
@@ -11,7 +11,7 @@ using namespace belay;
 
 namespace {
 
-/// 100 entries. Remembers from which one it was loaded.
+/// Has 100 entries. Records the first one that was loaded.
 class asked_log final : public storage::log_store {
 public:
   using log_store::load;
