@@ -1,4 +1,4 @@
-// `belay diff`, `belay mirror` and `belay reconcile`: how they are called, whom they ask in whose name, and what they print.
+// `belay diff`, `belay mirror` and `belay reconcile`: their arguments, their requests and tokens, and their output.
 
 #include "cli/output/progress_line.hpp"
 #include "tests/unit/cli/fake_node.hpp"
@@ -24,7 +24,7 @@ constexpr auto no_keys = "[]";
 
 } // namespace
 
-// No server is asked for any of these.
+// None of these sends a request.
 TEST_CASE("copies: calls that are wrong", "[copies]") {
   struct row {
     arguments words;
@@ -159,18 +159,18 @@ TEST_CASE("mirror: servers of one cluster with nested prefixes are refused, what
     CHECK(s.err == one);
     CHECK(s.out.empty());
   }
-  // Of a server of Consul without IDs nobody knows.
+  // Consul's servers without IDs cannot be told apart.
   const auto unknown = run({at(""), {200, R"([{"ID":""}])", {}}}, {at(""), node("a")});
   CHECK(unknown.code == 1);
   CHECK(unknown.err.starts_with(
       "Error! It cannot be found out whether both servers are of one cluster. If they are: There"));
-  // With the same prefix the worst that can be is a copy of each key onto itself.
+  // With the same prefix, the worst that can happen is that each key is copied onto itself.
   {
     fake_node original({at(""), node("")}), copy({at(""), node(""), {403, "no more"}});
     const auto s = say({"mirror", "-once", original.address(), copy.address(), "app/"});
     CHECK(s.err == "Error mirroring: the copy's server: no more\n");
   }
-  // Of two clusters it goes on, and asks what there is to copy.
+  // With two clusters it continues, and requests what there is to copy.
   for (const auto& s : {run({at(ours)}, {at(other), {403, "no more"}}),
                         run({at(""), node("a")}, {at(""), node("b"), {403, "no more"}})}) {
     CHECK(s.code == 1);
@@ -216,7 +216,7 @@ TEST_CASE("reconcile: what is printed and run", "[copies]") {
   CHECK_FALSE(std::filesystem::exists("never"));
 }
 
-// What is done at once shows nothing; and nothing is ever shown where nobody looks.
+// Quick work shows nothing; and progress is only shown on a terminal.
 TEST_CASE("a line of progress is for screens", "[copies]") {
   std::ostringstream screen, file;
   progress_line on_screen(screen, true), in_file(file, false);

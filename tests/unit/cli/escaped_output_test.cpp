@@ -1,5 +1,5 @@
-// A key, a node or a service has a name with an escape sequence in it. Whoever lists it on a terminal would have his screen rewritten, his
-// window renamed, or text put where he types.
+// The name of a key, node or service contains an escape sequence. Listing it on a terminal could
+// rewrite the screen, rename the window, or insert text at the prompt.
 
 #include "cli/output/escaped_output.hpp"
 #include "cli/process/command_name.hpp"
@@ -12,7 +12,7 @@ using namespace belay::cli;
 
 namespace {
 
-/// What a terminal gets of these writes.
+/// What a terminal receives from these writes.
 std::string shown(const std::vector<std::string>& writes) {
   std::ostringstream to;
   escaped_output buffer(*to.rdbuf());
@@ -37,8 +37,8 @@ TEST_CASE("no control character reaches a terminal but line feeds and tabs", "[B
   }
   CHECK(shown({"\x1b]0;title\x07"}) == "\\x1b]0;title\\x07");
   CHECK(shown({"\xc2\x9b"
-               "31m"}) == "\\x9b31m");       // U+009B, which begins a sequence
-  CHECK(shown({"\xc2", "\x9b"}) == "\\x9b"); // also in two writes
+               "31m"}) == "\\x9b31m");       // U+009B, which starts a sequence
+  CHECK(shown({"\xc2", "\x9b"}) == "\\x9b"); // also split into two writes
   CHECK(shown({"gr\xc3\xbc\xc3\x9f", " \xc2\xa7 \xe2\x82\xac"}) == "gr\xc3\xbc\xc3\x9f \xc2\xa7 \xe2\x82\xac");
   CHECK(shown({"\xc2\xc2\x85"}) == "\xc2\\x85");
 }
@@ -66,7 +66,7 @@ TEST_CASE("a terminal that is gone is told as a stream that failed", "[B24]") {
   CHECK_FALSE(out.good());
 }
 
-// Sessions are seen by everybody who may read them.
+// Sessions are visible to all clients that may read them.
 TEST_CASE("a session is named after the program that runs, and after nothing that could be a secret", "[B24]") {
   CHECK(name_of_command({"deploy", "--password=SECRET"}) == "deploy");
   CHECK(name_of_command({"deploy --password SECRET"}) == "deploy");

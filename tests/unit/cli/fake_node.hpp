@@ -1,5 +1,5 @@
 #pragma once
-// A node that answers from a list: what the client verbs ask and print can be checked without a server.
+// A node with prepared responses: shows the requests and output of client commands without a server.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -14,7 +14,7 @@
 
 namespace belay::cli {
 
-/// Serves as many requests as it has answers, one after the other, on a free port of 127.0.0.1.
+/// Serves as many requests as it has responses, one after another, on a free port of 127.0.0.1.
 class fake_node {
 public:
   struct answer {
@@ -31,7 +31,7 @@ public:
 
   std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
 
-  /// `METHOD target` and the body, for each request. Waits until every answer was given.
+  /// `METHOD target` and the body, for each request. Waits until every response was sent.
   std::vector<std::string> asked() {
     join();
     return asked_;
@@ -56,7 +56,7 @@ private:
     }
   }
 
-  /// @returns false: nothing was asked (the destructor's farewell)
+  /// @returns false: there was no request (the destructor's connection)
   template <class Stream>
   bool serve_one(Stream& socket, const answer& a) {
     namespace http = boost::beast::http;
@@ -84,7 +84,7 @@ private:
   void join() {
     if (!thread_.joinable())
       return;
-    // Wakes an accept that nobody will use, so that a failed test ends.
+    // Ends an accept that no client will use, so that a failed test ends.
     boost::system::error_code ec;
     boost::asio::io_context loop;
     boost::asio::ip::tcp::socket farewell(loop);

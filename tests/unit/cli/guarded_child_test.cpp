@@ -1,6 +1,6 @@
-// Commands that `belay lock` and `belay watch` run: how they start and end, and that nothing of them outlives the program.
+// Commands that `belay lock` and `belay watch` run: how they start and end. None of them outlives the program.
 
-#include "cli/locks/session_lease.hpp" // for what it says of g++ 12
+#include "cli/locks/session_lease.hpp" // for its comment about g++ 12
 #include "cli/process/guarded_child.hpp"
 #include "tests/unit/cli/variables.hpp"
 
@@ -64,7 +64,7 @@ std::string line_of(const std::string& file) {
   return line;
 }
 
-/// Of a process, as /proc tells: gone, or a zombie that nobody has buried yet.
+/// Whether /proc shows that the process is gone, or a zombie.
 bool is_dead(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -102,7 +102,7 @@ TEST_CASE("a command that is not there", "[child]") {
   CHECK(d.error() == "fork/exec /etc/passwd: permission denied");
 }
 
-// A shell starts something and waits for it. Who only signals the shell leaves the other one running without the lock.
+// A shell starts a program and waits for it. Signalling only the shell would leave that running without the lock.
 TEST_CASE("signals reach everything that a command has started", "[child]") {
   const working_directory here;
   started s("sh -c 'echo $$ >pid; exec sleep 100'; true");
@@ -125,7 +125,7 @@ TEST_CASE("what a command leaves behind ends with it", "[child]") {
   CHECK(becomes_true([&] { return is_dead(left); }));
 }
 
-// The program is killed with SIGKILL: it cannot tell its command anything any more. The lock is soon somebody else's.
+// The program is killed with SIGKILL: it cannot signal its command. The lock will soon be granted to another client.
 TEST_CASE("a command ends when the program is killed", "[child]") {
   const working_directory here;
   const pid_t program = ::fork();

@@ -1,4 +1,4 @@
-// Help, completion and the man page are made from the tables of commands: what is true of all of them, and what is printed.
+// Help, completion and the man page come from the tables of commands: rules for all of them, and what is printed.
 
 #include "cli/commands/all.hpp"
 #include "cli/help/completion.hpp"
@@ -26,7 +26,7 @@ arguments words_of(std::string_view text) {
   return out;
 }
 
-/// The longest command that `words` begin with; nullptr: none.
+/// The longest command that is a prefix of `words`; nullptr: none.
 const command* command_in(const arguments& words) {
   const command* found = nullptr;
   for (const auto& c : all_commands()) {
@@ -220,11 +220,11 @@ TEST_CASE("completions of zsh and fish, and the man page, have every command and
   CHECK(say({"completion", "tcsh"}).code == 1);
 }
 
-// A flag after an argument used to be an argument: `diff A B -timeout=2s` compared the keys below `-timeout=2s`, for a minute.
+// Flags after an argument were arguments: `diff A B -timeout=2s` compared the keys below `-timeout=2s`.
 TEST_CASE("options after arguments are refused, by every command", "[help]") {
   for (const auto& c : all_commands()) {
     if (c.run == nullptr)
-      continue; // the agent refuses arguments
+      continue; // the agent rejects arguments
     INFO(c.name);
     const bool runs_command = c.operands.find("COMMAND...") != c.operands.npos;
     if (runs_command && (c.operands.starts_with("COMMAND") || c.operands.starts_with("[COMMAND")))
@@ -243,7 +243,7 @@ TEST_CASE("options after arguments are refused, by every command", "[help]") {
 
 TEST_CASE("words that belong to a command, or come after --, are no options", "[help]") {
   const auto refused = [](const arguments& words) { return say(words).err.starts_with("options go before arguments"); };
-  // Nothing listens there.
+  // A port without a listener.
   const std::string nowhere = "-http-addr=127.0.0.1:1";
   CHECK(refused({"kv", "get", nowhere, "k", "-recurse"}));
   CHECK(refused({"kv", "get", nowhere, "k", "--recurse"}));

@@ -1,4 +1,4 @@
-// The client verbs over HTTPS: whom they trust, what they show, and where options and variables say so.
+// Client commands over HTTPS: which servers they trust, their certificates, and the options and variables.
 
 #include "tests/unit/actors/tls/certificate_files.hpp"
 #include "tests/unit/cli/fake_node.hpp"
@@ -31,8 +31,8 @@ TEST_CASE("verbs over HTTPS: who is trusted, and what is shown", "[https]") {
   const auto stranger = folder.signed_by(other, "stranger");
   struct row {
     const char* name;
-    bool asks;         ///< the node, for a certificate
-    arguments options; ///< behind the address
+    bool asks;         ///< whether the node requests a certificate
+    arguments options; ///< after the address
     std::vector<std::pair<std::string, std::string>> environment;
     bool works;
   };

@@ -1,5 +1,5 @@
-// In a container belay is the first process, and inherits whatever a check's script leaves behind. Without anybody who waits for them such
-// processes stay as zombies, until the container has no process number left. Here a process becomes the heir by PR_SET_CHILD_SUBREAPER.
+// In a container belay is the first process, and inherits what check scripts leave behind: zombies, unless it
+// waits for them, until no process number is left. Here PR_SET_CHILD_SUBREAPER makes a process inherit them.
 
 #include "cli/process/init_process.hpp"
 
@@ -22,7 +22,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Runs `program` under continue_in_child() in a process that inherits orphans. @returns its exit code. @param meanwhile gets its pid
+/// Runs `program` with continue_in_child() where orphans are inherited. @returns its exit code.
+/// @param meanwhile its pid
 int code_of(
     const std::function<int()>& program, const std::function<void(pid_t)>& meanwhile = [](pid_t) {}) {
   const auto init = ::fork();
@@ -38,12 +39,12 @@ int code_of(
   return WIFEXITED(how) ? WEXITSTATUS(how) : -WTERMSIG(how);
 }
 
-/// Children of that process, by their state: Z is one that has ended and nobody has waited for.
+/// The states of that process's children: Z is one that has ended and was not waited for.
 std::string states_of_children(pid_t parent) {
   std::string states;
   for (const auto& each : std::filesystem::directory_iterator("/proc")) {
     if (each.path().filename().string().find_first_not_of("0123456789") != std::string::npos)
-      continue; // no process, or one by another name
+      continue; // no process, or one with another name
     std::ifstream in(each.path() / "stat");
     std::string text;
     if (!std::getline(in, text) || text.rfind(')') == std::string::npos)
@@ -107,7 +108,7 @@ TEST_CASE("init_process: signals reach the program, and its end is told as a she
       ::kill(init, signal);
     };
     CHECK(code_of(program(signal, true), send) == 42);
-    if (signal != SIGQUIT) // which leaves a core
+    if (signal != SIGQUIT) // which writes a core
       CHECK(code_of(program(signal, false), send) == 128 + signal);
   }
   ::close(ready[0]);

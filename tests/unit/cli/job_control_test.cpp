@@ -1,8 +1,8 @@
-// `belay lock` and its like in a job of a shell, on a terminal: what Ctrl-Z, `fg`, `bg`, a read of the terminal and its end do to the command, and what
-// becomes of the command while the program is stopped. Without all this the command runs on beside the next holder's, or stands still with
-// the lock for ever. The shell is a process of this test that has a pseudo-terminal; it does what a shell with job control does.
+// `belay lock` in a shell's job on a terminal: what Ctrl-Z, `fg`, `bg`, a read of the terminal and its end
+// do to the command, also while the program is stopped. Otherwise it would run beside the next holder's,
+// or be stopped with the lock forever. The shell is a process of this test with a pseudo-terminal.
 
-#include "cli/locks/session_lease.hpp" // for what it says of g++ 12
+#include "cli/locks/session_lease.hpp" // for its comment about g++ 12
 #include "cli/process/guarded_child.hpp"
 #include "tests/unit/cli/variables.hpp"
 
@@ -55,19 +55,19 @@ std::string line_of(const std::string& file) {
   return text.find('\n') == text.npos ? "" : text.substr(0, text.find('\n'));
 }
 
-/// As /proc tells: R, S, T, ...; Z: it has ended.
+/// The state in /proc: R, S, T, ...; Z: it has ended.
 char state_of(pid_t pid) {
   const auto text = text_of("/proc/" + std::to_string(pid) + "/stat");
   const auto at = text.rfind(')');
   return at == text.npos ? 'Z' : text[at + 2];
 }
 
-/// Seconds of the machine's clock that goes on while it is suspended; the last beat of a script, too.
+/// Seconds of the machine's clock that includes suspensions, as in the last beat of a script.
 double now() {
   return std::chrono::duration<double>(belay::actors::boot_clock::now().time_since_epoch()).count();
 }
 
-// In subshells: dash starts a program with vfork(), and a shell whose child is stopped before its exec() is not stopped, but waits (D).
+// In subshells: dash uses vfork(), and if its child is stopped before exec(), the shell waits (D), not stopped.
 const std::string beats = "while :; do (exec cut -d' ' -f1 /proc/uptime) >>beats; (exec sleep 0.02); done";
 
 double last_beat() {
@@ -83,7 +83,7 @@ std::size_t beat_count() {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/// What a program like `belay lock` does, as far as it matters here. @returns its exit code
+/// Does what a program like `belay lock` does, as far as it matters here. @returns its exit code
 int run_program(const child_plan& plan, bool ends_on_hangup) {
   static bool hung_up;
   hung_up = false;
@@ -112,8 +112,8 @@ int run_program(const child_plan& plan, bool ends_on_hangup) {
   return end->overdue ? 66 : end->signal != 0 ? 128 + end->signal : end->code;
 }
 
-/// A shell with one job, which is such a program. It tells each change of it, and is told what to do in letters:
-/// f: `fg`, b: `bg`, x: it ends.
+/// A shell with one job, which is such a program. It reports each change of the job, and gets its
+/// orders as letters: f: `fg`, b: `bg`, x: exit.
 class shell {
 public:
   shell(child_plan plan, bool in_foreground = true, bool ends_on_hangup = false) {
@@ -155,7 +155,7 @@ public:
     if (terminal_ >= 0)
       ::close(std::exchange(terminal_, -1));
   }
-  /// The next one: `job PID`, `stopped SIGNAL`, `exited CODE`, `killed SIGNAL`. Empty: there is none
+  /// The next event: `job PID`, `stopped SIGNAL`, `exited CODE`, `killed SIGNAL`. Empty: there is none
   std::string event() {
     while (said_.find('\n') == said_.npos) {
       drain();
@@ -176,7 +176,7 @@ public:
   }
 
 private:
-  /// What is shown on the terminal would fill it.
+  /// Discards the output on the terminal, which would fill it.
   void drain() {
     pollfd waits{terminal_, POLLIN, 0};
     char bytes[256];
@@ -281,7 +281,7 @@ TEST_CASE("Ctrl-Z stops the command and the program, and both go on with fg", "[
     const auto before = beat_count();
     s.tell(round == 1 ? 'b' : 'f');
     CHECK(becomes_true([&] { return beat_count() > before + 2; }));
-    if (round == 1) { // in the background Ctrl-Z is not for it
+    if (round == 1) { // in the background Ctrl-Z does not reach it
       s.type(control_z);
       ::kill(-s.job(), SIGTSTP);
       REQUIRE(s.event() == stopped_by_terminal);
@@ -289,7 +289,7 @@ TEST_CASE("Ctrl-Z stops the command and the program, and both go on with fg", "[
       CHECK(becomes_true([&] { return state_of(command) != 'T'; }));
     }
   }
-  s.type(control_c); // the job has the terminal, and the program the usual disposition
+  s.type(control_c); // the job has the terminal, and the program the default disposition
   CHECK(s.event() == "killed " + std::to_string(SIGINT));
   CHECK(becomes_true([&] { return state_of(command) == 'Z'; }));
 }
@@ -322,7 +322,7 @@ TEST_CASE("a job in the background that reads the terminal stops until it is in 
   CHECK(line_of("out") == "got:hello");
 }
 
-// Ctrl-C goes to who has the terminal: an editor, a shell.
+// Ctrl-C reaches what has the terminal: an editor, a shell.
 TEST_CASE("a command that has the terminal gets its signals", "[child][terminal]") {
   const working_directory here;
   shell s(script(
@@ -348,7 +348,7 @@ TEST_CASE("modes that a command leaves on purpose stay", "[child][terminal]") {
   CHECK((s.modes() & (ECHO | ICANON)) == ICANON);
 }
 
-// Nobody tells the program, as the command's group has the terminal: both would stay behind with the lock.
+// The program is not notified, because the command's group has the terminal: both would stay behind with the lock.
 TEST_CASE("when the terminal of the command is gone the program gets SIGHUP", "[child][terminal]") {
   const working_directory here;
   shell s(script("trap '' HUP; echo $$ >pid; read x </dev/tty; echo ready >ready; while :; do sleep 0.01; done"), true,
@@ -361,7 +361,7 @@ TEST_CASE("when the terminal of the command is gone the program gets SIGHUP", "[
   CHECK(becomes_true([&] { return state_of(command) == 'Z'; }));
 }
 
-// The program is stopped and cannot end its command any more, while its session comes to an end.
+// The program is stopped and cannot end its command any more, while its session expires.
 TEST_CASE("while the program is stopped its guard ends the command in time", "[child][terminal]") {
   const working_directory here;
   using boot_clock = belay::actors::boot_clock;
@@ -385,7 +385,7 @@ TEST_CASE("while the program is stopped its guard ends the command in time", "[c
   CHECK((line_of("asked") == "asked") == obeys);
   REQUIRE(becomes_true([&] { return now() > kill_at + half_as_long; }));
   CHECK(state_of(s.job()) == 'T');                 // the program did nothing
-  CHECK(last_beat() < kill_at + half_as_long / 2); // nothing that it started goes on, either
+  CHECK(last_beat() < kill_at + half_as_long / 2); // nothing that it started continues, either
   s.tell('f');
   CHECK(s.event() == "exited 66");
 }

@@ -1,4 +1,4 @@
-// `belay keyring`: what is asked of the servers, and what is printed and returned, as by `consul keyring` of 1.8.7.
+// `belay keyring`: its requests, output and exit codes, as of `consul keyring` 1.8.7.
 
 #include "tests/unit/cli/fake_node.hpp"
 #include "tests/unit/cli/said.hpp"

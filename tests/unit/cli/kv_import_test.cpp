@@ -1,4 +1,4 @@
-// `belay kv import`: in transactions, what they cannot take alone, and a failure that names the first key that is not written.
+// `belay kv import`: transactions, entries too large for them, and errors that name the first key not written.
 
 #include "cli/commands/keys/kv_transfer.hpp"
 #include "tests/unit/cli/fake_node.hpp"
@@ -83,7 +83,7 @@ TEST_CASE("an import that cannot go on names the first key that is not known to 
   CHECK(s.err == "Error! Failed writing data for key k64: Unexpected response code: 500 (No cluster leader)\n");
 }
 
-// `belay kv import kv.json` without the @: a syntax error alone hides what is missing.
+// `belay kv import kv.json` without the @: a syntax error alone would hide what is missing.
 TEST_CASE("an import says when a file was probably meant, and why a file cannot be read", "[import]") {
   const working_directory here;
   std::ofstream("kv.json") << "[]";
@@ -102,7 +102,7 @@ TEST_CASE("an import says when a file was probably meant, and why a file cannot 
   CHECK(say({"kv", "put", "k", "@."}, "").err == "Error! Failed to read file: read .: is a directory\n");
 }
 
-// Consul's client refuses a key that begins with a slash before it asks. Keys before it are written, no request names it.
+// Consul's client rejects a key that begins with a slash without a request. Keys before it are written.
 TEST_CASE("an import stops at a key that begins with a slash", "[import]") {
   const auto entry = [](const std::string& key) { return R"({"key":")" + key + R"(","flags":0,"value":"MQ=="})"; };
   const std::string refused =
@@ -118,7 +118,7 @@ TEST_CASE("an import stops at a key that begins with a slash", "[import]") {
     REQUIRE(asked.size() == 1);
     CHECK(count_of(asked[0], "\"Verb\"") == 2);
   }
-  fake_node node({written}); // which nobody asks for
+  fake_node node({written}); // which is never requested
   const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, "[" + entry("/lead") + "]");
   CHECK(s.code == 1);
   CHECK(s.err == refused);
@@ -146,8 +146,8 @@ TEST_CASE("on a screen an import has one line, for programs an object", "[import
   CHECK(s.out == "{\n    \"Success\": true,\n    \"Imported\": 2\n}\n");
 }
 
-// Go and this server write U+FFFD for a byte that is no UTF-8: what an export would have of it is
-// another key.
+// Go and this server write U+FFFD for a byte that is not UTF-8: an export would contain another
+// key.
 TEST_CASE("kv export: keys that no list can name are left out, and said", "[kv]") {
   const auto row = [](const std::string& key, int index) {
     return R"({"Key":")" + key + R"(","Flags":0,"Value":"eA==","CreateIndex":1,"ModifyIndex":)" +
@@ -168,7 +168,7 @@ TEST_CASE("kv export: keys that no list can name are left out, and said", "[kv]"
   CHECK(none.out == "[]\n");
 }
 
-// What JavaScript and Python write of a text that was cut within a character, and of bytes that are no UTF-8: Consul's client reads both as U+FFFD.
+// JavaScript and Python write these for truncated characters and invalid UTF-8: Consul's client reads both as U+FFFD.
 TEST_CASE("an import reads half of a surrogate pair, and bytes that are no UTF-8, as U+FFFD", "[import]") {
   fake_node node({fine});
   const auto s =

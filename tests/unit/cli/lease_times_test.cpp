@@ -1,6 +1,6 @@
-// `belay lock` and its like hold something for a time that a server counts, while requests and answers take any share of that
-// time. If a program counted a moment longer than the server, or let its command run a moment longer than that, two
-// programs would work under one lock. The judge here compares the times of both sides, on one clock.
+// `belay lock` and its like hold something for a time that a server counts, while requests and responses take
+// any share of that time. If a program counted longer than the server, or let its command run longer than
+// that, two programs would work under one lock. The test compares the times of both sides, on one clock.
 
 #include "cli/commands/holds/holding_run.hpp"
 #include "cli/locks/session_lease.hpp"
@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds ttl{2};
 
-/// Makes a session and renews it, for one client that goes first. Each answer comes late by any share of the TTL up to a half, and some never come.
+/// Creates a session and renews it. Each response is late by up to half of the TTL, and some never come.
 class late_node {
 public:
   explicit late_node(std::uint64_t seed)
@@ -50,7 +50,7 @@ public:
     t.where.port = std::to_string(acceptor_.local_endpoint().port());
     return t;
   }
-  /// The session lives until then at least: it counts from when the request is there.
+  /// The session lives at least until then: it counts from the arrival of the request.
   lock_clock::time_point lives_until() const { return lives_until_.load(); }
   int renewals() const { return renewals_; }
 
@@ -77,7 +77,7 @@ private:
     renewals_ += q.target().starts_with("/v1/session/renew/") ? 1 : 0;
     std::this_thread::sleep_for(std::chrono::milliseconds(random_.below(1000 * ttl.count() / 2)));
     if (renewals_ != 0 && random_.below(4) == 0)
-      return false; // its answer is lost
+      return false; // its response is lost
     http::response<http::string_body> a(http::status::ok, 11);
     a.body() = R"({"ID":"s"})";
     a.prepare_payload();
@@ -170,5 +170,5 @@ TEST_CASE("lock: a command that does not end is killed before its lock may be an
   order.words = {"trap '' TERM; echo up >up; while :; do sleep 0.05; done"};
   run_while_held(loop, std::make_unique<lost_holding>(left), std::move(order), {in, out, err});
   const auto took = lock_clock::now() - lost_holding::lost_;
-  CHECK(took < (left + grace) / 2); // nearer to the one than to the other, on a machine that has other work, too
+  CHECK(took < (left + grace) / 2); // closer to the one than to the other, even on a busy machine
 }

@@ -1,5 +1,5 @@
-// `belay lock` and `belay watch` against a small server: texts and exit codes are those of Consul 1.8.7, and the command ends when the
-// lock does.
+// `belay lock` and `belay watch` against a small server: texts and exit codes are those of Consul
+// 1.8.7, and the command ends when the lock does.
 
 #include "cli/locks/semaphore.hpp"
 #include "tests/unit/cli/said.hpp"
@@ -24,7 +24,7 @@ std::string text_of_file(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Runs `act` in another thread once `file` is there.
+/// Runs `act` in another thread once `file` exists.
 class when_there {
 public:
   when_there(std::string file, std::function<void()> act)
@@ -96,7 +96,7 @@ TEST_CASE("lock: who waits gives up in time, or gets it when it is free", "[lock
   CHECK(std::filesystem::exists("ran"));
 }
 
-// Each request had a limit of its own, and the first one had none: `-timeout=6s` against a server that hangs took 25 s, or for ever.
+// The first request had no limit, the others one each: `-timeout=6s` with a hanging server took 25 s, or forever.
 TEST_CASE("lock: the timeout is one time for everything, also where the server does not answer", "[lock]") {
   const working_directory here;
   constexpr std::chrono::milliseconds timeout(1500);
@@ -106,7 +106,7 @@ TEST_CASE("lock: the timeout is one time for everything, also where the server d
     words.insert(words.begin() + 1, {"-http-addr=" + node.address(), "-timeout=1500ms"});
     const auto begun = std::chrono::steady_clock::now();
     const auto s = say(words);
-    // After it come a second for the release and one for the session. Alone the read of the key had 10 s.
+    // After it come a second for the release and one for the session. The read of the key alone had 10 s.
     CHECK(std::chrono::steady_clock::now() - begun < 5 * timeout);
     CHECK(std::chrono::steady_clock::now() - begun >= timeout);
     CHECK(s.code == 1);
@@ -122,7 +122,7 @@ TEST_CASE("lock: the timeout is one time for everything, also where the server d
             .starts_with("Lock acquisition failed: failed to create session: "));
   CHECK(gives_up(1, {"elect", "a", "touch ran"}).starts_with("Lock acquisition failed: failed to create session: "));
   CHECK_FALSE(std::filesystem::exists("ran"));
-  small_node node; // a lock that is free is had, however little time there is
+  small_node node; // a free lock is acquired, however little time there is
   CHECK(say(lock_words(node, {"-timeout=1ms", "a", "touch ran"})).code == 0);
   CHECK(std::filesystem::exists("ran"));
 }
@@ -138,7 +138,7 @@ TEST_CASE("lock: a key that is something else is left alone", "[lock]") {
   CHECK_FALSE(std::filesystem::exists("ran"));
 }
 
-// Somebody deletes the key, or the session ends: another one may have the lock at once.
+// The key is deleted, or the session ends: another client may get the lock at once.
 TEST_CASE("lock: the command is killed when the lock is lost", "[lock]") {
   const working_directory here;
   small_node node;
@@ -172,7 +172,7 @@ TEST_CASE("lock: signals end the command, and the lock is released", "[lock]") {
   CHECK(node.sessions() == 0);
 }
 
-// Nobody is asked before the options are known to go together: there is no server here.
+// Options are checked before any request: there is no server here.
 TEST_CASE("lock: readers and writers go with no options of semaphores", "[lock]") {
   struct row {
     arguments more;
@@ -227,7 +227,7 @@ TEST_CASE("lock: semaphores", "[lock]") {
   constexpr std::uint64_t semaphore_flags = 16210313421097356768u;
   node.put("s/x", {"", "x", semaphore_flags});
   node.put("s/.lock", {R"({"Limit":2,"Holders":{"x":true,"dead":true}})", "", semaphore_flags});
-  CHECK(say(lock_words(node, {"-n=2", "s", "touch ran"})).code == 0); // a dead holder has no place
+  CHECK(say(lock_words(node, {"-n=2", "s", "touch ran"})).code == 0); // a dead holder has no slot
   CHECK(std::filesystem::exists("ran"));
   CHECK(read_holder_list(node.at("s/.lock").value)->holders == std::set<std::string>{"x"});
   const auto other = say(lock_words(node, {"-n=3", "s", "true"}));

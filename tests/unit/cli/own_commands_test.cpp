@@ -36,7 +36,7 @@ std::string archive_bytes() {
 TEST_CASE("commands of our own, and JSON", "[commands]") {
   struct row {
     const char* name;
-    arguments words; ///< the address of the node goes behind the command's name
+    arguments words; ///< the address of the node is inserted after the command's name
     std::size_t name_words;
     fake_node::answer answer;
     const char* asked;
@@ -237,7 +237,7 @@ TEST_CASE("snapshots: saved whole or not at all", "[commands]") {
   std::size_t files = 0;
   for (const auto& one : std::filesystem::directory_iterator(here.path()))
     files += one.path().filename() == "a.snap" ? 1 : 100;
-  CHECK(files == 1); // nothing half is left
+  CHECK(files == 1); // no partial file is left
 }
 
 TEST_CASE("snapshot agent: saves once, and keeps the last ones", "[commands]") {
@@ -288,7 +288,7 @@ TEST_CASE("archives of debug are read by tar", "[commands]") {
   std::size_t files = 0;
   for (const auto& one : std::filesystem::directory_iterator(here.path()))
     files += one.is_regular_file() ? 1 : 0;
-  CHECK(files == 1); // nothing half is left
+  CHECK(files == 1); // no partial file is left
 
   std::ofstream("d/" + std::string(100, 'x')) << "x";
   CHECK(pack_folder("d", "e.tar.gz", 0).error().starts_with("the name is too long for an archive: d/xxx"));
@@ -296,7 +296,7 @@ TEST_CASE("archives of debug are read by tar", "[commands]") {
   CHECK(pack_folder("d", "nowhere/e.tar.gz", 0).error().ends_with("no such file or directory"));
 }
 
-// A server that takes connections and answers nothing: each request waited for ever.
+// A server that accepts connections and never responds: each request waited forever.
 TEST_CASE("debug ends when its duration is over, whatever the server does", "[commands]") {
   const working_directory here;
   fake_node node({{200, R"({"Config":{"Version":"1.8.7"}})"}});
@@ -309,7 +309,7 @@ TEST_CASE("debug ends when its duration is over, whatever the server does", "[co
   CHECK(s.out.ends_with("    Saved debug archive: d.tar.gz\n"));
 }
 
-// As Consul: a token that cannot be read must not become no token.
+// As in Consul: a token file that cannot be read must not mean "no token".
 TEST_CASE("a token file that cannot be read ends the command with the reason", "[commands]") {
   const working_directory here;
   std::filesystem::create_directory("d");
@@ -336,7 +336,7 @@ TEST_CASE("a process ID file that cannot be written is named with the reason", "
             .err.ends_with("Could not open pid file: open nowhere/pid: no such file or directory\n"));
 }
 
-// As Consul: the folder in which files are gathered must be new; an archive of the name is replaced when the new one is whole.
+// As in Consul: files are collected in a new folder, and an archive is replaced when the new one is complete.
 TEST_CASE("debug writes over no folder, and what it leaves only its owner may read", "[commands]") {
   const working_directory here;
   const fake_node::answer self = {200, R"({"Config":{"Version":"1.8.7"}})"};

@@ -1,5 +1,5 @@
-// What Consul 1.8.7 prints and returns, recorded by tools/record-cli, and what this program makes of the same answers of the
-// same server. Scripts depend on it.
+// What Consul 1.8.7 prints and returns, recorded by tools/record-cli, and what this program does
+// with the same responses. Scripts depend on it.
 
 #include "tests/unit/cli/replaying_node.hpp"
 #include "tests/unit/cli/said.hpp"
@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// Those of tools/record-cli.
+/// The files of tools/record-cli.
 const std::pair<const char*, const char*> files[] = {
     {"web.json", R"({"service":{"name":"web","port":80,"tags":["a","b"],"meta":{"k":"v"}}})"},
     {"two.hcl", "services { name = \"x1\" port = 1 }\nservices { name = \"x2\" port = 2 tags = [\"t\"] check { ttl = "
@@ -30,7 +30,7 @@ std::string text(const json::object& o, const char* name) {
   return o.at(name).is_string() ? std::string(o.at(name).as_string()) : std::string();
 }
 
-/// nullopt: an answer is not in the recording, since it is no text.
+/// nullopt: a response is missing in the recording, because it is not text.
 std::optional<std::vector<replaying_node::exchange>> exchanges_of(const json::object& recorded) {
   std::vector<replaying_node::exchange> out;
   for (const auto& one : recorded.at("exchanges").as_array()) {

@@ -1,5 +1,5 @@
 #pragma once
-// A node that answers as a recording says: each request by the next recorded answer to the same method and path.
+// A node that replays a recording: each request gets the next recorded response to its method and path.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -19,7 +19,7 @@ namespace belay::cli {
 class replaying_node {
 public:
   struct exchange {
-    std::string method, path; ///< without what stands behind the question mark
+    std::string method, path; ///< without the query
     unsigned status;
     std::string body;
     std::vector<std::pair<std::string, std::string>> headers;
@@ -78,9 +78,9 @@ private:
       last->used = true;
       return *last;
     }
-    if (path == "/v1/status/leader") // what Belay asks where Consul asks /v1/agent/self
+    if (path == "/v1/status/leader") // the request that Belay sends where Consul sends /v1/agent/self
       return {method, path, 200, "\"127.0.0.1:8300\"", {}};
-    if (path == "/v1/txn") { // Belay's import: works if each of its writes did by itself
+    if (path == "/v1/txn") { // Belay's import: succeeds if each of its writes did alone
       const auto refused = first_refused(body);
       if (!refused)
         return {method, path, 200, R"({"Results":[],"Errors":null})", {}};
@@ -89,7 +89,7 @@ private:
     return {method, path, 599, "not in the recording: " + method + " " + target, {}};
   }
 
-  /// @returns the first key of a transaction that the recording has no successful write of; nullopt: there is none
+  /// @returns the first key in a transaction without a recorded successful write; nullopt: there is none
   std::optional<std::string> first_refused(const std::string& operations) {
     const auto list = boost::json::parse(operations);
     for (const auto& one : list.as_array()) {

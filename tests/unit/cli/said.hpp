@@ -1,5 +1,5 @@
 #pragma once
-// The program, run in this process.
+// Runs the program in this process.
 
 #include "cli/program.hpp"
 
@@ -13,7 +13,7 @@ struct said {
   std::string out, err;
 };
 
-/// @param screen as on a terminal
+/// @param screen whether its output is a terminal
 inline said say(const arguments& words, const std::string& input = "", bool screen = false) {
   std::istringstream in(input);
   std::ostringstream out, err;

@@ -1,6 +1,6 @@
 #pragma once
-// A node with keys, locks and sessions in memory, as far as `belay lock` and `belay watch` use them: what they do can be seen
-// without a server.
+// A node with keys, locks and sessions in memory, as far as `belay lock` and `belay watch` use
+// them: tests these commands without a server.
 
 #include "protocol/golang/base64.hpp"
 #include "protocol/golang/url.hpp"
@@ -66,14 +66,14 @@ public:
     const std::lock_guard lock(mutex_);
     return sessions_.size();
   }
-  /// From now on every request but a renewal is answered with 500.
+  /// From now on every request except renewals gets a 500.
   void fail() {
     const std::lock_guard lock(mutex_);
     failing_ = true;
     changed_.notify_all();
   }
 
-  /// After so many more requests it takes what is sent, and answers nothing.
+  /// After this many more requests it reads what is sent, and never responds.
   void hang_after(std::size_t requests) {
     const std::lock_guard lock(mutex_);
     answers_left_ = requests;

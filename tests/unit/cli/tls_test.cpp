@@ -1,5 +1,5 @@
-// `belay keygen` and `belay tls`: files, texts and exit codes as scripts written for Consul expect them, and certificates that
-// servers accept.
+// `belay keygen` and `belay tls`: files, texts and exit codes as scripts for Consul expect them,
+// and certificates that servers accept.
 
 #include "actors/tls/credentials.hpp"
 #include "tests/unit/cli/said.hpp"

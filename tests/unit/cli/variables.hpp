@@ -1,5 +1,5 @@
 #pragma once
-// What a test borrows from its process: environment variables and the working directory.
+// What a test changes in its process: environment variables and the working directory.
 
 #include <catch2/catch.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace belay::cli {
 
-/// Set for one test, and not set afterwards.
+/// Sets a variable for one test, and unsets it afterwards.
 class variables {
 public:
   explicit variables(std::vector<std::pair<std::string, std::string>> all) : all_(std::move(all)) {
@@ -29,7 +29,7 @@ private:
   std::vector<std::pair<std::string, std::string>> all_;
 };
 
-/// A new folder to work in, and the former one afterwards: commands write into the working directory, as Consul's do.
+/// Changes to a new folder, and back afterwards: commands write into the working directory, as Consul's do.
 class working_directory {
 public:
   working_directory() : before_(std::filesystem::current_path()) {

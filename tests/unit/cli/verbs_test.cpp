@@ -1,4 +1,4 @@
-// The client verbs: requests, texts and exit codes are those of Consul's command line, since scripts depend on them.
+// Client commands: requests, texts and exit codes are those of Consul's command line, since scripts depend on them.
 
 #include "tests/unit/cli/fake_node.hpp"
 #include "tests/unit/cli/said.hpp"
@@ -21,7 +21,7 @@ const char* key_with_blank =
 TEST_CASE("verbs of the key-value store") {
   struct row {
     const char* name;
-    arguments words; ///< the address of the node goes behind the verb's name
+    arguments words; ///< the address of the node is inserted after the verb
     std::size_t name_words;
     fake_node::answer answer;
     const char* asked;
@@ -298,7 +298,7 @@ TEST_CASE("names of verbs") {
   CHECK(v.out.find("\nCompatible with the Consul 1.8.7 API\n") != std::string::npos);
 }
 
-// Test harnesses and tools that look for `consul` in PATH parse `Consul v1.8.7`.
+// Test harnesses and tools that find `consul` in PATH parse `Consul v1.8.7`.
 TEST_CASE("under the name of consul the version is the one that it is compatible with") {
   const auto first_line = [](std::string_view called, const char* word) {
     std::istringstream in;

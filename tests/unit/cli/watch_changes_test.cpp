@@ -1,4 +1,4 @@
-// `belay watch -changes` against a node that answers from a list: what is asked, told and kept, and which options do not go together.
+// `belay watch -changes` against a prepared node: its requests, output and cursor, and invalid options.
 
 #include "cli/commands/watching/change_lines.hpp"
 #include "tests/unit/cli/fake_node.hpp"
@@ -85,7 +85,7 @@ TEST_CASE("watch -changes: the history is kept in the file, and told to the comm
   }
 }
 
-// What happened behind the place is gone: that is said, and the keys as they are follow.
+// The changes after the cursor are gone: that is reported, and the present keys follow.
 TEST_CASE("watch -changes: a gap", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "4.1\n";
@@ -99,7 +99,7 @@ TEST_CASE("watch -changes: a gap", "[watch]") {
   CHECK(asked[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&snapshot&consistent&dc=dc1");
 }
 
-// It knows no changes: it lists the keys when one of them is different. What happened in between nobody can tell.
+// Consul has no changes: it lists the keys when one of them differs. What happened in between is unknown.
 TEST_CASE("watch -changes: on Consul each news is a gap", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "5\n";
@@ -134,7 +134,7 @@ TEST_CASE("watch -changes: a server that fails is told of once, and asked again"
   CHECK(s.out.empty());
 }
 
-// No server is asked for any of these.
+// None of these sends a request.
 TEST_CASE("watch: options that do not go together", "[watch]") {
   const working_directory here;
   std::ofstream("empty");

@@ -1,4 +1,4 @@
-// What is shown of a prefix under faults: it was so on a server, no longer ago than is said, and never longer than is allowed.
+// The cache of a prefix under faults: it was the state of a server, as old as it says at most, and as allowed.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/near_cache.hpp>
@@ -12,7 +12,7 @@ using namespace belay::client_tests;
 
 namespace {
 
-/// A number in a key is counted up, and servers do not answer, or have no leader, now and then. In the end the last number is shown.
+/// A number in a key is incremented while servers fail now and then. In the end the cache has the last number.
 verdict run_cache(dialect speaks, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.request_lost = 50'000;
@@ -23,14 +23,14 @@ verdict run_cache(dialect speaks, std::uint64_t seed) {
   options.confirm_every = milliseconds(2000);
   options.stale_if_error = milliseconds(8000);
   near_cache cache(c.client, "conf/", options);
-  std::vector<instant> written; // when each number was
+  std::vector<instant> written; // the time of each number
   verdict wrong;
   auto look = [&] {
     auto table = cache.table();
     if (!table || !wrong.empty())
       return !wrong.empty();
     const auto* row = table->find("conf/n");
-    auto next = row ? std::stoull(row->value) + 1 : 0; // that number was not there yet
+    auto next = row ? std::stoull(row->value) + 1 : 0; // that number had not been written yet
     if (next >= written.size())
       return false;
     if (written[next] < cache.confirmed())

@@ -1,4 +1,4 @@
-// Clocks that go back, run wrong, are set or are far off: what the guard says, compared with what was done to them.
+// Clocks that go back, run at a wrong rate, are set or far off: the guard's verdict, and what was done to them.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/clock_guard.hpp>
@@ -13,7 +13,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::system_clock;
 
-/// A process whose clock of sessions can be set back, with a wall clock that can be set and runs at a speed of its own.
+/// A process whose clock of sessions can be set back, with a wall clock that can be set and has a rate of its own.
 class odd_clocks final : public virtual_time::process {
 public:
   odd_clocks(virtual_cluster& c, std::int64_t ppm) : process(c.time, c.server, ppm), cluster_(c) {}
@@ -39,8 +39,8 @@ private:
   std::int64_t fast_permille_ = 0;
 };
 
-/// What a round does to the clocks, and the least that has to be said of it at the next look.
-/// @param passed since the last one
+/// What a round does to the clocks, and the mildest permitted verdict at the next check. @param
+/// passed since the last one
 clock_verdict disturb(odd_clocks& w, virtual_time::tape& chance, nanoseconds passed) {
   switch (chance.draw(8)) {
   case 0:

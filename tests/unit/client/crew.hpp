@@ -1,5 +1,5 @@
 #pragma once
-// What tests of recipes under faults share: processes of clients that do the same work, and who believes to hold what.
+// Helpers for tests of recipes under faults: client processes that do the same work, and what each believes to hold.
 #include "tests/unit/client/virtual_cluster.hpp"
 
 #include <belay/hold.hpp>
@@ -18,7 +18,7 @@ namespace belay::client_tests {
 /// What went wrong in a run; empty if nothing did.
 using verdict = std::string;
 
-/// Seeds of each property: so many times more as BELAY_CLIENT_SEEDS says.
+/// Number of seeds of each property; BELAY_CLIENT_SEEDS multiplies it.
 inline std::uint64_t seeds(std::uint64_t few) {
   const char* times = std::getenv("BELAY_CLIENT_SEEDS");
   return few * (times ? std::strtoull(times, nullptr, 10) : 1);
@@ -35,7 +35,7 @@ inline virtual_time::fault_rates all_faults() {
   return r;
 }
 
-/// Who believes to hold something, and as what.
+/// Which processes believe to hold something, and in which mode.
 class stage {
 public:
   class shown {
@@ -67,14 +67,14 @@ public:
     return out;
   }
 
-  /// What a task saw that must not be.
+  /// A violation that a task has seen.
   std::string complaint;
 
 private:
   std::list<shown*> all_;
 };
 
-/// Opens the session if it is not open. @returns whether it is
+/// Opens the session unless it is open. @returns whether it is open
 inline task<bool> have_session(world& w, session& s) {
   if (s.state() == session_state::closed || s.state() == session_state::lost) {
     patience minute(w.now() + minutes(1));
@@ -84,12 +84,12 @@ inline task<bool> have_session(world& w, session& s) {
   co_return true;
 }
 
-/// The programs have stopped and destroyed their objects of the library; their sessions are still open. Each of these holds
-/// nothing at the server and waits for nothing. After they are closed the server has no session. @pre no message is lost any more
-/// @param excused what a session may hold; null: nothing
+/// The programs have stopped and destroyed their library objects; their sessions are still open. Each of
+/// these must hold nothing at the server and wait for nothing. After they are closed the server must have
+/// no session. @pre no message is lost any more @param excused what a session may hold; null: nothing
 inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& sessions,
                             const std::function<bool(const std::string&)>& excused = nullptr) {
-  c.pass(minutes(2)); // what is owed is given back, and sessions of those that crashed end
+  c.pass(minutes(2)); // pending releases are sent, and sessions of crashed processes end
   for (auto* s : sessions)
     if (s->state() == session_state::live)
       for (const auto& what : c.server.tied_to(s->id()))
@@ -105,7 +105,7 @@ inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& ses
   return c.server.sessions().empty() ? verdict() : "all have stopped, and there are sessions";
 }
 
-/// Processes, each with a session and a Kit made for it, that run some tasks. Kit is what lives as long as the process.
+/// Processes, each with a session and a Kit made for it, that run some tasks. The Kit lives as long as the process.
 template <class Kit>
 class crew {
 public:
@@ -150,14 +150,14 @@ public:
       m.tasks[i].start();
     }
   }
-  /// What is destroyed in the middle of an await is gone, with what it waited for.
+  /// Destroys coroutines in the middle of an await, with everything that they wait for.
   void crash(member& m) {
     m.tasks.clear();
     m.kit.reset();
     m.s.reset();
   }
 
-  /// Ten minutes of faults and crashes, then `calm` without, in which each task gets on. @param look after each event
+  /// Ten minutes of faults, then `calm` without, in which each task progresses. @param look after each event
   verdict run(const std::function<verdict()>& look, std::chrono::nanoseconds calm = minutes(6), int least = 1) {
     verdict wrong;
     auto pass = [&](std::chrono::nanoseconds length) {
@@ -182,7 +182,7 @@ public:
     }
     cluster_.server.leaderless = false;
     cluster_.time.heal();
-    // What was stopped goes on, and sessions of those that died end.
+    // Paused processes continue, and sessions of the dead ones end.
     pass(seconds(90));
     for (auto& m : all)
       m->progress.assign(each_, 0);
@@ -208,7 +208,7 @@ public:
   }
 
   std::vector<std::unique_ptr<member>> all;
-  std::function<bool(const std::string&)> excused_at_rest; ///< look_at_rest()
+  std::function<bool(const std::string&)> excused_at_rest; ///< for look_at_rest()
 
 private:
   virtual_cluster& cluster_;
@@ -217,7 +217,7 @@ private:
   milliseconds ttl_;
 };
 
-/// Writes that pass a gate never go back. @param of whose writes count: those of names that begin so
+/// Writes that pass a gate never go back. @param of only writes by names with this prefix count
 inline verdict fences_hold(const model_server& server, const std::string& of = {}) {
   fence_gate gate;
   std::uint64_t largest = 0;
@@ -248,7 +248,7 @@ inline void check_that_found(const std::vector<known_bug>& bugs) {
   }
 }
 
-/// BELAY_CLIENT_SEED=N: that seed and no other.
+/// BELAY_CLIENT_SEED=N: runs only that seed.
 inline void check_seeds(std::uint64_t few, const std::function<verdict(std::uint64_t)>& run) {
   const char* only = std::getenv("BELAY_CLIENT_SEED");
   std::uint64_t first = only ? std::strtoull(only, nullptr, 10) : 0;

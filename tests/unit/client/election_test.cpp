@@ -1,4 +1,4 @@
-// Offices under faults: one has it at a time, also while it is handed over, and observers see who.
+// Leaderships under faults: one process leads at a time, also during transfers, and observers see which.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/election.hpp>
@@ -14,7 +14,7 @@ struct office_kit {
 };
 using office_crew = crew<office_kit>;
 
-/// Has the office for some seconds, hands it over or gives it back, and goes on as long as its hold says that it has it.
+/// Leads for some seconds, transfers or releases the leadership, and keeps writing while its hold says that it leads.
 task<void> lead(office_crew::member& m, std::size_t number, stage& seen) {
   std::string name = std::to_string(m.number) + "." + std::to_string(number);
   for (;;) {
@@ -59,7 +59,7 @@ task<void> observe(world& w, election_observer& o, std::string& last) {
   }
 }
 
-/// One office goes from one to the next; who watches it knows soon, and does not ask all the time.
+/// One leadership changes hands; an observer notices soon, without sending requests all the time.
 verdict run_observed(dialect speaks, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.latency_max = milliseconds(300);

@@ -1,5 +1,5 @@
-// Recipes under faults, by seeds. Each property holds for all of them, and a known bug that is switched on breaks it
-// for some.
+// Recipes under faults, by seeds. Each property holds for all of them, and a known bug that is
+// switched on breaks it for some.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/counter.hpp>
@@ -38,7 +38,7 @@ private:
 
 enum class contest { mutex, semaphore };
 
-/// Opens a session when it has none, takes the lock, writes to the store as long as it thinks that it may, and gives it back.
+/// Opens a session if needed, acquires the lock, writes while it believes that it may, and releases the lock.
 task<void> work(world& w, session& s, contest what, std::string name, worker_state& state) {
   for (;;) {
     if (s.state() == session_state::closed || s.state() == session_state::lost) {
@@ -92,7 +92,7 @@ struct participant {
     work_task = work(world, *s, what, std::move(name), state);
     work_task.start();
   }
-  /// What is destroyed in the middle of an await is gone, with what it waited for.
+  /// Destroys coroutines in the middle of an await, with everything that they wait for.
   void crash() {
     work_task.reset();
     s.reset();
@@ -104,8 +104,8 @@ struct participant {
   task<void> work_task;
 };
 
-/// Four clients for ten minutes under faults and five without. Never more hold it at a time than may; writes that pass
-/// the gate never go back; and everybody gets it when faults are over.
+/// Four clients for ten minutes under faults and five without. The number of holders never exceeds the
+/// limit; writes that pass the gate never go back; and each client gets it when the faults have ended.
 verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_time::fault_rates rates) {
   virtual_cluster c(speaks, seed, rates);
   std::vector<std::unique_ptr<participant>> all;
@@ -171,8 +171,8 @@ verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_ti
   return wrong;
 }
 
-/// A session for ten minutes, while one in a hundred answers is lost and servers have no leader for two seconds now and then: it
-/// is never lost. (It would be if all tries of a third of its TTL were: of ten thousand sessions one, if one in fifty answers is.)
+/// A session for ten minutes, with one in a hundred responses lost and pauses of two seconds without a leader, is
+/// never lost. (That needs the loss of all tries in a third of its TTL: one of ten thousand, at one lost in fifty.)
 verdict run_renewals(std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 10'000;
@@ -222,8 +222,8 @@ verdict run_sharing(std::uint64_t seed) {
   return {};
 }
 
-/// Five count on one number while answers are lost: what is there in the end is no more than what was counted or may have
-/// been, and no less than what was counted.
+/// Five clients increment one number while responses are lost: the result is at most the sum of
+/// done and unknown additions, and at least that of the done ones.
 task<void> count(world& w, counter& n, int rounds, std::int64_t& done, std::int64_t& unknown) {
   for (int i = 0; i < rounds; ++i) {
     patience minute(w.now() + minutes(1));
@@ -250,7 +250,7 @@ verdict run_counting(dialect speaks, std::uint64_t seed) {
   if (!c.time.run_until(c.time.now() + hours(3), all_done))
     return "never done";
   auto there = std::stoll(c.server.value("n").value_or("0"));
-  // Where outcomes can be asked for nothing stays unknown.
+  // Where outcomes can be requested, nothing stays unknown.
   bool told_all = speaks == dialect::consul || unknown == 0;
   if (there < done || there > done + unknown || !told_all)
     return std::to_string(there) + " counted, of " + std::to_string(done) + " and perhaps " + std::to_string(unknown);
@@ -259,7 +259,7 @@ verdict run_counting(dialect speaks, std::uint64_t seed) {
 
 enum class wanted { mutex, claimed_mutex, semaphore };
 
-/// Gives up after a part of a second, whatever is on the way then: a request, its answer, or nothing.
+/// Gives up after a fraction of a second, whatever is in flight then: a request, its response, or nothing.
 task<void> give_up_soon(world& w, session& s, wanted what) {
   patience limit(w.now() + milliseconds(1 + w.draw(300)));
   mutex_options claims;
@@ -274,11 +274,11 @@ task<void> give_up_soon(world& w, session& s, wanted what) {
     co_await held->release(limit);
 }
 
-/// Once all requests have arrived, late ones too, the session holds and waits for nothing that a task abandoned or released.
+/// Once all requests have arrived, the session holds and waits for nothing that a task abandoned or released.
 verdict run_given_up(wanted what, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.request_late = rates.answer_lost = 300'000;
-  rates.late_max = milliseconds(900); // a second give-back follows after a second
+  rates.late_max = milliseconds(900); // a second release follows after a second
   virtual_cluster c(dialect::belay, seed, rates);
   session s(c.client, session_options());
   for (int i = 0; i < 20; ++i) {
@@ -318,7 +318,7 @@ TEST_CASE("mutexes and semaphores keep their promises under faults", "[client][f
 
 namespace {
 
-/// Nothing is lost, and some requests come when nobody waits for them any more.
+/// Nothing is lost, and some requests arrive after their callers have given up.
 virtual_time::fault_rates late_messages() {
   virtual_time::fault_rates r;
   r.latency_max = milliseconds(100);
@@ -330,7 +330,7 @@ virtual_time::fault_rates late_messages() {
 } // namespace
 
 TEST_CASE("what comes late takes nothing away, under faults of delay", "[client][faults]") {
-  // A server was paused, or a wire was slow: the release of an earlier hold comes when the same session holds again.
+  // After a pause, the release of an earlier hold arrives when the same session holds again.
   for (auto speaks : {dialect::belay, dialect::consul})
     for (auto what : {contest::mutex, contest::semaphore}) {
       INFO((speaks == dialect::belay ? "belay" : "consul") << (what == contest::mutex ? " mutex" : " semaphore"));

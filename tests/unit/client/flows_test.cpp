@@ -1,4 +1,4 @@
-// What follows the changes of keys: the stream itself, groups of consumers, mirrors; and the reconciler.
+// Followers of changes: the feed itself, consumer groups, mirrors; and the reconciler.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/changes.hpp>
@@ -16,7 +16,7 @@ using namespace belay::client_tests;
 
 namespace {
 
-/// Keys below a prefix are written and erased by somebody, some at a time in one entry, and now and then the history is gone.
+/// Writes and erases keys below a prefix, sometimes several in one entry, and now and then drops the history.
 class writer {
 public:
   writer(virtual_cluster& c, std::string prefix, bool forgets, std::uint64_t names = 6)
@@ -56,7 +56,7 @@ virtual_time::fault_rates lossy() {
   return r;
 }
 
-// The stream
+// The feed
 
 struct follower {
   std::map<std::string, std::string> keys;
@@ -97,7 +97,7 @@ task<void> follow(world& w, follower& f) {
   }
 }
 
-/// A follower is destroyed now and then, and another one goes on from its place.
+/// A follower is destroyed now and then, and another one resumes from its cursor.
 verdict run_stream(dialect speaks, std::uint64_t seed, bool forgets) {
   virtual_cluster c(speaks, seed, lossy());
   writer keys(c, "in/", forgets);
@@ -127,7 +127,7 @@ verdict run_stream(dialect speaks, std::uint64_t seed, bool forgets) {
 // Groups
 
 struct group_story {
-  std::map<std::string, int> acknowledged; ///< by place
+  std::map<std::string, int> acknowledged; ///< by cursor
   std::set<std::string> put;
   int next = 0;
   bool no_more = false;
@@ -184,7 +184,7 @@ task<void> consume(group_crew::member& m, group_story& story) {
   }
 }
 
-/// 18 keys are put, one after the other, while members die. Each has its effect once.
+/// 18 keys are put, one after another, while members die. Each has its effect once.
 verdict run_group(dialect speaks, std::uint64_t seed, bool forgets) {
   virtual_cluster c(speaks, seed, all_faults());
   group_story story;
@@ -214,7 +214,7 @@ verdict run_group(dialect speaks, std::uint64_t seed, bool forgets) {
   auto wrong = all.run(look);
   if (!wrong.empty())
     return wrong;
-  // What was tried too often is put aside, and says so.
+  // Changes that were tried too often are put aside, which is reported.
   auto buried = c.server.all("group/dead/").size();
   if (effects.size() + buried < 18)
     return std::to_string(effects.size()) + " of 18 have their effect, and " + std::to_string(buried) + " are dead";
@@ -243,7 +243,7 @@ task<void> copy_on(mirror_crew::member& m) {
 
 verdict run_mirror(dialect speaks, std::uint64_t seed, bool forgets) {
   virtual_cluster c(speaks, seed, all_faults());
-  // Of many keys the last change is not made good by a later one.
+  // With many keys the last change of a key is rarely repaired by a later one.
   writer keys(c, "in/", forgets, forgets ? 6 : 200);
   mirror_crew all(c, 2, 1, [](mirror_crew::member& m, std::size_t) { return copy_on(m); });
   auto next = c.time.now();
@@ -272,7 +272,7 @@ verdict run_mirror(dialect speaks, std::uint64_t seed, bool forgets) {
   return original == copy ? "" : "the copy is not equal in the end";
 }
 
-/// Four keep how far they are in one key, in any order: the farthest stays.
+/// Four processes store their cursor in one key, in any order: the most advanced one stays.
 task<void> keep_place(world& w, int n) {
   place_in_key kept(w, "place");
   auto later = w.now() + milliseconds(w.draw(5000));
@@ -298,7 +298,7 @@ verdict run_places(std::uint64_t seed) {
 
 // The reconciler
 
-/// Keys have versions, and work makes what is there of a key what there should be.
+/// Keys have versions, and the work brings the actual state of a key to the desired one.
 struct desired_and_there {
   std::map<std::string, int> desired;
   std::map<std::string, int> there;
@@ -515,8 +515,8 @@ TEST_CASE("groups of consumers keep their promises under faults", "[client][faul
 
 namespace {
 
-/// A seed whose story shows the bug: one of those that did when this was written, else the first one. Which these are depends on the order
-/// in which the library draws numbers. @returns nullopt: none of ten thousand
+/// A seed whose run shows the bug: one of those that did when this was written, else the first one. They
+/// depend on the order in which the library draws random numbers. @returns nullopt: none of ten thousand
 std::optional<std::uint64_t> seed_that_shows(const char* bug, std::vector<std::uint64_t> likely) {
   constexpr std::uint64_t seeds_max = 10'000;
   mutant_switch on(bug);
@@ -530,14 +530,14 @@ std::optional<std::uint64_t> seed_that_shows(const char* bug, std::vector<std::u
 
 } // namespace
 
-// About one story in 200 has it: the next member closes the gap with its first batch, and gets the rest with the second one.
+// About one run in 200 has it: the next member closes the gap with its first batch, then gets the rest.
 TEST_CASE("what was done beyond a gap does not come again when the gap is closed", "[client][faults]") {
   const auto seed = seed_that_shows("consumer_forgets_beyond", {134, 619, 642});
   REQUIRE(seed);
   CHECK(run_group(dialect::belay, *seed, false) == "");
 }
 
-// About one story in 1,000 has it: the next member's first batch ends before the gap that the earlier one left.
+// About one run in 1,000 has it: the next member's first batch ends before the gap that the earlier one left.
 TEST_CASE("a gap is not closed before what is in it has been fetched", "[client][faults]") {
   const auto seed = seed_that_shows("consumer_skips_a_gap", {958});
   REQUIRE(seed);

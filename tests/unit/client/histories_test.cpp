@@ -1,6 +1,6 @@
-// Recipes that keep a place, when the cluster behind it is restored or replaced: its indexes go
-// back, or mean something else. Whoever goes on at the place that it has kept misses what lies
-// before it, and nothing tells; a mirror takes what it has copied for newer than it is.
+// Recipes that store a cursor, when the cluster is restored or replaced: its indexes go back, or
+// mean something else. A follower that resumed from its cursor would silently miss what is before
+// it; a mirror would take its copies for newer than they are.
 #include "tests/unit/client/crew.hpp"
 
 #include "client/core/cursors.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t first_history = 0x9f3c'2a1b'0000'0000, second_history = 0x1234'5678'0000'0000;
 
-/// What 0.2.0 takes for a place, of the text of a file (cli/commands/watching/change_feed.cpp and
+/// How 0.2.0 parses a cursor in the text of a file (cli/commands/watching/change_feed.cpp and
 /// client/flows/changes.cpp there): nullopt, and it ends.
 std::optional<std::string> place_for_0_2_0(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
@@ -38,7 +38,7 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// The cluster ends, and another one, or the same one, goes on from what was saved. In half of the
+/// The cluster ends, and another one, or the same one, continues from a backup. In half of the
 /// cases its indexes go back.
 class fate {
 public:
@@ -66,7 +66,7 @@ private:
 
 void write_some(virtual_time::timeline& time, model_server& s, int& written) {
   for (auto times = 1 + time.chance().draw(6); times > 0; --times) {
-    auto key = "in/k" + std::to_string(time.chance().draw(60)); // of which few are made good by a later change
+    auto key = "in/k" + std::to_string(time.chance().draw(60)); // few of which are repaired by a later change
     if (time.chance().draw(3) == 0)
       s.erase(key);
     else
@@ -82,7 +82,7 @@ virtual_time::fault_rates some_losses() {
   return r;
 }
 
-// The stream
+// The feed
 
 struct resumed_follower {
   std::map<std::string, std::string> keys;
@@ -108,8 +108,8 @@ task<void> follow_on(world& w, resumed_follower& f) {
   }
 }
 
-/// A follower that is destroyed and goes on from its place has what there is in the end, whatever
-/// became of the cluster meanwhile.
+/// A follower that is destroyed and resumes from its cursor reaches the final state, whatever
+/// happened to the cluster meanwhile.
 verdict run_restored_stream(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed, some_losses());
   c.server.history = first_history;
@@ -138,7 +138,7 @@ verdict run_restored_stream(std::uint64_t seed) {
   return f.keys == c.server.all("in/") ? "" : "what is known is not what is there";
 }
 
-// Mirrors, of one cluster in another one
+// Mirrors, from one cluster to another
 
 struct two_clusters {
   explicit two_clusters(std::uint64_t seed = 1, virtual_time::fault_rates rates = {})
@@ -197,7 +197,7 @@ verdict run_restored_mirrors(std::uint64_t seed) {
   int written = 0;
   std::vector<task<void>> all(2);
   for (int i = 0; i < 60; ++i) {
-    for (auto& each : all) // it dies in the middle of anything
+    for (auto& each : all) // it dies at any point
       if (i == 0 || time.chance().draw(8) == 0) {
         each = copy_from(time, c.original.client, c.copy);
         each.start();
@@ -245,11 +245,11 @@ TEST_CASE("a file with a place keeps its history where 0.2.0 passes over it", "[
   CHECK(text_of_file(path) == "12\n");
   CHECK(*file.load() == "12");
   auto write = [&](const std::string& text) { std::ofstream(path, std::ios::binary) << text; };
-  for (const auto* text : {"12.3", "12.3\n", "12.3 \n", "12.3\n\n\n"}) { // of 0.2.0, or of an editor
+  for (const auto* text : {"12.3", "12.3\n", "12.3 \n", "12.3\n\n\n"}) { // from 0.2.0, or from an editor
     write(text);
     CHECK(*file.load() == "12.3");
   }
-  write("12.3@9f3c2a1b00000007\n"); // of somebody who has it from BELAY_PLACE
+  write("12.3@9f3c2a1b00000007\n"); // from a user who copied it from BELAY_PLACE
   CHECK(*file.load() == "12.3@9f3c2a1b00000007");
   for (const auto* text : {"", "\n", "x\n", "12.3 x\n", "12.3@\n", "12.3.4\n", "12.3\n13\n"}) {
     INFO(text);
@@ -288,7 +288,7 @@ TEST_CASE("a key with a place keeps its history as its flags", "[client]") {
   CHECK(c.server.flags("place") == first_history);
   CHECK(*c.run(key.load(c.within(seconds(5)))) == "12.4@9f3c2a1b00000000");
   CHECK(store("12.3@9f3c2a1b00000000") == "12.4@9f3c2a1b00000000");
-  CHECK(store("2@1234567800000000") == "2@1234567800000000"); // of another history: indexes do not compare
+  CHECK(store("2@1234567800000000") == "2@1234567800000000"); // of another history: indexes are not comparable
 }
 
 TEST_CASE("changes go on in their history, and begin anew in another one", "[client]") {
@@ -352,15 +352,15 @@ TEST_CASE("changes go on in their history, and begin anew in another one", "[cli
 }
 
 TEST_CASE("what has left the window is something left", "[client]") {
-  // `belay mirror -once` says that the copy is as the original was. The 410 has the index that was
-  // asked for.
+  // `belay mirror -once` promises that the copy equals a state of the original. The 410 has the
+  // index of the request.
   virtual_cluster c;
   c.server.history = GENERATE(first_history, std::uint64_t{0});
   c.server.put("in/a", "1");
   changes stream(c.client, "in/");
   REQUIRE(c.run(stream.next(c.within(seconds(5)))));
   CHECK(*c.run(stream.is_current(c.within(seconds(5)))));
-  c.server.put("other", "1"); // of no concern to it
+  c.server.put("other", "1"); // irrelevant to it
   CHECK(*c.run(stream.is_current(c.within(seconds(5)))));
   c.server.put("in/a", "2");
   c.server.forget_changes();
@@ -390,7 +390,7 @@ TEST_CASE("a group gets a snapshot of another history, and its state is one of 0
   CHECK(state.find('@') == state.npos);
   CHECK(state.find("[\"done\",\"" + position_of(two->place) + "\"]") != state.npos);
   CHECK(c.server.flags("group/.state") == first_history);
-  // What was done beyond what is open is not delivered again to the next member.
+  // Acknowledged changes beyond the open ones are not delivered again to the next member.
   REQUIRE(c.run(member->leave(c.within(seconds(5)))));
   member = std::make_unique<consumer>(s, "in/", "group");
   auto again = c.run(member->next(c.within(seconds(5))));
@@ -399,11 +399,11 @@ TEST_CASE("a group gets a snapshot of another history, and its state is one of 0
   CHECK(again->tries == 2);
 
   REQUIRE(c.run(member->leave(c.within(seconds(5)))));
-  bool of_0_2_0 = GENERATE(false, true); // the member that has written the state last
+  bool of_0_2_0 = GENERATE(false, true); // the member that wrote the state last
   if (of_0_2_0)
     c.server.put("group/.state", state, 0);
   auto backup = c.server.save();
-  c.server.restore(backup, 11, second_history); // below the place of the group
+  c.server.restore(backup, 11, second_history); // below the group's cursor
   bool passed = !of_0_2_0 && GENERATE(false, true);
   for (int i = 0; passed && i < 100; ++i)
     c.server.put("in/c", std::to_string(i));
@@ -425,7 +425,7 @@ TEST_CASE("a group gets a snapshot of another history, and its state is one of 0
 }
 
 TEST_CASE("a mirror follows an original that was restored", "[client]") {
-  // Its keys have lower indexes than the copy has noted, or the same with other values.
+  // Its keys have lower indexes than the copy's records, or the same with other values.
   two_clusters c;
   auto& server = c.original.server;
   if (GENERATE(false, true)) // servers of 0.2.0 name no history
@@ -453,7 +453,7 @@ TEST_CASE("a mirror follows an original that was restored", "[client]") {
   }
   SECTION("in another cluster") {
     server.restore(backup, saved_at, named ? second_history + (1ull << 32) : 0);
-    if (!named) { // its server must see that the index lies behind
+    if (!named) { // its server must notice that the index is in the past
       server.history = first_history;
       REQUIRE(c.catch_up(*copying));
       server.history = 0;
@@ -461,7 +461,7 @@ TEST_CASE("a mirror follows an original that was restored", "[client]") {
   }
   SECTION("in another cluster, which has passed the place") {
     if (!named)
-      return; // nobody can tell
+      return; // undetectable
     server.restore(backup, saved_at, second_history + (1ull << 32));
     for (int i = 0; i < 60; ++i)
       server.put("in/k2", "fresh" + std::to_string(i));
@@ -469,7 +469,7 @@ TEST_CASE("a mirror follows an original that was restored", "[client]") {
   server.put("in/new", "1");
   REQUIRE(c.catch_up(*copying));
   CHECK(c.equal());
-  // From there on it follows as ever.
+  // From here on it follows as usual.
   server.put("in/k1", "later");
   server.erase("in/k2");
   REQUIRE(c.catch_up(*copying));
@@ -478,8 +478,8 @@ TEST_CASE("a mirror follows an original that was restored", "[client]") {
 }
 
 TEST_CASE("a mirror dies while it copies another history", "[client]") {
-  // What the next one finds is noted partly of this history, and partly of the one before, with
-  // higher indexes.
+  // The next mirror finds records partly of this history, and partly of the one before, with higher
+  // indexes.
   for (int steps = 1; steps < 60; ++steps) {
     two_clusters c;
     auto& server = c.original.server;
@@ -504,7 +504,7 @@ TEST_CASE("a mirror dies while it copies another history", "[client]") {
     REQUIRE(c.catch_up(next));
     INFO(steps);
     CHECK(c.equal());
-    server.put("in/k7", "again"); // whose erasure was noted with a higher index
+    server.put("in/k7", "again"); // whose erasure was recorded with a higher index
     REQUIRE(c.catch_up(next));
     CHECK(c.equal());
   }
@@ -550,7 +550,7 @@ TEST_CASE("a mirror leaves out what the copy does not take, says so, and copies 
   REQUIRE(copying.left_out().size() == 1);
   CHECK(copying.left_out().begin()->first == "in/large");
   CHECK(copying.left_out().begin()->second.find("too large") != std::string::npos);
-  // Whoever begins tries it again, and knows it.
+  // A mirror that starts again tries it again, and reports it.
   CHECK(c.copy_server.value("mirror/place") == place);
   mirror next(c.original.client, "in/", c.copy, "copy/", "mirror");
   REQUIRE(c.catch_up(next));
@@ -580,7 +580,7 @@ TEST_CASE("a mirror leaves out what the copy does not take, says so, and copies 
 }
 
 TEST_CASE("keys that no list can name are left out, and compared with nothing", "[client]") {
-  // Go and this server write U+FFFD for a byte that is no UTF-8, so that two keys may look alike.
+  // Go and this server write U+FFFD for a byte that is not UTF-8, so two keys may look alike.
   two_clusters c;
   auto& server = c.original.server;
   const std::string shown = "in/\xEF\xBF\xBD";
@@ -616,7 +616,7 @@ TEST_CASE("keys that no list can name are left out, and compared with nothing", 
   CHECK(copying.left_out().empty());
   CHECK(c.equal());
 
-  // A copy without a prefix would have a key without a name.
+  // A copy without a prefix would have a key with an empty name.
   server.put("in/", "the folder");
   mirror without(c.original.client, "in/", c.copy, "", "mirror2");
   REQUIRE(c.catch_up(without));

@@ -1,4 +1,4 @@
-// Locks of other kinds than the mutex: recursive, shared, striped, of trees.
+// Locks other than the mutex: recursive, shared, striped, of trees.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/recursive_mutex.hpp>
@@ -13,7 +13,7 @@ using namespace belay::client_tests;
 
 namespace {
 
-/// Writes to the store that looks at nothing, for as long as it thinks that it may.
+/// Writes to the store without a gate, for as long as it believes that it may.
 template <class Held>
 task<void> write_under(virtual_time::process& w, session& s, const Held& held, std::string who) {
   auto steps = 1 + w.draw(4);
@@ -41,14 +41,14 @@ struct recursive_kit {
 };
 using recursive_crew = crew<recursive_kit>;
 
-/// Task 0 and 1 are one owner, task 2 another.
+/// Tasks 0 and 1 are one owner, task 2 another.
 task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& seen) {
   std::string owner = std::to_string(m.number) + (number < 2 ? "x" : "y");
   for (;;) {
     bool open = co_await have_session(m.world, *m.s);
     if (!open)
       continue;
-    // Six owners take turns, and each has it for up to 20 s: who gives up before a round is over loses its place each time.
+    // Six owners take turns of up to 20 s: giving up before a round ends loses the position each time.
     patience soon(m.world.now() + seconds(180));
     result<recursive_mutex::level> outer = co_await m.kit->lock.acquire(owner, soon);
     if (!outer) {
@@ -75,7 +75,7 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
       co_await outer->release(two);
     }
     outer->drop();
-    // Its other task may have come in meanwhile: one owner can keep the others out for ever.
+    // Its other task may have acquired it meanwhile: one owner can keep the others out forever.
     auto later = m.world.now() + seconds(20 + m.world.draw(20));
     co_await sleep_until(m.world, later);
   }
@@ -90,12 +90,12 @@ verdict run_recursive(dialect speaks, std::uint64_t seed) {
     std::set<std::string> owners(names.begin(), names.end());
     return owners.size() > 1 ? "two owners have it" : seen.complaint;
   };
-  // On Consul who is first has it: somebody may go without for some minutes.
+  // On Consul there is no order: a process may wait for some minutes.
   auto wrong = all.run(look, minutes(speaks == dialect::consul ? 40 : 6));
   return wrong.empty() ? fences_hold(c.server) : wrong;
 }
 
-/// Two tasks of an owner ask at a time: both have it as soon as one has.
+/// Two tasks of an owner acquire at the same time: both have it as soon as one has.
 verdict run_siblings(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed, slow_only());
   session s(c.client, session_options());
@@ -137,7 +137,7 @@ struct shared_kit {
 };
 using shared_crew = crew<shared_kit>;
 
-/// One in three asks is a writer's, which becomes a reader's half of the times.
+/// One request in three is a writer's, which becomes a reader half of the time.
 task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen) {
   for (;;) {
     bool open = co_await have_session(m.world, *m.s);
@@ -300,7 +300,7 @@ verdict run_tree(std::uint64_t seed) {
 
 } // namespace
 
-// The table of the article: first lock; the same owner again; another one's release is refused, as it has nothing to give.
+// The article's table: first lock; the same owner again; another one's release is refused, as it holds nothing.
 TEST_CASE("a recursive mutex counts for each owner", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);

@@ -1,4 +1,4 @@
-// Those who wait for each other: barriers and latches.
+// Processes that wait for each other: barriers and latches.
 #include "tests/unit/client/crew.hpp"
 
 #include "client/core/json_answers.hpp"
@@ -32,14 +32,14 @@ using barrier_crew = crew<barrier_kit>;
 
 /// What each session does at the barrier, as far as its process knows.
 struct attendance {
-  std::set<std::string> entering;                 ///< asked to enter, and not told that it was not counted
-  std::set<std::string> in_doubt;                 ///< an earlier one of its calls may be counted still
+  std::set<std::string> entering;                 ///< enter() may have counted it
+  std::set<std::string> in_doubt;                 ///< one of its earlier calls may still be counted
   std::map<std::string, std::uint64_t> inside;    ///< passed, and has not begun to leave; with the round
   std::map<std::string, std::uint64_t> passed_in; ///< the last round that it has passed
   verdict wrong;
 };
 
-/// What the key of the barrier says.
+/// The round in the key of the barrier.
 struct shown_round {
   std::uint64_t number = 0;
   bool full = false;
@@ -102,13 +102,13 @@ task<void> attend(barrier_crew::member& m, model_server& server, attendance& see
   }
 }
 
-/// Whoever is in a list that is full lives, and has asked to enter; and rounds follow each other soon when nothing is wrong.
+/// Each member of a full list is live and has called enter(); without faults rounds follow each other soon.
 verdict run_barrier(dialect speaks, std::uint64_t seed, virtual_time::fault_rates rates = all_faults()) {
   virtual_cluster c(speaks, seed, rates);
   attendance seen;
   shown_round last;
   barrier_crew all(c, together, 1, [&](barrier_crew::member& m, std::size_t) { return attend(m, c.server, seen); });
-  // A copy of an enter() that comes after its end makes its key again. That one counts for nothing, and ends with the session.
+  // A copy of an enter() that arrives later creates its key again. That does not count, and ends with the session.
   if (rates.request_late > 0)
     all.excused_at_rest = [](const std::string& what) { return what.starts_with("key b/"); };
   auto look = [&]() -> verdict {
@@ -151,7 +151,7 @@ task<void> wait_for(world& w, latch& l, instant& opened) {
   opened = w.now();
 }
 
-/// Eight count down from eight while answers are lost, and one waits: it opens when the last one has counted, and not before.
+/// Eight count down from eight while responses are lost, and one waits: it opens at the last count, not before.
 verdict run_latch(dialect speaks, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 100'000;
@@ -187,7 +187,7 @@ verdict run_latch(dialect speaks, std::uint64_t seed) {
   bool complete = done == 8;
   if (complete && opened == instant())
     return "it never opened";
-  // The answer that it waits for may be lost: it asks anew after the longest wait, and what an answer may take more.
+  // The response that it waits for may be lost: it retries after the longest wait plus the slack for a response.
   if (complete && opened - last_counted > seconds(70))
     return "it opened late";
   if (opened != instant() && begun < 8)
@@ -195,7 +195,7 @@ verdict run_latch(dialect speaks, std::uint64_t seed) {
   return {};
 }
 
-/// Nothing is lost: who waits knows of the last count at once.
+/// Nothing is lost: a waiter is notified of the last count at once.
 verdict run_calm_latch(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed);
   latch l(c.client, "l", 8);

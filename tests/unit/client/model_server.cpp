@@ -226,7 +226,7 @@ void model_server::end_session(const std::string& id, std::string cause) {
       do_operation(json::serialize(op), index_, nullptr);
 }
 
-/// The key has that value and holder since that index, and is told to be so.
+/// The key has that value and holder since that index: adds the change to the window.
 void model_server::stamp(const std::string& key, std::uint64_t index, const char* kind) {
   auto& r = keys_[key];
   r.modify = index;

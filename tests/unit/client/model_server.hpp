@@ -1,6 +1,6 @@
 #pragma once
-// A server as recipes see it, in virtual time: sessions, keys with locks and queues, claims, and a store that is guarded by
-// fences. Written from docs/http-extensions.md and docs/contract, not from the server's code.
+// A server as recipes see it, in virtual time: sessions, keys with locks and queues, claims, and a store that
+// checks fencing tokens. Written from docs/http-extensions.md and docs/contract, not from the server's code.
 
 #include "client/virtual_time/timeline.hpp"
 
@@ -22,43 +22,43 @@ public:
 
   void take(const request& q, reply done) override;
 
-  /// While it is true every request is answered with 500, as without a leader.
+  /// While true, every request gets a 500, as without a leader.
   bool leaderless = false;
   /// Its wall clock.
   std::chrono::system_clock::time_point wall() const {
     auto since = std::chrono::duration_cast<std::chrono::system_clock::duration>(time_.now().time_since_epoch());
     return std::chrono::system_clock::time_point(std::chrono::seconds(1'600'000'000)) + since;
   }
-  /// Does not answer at all.
+  /// Never responds.
   bool silent = false;
   /// Ends a session as an operator does.
   void destroy(const std::string& id) { end_session(id, "destroyed by operator"); }
-  /// The window of changes is empty from now on (docs/changes.md).
+  /// Empties the window of changes (docs/changes.md).
   void forget_changes();
-  /// It names this history with its cursors, and knows no other; 0: it is of 0.2.0.
+  /// Its cursors name this history, and it knows no other; 0: it is of 0.2.0.
   std::uint64_t history = 0;
-  /// Values in transactions may be so long.
+  /// Maximum length of values in transactions.
   std::size_t value_bytes_max = 512 * 1024;
   class archive;
   archive save() const;
-  /// Puts an archive in force. @param index the newest one before it: in another cluster it is
+  /// Restores an archive. @param index the newest one before it: in another cluster it is
   /// lower
   void restore(const archive& a, std::uint64_t index, std::uint64_t history_then);
   std::uint64_t index() const { return index_; }
   std::uint64_t flags(const std::string& key) const;
-  /// Keys whose names are no UTF-8, and what is shown of them.
+  /// Keys whose names are not UTF-8, and how they are displayed.
   std::map<std::string, std::string> misnamed;
   std::map<std::string, std::string> all(const std::string& prefix) const;
   void erase(const std::string& key);
   std::set<std::string> sessions() const;
-  /// Who has that key, or that claim, now; session IDs.
+  /// The present holders of that key, or that claim; session IDs.
   std::vector<std::string> holders(const std::string& name) const;
   std::size_t waiting(const std::string& name) const;
-  /// What a session has or waits for: `key NAME`, `queue of NAME`, `claim NAME`.
+  /// What a session holds or waits for: `key NAME`, `queue of NAME`, `claim NAME`.
   std::set<std::string> tied_to(const std::string& session) const;
   std::optional<std::string> value(const std::string& key) const;
   void put(const std::string& key, std::string value, std::optional<std::uint64_t> flags = std::nullopt);
-  /// In one entry of the log.
+  /// Writes all in one entry of the log.
   void put_together(const std::map<std::string, std::string>& values);
   std::size_t requests(const std::string& method_and_path_start) const;
 
@@ -67,7 +67,7 @@ public:
     std::uint64_t fence;
     instant when;
   };
-  /// What was written to the store that looks at nothing.
+  /// The writes to the store without a gate.
   const std::vector<write>& writes() const { return writes_; }
 
 private:
@@ -93,7 +93,7 @@ private:
     std::uint64_t modify = 0;
     std::uint64_t create = 0;
     std::uint64_t fence = 0;
-    std::uint64_t shown = 0; ///< index of the last change that was told; 0: it is not there
+    std::uint64_t shown = 0; ///< index of the last reported change; 0: the key does not exist
     instant delayed_until{};
   };
   struct change {

@@ -31,7 +31,7 @@ std::string hex(std::uint64_t n) {
   return text;
 }
 
-/// How many changes an answer has at most: few, so that lists are cut.
+/// Maximum number of changes in a response: few, so that lists are truncated.
 constexpr std::size_t changes_in_one_answer = 4;
 
 } // namespace

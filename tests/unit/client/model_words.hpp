@@ -1,5 +1,5 @@
 #pragma once
-// How the model server reads and writes the words of the HTTP API.
+// How the model server parses and writes the texts of the HTTP API.
 
 #include <belay/world.hpp>
 
@@ -13,7 +13,7 @@ inline std::uint64_t number(const std::string& text) {
   return text.empty() ? 0 : std::stoull(text);
 }
 
-/// Of texts like 1500ms, 15s.
+/// Parses texts like 1500ms, 15s.
 inline milliseconds duration(const std::string& text) {
   if (text.empty())
     return milliseconds(0);

@@ -18,7 +18,7 @@ session_options fifteen_seconds() {
   return o;
 }
 
-/// A process of its own with a session.
+/// A process with a session.
 struct contender {
   contender(virtual_cluster& c) : world(c.time, c.server), s(world, fifteen_seconds()) {
     REQUIRE(c.run(s.open(c.within(seconds(5)))));
@@ -128,7 +128,7 @@ TEST_CASE("the loss of a session ends what waits and what is held by it", "[clie
     c.server.destroy(a.s.id());
     c.pass(seconds(10));
     CHECK_FALSE(held->safe());
-    // The next session of that client has its own turns, whoever still has a hold of the one before.
+    // The client's next session has its own turns, even while a hold of the previous one exists.
     REQUIRE(c.run(a.s.open(c.within(seconds(5)))));
     CHECK(c.run(of_a.acquire(c.within(seconds(20)))));
     CHECK(c.run(held->release(c.within(seconds(1)))).because() == reason::session);
@@ -247,7 +247,7 @@ TEST_CASE("a key is erased as it was seen, or not at all", "[client]") {
   CHECK_FALSE(c.server.value("k"));
 }
 
-// The lock delay is for holders that die. Who lets go and leaves makes nobody wait.
+// The lock delay is for holders that die. A client that releases and leaves delays no other.
 TEST_CASE("a session that is closed gives back first", "[client]") {
   virtual_cluster c;
   virtual_time::process leaves(c.time, c.server);
@@ -267,7 +267,7 @@ TEST_CASE("a session that is closed gives back first", "[client]") {
   CHECK(waits.done());
 }
 
-// The server refuses a session that would wait for itself (docs/claims.md, rule 8): they queue here.
+// The server rejects a session that would wait for itself (docs/claims.md, rule 8): they queue here.
 TEST_CASE("many of one session share a semaphore", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);

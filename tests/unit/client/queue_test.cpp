@@ -1,4 +1,4 @@
-// Queues, and what is guarded by fences: the resource itself, and sections with compensation.
+// Queues, and what fencing tokens protect: the resource itself, and sections with compensation.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/compensated_section.hpp>
@@ -24,9 +24,9 @@ using queue_crew = crew<queue_kit>;
 
 struct queue_story {
   std::set<std::string> certain; ///< put() was done
-  std::set<std::string> perhaps; ///< it was not told
+  std::set<std::string> perhaps; ///< its outcome is unknown
   std::map<std::string, int> acknowledged;
-  std::set<std::string> unsure; ///< ack() was not told
+  std::set<std::string> unsure; ///< the outcome of ack() is unknown
   int next = 0;
   bool no_more = false;
 };
@@ -76,7 +76,7 @@ task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& s
       co_await m.kit->items.give_back(std::move(*item), five);
     if (what < 2)
       continue;
-    // Who dies in the middle of it does not know either.
+    // A process that dies during it does not know, either.
     bool was_unsure = !story.unsure.insert(value).second;
     status done = co_await m.kit->items.ack(std::move(*item), five);
     if (done)
@@ -100,7 +100,7 @@ verdict run_queue(dialect speaks, std::uint64_t seed, virtual_time::fault_rates 
     for (const auto& [value, n] : story.acknowledged)
       if (n > 1)
         return value + " was acknowledged twice";
-    // Without faults an item that nobody has does not lie there.
+    // Without faults, an item that no consumer holds is taken soon.
     auto now = c.time.now().time_since_epoch();
     if (now > seconds(1000) + minutes(15))
       story.no_more = true;
@@ -121,7 +121,7 @@ verdict run_queue(dialect speaks, std::uint64_t seed, virtual_time::fault_rates 
   return {};
 }
 
-/// Who waits for an item has it soon after it was put.
+/// A waiting consumer gets an item soon after it was put.
 verdict run_waiting_taker(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed);
   session s(c.client, session_options());
@@ -137,7 +137,7 @@ verdict run_waiting_taker(std::uint64_t seed) {
   return taking.done() ? "" : "it was not woken";
 }
 
-// Guarded writes
+// Protected writes
 
 struct guarded_kit {
   explicit guarded_kit(session& s) : lock(s, "m") {}
@@ -145,7 +145,7 @@ struct guarded_kit {
 };
 using guarded_crew = crew<guarded_kit>;
 
-/// Writes the fence under the lock, also when it has been stopped in between.
+/// Writes the fencing token under the lock, even after a pause in between.
 task<void> write_guarded(guarded_crew::member& m, fenced<std::vector<std::uint64_t>>& resource) {
   for (;;) {
     bool open = co_await have_session(m.world, *m.s);
@@ -194,10 +194,10 @@ verdict run_guarded(dialect speaks, std::uint64_t seed) {
 
 // Sections
 
-/// What the steps of sections change: it remembers, and takes nothing from who comes late.
+/// What the steps of sections change: it remembers, and rejects late steps.
 struct ledger {
   fence_gate gate;
-  std::map<std::string, int> applied; ///< by section and step; 1: it is there, -1: it was undone
+  std::map<std::string, int> applied; ///< by section and step; 1: done, -1: undone
   std::set<std::string> committed;
   std::set<std::string> in_doubt;
 
@@ -258,7 +258,7 @@ task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
         co_await section.roll_back(ten);
       continue;
     }
-    // Who dies in the middle of it does not know either.
+    // A process that dies during it does not know, either.
     l.in_doubt.insert(name);
     status done = co_await section.commit(ten);
     if (done)
@@ -269,17 +269,17 @@ task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
   }
 }
 
-/// Sections of three, of which many break off. In the end each one is there as a whole, or not at all.
+/// Sections of three steps, many of which break off. In the end each one is complete, or undone.
 verdict run_compensation(dialect speaks, std::uint64_t seed) {
   virtual_cluster c(speaks, seed, all_faults());
   ledger l;
   int next = 0;
   section_crew all(c, 3, 1, [&](section_crew::member& m, std::size_t) { return run_sections(m, l, next); });
-  // On Consul who is first has the lock, and a third of the sections break off by chance.
+  // On Consul there is no order, and a third of the sections break off by chance.
   auto wrong = all.run([] { return verdict(); }, minutes(speaks == dialect::consul ? 25 : 10));
   if (!wrong.empty())
     return wrong;
-  // What is left is undone by who recovers.
+  // recover() undoes what is left.
   c.time.heal();
   c.pass(minutes(2));
   session s(c.client, session_options());
@@ -338,7 +338,7 @@ TEST_CASE("a queue gives each item to one, in order, again when it was given bac
     CHECK(again->tries() == 2);
     REQUIRE(c.run(of_s.ack(std::move(*again), c.within(seconds(5)))));
     CHECK(*c.run(of_s.size(c.within(seconds(5)))) == 2);
-    // One who dies gives it back after the lock delay of its session.
+    // The item of a dead consumer returns after the lock delay of its session.
     c.server.destroy(t.id());
     c.pass(seconds(1));
     auto first = c.run(of_s.take(c.within(seconds(30))));

@@ -10,7 +10,7 @@ using detail::rooms;
 
 namespace {
 
-/// How many of them have a connection when nobody gives one back.
+/// How many of them get a connection when none is returned.
 std::size_t let_in(rooms& r, room kind, std::size_t ask) {
   std::size_t n = 0;
   for (; n < ask && r.is_free(kind); ++n)
@@ -29,7 +29,7 @@ TEST_CASE("requests say whether they wait, and what is urgent", "[client]") {
   CHECK(detail::room_of(renewal.urgent()) == room::urgent);
 }
 
-// Whatever waits at servers, short requests have connections; whatever is under way, a renewal has one.
+// Whatever waits at servers, short requests have connections; whatever is in progress, a renewal has one.
 TEST_CASE("an eighth of the connections is kept from those that wait, and one is for renewals alone", "[client]") {
   struct row {
     std::size_t connections, waiting, brief_beside;

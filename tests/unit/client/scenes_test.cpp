@@ -1,5 +1,5 @@
-// Scenes that people have written about: what goes wrong with a lock that was made by hand, tried with the recipes. docs/scenes.md has the figures,
-// which `test_client "[scenes]" -s` prints.
+// Scenarios from published articles: what goes wrong with a hand-made lock, tried with the recipes.
+// docs/scenes.md has the figures, which `test_client "[scenes]" -s` prints.
 #include "tests/unit/client/virtual_cluster.hpp"
 
 #include <belay/clock_guard.hpp>
@@ -85,7 +85,7 @@ TEST_CASE("scene: ten clients and three slots", "[client][scenes]") {
 }
 
 TEST_CASE("scene: the holder of a lock stands still, and goes on when somebody else has it", "[client][scenes]") {
-  // Split brain: the one who had it believes to have it for as long as he does not look. The resource sees his fence.
+  // Split brain: the former holder believes that it holds the lock until it checks. The resource compares tokens.
   virtual_cluster c;
   virtual_time::process other(c.time, c.server);
   session s(c.client, without_delay());
@@ -135,7 +135,7 @@ TEST_CASE("scene: renewals fail half way through an order", "[client][scenes]") 
          << "undone " << in_ms(c.time.now() - begun).count() << " ms after the first stood still");
     CHECK(undone == std::vector<std::string>{"charge", "reserve"});
     c.pass(seconds(60));
-    // He is back, and may not go on with what was undone.
+    // It is back, and must not continue what was undone.
     CHECK_FALSE(c.run(first.step("ship", "3", c.within(seconds(5)))));
     CHECK_FALSE(c.run(first.commit(c.within(seconds(5)))));
     REQUIRE(c.run(second.commit(c.within(seconds(5)))));
@@ -243,7 +243,7 @@ TEST_CASE("scene: a copy that has diverged in both ways", "[client][scenes]") {
     c.server.put("original/" + std::to_string(i), "v");
     c.server.put("copy/" + std::to_string(i), "v");
   }
-  c.server.erase("original/7"); // the copy still has it
+  c.server.erase("original/7"); // only the copy has it
   c.server.erase("copy/42");    // the copy has lost it
   auto found = c.run(diff(c.client, "original/", c.client, "copy/", c.within(minutes(1))));
   REQUIRE(found);

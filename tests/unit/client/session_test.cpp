@@ -34,8 +34,8 @@ TEST_CASE("a session is renewed at a third of its TTL and lives on", "[client]")
   CHECK(s.state() == session_state::closed);
 }
 
-// An election of eight seconds: the session is uncertain and lives. One that takes longer than the TTL loses it, at
-// safe_until() and not later.
+// An election of eight seconds: the session is uncertain and survives. One that takes longer than
+// the TTL loses it, at safe_until() and not later.
 TEST_CASE("a session rides over an election, and is lost when nobody answers in time", "[client]") {
   virtual_cluster c;
   session s(c.client, ten_seconds());

@@ -37,7 +37,7 @@ task<std::string> catches() {
   co_return what;
 }
 
-/// Counts those that live.
+/// Counts the live ones.
 struct counted {
   explicit counted(int& n) : n_(n) { ++n_; }
   ~counted() { --n_; }
@@ -87,7 +87,7 @@ TEST_CASE("what a task throws comes to who awaits it", "[client]") {
   CHECK_THROWS_AS(alone.take(), std::runtime_error);
 }
 
-// Every step of a nested task is one at which it may be destroyed: nothing of it is left, and what it waited for never comes.
+// A nested task may be destroyed at every step: nothing of it is left, and what it waited for never arrives.
 TEST_CASE("a task may be destroyed at any await", "[client]") {
   for (int steps = 0;; ++steps) {
     virtual_cluster c;

@@ -1,4 +1,4 @@
-// What is compared: versions, copies, keys as they were seen.
+// Comparisons: versions, copies, keys as they were read.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/diff.hpp>
@@ -52,7 +52,7 @@ std::string named(const std::vector<difference>& all) {
   return out;
 }
 
-/// Both kinds of divergence, another value and other flags are found; what is on its way is not.
+/// Both kinds of divergence, another value and other flags are found; changes in flight are not reported.
 verdict run_diff(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed);
   for (int i = 0; i < 20; ++i) {
@@ -84,7 +84,7 @@ verdict run_diff(std::uint64_t seed) {
   return text == "MissingDelete 3; PhantomUndelete 4; OtherValue 5; OtherValue 6; " ? "" : text;
 }
 
-/// Somebody writes between the look and the erasure; answers are lost.
+/// Another client writes between the read and the erasure; responses are lost.
 verdict run_erasing(std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 300'000;

@@ -1,5 +1,5 @@
 #pragma once
-// What tests of recipes share: a timeline with a model server, and running a task to its end.
+// Helpers for tests of recipes: a timeline with a model server, and running a task to its end.
 
 #include "client/core/mutants.hpp"
 #include "tests/unit/client/model_server.hpp"
@@ -14,7 +14,7 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-/// A server and one client, without faults unless they are asked for.
+/// A server and one client, by default without faults.
 class virtual_cluster {
 public:
   explicit virtual_cluster(dialect speaks = dialect::belay, std::uint64_t seed = 1,
@@ -43,7 +43,7 @@ public:
   virtual_time::process client;
 };
 
-/// Switches a bug of a recipe on, for as long as it lives.
+/// Switches on a bug of a recipe, for as long as it exists.
 class mutant_switch {
 public:
   explicit mutant_switch(std::string_view name) { detail::active_client_mutant = name; }
