@@ -24,7 +24,7 @@ questions one(of what, permission level, std::string name = {}) {
   return {{what, level, std::move(name), false}};
 }
 
-/// nullopt: nothing is asked here.
+/// nullopt: nothing is checked here.
 std::optional<questions> needed_by(const exchange& e, const std::string& node) {
   if (const auto* renewal = std::get_if<http::session_renew>(&e.what))
     return one(of::session_owner, permission::write, renewal->id);
@@ -34,7 +34,7 @@ std::optional<questions> needed_by(const exchange& e, const std::string& node) {
       all.push_back({of::session_owner, permission::write, id, false});
     return all;
   }
-  // Its rows are not known before the body is read: only whether the token is one.
+  // Other permissions depend on the body, which is not parsed: check only that the token exists.
   if (std::holds_alternative<std::unique_ptr<const unread_request>>(e.what) &&
       (e.needs == http::access::by_state || e.needs == http::access::by_agent ||
        e.needs == http::access::coordinate_write))
@@ -84,8 +84,8 @@ bool concerns_agent(http::access needs) {
          needs == http::access::by_agent || needs == http::access::members;
 }
 
-/// Whether tables of a moment ago may open it: what is asked of this server itself, which goes on without a leader, and what is asked for
-/// with `?stale`. (A session that these tables do not know yet would be everybody's, and the leader renews it.)
+/// Whether stale tables suffice: for this server itself, which works without a leader, and with
+/// `?stale`. (A session that these tables lack would be open to all, and the leader renews it.)
 bool may_be_behind(const exchange& e) {
   if (const auto* local = std::get_if<http::local_request>(&e.what))
     return local->stale || concerns_agent(e.needs);
@@ -95,7 +95,7 @@ bool may_be_behind(const exchange& e) {
          !std::holds_alternative<http::session_renew_list>(e.what);
 }
 
-/// Only of what concerns_agent().
+/// Only for what concerns_agent().
 bool allows(const acl::authorizer& may, const permission_needed& q) {
   return q.what == of::agent ? may.allows(acl::resource::agent, q.level, q.name)
                              : q.what == of::node && may.allows(acl::resource::node, q.level, q.name);
@@ -197,7 +197,7 @@ bool access_questions::answered(exchange& e, const read_result& r, monotonic_tim
   granted(e, said->may);
   if (!a.agent_said)
     return true;
-  // It was known before; only what may be seen of it was not.
+  // The reply was known; only the visible part of it was not.
   agent::reply reply = std::move(*std::exchange(a.agent_said, nullptr));
   agent::keep_visible(reply, node_, *a.may);
   e.answer = answer_to(e, {e.id, std::move(reply)});

@@ -1,8 +1,8 @@
 #pragma once
-// Permissions that neither the state machine nor the agent asks for itself: of the agent, of operators, of archives,
-// of sessions that are renewed (docs/contract/10, section 3). What a token may do is asked of this server's tables before the
-// request is passed on. They may be a little behind the leader's: who is refused by them is asked for once more when they
-// have all that was decided until then, so that a client can use at once what it has made at another server.
+// Checks permissions that neither the state machine nor the agent checks: for the agent, operators,
+// archives, renewals of sessions (docs/contract/10, section 3). It asks this server's tables
+// before the request is sent on. They may lag behind the leader's, so a rejected request is checked
+// again when they have caught up: clients can use at once what they created elsewhere.
 
 #include "actors/gateway/requests/agent_tokens.hpp"
 #include "actors/gateway/requests/outbox.hpp"
@@ -15,18 +15,18 @@ namespace belay::actors {
 
 class access_questions {
 public:
-  /// @param out,pending outlive it
+  /// @param out,pending must outlive this object
   /// @param node the name of this server's node
   access_questions(outbox& out, pending_requests& pending, answer_times times, std::string node,
                    std::shared_ptr<const agent_tokens> tokens);
 
-  /// @returns true: the request may be passed on. Else it is answered, or will be after answered()
+  /// @returns true: send the request on. Otherwise it is answered, now or after answered()
   bool begin(exchange& e, monotonic_time now);
-  /// The tables have said what the token of `e` may do. @pre e.access.asked
-  /// @returns true: the request is to be passed on
+  /// The tables have returned the permissions of the token of `e`. @pre e.access.asked
+  /// @returns true: send the request on
   bool answered(exchange& e, const read_result& r, monotonic_time now);
-  /// The agent has answered. @returns true: that is the answer. Else the token is looked at again, because the answer has
-  /// taken its time or is a refusal by tables that may be behind
+  /// The agent has responded. @returns true: that is the answer. Otherwise the token is checked
+  /// again, because the response took time, or is a rejection by tables that may be stale
   bool agent_answered(exchange& e, agent::reply& reply, monotonic_time now);
 
 private:
@@ -40,7 +40,7 @@ private:
   answer_times times_;
   std::string node_;
   std::shared_ptr<const agent_tokens> tokens_;
-  /// Of acl.tokens.agent_master, as in Consul: its own agent, and to see every node.
+  /// Of acl.tokens.agent_master, as in Consul: its own agent, and reading every node.
   std::shared_ptr<const acl::authorizer> agent_master_may_;
 };
 

@@ -13,7 +13,7 @@ std::string& agent_token_values::of(http::agent_token_kind kind) {
   case http::agent_token_kind::agent_master:
     return agent_master;
   case http::agent_token_kind::replication:
-  case http::agent_token_kind::unknown: // nobody sets that
+  case http::agent_token_kind::unknown: // never set
     break;
   }
   return replication;
@@ -41,7 +41,7 @@ agent_token_values agent_tokens::now() const {
 void agent_tokens::set(const http::agent_token_change& change) {
   std::lock_guard hold(mutex_);
   kept_.of(change.kind) = change.secret;
-  now_.of(change.kind) = change.secret; // also if that is none
+  now_.of(change.kind) = change.secret; // also if that is empty
   version_.fetch_add(1, std::memory_order_release);
 }
 

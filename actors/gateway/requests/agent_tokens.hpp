@@ -1,5 +1,5 @@
 #pragma once
-// The tokens that this server itself has (docs/contract/10, section 5.3): from the configuration, and from clients.
+// The tokens of this server itself (docs/contract/10, section 5.3), from configuration and clients.
 
 #include "protocol/http/request.hpp"
 
@@ -19,21 +19,21 @@ struct agent_token_values {
   bool operator==(const agent_token_values&) const = default;
 };
 
-/// Shared by gateways and by whoever reads the configuration again. Any thread.
+/// Shared by the gateways and the reload of the configuration. Thread-safe.
 class agent_tokens {
 public:
-  /// @param kept what clients have set before and the disk has kept; where there is something, it counts
+  /// @param kept values that clients set before, from the disk; they take precedence
   explicit agent_tokens(agent_token_values configured = {}, agent_token_values kept = {});
 
   agent_token_values now() const;
-  /// Another one: now() may be different.
+  /// Changes whenever now() may have changed.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
-  /// A client wants it so.
+  /// Sets a token on a client's request.
   void set(const http::agent_token_change& change);
-  /// What clients have set, for the disk.
+  /// Values set by clients, for the disk.
   agent_token_values kept() const;
-  /// The configuration was read again. What clients have set lasts only if the disk keeps it, as in Consul.
+  /// After a reload. As in Consul, clients' values survive it only if they are stored on the disk.
   void configure(agent_token_values configured, bool kept_count);
 
 private:

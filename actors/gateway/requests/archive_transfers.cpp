@@ -31,7 +31,7 @@ void archive_transfers::read_answered(exchange& e, const read_result& r, monoton
   if (const auto& begins = e.transfer->begins) {
     if (failed != nullptr)
       return end_restore(e, failed->text);
-    // Whoever asked may have lost his permission since a server that was behind let him pass.
+    // The token may have lost its permission since a server that was behind accepted the request.
     state::command begin = *begins;
     begin.by = e.by;
     out_.post(check_write{pending_.add(e, times_.due(now)), std::move(begin)});
@@ -113,7 +113,7 @@ void archive_transfers::unpacked(const archive_unpacked& u, monotonic_time now) 
     return;
   if (!u.error.empty())
     return abort_restore(*e, u.error, now);
-  if (u.command == nullptr) // all that was there is used up; what came meanwhile goes on at once
+  if (u.command == nullptr) // all input is consumed; continue with what arrived meanwhile
     return unpack_more(*e, now);
   auto& t = *e->transfer;
   t.command = u.command;
@@ -130,8 +130,8 @@ void archive_transfers::propose_part(exchange& e, monotonic_time now) {
     out_.post(propose_write{id, e.transfer->command});
     return;
   }
-  // Whether another one is going on is told by tables that have all that was decided before this request: a follower may not know yet
-  // that one has ended.
+  // Whether another restore is in progress is read from tables that have everything decided
+  // before this request: a follower may not know yet that one has ended.
   read_query q{id, {}, {}};
   q.request.mode = http::consistency::consistent;
   out_.post(std::move(q));
@@ -176,7 +176,7 @@ void archive_transfers::propose_abort(const snapshot_transfer& t, request_id id)
   out_.post(propose_write{id, make_payload(wire::encode_command(state::restore_abort{t.restore_id}))});
 }
 
-/// The client is told when nothing of it is left, so that it may try again at once.
+/// Answers only when nothing of the restore is left, so that the client can retry at once.
 void archive_transfers::abort_restore(exchange& e, std::string text, monotonic_time now) {
   auto& t = *e.transfer;
   if (!std::exchange(t.begun, false))

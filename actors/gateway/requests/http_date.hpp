@@ -1,5 +1,5 @@
 #pragma once
-// The value of the Date header, written once a second.
+// Value of the Date header, formatted once a second.
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@ namespace belay::actors {
 class http_date {
 public:
   /// @param second since 1970
-  /// @returns as RFC 9110 section 5.6.7 prefers it; valid until the next call
+  /// @returns in the preferred form of RFC 9110 section 5.6.7; valid until the next call
   std::string_view at(std::int64_t second);
 
 private:

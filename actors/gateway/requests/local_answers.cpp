@@ -19,7 +19,7 @@ namespace belay::actors {
 
 namespace {
 
-// Of a node that is ready. Entries: what autopilot allows a healthy server (MaxTrailingLogs); silence: some elections.
+// When a node is ready. Entries: as autopilot allows (MaxTrailingLogs); silence: some elections.
 constexpr std::uint64_t ready_behind_max = 250;
 constexpr int leader_silence_ms = 5000;
 
@@ -61,7 +61,7 @@ std::map<std::string, std::string> tags_of(const raft::member& m, bool replica, 
   };
   if (facts.serf_wan_port != 0)
     tags["wan_join_port"] = std::to_string(facts.serf_wan_port);
-  // Of the others it is not known with what they were started, but that all voters were started alike.
+  // The flags of other nodes are unknown, except that all voters are started alike.
   if (replica)
     tags["nonvoter"] = tags["read_replica"] = "1";
   else if (facts.bootstrap)
@@ -96,7 +96,7 @@ void append_member(std::string& out, const shown_member& m) {
 
 void append_member(std::string& out, const peer_status& p, bool alive, const local_facts& facts, bool wan) {
   auto where = split_host_port(p.member.address);
-  if (!facts.server) // a client agent knows of itself only, and listens for no peers
+  if (!facts.server) // a client agent knows only itself, and does not listen for peers
     where.port = "0";
   append_member(out, {wan ? p.member.name + "." + facts.datacenter : p.member.name, std::move(where),
                       tags_of(p.member, p.replica, facts), alive ? alive_member : failed_member});
@@ -114,8 +114,8 @@ peer_status own_status(const status_result& now, const local_facts& facts) {
   return p;
 }
 
-/// The leader knows best who is there, and writes it into the catalog (serfHealth). So that all servers say the same,
-/// the others take its word as long as they receive from it.
+/// The leader knows best which members are alive, and writes it into the catalog (serfHealth).
+/// So that all servers agree, the others use that while they receive from the leader.
 bool is_alive(const peer_status& p, const status_result& now, const std::vector<state::service_instance>& servers) {
   const auto& soft = now.view.soft;
   const bool follows = soft.role == raft::role::follower && !soft.leader.is_zero() && now.ms_since_leader >= 0 &&
@@ -146,7 +146,7 @@ std::string members_json(const status_result& now, const local_facts& facts, boo
   }
   if (!self_listed)
     list(own_status(now, facts));
-  for (const auto& a : known.agents) // they listen nowhere
+  for (const auto& a : known.agents) // they do not listen
     if (begin(a.name))
       append_member(out, {a.name,
                           {a.address, "0"},
@@ -370,7 +370,7 @@ http::response answer_local(const http::local_request& request, const status_res
 
 http::response answer_health(const http::local_request& request, const status_result& now,
                              const http::render_options& options) {
-  // Whoever tells this has passed the thread of clients and that of Raft.
+  // This response has passed the HTTP thread and Raft's.
   if (request.kind == http::local_kind::agent_live)
     return http::json_response("{\"Live\":true}", options);
   const auto committed = std::max(now.commit, now.leader_commit);

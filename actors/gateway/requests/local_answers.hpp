@@ -1,6 +1,6 @@
 #pragma once
-// How answers to questions about this node and its cluster look: status, agent, operator (docs/contract/06,
-// docs/contract/09, docs/contract/12). Who is asked before is decided by local_questions.
+// Formats answers about this node and its cluster: status, agent, operator (docs/contract/06,
+// docs/contract/09, docs/contract/12). local_questions decides which actor provides them.
 
 #include "actors/messages.hpp"
 #include "actors/telemetry/metrics.hpp"
@@ -14,7 +14,7 @@
 
 namespace belay::actors {
 
-/// What a node says of itself. Fixed while the process lives.
+/// Facts about this node. Fixed while the process runs.
 struct local_facts {
   std::string node_name;
   std::string node_uuid; ///< 36 characters
@@ -24,7 +24,7 @@ struct local_facts {
   std::string address;           ///< advertised IP address
   std::uint16_t server_port = 8300;
   std::uint16_t serf_wan_port = 8302; ///< only shown
-  bool server = true;                 ///< else a client agent
+  bool server = true;                 ///< otherwise a client agent
   bool bootstrap = false;             ///< a cluster of one
   int bootstrap_expect = 0;
   bool read_replica = false; ///< a server without a vote
@@ -34,19 +34,19 @@ struct local_facts {
   std::vector<std::pair<std::string, std::string>> effective_settings;
 };
 
-/// What the catalog says of members.
+/// The catalog's rows about members.
 struct known_members {
-  std::vector<agent::client_agent> agents;      ///< those that are no servers
+  std::vector<agent::client_agent> agents;      ///< members that are no servers
   std::vector<state::service_instance> servers; ///< of agent::server_service, with their checks
 };
 
 /// "host:port" of the leader's server port, or empty.
 std::string leader_address(const cluster_view& view);
 
-/// Answers every kind but agent_metrics, agent_monitor, agent_host, agent_reload, agent_leave, agent_token and translate_rules, which others answer, remove_peer,
-/// add_peer, force_leave and autopilot_health, which the leader decides, agent_join, which raft_peer answers, and keyring, which all members
-/// answer.
-/// @param may of whoever asks for members; null: everything
+/// Answers all kinds except: agent_metrics, agent_monitor, agent_host, agent_reload, agent_leave,
+/// agent_token and translate_rules (answered elsewhere); remove_peer, add_peer, force_leave and
+/// autopilot_health (the leader decides); agent_join (raft_peer answers); keyring (all members
+/// answer). @param may permissions of a caller that requests members; null: everything
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options, const acl::authorizer* may = nullptr,
                             const known_members& known = {});
@@ -54,8 +54,8 @@ http::response answer_local(const http::local_request& request, const status_res
 http::response answer_health(const http::local_request& request, const status_result& now,
                              const http::render_options& options);
 
-/// Answers remove_peer, add_peer, force_leave and autopilot_health with what the leader said, agent_join and keyring with what raft_peer
-/// has found out; the texts are moved out of `r`.
+/// Answers remove_peer, add_peer, force_leave and autopilot_health with the leader's response,
+/// and agent_join and keyring with raft_peer's; moves the texts out of `r`.
 http::response answer_decided(const http::local_request& request, write_result& r, const http::render_options& options);
 /// Answers agent_metrics. `now`: seconds since 1970
 http::response answer_metrics(const http::local_request& request, const metrics& m, std::string_view prefix,

@@ -13,7 +13,7 @@ namespace belay::actors {
 
 namespace {
 
-/// Waits for a leader, as long as requests are held.
+/// Waits for a leader up to the hold time.
 bool needs_leader(const http::local_request& r) {
   return r.kind == http::local_kind::raft_configuration && !r.stale;
 }
@@ -22,7 +22,7 @@ bool asks_health(const http::local_request& r) {
   return r.kind == http::local_kind::agent_live || r.kind == http::local_kind::agent_ready;
 }
 
-// Probes of Kubernetes wait for a second by default; nobody waits longer than they need to try again.
+// Kubernetes probes wait one second by default; no probe should wait longer than its retry.
 constexpr std::chrono::seconds health_limit{1};
 constexpr auto not_moving = "Raft does not answer on this node";
 
@@ -42,7 +42,7 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
     return out_.post(
         propose_write{id, make_payload(wire::encode_operator_call(heard)), wire::call_kind::remove_member});
   }
-  case http::local_kind::add_peer: { // by the name of the call that servers of earlier versions know, and refuse
+  case http::local_kind::add_peer: { // by a call name that servers of earlier versions know, and reject
     const auto id = pending_.add(e, times_.due(now));
     return out_.post(
         propose_write{id, make_payload(wire::encode_operator_call(r.added)), wire::call_kind::remove_member});
@@ -53,7 +53,7 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
     if (facts_.server && !r.wan && knew_leader_)
       return look_for_agents(e, r, now);
     break;
-  case http::local_kind::autopilot_health: { // first what healthy means; then the leader is asked
+  case http::local_kind::autopilot_health: { // first the settings, then the leader
     read_query q{pending_.add(e, times_.due(now)), {}, {}};
     q.request.query = state::autopilot_get{};
     return out_.post(std::move(q));
@@ -63,7 +63,7 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
     return;
   case http::local_kind::status_leader:
   case http::local_kind::status_peers:
-    if (view_known_) { // raft_peer tells every change
+    if (view_known_) { // raft_peer publishes every change
       status_result known;
       known.view = view_;
       e.answer = answer_local(r, known, facts_, e.options);
@@ -88,7 +88,7 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
   out_.post(status_request{pending_.add(e), r});
 }
 
-// Client agents are known by what the catalog says of them.
+// Client agents are known from the catalog.
 
 void local_questions::look_for_agents(exchange& e, const http::local_request& r, monotonic_time now) {
   e.agents = std::make_unique<client_agent_search>();
@@ -104,7 +104,7 @@ void local_questions::ask_rows(exchange& e, state::query q, http::consistency mo
   out_.post(std::move(ask));
 }
 
-/// Servers that are no members any more, or not of this cluster (after a restore), are no client agents either.
+/// Servers that are not members, or of another cluster (after a restore), are not client agents.
 known_members local_questions::members_of(const exchange& e, const cluster_view& v) {
   if (e.agents == nullptr)
     return {};
@@ -150,7 +150,7 @@ void local_questions::agents_read(exchange& e, const http::local_request& reques
   force_out(e, request.forced);
 }
 
-/// A client agent leaves the catalog with that; servers are the leader's matter.
+/// Removes a client agent from the catalog; the leader handles servers.
 void local_questions::force_out(exchange& e, const forward::force_leave& forced) {
   for (const auto& a : members_of(e, view_).agents) {
     if (a.name != forced.name)

@@ -1,6 +1,6 @@
 #pragma once
-// Questions about this node and its cluster, and operators' orders (status, agent, operator): which are answered at
-// once, and which other actor is asked for the rest. How the answers look is in local_answers.
+// Requests about this node and its cluster, and operators' commands (status, agent, operator):
+// which are answered at once, and which actor handles the rest. local_answers formats the answers.
 
 #include "actors/gateway/requests/local_answers.hpp"
 #include "actors/gateway/requests/outbox.hpp"
@@ -10,20 +10,20 @@ namespace belay::actors {
 
 class local_questions {
 public:
-  /// @param out,pending outlive it
+  /// @param out,pending must outlive this object
   local_questions(outbox& out, pending_requests& pending, answer_times times, local_facts facts)
       : out_(out), pending_(pending), times_(times), facts_(std::move(facts)) {}
 
-  /// Answers `e`, or asks for what is needed. Also called for an exchange whose `ask_again` was set.
+  /// Answers `e`, or requests what is needed. Also called for an exchange with `ask_again` set.
   void begin(exchange& e, const http::local_request& r, monotonic_time now);
-  /// What the tables say of it: the autopilot's settings, which say what healthy means, or client agents. Now whoever knows the rest is asked.
+  /// The tables returned autopilot's settings (what is healthy) or client agents; asks for the rest
   void rows_read(exchange& e, const read_result& r);
-  /// raft_peer has told what it knows. Without a leader the question may be put again.
+  /// raft_peer has responded. Without a leader the request may be repeated.
   void status_told(const status_result& s);
-  /// The leader has done what an operator wanted, or says what it knows.
+  /// The leader has carried out an operator's request, or has responded.
   void decided(exchange& e, write_result& r) const;
 
-  /// Who leads and who belongs to the cluster has changed. Until the first call that is not known.
+  /// The leader or the members have changed. Until the first call they are unknown.
   void view_changed(const cluster_view& v);
   bool has_leader() const { return !leader_address(view_).empty(); }
   /// It is known that there is no leader.
@@ -43,7 +43,7 @@ private:
   local_facts facts_;
   cluster_view view_;
   bool view_known_ = false;
-  bool knew_leader_ = false; ///< before that the tables may wait for one
+  bool knew_leader_ = false; ///< before that the tables may wait for a leader
 };
 
 } // namespace belay::actors

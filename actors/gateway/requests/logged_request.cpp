@@ -39,8 +39,8 @@ std::string in_lower_case(std::string_view text) {
 
 constexpr std::string_view of_agents = "/v1/agent/token/";
 
-/// The path as it came, if there is no secret in it. Of paths of Consul's old ACLs, which end with a token's secret, what stands before it: that
-/// nobody answers there any more keeps no client from asking.
+/// The path as received, if it has no secret. Paths of Consul's old ACLs end with a token's
+/// secret, which is cut off: clients may still send them although no route serves them.
 std::string without_secret(std::string_view target, std::string_view own, bool found) {
   std::string path;
   if (!golang::decode_path(target, path))
@@ -59,7 +59,7 @@ std::string without_secret(std::string_view target, std::string_view own, bool f
   return shown == path ? std::string(target) : shown;
 }
 
-/// A parameter as it came, if `own` is not in it.
+/// A parameter as received, unless it contains `own`.
 std::string without_secret(std::string_view parameter, std::string_view own) {
   std::string read;
   for (std::size_t i = 0; i < parameter.size(); ++i)
@@ -105,7 +105,7 @@ std::string logged_request(const http::raw_request& r, std::string_view own, boo
   shown += ' ';
   const auto query = std::min(target.find('?'), target.size());
   shown += without_secret(target.substr(0, query), own, found);
-  // Parameters begin behind each '?' too: who wrote it may have meant another address behind the first.
+  // Parameters also begin after each '?': the client may have meant another URL after the first.
   for (auto begin = query; begin < target.size();) {
     shown += target[begin++];
     const auto end = std::min(target.find_first_of("?&;", begin), target.size());
@@ -114,7 +114,7 @@ std::string logged_request(const http::raw_request& r, std::string_view own, boo
     if (equals != std::string_view::npos && names_token(parameter.substr(0, equals))) {
       shown += parameter.substr(0, equals + 1);
       shown += hidden;
-      begin = std::min(target.find('&', begin), target.size()); // what is behind ';' may belong to the secret
+      begin = std::min(target.find('&', begin), target.size()); // what follows ';' may belong to the secret
     } else {
       shown += without_secret(parameter, own);
       begin = end;

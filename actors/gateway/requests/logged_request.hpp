@@ -1,5 +1,5 @@
 #pragma once
-// How a request is shown in the log.
+// Formats a request for the log, without secrets.
 
 #include "protocol/http/request.hpp"
 
@@ -8,17 +8,17 @@
 
 namespace belay::actors {
 
-/// Method and target. The value of `token=` is a secret and is left out, and so is what stands behind `/v1/acl/info/` and the like
-/// (Consul hides both, too), and `own` wherever it stands.
-/// @param own the token that the request brings; empty: none
-/// @param found what its path names a token by has named one; else it may be a secret, and is left out
+/// Method and target. Hides the value of `token=`, which is a secret, what follows
+/// `/v1/acl/info/` and the like (Consul hides both, too), and `own` everywhere.
+/// @param own the token of the request; empty: none @param found the path names an existing
+/// token; otherwise that name may be a secret, and is hidden
 std::string logged_request(const http::raw_request& r, std::string_view own = {}, bool found = false);
 
-/// Where a path that is decoded should name a token by its accessor, or one of an agent's own by its kind, the text that does: clients put
-/// secrets there by mistake. Empty: it names none, or by a word that is known.
+/// The part of a decoded path that should name a token by its accessor, or an agent's token by its
+/// kind: clients put secrets there by mistake. Empty: there is none, or it is a known word.
 std::string_view token_named_in(std::string_view path);
 
-/// `<hidden>` wherever `secret` stands in `text`. Secrets of less than 16 bytes are not looked for: words would be hidden.
+/// Replaces `secret` in `text` by `<hidden>`. Ignores secrets below 16 bytes: they may be words.
 void hide_secret(std::string& text, std::string_view secret);
 
 } // namespace belay::actors

@@ -1,6 +1,6 @@
 #pragma once
-// The messages that a gateway's parts send to other actors. The gateway sends them; a test looks at them. The type of a
-// message decides who gets it.
+// The messages that parts of a gateway send to other actors. The gateway sends them;
+// a test inspects them. The type of a message determines the receiver.
 
 #include "actors/messages.hpp"
 

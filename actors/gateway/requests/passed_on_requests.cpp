@@ -9,12 +9,12 @@ namespace belay::actors {
 
 namespace {
 
-// A server answers within the hold time whatever does not wait; so much later its answer is here.
+// A server answers what does not wait within the hold time; the answer is here this much later.
 constexpr std::chrono::milliseconds answer_grace{1200};
-// Of an upload, what the client has said and the server has not taken.
+// Bytes of an upload that the client has sent and the server has not taken.
 constexpr std::size_t upload_ahead_max = 1u << 20;
 
-/// Of answers: names and types are static texts in http::response.
+/// Of answers: http::response has static texts for names and types.
 constexpr auto shown_headers = std::to_array<std::string_view>({"Cache-Control",
                                                                 "X-Accel-Buffering",
                                                                 "X-Consul-Index",
@@ -72,7 +72,7 @@ http::response head_of(int status, const header_list& headers) {
 
 } // namespace
 
-/// One of them on its way.
+/// One request that was sent to a server.
 class passed_on_requests::passage final : public answer_listener {
 public:
   passage(passed_on_requests& owner, exchange& e, request_id id) : owner_(owner), e_(e), id_(id) {}
@@ -86,7 +86,7 @@ public:
     auto* t = e_.transfer.get();
     if (t == nullptr || t->streaming || upload_ended_ || call_ == nullptr)
       return;
-    // The connection reads on as long as `body` is small.
+    // The connection reads more while `body` is small.
     if (call_->unsent() > upload_ahead_max && !t->body_complete)
       return;
     upload_ended_ = t->body_complete;
@@ -119,7 +119,7 @@ public:
     answer_ = head_of(status, headers);
     if (answer_.content_type != event_stream)
       return;
-    begin_streaming(); // its client waits for the head, and pieces come when there are any
+    begin_streaming(); // its client waits for the head; pieces come when there are any
     e_.transfer->asked = false;
     auto& pending = owner_.pending_;
     if (settle())
@@ -162,10 +162,10 @@ private:
     e_.answer = std::move(answer_);
   }
 
-  /// @returns false: its client has gone
+  /// @returns false: its client is gone
   bool settle() { return owner_.pending_.settle(id_) != nullptr; }
 
-  /// This object may be gone then.
+  /// This object may be destroyed afterwards.
   void deliver() {
     auto& t = *e_.transfer;
     if (!t.asked || (came_.empty() && !ended_) || !settle())
@@ -180,7 +180,7 @@ private:
       call_->let_come(true);
   }
 
-  /// Nothing more comes. This object may be gone then.
+  /// The server's answer has ended. This object may be destroyed afterwards.
   void end() {
     auto& pending = owner_.pending_;
     if (streaming_) {
@@ -198,9 +198,9 @@ private:
   request_id id_;
   std::unique_ptr<relayed_call> call_;
   http::response answer_;
-  std::string came_; ///< of the body, not with the client
+  std::string came_; ///< body bytes not passed to the client
   bool streaming_ = false, ended_ = false, failed_ = false, upload_ended_ = false;
-  std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for what is called later
+  std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for callbacks that run later
 };
 
 passed_on_requests::passed_on_requests(request_relay* relay, pending_requests& pending, answer_times times,
@@ -226,7 +226,7 @@ void passed_on_requests::body_arrived(exchange& e) {
     it->second->upload();
 }
 
-/// Servers of a version before this one leave some requests waiting.
+/// Servers of earlier versions let some requests wait.
 void passed_on_requests::end_wait(exchange& e, monotonic_time now) {
   const auto it = passages_.find(&e);
   if (it == passages_.end())

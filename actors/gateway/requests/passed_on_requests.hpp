@@ -1,6 +1,6 @@
 #pragma once
-// Requests of a client agent's clients that servers answer: what is said to the server, and what becomes of its answer. Small answers are
-// written like any other; large ones and those without a length go to the client piece by piece, as it takes them.
+// Requests of a client agent's clients that servers answer: what is sent to the server, and how the
+// answer is returned. Small answers are written whole; large ones, or without length, in pieces.
 
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/relay/request_relay.hpp"
@@ -12,26 +12,26 @@
 namespace belay::actors {
 
 struct passed_on_limits {
-  std::size_t whole_bytes_max = 256u << 10; ///< answers up to that size are written at once
-  std::size_t ahead_bytes_max = 512u << 10; ///< of a larger one, what the server has sent and the client has not taken
+  std::size_t whole_bytes_max = 256u << 10; ///< answers up to this size are written at once
+  std::size_t ahead_bytes_max = 512u << 10; ///< of a larger one, bytes from the server that the client has not taken
 };
 
 class passed_on_requests {
 public:
-  /// @param pending outlives it. @param relay null: this node is a server
+  /// @param pending must outlive this object. @param relay null: this node is a server
   passed_on_requests(request_relay* relay, pending_requests& pending, answer_times times, passed_on_limits limits = {});
   ~passed_on_requests();
 
   bool in_use() const { return relay_ != nullptr; }
 
   void begin(exchange& e, monotonic_time now);
-  /// More of the body of an upload.
+  /// More of the body of an upload has arrived.
   void body_arrived(exchange& e);
-  /// The client may be gone: the server is to answer without waiting.
+  /// The client may be gone: lets the server answer without waiting.
   void end_wait(exchange& e, monotonic_time now);
-  /// The client takes more of an answer that comes in pieces.
+  /// The client can take more of an answer that comes in pieces.
   void next_piece(exchange& e);
-  /// Its client has gone.
+  /// The client is gone.
   void forget(const exchange& e);
 
 private:

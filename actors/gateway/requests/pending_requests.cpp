@@ -22,7 +22,7 @@ bool pending_requests::forget(const exchange& e) {
 }
 
 void pending_requests::progress() {
-  // Connections may be closed on the way, and their ends touch nothing else.
+  // Connections may be closed here; that does not change the list.
   for (const auto& r : touched_)
     r->progress();
   touched_.clear();

@@ -29,7 +29,7 @@ request_class class_of(const exchange& e) {
                     e.what);
 }
 
-/// What waits for news may wait for minutes, and costs nothing meanwhile; what the agent or an operator is asked is not counted.
+/// Waiting for changes costs nothing; requests to the agent or by operators are not counted.
 std::size_t load_of(const exchange& e) {
   const auto* read = std::get_if<http::read_request>(&e.what);
   const bool counts = read != nullptr ? read->min_index == 0 : std::holds_alternative<state::command>(e.what);
@@ -63,7 +63,7 @@ bool request_admission::admit(exchange& e, std::size_t load, monotonic_time now)
 }
 
 void request_admission::decided(const exchange& e, const write_result& r, monotonic_time now) {
-  // What was refused before the log says nothing about how long that takes, nor does what waits for the end of a lock-delay.
+  // Writes rejected before the log, or waiting for a lock delay, do not show the log's delay.
   if (e.load != 0 && r.outcome == wire::call_outcome::done && !r.index.is_zero())
     shedder_.waited(load_shedder::stage::log, now - e.passed_on);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Refuses requests of clients while more come than can be answered: writes first, then reads, never what keeps or ends something
-// (protocol/http/request_class.hpp). Counts them, and tells the log.
+// Rejects requests when more arrive than can be answered: writes first, then reads, never those
+// that keep or end something (protocol/http/request_class.hpp). Counts and logs them.
 
 #include "actors/gateway/requests/exchange.hpp"
 #include "actors/telemetry/metrics.hpp"
@@ -11,31 +11,31 @@ namespace belay::actors {
 
 class request_admission {
 public:
-  /// @param m outlives it
+  /// @param m must outlive this object
   request_admission(forward::shedding_rules rules, metrics& m) : shedder_(rules), arrivals_(rules), metrics_(m) {}
 
-  /// Before a request is passed on. @param load of the requests that other actors work on
-  /// @returns false: it was refused, its answer is there
+  /// To be called before a request is sent on. @param load of all pending requests
+  /// @returns false: it was rejected and is answered
   bool admit(exchange& e, std::size_t load, monotonic_time now);
   /// A write was decided.
   void decided(const exchange& e, const write_result& r, monotonic_time now);
   /// A read was answered.
   void answered(const exchange& e, monotonic_time now);
-  /// Something begins to wait for its turn on this thread as requests do, and has it. @param load as with admit()
+  /// A probe starts to wait on this thread like requests; it is served. @param load as in admit()
   void begin_probe(monotonic_time since) { arrivals_.begin_probe(since.time_since_epoch()); }
   void probe_served(std::size_t load, monotonic_time now) { arrivals_.probe_served(now.time_since_epoch(), load); }
-  /// A few times a second.
+  /// To be called a few times a second.
   void tick(std::size_t load, monotonic_time now);
 
 private:
   bool refusing() const { return shedder_.limit() || arrivals_.refusing(); }
   void tell_log(std::size_t load, monotonic_time now);
 
-  forward::load_shedder shedder_;     ///< by what the requests wait for that were read
-  forward::arrival_shedder arrivals_; ///< and by what those wait that were not
+  forward::load_shedder shedder_;     ///< by the waiting times of requests that were read
+  forward::arrival_shedder arrivals_; ///< by the waiting times of unread ones
   metrics& metrics_;
-  std::uint64_t writes_untold_ = 0, reads_untold_ = 0; ///< refused, and the log does not know it
-  bool told_ = false;                                  ///< the log knows of an overload, and not of its end
+  std::uint64_t writes_untold_ = 0, reads_untold_ = 0; ///< rejected and not logged yet
+  bool told_ = false;                                  ///< the log has the start of an overload, and not its end
   monotonic_time last_refused_{}, told_at_{};
 };
 

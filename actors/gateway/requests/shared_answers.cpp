@@ -10,7 +10,7 @@ namespace belay::actors {
 
 namespace {
 
-/// Of a pointer to a row, or of a name; the row itself is most often in the tables, too.
+/// For a pointer to a row, or for a name; the row itself usually is in the tables, too.
 constexpr std::size_t row_held_bytes = 32;
 
 } // namespace
@@ -25,12 +25,12 @@ bool shared_answers::rows_in_form::same_as(const rows_in_form& other) const {
   return shown_as == other.shown_as && (rows == other.rows || http::same_rows(*rows, *other.rows));
 }
 
-/// The rows stay in `r` too. No rows: the filter costs too much.
+/// The rows stay in `r`, too. No rows: the filter costs too much.
 shared_answers::rows_in_form shared_answers::what_of(const exchange& e, read_result& r) {
   if (r.shared == nullptr)
     r.shared = std::make_shared<const state::query_result>(std::move(std::get<state::query_result>(r.answer)));
   const auto& query = std::get<http::read_request>(e.what).query;
-  // A HEAD request is told the length of the body as it is without compression.
+  // A HEAD request gets the length of the uncompressed body.
   const bool raw = e.options.raw && http::asks_one_key(query);
   rows_in_form w{{query.index(), raw, e.options.keys_only, e.options.pretty, e.options.gzip && !e.head,
                   e.by ? e.by->secret : std::string()},
@@ -62,13 +62,13 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
   }
   const auto& request = std::get<http::read_request>(e.what);
   if (e.options.filter && http::estimated_bytes(*what.rows, bytes_min) < bytes_min)
-    return false; // it has left little
+    return false; // little is left
   auto head = http::render_read_head(request, *what.rows,
                                      {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e.options);
   auto body = find_rendered(what);
   if (body != nullptr) {
     metrics_.shared_answer();
-  } else if (what.shown_as.raw && !what.shown_as.gzip) { // the value as it is kept
+  } else if (what.shown_as.raw && !what.shown_as.gzip) { // the value as it is stored
     const payload value = std::get<state::kv_entries>(what.rows->data).entries.front()->value;
     const auto bytes = value->size();
     body = keep({{value}, bytes, false}, 0, std::move(what));
@@ -97,7 +97,7 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
   }
   active_.emplace_back(std::move(what), request.query, options);
   active_.back().waiting.push_back({id, std::move(head)});
-  // Most are done with one piece; several such ones must not come one behind the other.
+  // Most need only one piece; several of these must not run one after the other.
   if (!rendered_in_turn_ && active_.size() == 1) {
     go_on(now);
     rendered_in_turn_ = true;
@@ -125,13 +125,13 @@ void shared_answers::next_piece(exchange& e) {
     t.piece += *piece;
 }
 
-/// Some of those who waited for it may have gone.
+/// Removes clients that are gone.
 bool shared_answers::wanted(rendering& r) {
   std::erase_if(r.waiting, [this](const waiter& w) { return pending_.find(w.id) == nullptr; });
   return !r.waiting.empty();
 }
 
-/// Until it is complete, its bytes are one client's: if there are too many in all, that one can be closed for it.
+/// Until complete, its bytes count for one client, which is closed if the budget is exceeded.
 void shared_answers::hold(rendering& r) {
   held_.change(std::exchange(r.held, r.body.made().size), r.body.made().size);
   if (auto* e = pending_.find(r.waiting.front().id))
@@ -165,9 +165,9 @@ void shared_answers::go_on(monotonic_time now) {
   }
 }
 
-/// @param held_before of it, as the budget knows
+/// @param held_before its bytes already counted in the budget
 http::shared_body_ptr shared_answers::keep(http::shared_body made, std::size_t held_before, rows_in_form what) {
-  constexpr std::size_t remembered_max = 64; // beyond that the clock is not waited for
+  constexpr std::size_t remembered_max = 64; // beyond that it does not wait for the tick
   if (rendered_.size() >= remembered_max)
     tick();
   const auto bytes = made.size;

@@ -1,6 +1,6 @@
 #pragma once
-// Large answers to reads. Each is rendered in pieces, so that others are served in between, and once for all clients that get the same
-// rows in the same form: those that were woken by the same change, and those that ask while one of them still takes it.
+// Large answers to reads. Each is rendered in pieces, so that others are served in between, and once
+// for all clients that get the same rows in the same form: woken by one change, or at the same time.
 
 #include "actors/gateway/requests/byte_budget.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
@@ -15,42 +15,42 @@ namespace belay::actors {
 
 class shared_answers {
 public:
-  /// Answers that are estimated to be shorter are rendered as a whole, each for itself.
+  /// Answers with a smaller estimated size are rendered at once, each for its own client.
   static constexpr std::size_t bytes_min = 64 << 10;
-  /// Answers that are estimated to be longer are rendered as their client takes them, in pieces whose memory does not depend on their number;
-  /// their length is not known before.
+  /// Answers with a larger estimated size are rendered as their clients take them, in pieces:
+  /// the memory does not depend on their size, and the length is not known in advance.
   static constexpr std::size_t streamed_from = 64 << 20;
-  /// Of one piece: about a millisecond, or three when it is compressed.
+  /// Of one piece: takes about a millisecond to render, three with compression.
   static constexpr std::size_t piece_bytes = 256 << 10;
 
-  /// @param pending,admission,held,m outlive it; of `held` also the bodies have need, until the last of their clients is gone
+  /// @param pending,admission,held,m must outlive it; `held` also all bodies
   shared_answers(pending_requests& pending, request_admission& admission, byte_budget& held, metrics& m)
       : pending_(pending), admission_(admission), held_(held), metrics_(m) {}
 
-  /// A read that was settled has this answer. @param due when it is given up
-  /// @returns false: it is not large, nothing was done. Else its answer is there, or it is pending again until go_on() has made it
+  /// Handles the result of a settled read. @param due its deadline @returns false: not large,
+  /// nothing was done. Else it is answered, or pending until go_on() is done
   bool take(exchange& e, read_result& r, monotonic_time due, monotonic_time now);
 
-  /// go_on() has to be called, after others were served.
+  /// Whether to call go_on(), after other work.
   bool busy() const { return rendered_in_turn_ || !active_.empty(); }
-  /// Renders a piece of the answer that has waited longest. What is complete is settled.
+  /// Renders a piece of the answer that has waited longest. Completed ones are settled.
   void go_on(monotonic_time now);
 
-  /// The client takes more of an answer that is rendered meanwhile.
+  /// The client can take more of an answer that is being rendered.
   static void next_piece(exchange& e);
 
-  /// Somebody who may have waited for one of them is gone.
+  /// A client that may have waited for one of the answers is gone.
   void forget();
-  /// Lets go of the rows whose bodies no client holds any more. Now and then.
+  /// Frees the rows whose bodies no client needs. To be called regularly.
   void tick();
 
 private:
   /// What must be equal for two answers to have one body. Their headers may differ.
   struct form {
-    std::size_t query = 0; ///< which kind: the same rows are shown in several shapes
+    std::size_t query = 0; ///< which kind: the same rows have several forms
     bool raw = false, keys_only = false, pretty = false, gzip = false;
-    std::string viewer = {}; ///< the token whose permissions decide what is shown; empty: ACLs are not in force
-    /// How long it takes tells nothing of the viewer.
+    std::string viewer = {}; ///< the token that determines the visible rows; empty: ACLs are not in force
+    /// Its duration reveals nothing about the viewer.
     bool operator==(const form& other) const;
   };
   struct rows_in_form {
@@ -67,7 +67,7 @@ private:
     rows_in_form what;
     http::piecewise_body body;
     std::vector<waiter> waiting;
-    std::size_t held = 0; ///< as the budget knows it
+    std::size_t held = 0; ///< as counted in the budget
 
     rendering(rows_in_form w, const state::query& q, const http::render_options& o)
         : what(std::move(w)), body(what.rows, q, o) {}
@@ -89,7 +89,7 @@ private:
   request_admission& admission_;
   byte_budget& held_;
   metrics& metrics_;
-  std::list<rendering> active_; ///< whose turn it is comes first
+  std::list<rendering> active_; ///< the next to be rendered comes first
   std::vector<rendered> rendered_;
   bool rendered_in_turn_ = false;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// A request with a large body, kept as it came until its token is known. What a body becomes in memory, and the time that takes, is for
-// clients that may ask for something.
+// A request with a large body, kept unparsed until its token is known.
+// Only clients with permissions may use the memory and time that parsing takes.
 
 #include "protocol/http/request.hpp"
 
@@ -20,7 +20,7 @@ struct unread_request {
       : method(r.method), target(r.target), body(r.body), remote_address(r.remote_address),
         headers(r.headers.begin(), r.headers.end()), now_ns(r.now_ns), passed_on_by(r.passed_on_by) {}
 
-  /// Valid as long as this object stays where it is.
+  /// Valid while this object is not moved.
   http::raw_request view() const {
     return {method, target, {headers.begin(), headers.end()}, body, remote_address, now_ns, passed_on_by};
   }

@@ -8,7 +8,7 @@ namespace belay::actors {
 
 namespace {
 
-// As long as a handshake or two: what others wait for at most, once more than their share is due.
+// As long as one or two handshakes: the longest delay of others when they exceed their share.
 constexpr std::chrono::milliseconds between_looks{2};
 
 } // namespace

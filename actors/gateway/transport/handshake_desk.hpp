@@ -1,6 +1,6 @@
 #pragma once
-// Handshakes of HTTPS cost a thousand times what a request does, and everybody may ask for one. Here they get a share of the thread's
-// time, in the order in which they came, and refusals are told without filling the log.
+// HTTPS handshakes cost a thousand times as much as requests, and anyone may start one. They get a
+// share of the thread's time here, first come first served; log lines about rejections are limited.
 
 #include "actors/log_brake.hpp"
 #include "actors/messages.hpp"
@@ -19,27 +19,27 @@ namespace belay::actors {
 /// For the loop's thread.
 class handshake_desk : public std::enable_shared_from_this<handshake_desk> {
 public:
-  /// Whoever has to shake hands.
+  /// A connection with a handshake to do.
   class visitor {
   public:
     virtual ~visitor() = default;
-    /// His turn has come; he need not ask may_work().
+    /// There is time now; it need not call may_work().
     virtual void on_turn() = 0;
   };
 
   /// @param share_of_time of the thread, above 0 and at most 1
   handshake_desk(boost::asio::io_context& loop, double share_of_time);
 
-  /// Whether there is time for a step now. Otherwise wait().
+  /// Whether there is time for a step now. Otherwise call wait().
   bool may_work();
-  /// A step took so long.
+  /// A step took this long.
   void spend(std::chrono::nanoseconds time) { purse_.spend(time); }
-  /// on_turn() is called when there is time, unless he is gone by then.
+  /// Calls on_turn() when there is time, unless the visitor is gone by then.
   void wait(std::weak_ptr<visitor> who);
-  /// Nobody's turn comes any more.
+  /// on_turn() is not called after this.
   void stop();
 
-  /// A line of the log, if it is not one too many. @param address of the client; empty: a Unix socket
+  /// Logs a rejection, within limits. @param address of the client; empty: a Unix socket
   void tell_refusal(const std::string& address, const std::string& why, monotonic_time now);
 
 private:

@@ -1,5 +1,5 @@
 #pragma once
-// What a connection needs of TLS, whoever is at its other end: an HTTPS client, or a client agent on the server port.
+// TLS as a connection sees it. The peer is an HTTPS client, or a client agent on the server port.
 
 #include "actors/tls/channel.hpp"
 #include "actors/tls/https_channel.hpp"
@@ -10,7 +10,7 @@
 
 namespace belay::actors {
 
-/// Not to be used after a failure, but for output().
+/// After a failure only output() may be used.
 class sealed_channel {
 public:
   virtual ~sealed_channel() = default;
@@ -41,7 +41,7 @@ private:
   tls::https_channel channel_;
 };
 
-/// A connection of peers that is established already.
+/// A connection of peers that is already established.
 class client_agent_channel final : public sealed_channel {
 public:
   explicit client_agent_channel(tls::channel channel) : channel_(std::move(channel)) { channel_.take_output(output_); }

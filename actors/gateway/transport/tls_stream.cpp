@@ -38,7 +38,7 @@ status tls_stream::feed(std::string_view wire, const tls::https_channel::listene
   const auto begun = thread_time();
   if (!channel_)
     channel_ = std::make_unique<https_client_channel>(std::exchange(credentials_, nullptr));
-  // What the client says behind its handshake is not a matter of the desk.
+  // Processing what the client sends after its handshake is not counted.
   std::optional<std::chrono::nanoseconds> took;
   auto s = channel_->feed(wire, [&](std::string_view plaintext) {
     if (!took)

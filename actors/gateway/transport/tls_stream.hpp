@@ -1,6 +1,6 @@
 #pragma once
-// TLS between a client's socket and its connection: what arrives is opened, what is written is sealed, piece by piece as the socket
-// takes it.
+// TLS between a client's socket and its connection: decrypts what arrives, encrypts what
+// is written, piece by piece as the socket takes it.
 
 #include "actors/gateway/transport/handshake_desk.hpp"
 #include "actors/gateway/transport/sealed_channel.hpp"
@@ -16,13 +16,13 @@ namespace belay::actors {
 
 class tls_stream {
 public:
-  /// Sealed at once: so much of an answer waits in the form that only this client can read.
+  /// Bytes encrypted at once: this much of an answer waits in a form only for this client.
   static constexpr std::size_t sealed_at_once = 64u << 10;
 
   tls_stream(std::shared_ptr<handshake_desk> desk, tls::https_credentials_ptr credentials, monotonic_time now)
       : desk_(std::move(desk)), credentials_(std::move(credentials)), since_(now) {}
 
-  /// Of a connection whose handshake is over.
+  /// For a connection whose handshake is complete.
   tls_stream(std::shared_ptr<handshake_desk> desk, std::unique_ptr<sealed_channel> established, monotonic_time now)
       : desk_(std::move(desk)), channel_(std::move(established)), since_(now) {}
 
@@ -30,9 +30,9 @@ public:
   bool established() const { return channel_ && channel_->established(); }
   bool ended_by_client() const { return channel_ && channel_->ended_by_client(); }
 
-  /// Whether bytes of the handshake may be worked on now. Otherwise `who` is told when they may.
+  /// Whether handshake bytes may be processed now. Otherwise `who` is notified when they may.
   bool may_work(std::weak_ptr<handshake_desk::visitor> who, monotonic_time now);
-  /// It was told.
+  /// To be called on that notification.
   void turn_has_come(monotonic_time now);
   bool waits_for_turn() const { return waiting_since_.has_value(); }
   /// The handshake has taken longer than `limit`.
@@ -40,19 +40,19 @@ public:
     return !established() && !waits_for_turn() && now - since_ > limit;
   }
 
-  /// Opens what came. @returns a failure: nothing more can be understood; send() what is left for the client, and close
+  /// Decrypts input. @returns a failure: no more can be read; send() what is left, and close
   status feed(std::string_view wire, const tls::https_channel::listener& said);
 
-  /// Of the wire, not sent yet.
+  /// Encrypted bytes not sent yet.
   std::size_t unsent() const { return channel_ ? channel_->output().size() - sent_ : 0; }
-  /// Seals and sends what is in `plain`, as much as one turn allows.
-  /// @param room a buffer to be used, empty before and afterwards
+  /// Encrypts and sends what is in `plain`, up to the limit of one turn.
+  /// @param room a scratch buffer, empty before and afterwards
   /// @param moved set to the bytes that the socket took
   unsent_output::outcome send(int fd, unsent_output& plain, std::string& room, std::size_t& moved);
-  /// Nothing follows: close_notify is put behind what is unsent. @returns whether it was not there before
+  /// Appends close_notify after the unsent bytes. @returns whether it was not there before
   bool end();
 
-  /// Memory for it: bytes.
+  /// Memory used, in bytes.
   std::size_t held_bytes() const {
     return channel_ ? tls::https_channel::resting_bytes + channel_->output().capacity() : 0;
   }
@@ -62,7 +62,7 @@ private:
 
   std::shared_ptr<handshake_desk> desk_;
   tls::https_credentials_ptr credentials_;  ///< until there is a channel
-  std::unique_ptr<sealed_channel> channel_; ///< null before the client has said something
+  std::unique_ptr<sealed_channel> channel_; ///< null before the client has sent anything
   std::size_t sent_ = 0;                    ///< of the channel's output
   monotonic_time since_;
   std::optional<monotonic_time> waiting_since_;

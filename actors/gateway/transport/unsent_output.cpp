@@ -27,13 +27,13 @@ std::size_t unsent_output::shared_bytes() const {
 
 void unsent_output::take(std::string& fresh) {
   if (bytes_.empty() && behind_.empty()) {
-    bytes_.swap(fresh); // no copy, and the small buffer of one goes to the other
+    bytes_.swap(fresh); // no copy, and the small buffer of one is reused by the other
     return;
   }
   if (fresh.empty())
     return;
   if (behind_.empty()) {
-    // Who always leaves a little must not make us keep what is gone.
+    // A client that always leaves a little must not make us keep sent bytes.
     if (sent_ > bytes_.size() / 2) {
       bytes_.erase(0, sent_);
       sent_ = 0;

@@ -10,21 +10,21 @@ namespace belay::actors {
 
 namespace {
 
-// A question that is answered at its end finds the same, and is asked again. Blocking queries of clients may wait as long.
+// A query that times out has the same result, and is repeated. Clients' queries may wait as long.
 constexpr std::chrono::minutes asked_for{10};
 
 } // namespace
 
 void access_watches::begin(exchange& e, monotonic_time now) {
   e.access.watch = std::make_shared<access_watch>(access_watch{&e, e.access.known_index, now});
-  due_.emplace(now, e.access.watch); // not at once: it may be over in a moment
+  due_.emplace(now, e.access.watch); // not at once: it may end in a moment
 }
 
 void access_watches::ask(const std::shared_ptr<access_watch>& w, monotonic_time now) {
   read_query q{pending_.unclaimed_id(), {}, now + asked_for};
   q.request.query = state::permissions_read{w->whose->access.needed};
   q.request.query.by = w->whose->by;
-  // What has permitted it has come from these tables, or is in them by now: they do not go back.
+  // These tables include the rows that permitted it, and they do not go back.
   q.request.mode = http::consistency::stale;
   q.request.min_index = w->known_index;
   q.request.wait = asked_for;
@@ -42,7 +42,7 @@ std::optional<access_watches::news> access_watches::answered(const read_result& 
     return news{};
   due_.emplace(now + pause_, w);
   const auto* result = r.found();
-  if (result == nullptr) // nobody could say
+  if (result == nullptr) // the query failed
     return news{};
   w->known_index = result->index.value;
   if (const auto* no = std::get_if<state::refusal>(&result->data))

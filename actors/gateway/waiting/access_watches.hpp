@@ -1,7 +1,7 @@
 #pragma once
-// Requests that wait or stream where no state machine judges them again: reads of the agent that wait for news, and the log as it comes.
-// What their tokens may do is asked again when that may have changed. A server answers when a policy, a role or a token has changed, or
-// when the token is over; a client agent has no tables and answers at once, so that it is asked now and then.
+// Requests that wait or stream where no state machine rechecks them: blocking reads of the agent,
+// log streams. Their tokens' permissions are asked again when they may have changed. A server answers
+// when a policy, role or token changes or expires; a client agent, without tables, is asked regularly.
 
 #include "actors/gateway/requests/agent_tokens.hpp"
 #include "actors/gateway/requests/outbox.hpp"
@@ -16,33 +16,33 @@
 
 namespace belay::actors {
 
-/// Of one request. It belongs to it, and nobody looks any more when it is gone.
+/// Belongs to its request; when it is destroyed the checks end.
 struct access_watch {
   exchange* whose = nullptr;
-  std::uint64_t known_index = 0; ///< of what was said last
+  std::uint64_t known_index = 0; ///< index of the last response
   monotonic_time since;
 };
 
 class access_watches {
 public:
-  /// What is new of one request.
+  /// New permissions of one request.
   struct news {
-    exchange* whose = nullptr;                  ///< null: it was over before this came
-    std::optional<std::string> refusal;         ///< why it must not go on; nullopt: it may
-    std::shared_ptr<const acl::authorizer> may; ///< what its token may do now
+    exchange* whose = nullptr;                  ///< null: it ended before
+    std::optional<std::string> refusal;         ///< why it must end; nullopt: it may continue
+    std::shared_ptr<const acl::authorizer> may; ///< permissions of its token now
   };
 
-  /// @param out,pending outlive it
-  /// @param pause between an answer and the next question
+  /// @param out,pending must outlive this object
+  /// @param pause between a response and the next check
   access_watches(outbox& out, pending_requests& pending, std::shared_ptr<const agent_tokens> tokens,
                  std::chrono::nanoseconds pause)
       : out_(out), pending_(pending), tokens_(std::move(tokens)), pause_(pause) {}
 
-  /// `e` was permitted and goes on: until e.access.watch is reset. @pre e.by
+  /// Watches `e`, which was permitted, until e.access.watch is reset. @pre e.by
   void begin(exchange& e, monotonic_time now);
-  /// @returns nullopt: it is the answer to another question
+  /// @returns nullopt: it is the response to another query
   std::optional<news> answered(const read_result& r, monotonic_time now);
-  /// A few times a second. @returns those that the token agent_master had opened, and it is another one now
+  /// To be called regularly. @returns requests permitted by agent_master, if that token has changed
   std::vector<news> tick(monotonic_time now);
 
 private:

@@ -24,7 +24,7 @@ state::kv_changes& changes_in(state::query& q) {
   return std::get<state::kv_changes>(q);
 }
 
-/// @param history of `after`, if a client has named it; that of this server needs no check
+/// @param history of `after`, if a client has given it; that of this server needs no check
 state::query asking(state::query q, wanted what, state::change_place after, state::history_id history = {}) {
   changes_in(q).asked = what;
   changes_in(q).after = after;
@@ -32,17 +32,17 @@ state::query asking(state::query q, wanted what, state::change_place after, stat
   return q;
 }
 
-/// Why a client has to begin again. @pre rows.gone
+/// Why a client has to start over. @pre rows.gone
 std::string why_gone(const state::change_rows& rows) {
   return rows.other_history ? "history" : "floor";
 }
 
-/// Behind the changes, so that no change before it is missed.
+/// Progress comes after the changes, so that no change before it is missed.
 std::string with_progress(std::string changes, const std::string& progress) {
   return MUTANT(progress_before_its_events) ? progress + changes : std::move(changes += progress);
 }
 
-/// The same keys can be seen.
+/// Whether both see the same keys.
 bool see_the_same(const std::shared_ptr<const acl::authorizer>& a, const std::shared_ptr<const acl::authorizer>& b) {
   return a == b || (a != nullptr && b != nullptr && a->sees_same_keys(*b));
 }
@@ -72,7 +72,7 @@ change_streams::stream* change_streams::find(request_id name) {
 
 // ---- questions
 
-/// In the name of somebody; whether he may go on is judged with each answer.
+/// On behalf of a token; permissions are checked with each response.
 request_id change_streams::ask(state::query q, std::uint64_t wait_for, monotonic_time until) {
   read_query r{pending_.unclaimed_id(), {}, until};
   r.request.query = std::move(q);
@@ -88,7 +88,8 @@ void change_streams::begin(exchange& e, monotonic_time now) {
   q.request.query = asked.query;
   q.request.mode = asked.mode;
   const auto& wants = std::get<state::kv_changes>(asked.query);
-  if (wants.asked == wanted::snapshot && !wants.after.index.is_zero()) { // of an index that may be on its way here
+  if (wants.asked == wanted::snapshot && !wants.after.index.is_zero()) { // at an index that may not
+                                                                         // have arrived here yet
     q.request.min_index = wants.after.index.value;
     q.deadline = now + times_.hold;
   }
@@ -129,7 +130,7 @@ void change_streams::opened(exchange& e, const read_result& r, monotonic_time no
   if (asked.asked == wanted::place)
     s.have = rows.reached;
   take(s, *result, now);
-  if (s.now == phase::following) { // it knows at once where it stands
+  if (s.now == phase::following) { // it gets its cursor at once
     std::string place;
     http::append_progress(place, {s.have, rows.history});
     put_own(s, std::move(place));
@@ -162,12 +163,12 @@ bool change_streams::answered(const read_result& r, monotonic_time now) {
 
 // ---- streams that read on their own
 
-/// What there is, at once: who has everything follows with its group.
+/// Reads what is there at once: a stream that has everything joins its group.
 void change_streams::read_on(stream& s, monotonic_time now) {
   ask_for(s, 0, now);
 }
 
-/// It is ahead of this server, and is shown now and then that somebody is there.
+/// It is ahead of this server, and gets a sign of life regularly.
 void change_streams::wait_for_server(stream& s, monotonic_time now) {
   if (s.e->input_ended)
     return end(s, {});
@@ -186,7 +187,7 @@ void change_streams::read(stream& s, const read_result& r, monotonic_time now) {
   const auto* result = r.found();
   if (result == nullptr && s.e->input_ended)
     return end(s, {});
-  if (result == nullptr) // nobody could say; it asks again when its client wants more
+  if (result == nullptr) // the query failed; it is repeated when the client takes more
     return put_own(s, std::string(http::event_comment));
   if (const auto* no = std::get_if<state::refusal>(&result->data))
     return refuse(s, no->text);
@@ -195,7 +196,7 @@ void change_streams::read(stream& s, const read_result& r, monotonic_time now) {
   take(s, *result, now);
 }
 
-/// Changes after s.have, or that they are gone.
+/// Handles changes after s.have, or their absence from the window.
 void change_streams::take(stream& s, const state::query_result& result, monotonic_time now) {
   const auto& rows = *rows_of(result);
   if (rows.gone)
@@ -214,7 +215,7 @@ void change_streams::take(stream& s, const state::query_result& result, monotoni
   if (!rows.more)
     follow(s, now);
   else if (rows.list.empty())
-    put_own(s, std::string(http::event_comment)); // and the next question when it is taken
+    put_own(s, std::string(http::event_comment)); // and the next query when it is taken
 }
 
 void change_streams::follow(stream& s, monotonic_time now) {
@@ -228,11 +229,11 @@ void change_streams::follow(stream& s, monotonic_time now) {
   }
   auto& g = *place;
   if (g.following.empty()) {
-    give_up_waiting(g); // from where nobody stands any more
+    give_up_waiting(g); // no stream is at that cursor any more
     g.place = s.have;
     g.viewer = s.viewer;
     g.progress_due = now + progress_period;
-  } else if (s.have < g.place) { // it has been told meanwhile
+  } else if (s.have < g.place) { // the group got more meanwhile
     return read_on(s, now);
   } else if (!see_the_same(s.viewer, g.viewer)) {
     return want_snapshot(s, "permissions", g.place.index, now);
@@ -274,7 +275,7 @@ void change_streams::await(group& g, monotonic_time now) {
 
 void change_streams::told(group& g, const read_result& r, monotonic_time now) {
   g.waits = {};
-  if (g.following.empty()) // tick() takes it away
+  if (g.following.empty()) // tick() removes it
     return;
   const auto* result = r.found();
   if (result == nullptr)
@@ -292,7 +293,8 @@ void change_streams::told(group& g, const read_result& r, monotonic_time now) {
     PROBE("gateway: streams of changes begin anew");
     for (auto* s : MUTANT(group_begins_anew_in_part) ? members{g.following.front()} : members(g.following)) {
       leave(*s);
-      if (rows.gone && state::change_place{rows.floor} <= s->have) { // it came later, from farther ahead than its group
+      if (rows.gone && state::change_place{rows.floor} <= s->have) { // it joined later, with
+                                                                     // a cursor ahead of its group
         PROBE("gateway: a stream ahead of its group goes on");
         s->now = phase::reading;
         read_on(*s, now);
@@ -308,7 +310,7 @@ void change_streams::told(group& g, const read_result& r, monotonic_time now) {
     await(g, now);
 }
 
-/// All of the changes, and progress behind them. @param progress empty: none is told
+/// All changes, followed by progress. @param progress empty: none
 http::shared_body_ptr change_streams::rendered(const state::change_rows& rows, bool keys_only,
                                                const std::string& progress) {
   rendering r{keys_only, {}, progress.empty() ? state::change_place{{}, 0} : rows.reached, rows.history, nullptr};
@@ -334,7 +336,7 @@ void change_streams::tell_all(group& g, const state::change_rows& rows, monotoni
     http::append_progress(progress, {rows.reached, rows.history});
   const auto text = rendered(rows, g.keys_only, progress);
   const auto before = std::exchange(g.place, rows.reached);
-  // Whoever is cut, or lost, takes the place of the last one, who has been told.
+  // If a stream is removed, the last one, which is done, takes its index.
   for (auto i = g.following.size(); i-- > 0;) {
     if (i >= g.following.size())
       continue;
@@ -432,8 +434,8 @@ http::shared_body_ptr change_streams::keep(std::string text) {
           }};
 }
 
-/// Straight to the socket, as most clients have taken what came before: no turn of their exchange, and no memory for each of them.
-/// @returns true: and the stream may be gone
+/// Directly to the socket, since most clients have taken what came before: without a turn of their
+/// exchange, and without memory for each. @returns true: sent; the stream may be gone
 bool change_streams::send_now(const stream& s, const http::shared_body_ptr& text) {
   return s.queue.empty() && !s.waits.is_zero() && !s.e->old_version && s.e->from->send_now(text);
 }
@@ -460,7 +462,7 @@ void change_streams::queue(stream& s, http::shared_body_ptr text) {
   s.queue.push_back(std::move(text));
 }
 
-/// If its exchange waits for a piece and there is one.
+/// If its exchange waits for a piece and there is one, passes it on.
 void change_streams::feed(stream& s) {
   if (s.waits.is_zero() || pending_.find(s.waits) == nullptr || !fill(s))
     return;
@@ -509,7 +511,7 @@ void change_streams::next_piece(exchange& e, monotonic_time now) {
   if (s == nullptr)
     return;
   e.transfer->asked = true;
-  if (fill(*s)) { // whoever asks takes it at once
+  if (fill(*s)) { // the caller takes it at once
     e.transfer->asked = false;
     if (e.transfer->ended)
       forget(s->name);
@@ -549,7 +551,7 @@ void change_streams::forget(request_id name) {
   count();
 }
 
-/// What it reads on its own comes to an end by itself (follow()).
+/// A read of its own ends by itself (follow()).
 void change_streams::end_wait(const exchange& e) {
   auto* s = find(e.transfer->archive);
   if (s != nullptr && (s->now == phase::following || s->now == phase::awaiting_snapshot || s->waits_for_server))
@@ -566,7 +568,8 @@ void change_streams::count() {
   metrics_.change_streams(std::exchange(counted_, now), now);
 }
 
-/// What is told here may be old, and nobody would notice; elsewhere there may be a leader. Who wants it anyhow has said `stale`.
+/// Data here may be old without anyone noticing; other servers may have a leader.
+/// Clients that accept that use `stale`.
 void change_streams::end_without_leader() {
   std::string last;
   http::append_end(last, "leaderless", forward::no_leader);
@@ -604,7 +607,7 @@ void change_streams::tick(monotonic_time now, bool leaderless) {
   });
 }
 
-/// A copy, as they may go meanwhile.
+/// A copy, as streams may be removed meanwhile.
 std::vector<change_streams::stream*> change_streams::all_streams() const {
   std::vector<stream*> all;
   for (const auto& [name, s] : streams_)

@@ -1,7 +1,7 @@
 #pragma once
-// Clients that follow changes of keys as server-sent events (docs/changes.md). Streams that ask for the same keys in the same name are a
-// group: one query of it waits at the state machine, and what that brings is rendered once for all of them, and for the next groups if they are
-// told the same. A stream that is behind its group reads on its own until it has caught up, as fast as its client takes it.
+// Clients that follow key changes as server-sent events (docs/changes.md). Streams for the same
+// keys and token are a group: one query of it waits at the state machine, and is rendered once for
+// all, and for groups with the same result. A stream behind its group reads on its own to catch up.
 
 #include "actors/gateway/requests/byte_budget.hpp"
 #include "actors/gateway/requests/outbox.hpp"
@@ -22,34 +22,34 @@ namespace belay::actors {
 
 class change_streams {
 public:
-  // A client that has so much before it, and more comes, is too slow: it is cut, and goes on from its place.
+  // A client with this much queued is too slow if more arrives: its stream ends; it may resume.
   static constexpr std::size_t queued_bytes_max = 1u << 20;
-  // Each stream is told its place so often, whatever happens.
+  // How often each stream gets its cursor in any case.
   static constexpr std::chrono::seconds progress_period{10};
-  // A snapshot that is so old serves others that ask for it: after a restore all do.
+  // A snapshot up to this age also serves others: after a restore all streams need one.
   static constexpr std::chrono::seconds snapshot_age_max{1};
 
-  /// @param out,pending,held,m outlive it
+  /// @param out,pending,held,m must outlive this object
   change_streams(outbox& out, pending_requests& pending, answer_times times, byte_budget& held, metrics& m)
       : out_(out), pending_(pending), times_(times), held_(held), metrics_(m) {}
 
-  /// Asks for what comes first, under the id of the exchange. @pre has(e)
+  /// Requests what it needs first, with the id of the exchange. @pre has(e)
   void begin(exchange& e, monotonic_time now);
   static bool has(const exchange& e) { return std::holds_alternative<http::change_stream>(e.what); }
-  /// The answer to that, which was settled.
+  /// The settled response to that.
   void opened(exchange& e, const read_result& r, monotonic_time now);
-  /// @returns false: it is the answer to somebody else's question
+  /// @returns false: it is the response to another query
   bool answered(const read_result& r, monotonic_time now);
-  /// The client has room for more.
+  /// The client can take more.
   void next_piece(exchange& e, monotonic_time now);
-  /// The client may be gone: the stream ends with what is there. @pre the stream was opened
+  /// The client may be gone: ends the stream with what is queued. @pre the stream was opened
   void end_wait(const exchange& e);
   /// The client is gone.
   void close(const exchange& e);
-  /// A few times a second.
+  /// To be called a few times a second.
   /// @param leaderless it is known that this server has no leader
   void tick(monotonic_time now, bool leaderless);
-  /// All of them come to an end, with what is there.
+  /// Ends all streams with what is queued.
   void finish();
 
 private:
@@ -59,35 +59,35 @@ private:
     awaiting_snapshot,
     snapshot,  ///< piece by piece
     following, ///< with its group
-    ending,    ///< with `last_words`, behind what is queued
+    ending,    ///< with `last_words`, after what is queued
   };
   struct stream {
     exchange* e = nullptr;
     request_id name; ///< in streams_, and e->transfer->archive
     std::string key; ///< of its group
     phase now = phase::reading;
-    state::change_place have;             ///< all up to there is sent, or queued
-    state::history_id history;            ///< of `have`, as its client named it; none: it has not, or it was checked
-    group* in = nullptr;                  ///< following
-    std::size_t spot = 0;                 ///< in in->members
-    request_id asked;                     ///< its own query that is under way; zero: none
-    bool waits_for_server = false;        ///< that one is answered when this server has what the client has
-    request_id waits;                     ///< under which the exchange waits for a piece; zero: it has one
-    std::shared_ptr<snapshot_text> state; ///< null: none is being sent
-    std::size_t next_piece = 0;           ///< of it
-    std::string why_reset;                ///< empty: it has asked for the snapshot
-    log_index newer_than;                 ///< the snapshot must have applied this
-    std::shared_ptr<const acl::authorizer> viewer; ///< with whose permissions it was read
+    state::change_place have;                      ///< all up to there is sent, or queued
+    state::history_id history;                     ///< of `have`, as given by its client; none: not given, or checked
+    group* in = nullptr;                           ///< following
+    std::size_t spot = 0;                          ///< index in in->members
+    request_id asked;                              ///< its own pending query; zero: none
+    bool waits_for_server = false;                 ///< that one is answered when this server has what the client has
+    request_id waits;                              ///< id of the exchange that waits for a piece; zero: it has one
+    std::shared_ptr<snapshot_text> state;          ///< null: none is being sent
+    std::size_t next_piece = 0;                    ///< of it
+    std::string why_reset;                         ///< empty: it has requested the snapshot
+    log_index newer_than;                          ///< the snapshot must have applied this
+    std::shared_ptr<const acl::authorizer> viewer; ///< permissions with which it was read
     std::deque<http::shared_body_ptr> queue;
     std::size_t queued_bytes = 0;
     std::string last_words;
   };
   using members = std::vector<stream*>;
-  /// The streams that stand at the same place and ask for the same.
+  /// The streams at one cursor that request the same.
   struct group {
-    state::query asked; ///< a kv_changes, but for its place
+    state::query asked; ///< a kv_changes without its cursor
     bool keys_only = false;
-    state::change_place place; ///< what it has been told of
+    state::change_place place; ///< cursor of the last change sent to it
     members following;
     request_id waits; ///< zero: it has to ask
     monotonic_time progress_due;
@@ -102,13 +102,13 @@ private:
     monotonic_time made;
   };
   using groups = std::map<std::string, std::unique_ptr<group>>;
-  /// What a group was told last. Groups of other tokens that see as much are told the same, and are answered at the same time.
+  /// The last text sent to a group. Groups of tokens that see the same keys get the same together.
   struct rendering {
     bool keys_only = false;
     std::vector<state::change_place> changes;
-    state::change_place progress; ///< behind the changes; of index zero: none
+    state::change_place progress; ///< after the changes; index zero: none
     state::history_id history;
-    http::shared_body_ptr text; ///< null: there is none, or nothing to be told
+    http::shared_body_ptr text; ///< null: there is none, or nothing to send
   };
 
   static std::string key_of(const http::change_stream& asked, const http::render_options& options);
@@ -154,7 +154,7 @@ private:
   groups groups_;
   rendering last_;
   std::map<std::string, snapshots_of_group> snapshots_; ///< by key of their group
-  // What is answered next: by the id of the question.
+  // What is answered next: by id of the query.
   std::unordered_map<request_id, request_id> asked_by_streams_;
   std::unordered_map<request_id, std::string> asked_by_groups_, asked_for_snapshots_;
   std::size_t following_ = 0, queued_bytes_ = 0; ///< of all streams

@@ -14,8 +14,8 @@ namespace {
 
 constexpr auto never_decided = "the acquire still waits in the queue; whether it is granted is not known here";
 
-// Of keys, with what a row takes beside them. Beyond it the oldest is forgotten: it waits until its deadline. Answers come within seconds, and
-// so many acquires are not under way.
+// Of keys, including per-row memory. Beyond it the oldest is dropped: it waits until its deadline.
+// Results arrive within seconds, and fewer acquires are in progress than that.
 constexpr std::size_t lone_bytes_max = 16u << 20, lone_row_bytes = 256;
 
 const state::kv_acquire* acquire_of(const exchange& e) {
@@ -41,8 +41,8 @@ const state::claim_answer* waiting_of(const write_result& r) {
 
 } // namespace
 
-// The deadline of an acquire is in the state: only the entry that grants or ends it decides, however late that comes. A claim goes on
-// waiting without its request.
+// The deadline of an acquire is in the state: only the entry that grants or ends it decides,
+// however late. A claim keeps waiting without its request.
 monotonic_time claim_waits::end_of(const exchange& e) const {
   return is_acquire(e) ? e.wait_until + times_.hold : e.wait_until;
 }
@@ -69,7 +69,7 @@ void claim_waits::ask(exchange& e, state::claim_status what, log_index asked_at,
   read_query q{pending_.add(e, times_.due(end)), {}, end};
   q.request.query = std::move(what);
   q.request.query.by = e.by;
-  q.request.mode = http::consistency::stale; // whatever is applied here: a grant that is seen is one
+  q.request.mode = http::consistency::stale; // whatever is applied here: a grant that is seen is valid
   q.request.min_index = asked_at.value;
   q.until_decided = true;
   out_.post(std::move(q));
@@ -102,7 +102,7 @@ void claim_waits::asks(const state::command& c) {
     out_.post(wait_changed{{a->op.key, a->op.session, {}}});
 }
 
-/// The client of one that waits, as far as is known here, may have ended its connection.
+/// Reports that the client of a waiting request may have closed its connection.
 void claim_waits::note_disconnect(const exchange& e) {
   if (!e.disconnected)
     return;

@@ -10,9 +10,9 @@ namespace belay::actors {
 
 namespace {
 
-// A leader is elected within that, mostly.
+// Usually enough for an election.
 constexpr std::chrono::seconds again_after{1};
-// Of one entry, with the last wait above it: a key may be as long as the head of a request.
+// Of one entry, plus its last wait: a key may be as long as the head of a request.
 constexpr std::size_t entry_bytes_max = 256u << 10;
 
 } // namespace
@@ -22,7 +22,7 @@ void disconnected_waits::changed(const wait_changed& w, monotonic_time now) {
   const auto at = waits_.find(which);
   if (w.disconnected) {
     const auto due = MUTANT(disconnect_withdraws_at_once) ? now : now + kept_for;
-    // Of two requests for one place the newer one counts; the state machine knows which that is, too.
+    // Of two requests for one position the newer is valid, as the state machine knows, too.
     if (at == waits_.end() || at->second.asked_at <= w.wait.asked_at)
       put(std::move(which), {w.wait.asked_at, w.until, due});
   } else if (at == waits_.end()) {
@@ -30,7 +30,7 @@ void disconnected_waits::changed(const wait_changed& w, monotonic_time now) {
   } else if (w.wait.asked_at.is_zero()) {
     PROBE("gateway: a wait is asked for again after its client disconnected");
     set_due(at,
-            std::max(at->second.due, now + kept_for)); // if that request comes to nothing, the place is given up then
+            std::max(at->second.due, now + kept_for)); // if that request has no effect, the position is given up then
   } else if (at->second.asked_at < w.wait.asked_at) {
     erase(at);
   }

@@ -1,7 +1,7 @@
 #pragma once
-// Waits for the locks of keys whose clients ended their connections. Each keeps its place for a while, in which the client may ask
-// again, and is withdrawn after it (docs/http-extensions.md, "Waiting for a lock"). The first gateway of a server has them all, so
-// that one entry withdraws all that are due at a moment.
+// Waits for locks of keys whose clients disconnected. Each keeps its position for a while, in which
+// the client may return, and is then withdrawn (docs/http-extensions.md, "Waiting for a lock").
+// The first gateway of a server has all of them, so that one entry withdraws all that are due.
 
 #include "actors/messages.hpp"
 
@@ -13,21 +13,21 @@
 
 namespace belay::actors {
 
-/// Without messages and timers: the gateway says what happens and carries out what is due.
+/// Without messages and timers: the gateway reports events and carries out what is due.
 class disconnected_waits {
 public:
-  /// So long a place is kept, from the end of the connection on. A client that fails over to another server needs less than half of it.
+  /// Time for which a position is kept after a disconnect. A failover needs less than half of it.
   static constexpr std::chrono::seconds kept_for{5};
-  /// Of keys and sessions, with what a row takes beside them. Beyond it no more are noted: those wait until their deadlines. All waits of
-  /// a cluster may take 256 MiB (docs/claims.md, rule 24), most of which are values.
+  /// Of keys and sessions, with per-row memory. Beyond it no more are noted: those wait until their
+  /// deadlines. All waits of a cluster may take 256 MiB (docs/claims.md, rule 24), mostly values.
   static constexpr std::size_t bytes_max = 64u << 20;
   static constexpr std::size_t row_bytes = 256;
 
   void changed(const wait_changed& w, monotonic_time now);
-  /// Those that are to be withdrawn now by one entry, at most withdrawn_at_once_max; call it again until there are none. They are out of
-  /// this object until not_withdrawn() puts them back.
+  /// The waits for one entry to withdraw now, at most withdrawn_at_once_max; call it again until
+  /// empty. They are removed from this object until not_withdrawn() returns them.
   std::vector<wait_changed> take_due(monotonic_time now);
-  /// The entry was not written, or that is not known. It may be written again: what it has withdrawn it does not find again.
+  /// The entry failed, or may have. It can be repeated: withdrawn waits are not found again.
   void not_withdrawn(std::vector<wait_changed> list, monotonic_time now);
   /// max(): there is none.
   monotonic_time next_due() const { return by_due_.empty() ? monotonic_time::max() : by_due_.begin()->first; }
@@ -37,7 +37,7 @@ private:
   using name = std::pair<std::string, std::string>; ///< key and session
   struct waiting {
     log_index asked_at;
-    monotonic_time until; ///< the wait is over then anyway
+    monotonic_time until; ///< the wait ends then in any case
     monotonic_time due;
   };
   using place = std::map<name, waiting>::iterator;

@@ -1,5 +1,5 @@
 #pragma once
-// Server-sent events as the bytes that go to clients, each rendered once for all who get it.
+// Encodes server-sent events as bytes, each rendered once for all clients that get it.
 
 #include "protocol/http/shared_body.hpp"
 #include "protocol/state/queries.hpp"
@@ -13,15 +13,15 @@ namespace belay::actors {
 
 /// The text as one chunk of a body (RFC 9112, section 7.1).
 std::string framed(std::string_view text);
-/// What framed() was made of, for clients that know no chunks.
+/// The text in a framed() body, for clients that do not support chunks.
 std::string_view unframed(const http::shared_body& body);
 
-/// All changes of an answer.
+/// All changes of a result.
 std::string text_of(const state::change_rows& rows, bool keys_only);
-/// Only those behind a place.
+/// Only those after a cursor.
 std::string text_of(const state::change_rows& rows, const state::change_place& after, bool keys_only);
 
-/// The rows of a snapshot, rendered piece by piece when somebody first wants them.
+/// The rows of a snapshot; each piece is rendered when a client first needs it.
 class snapshot_text {
 public:
   // About a millisecond.
@@ -29,14 +29,14 @@ public:
   using keeper = std::function<http::shared_body_ptr(std::string text)>;
 
   /// @param rows change_rows of a snapshot
-  /// @param keep makes a body of a text; called as long as this object lives
+  /// @param keep makes a body of a text; called while this object exists
   snapshot_text(std::shared_ptr<const state::query_result> rows, bool keys_only, keeper keep);
 
-  /// All up to this one is in it.
+  /// All entries up to this one are included.
   log_index index() const { return rows().reached.index; }
   state::history_id history() const { return rows().history; }
   const std::shared_ptr<const acl::authorizer>& viewer() const { return rows().viewer; }
-  /// @returns null: there are no more. @pre n is at most the number of pieces that were asked for
+  /// @returns null: there are no more. @pre n is at most the number of pieces requested before
   http::shared_body_ptr piece(std::size_t n);
 
 private:

@@ -36,7 +36,7 @@ void log_streams::next_piece(exchange& e) {
   if (found == streams_.end())
     return;
   e.transfer->asked = true;
-  found->second.waits = pending_.add(e); // tick() looks whether there is any
+  found->second.waits = pending_.add(e); // tick() checks whether there are any
 }
 
 void log_streams::close(const exchange& e) {

@@ -1,6 +1,6 @@
 #pragma once
-// Clients that read the log of this server along (GET /v1/agent/monitor): each gets the lines that come while it is connected, as fast as it
-// takes them, and is told of those that were lost meanwhile.
+// Clients that follow the log of this server (GET /v1/agent/monitor): each gets the lines written
+// while it is connected, at its own pace, and a notice of lines that were dropped.
 
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/telemetry/log.hpp"
@@ -12,35 +12,35 @@ namespace belay::actors {
 
 class log_streams {
 public:
-  // Each holds some hundred kilobytes, and every line is formatted for each of them.
+  // Each uses some hundred kilobytes, and every line is formatted for each of them.
   static constexpr std::size_t streams_max = 16;
   // Some thousand lines.
   static constexpr std::size_t lines_bytes_max = 256u << 10;
 
-  /// @param pending outlives it
+  /// @param pending must outlive this object
   explicit log_streams(pending_requests& pending) : pending_(pending) {}
 
   /// Answers `e`: with lines from now on, or with what is wrong with its request.
   void begin(exchange& e, const http::local_request& r);
-  /// `e` is such a one.
+  /// `e` is such a stream.
   bool has(const exchange& e) const;
-  /// The client has room for more.
+  /// The client can take more.
   void next_piece(exchange& e);
   /// The client is gone, or must not see more.
   void close(const exchange& e);
-  /// Whoever takes it must not see more: it ends behind what is on its way.
+  /// The client must not see more: the stream ends after what is already being sent.
   void end(const exchange& e);
-  /// The client may be gone: it ends with the lines that are there.
+  /// The client may be gone: the stream ends with the lines that are there.
   void end_wait(const exchange& e);
-  /// Lines that have come go on their way, to be told by pending_requests::progress(). Now and then.
+  /// Passes on new lines, reported by pending_requests::progress(). To be called regularly.
   void tick();
-  /// All of them come to an end, with what is there.
+  /// Ends all streams with the lines that are there.
   void finish();
 
 private:
   struct stream {
-    std::unique_ptr<log::tap> lines; ///< null: nothing more comes
-    request_id waits;  ///< under which the exchange waits for lines; zero: it has some that are not sent yet
+    std::unique_ptr<log::tap> lines; ///< null: no more lines come
+    request_id waits;  ///< id of the exchange that waits for lines; zero: it has some that are not sent yet
     bool ends = false; ///< with the lines that are there
   };
 
