@@ -15,9 +15,9 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Consul's.
+// As in Consul.
 constexpr std::chrono::seconds tcp_timeout{10};
-// Each check may have its own. Those that are never answered keep a thread for as long as getaddrinfo() tries.
+// Names may all differ. A lookup without response occupies a thread until getaddrinfo() ends.
 constexpr std::size_t names_max = 4096, threads_max = 64;
 
 class tcp_probe final : public running_probe, public std::enable_shared_from_this<tcp_probe> {
@@ -86,7 +86,7 @@ private:
 };
 
 std::string errno_words(const error_code& why) {
-  // Go has its own, in small letters.
+  // Go has its own texts, in lower case.
   if (why == asio::error::connection_refused)
     return "connection refused";
   if (why == asio::error::host_unreachable)
@@ -115,13 +115,13 @@ asio_probes::asio_probes(asio::io_context& loop, http_networks_ptr http_allowed,
     : loop_(loop), tls_(asio::ssl::context::tls_client), http_allowed_(std::move(http_allowed)),
       names_(std::move(look_up), names_max, threads_max),
       running_(std::make_shared<std::map<std::uint64_t, std::shared_ptr<running_probe>>>()) {
-  error_code ignored; // without the system's certificates, checks of https say why they fail
+  error_code ignored; // without the system's certificates, HTTPS checks report why they fail
   tls_.set_default_verify_paths(ignored);
 }
 
 void asio_probes::start(const agent::check_definition& check, finished then) {
   const auto number = ++numbers_;
-  // The map holds what runs; a probe that ends takes itself out, behind its own last call.
+  // The map owns running probes; a probe that ends removes itself after its own last call.
   auto over = [running = std::weak_ptr(running_), number, then = std::move(then)](std::string status,
                                                                                   std::string output) {
     if (const auto all = running.lock()) {

@@ -1,6 +1,6 @@
 #pragma once
-// Runs checks on an Asio loop: HTTP, gRPC and TCP by sockets, scripts as child processes. Nothing blocks
-// (docs/contract/09, section 3).
+// Runs checks on an Asio loop: HTTP, gRPC and TCP with sockets, scripts as child processes.
+// Non-blocking (docs/contract/09, section 3).
 
 #include "actors/agent/probes.hpp"
 #include "actors/names/name_lookups.hpp"
@@ -16,22 +16,22 @@
 
 namespace belay::actors {
 
-/// One run that has not ended.
+/// One run of a check that has not ended.
 class running_probe {
 public:
   virtual ~running_probe() = default;
   virtual void start() = 0;
-  /// Frees what it holds, kills what it started. Its end is not reported.
+  /// Frees its resources and kills its process. No result is reported.
   virtual void abandon() = 0;
 };
 
 /// Networks (CIDR) to which HTTP checks may connect. Null: everywhere.
 using http_networks_ptr = std::shared_ptr<const std::vector<std::string>>;
 
-/// start() and stop() on the loop's thread, or before it runs.
+/// Call start() and stop() on the loop's thread, or before it runs.
 class asio_probes final : public probe_runner {
 public:
-  /// @param look_up waits as long as it likes, on threads that outlive this object
+  /// @param look_up may block as long as it needs, on threads that outlive this object
   explicit asio_probes(boost::asio::io_context& loop, http_networks_ptr http_allowed = nullptr,
                        name_lookups::lookup look_up = name_lookups::system_lookup());
   ~asio_probes() override { stop(); }
@@ -59,7 +59,7 @@ std::shared_ptr<running_probe> make_grpc_probe(boost::asio::io_context& loop, na
 std::shared_ptr<running_probe> make_script_probe(boost::asio::io_context& loop, const agent::check_definition& check,
                                                  probe_runner::finished then);
 
-/// As Go words a failed connection: `dial tcp 127.0.0.1:1: connect: connection refused`.
+/// Go's text for a failed connection: `dial tcp 127.0.0.1:1: connect: connection refused`.
 std::string dial_error(const std::string& address, const boost::system::error_code& why);
 
 } // namespace belay::actors

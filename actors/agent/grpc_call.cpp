@@ -13,7 +13,7 @@ namespace belay::actors {
 
 namespace {
 
-// A health answer has two bytes, headers and trailers some dozen.
+// A health response has two bytes, headers and trailers a few dozen.
 constexpr std::size_t answer_bytes_max = 4096, text_bytes_max = 4096;
 constexpr std::size_t prefix_bytes = 5; // compressed or not, and a length of four bytes
 constexpr int code_unknown = 2, code_internal = 13;
@@ -31,7 +31,7 @@ void append_varint(std::string& out, std::size_t n) {
   out += static_cast<char>(n);
 }
 
-/// HealthCheckRequest{service = 1}, with the prefix of a message that is not compressed.
+/// HealthCheckRequest{service = 1}, with the prefix of an uncompressed message.
 std::string request_message(const std::string& service) {
   std::string message;
   if (!service.empty()) {
@@ -45,7 +45,7 @@ std::string request_message(const std::string& service) {
   return out + message;
 }
 
-/// A number of protobuf, taken off the front. @returns nullopt: there is none
+/// Removes a protobuf varint from the front. @returns nullopt: there is none
 std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
   std::uint64_t n = 0;
   for (int shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
@@ -58,9 +58,9 @@ std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
   return std::nullopt;
 }
 
-/// HealthCheckResponse{status = 1}; fields that nobody knows are passed over. @returns nullopt: it is none
+/// HealthCheckResponse{status = 1}; unknown fields are skipped. @returns nullopt: it is invalid
 std::optional<std::uint64_t> status_in(std::string_view answer) {
-  if (answer.size() < prefix_bytes || answer.front() != '\0') // nobody was told that it may be compressed
+  if (answer.size() < prefix_bytes || answer.front() != '\0') // this client does not accept compression
     return std::nullopt;
   auto message = answer.substr(prefix_bytes);
   std::uint64_t status = 0;
@@ -181,7 +181,7 @@ grpc_call::grpc_call(const question& q) : request_(request_message(q.service)) {
 }
 
 grpc_call::~grpc_call() {
-  nghttp2_session_del(session_); // null: nothing happens
+  nghttp2_session_del(session_); // null: no effect
 }
 
 std::string grpc_call::take_output() {
@@ -194,7 +194,7 @@ std::string grpc_call::take_output() {
     if (n < 0)
       conclude(grpc_error(code_internal, nghttp2_strerror(static_cast<int>(n))));
     if (n == 0 && out.empty() && nghttp2_session_want_read(session_) == 0)
-      ended(); // what came was no HTTP/2, and the other end has been told
+      ended(); // the input was not HTTP/2, and the peer has been notified
     if (n <= 0)
       return out;
     out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(n));
@@ -206,7 +206,7 @@ void grpc_call::feed(std::string_view bytes) {
     return;
   const auto n = nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (n < 0)
-    conclude(grpc_error(grpc_unavailable, "connection closed")); // no HTTP/2: in Go's words
+    conclude(grpc_error(grpc_unavailable, "connection closed")); // not HTTP/2: in Go's words
 }
 
 void grpc_call::ended() {
@@ -234,7 +234,7 @@ void grpc_call::on_closed(std::uint32_t error_code) {
   conclude(judge().value_or(""));
 }
 
-/// nullopt: it serves.
+/// nullopt: the service is healthy.
 std::optional<std::string> grpc_call::judge() const {
   if (grpc_status_.empty())
     return grpc_error(http_status_ == "200" ? code_internal : code_unknown,

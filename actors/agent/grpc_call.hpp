@@ -24,14 +24,14 @@ public:
   grpc_call(const grpc_call&) = delete;
   grpc_call& operator=(const grpc_call&) = delete;
 
-  /// What is to be sent now.
+  /// What to send now.
   std::string take_output();
-  /// What came. Nothing of what may come is an error of ours: it becomes the outcome.
+  /// Processes received bytes. Invalid ones are no error here: they determine the outcome.
   void feed(std::string_view bytes);
-  /// Nothing more comes.
+  /// The connection has ended.
   void ended();
 
-  /// nullopt: not known yet; empty: it serves. Else why not, in the words of Go's library.
+  /// nullopt: not known yet; empty: serving. Otherwise the reason, in the words of Go's library.
   const std::optional<std::string>& outcome() const { return outcome_; }
 
 private:
@@ -44,7 +44,7 @@ private:
   std::optional<std::string> judge() const;
 
   nghttp2_session* session_ = nullptr;
-  std::string request_; ///< the message, with its length in front
+  std::string request_; ///< the message, preceded by its length
   std::size_t request_sent_ = 0;
   std::string http_status_, grpc_status_, grpc_message_, answer_;
   std::optional<std::string> outcome_;

@@ -1,4 +1,4 @@
-// asio_probes: grpc.health.v1.Health/Check of a server, over a connection for each run.
+// asio_probes: calls grpc.health.v1.Health/Check of a server, over a new connection for each run.
 
 #include "actors/agent/asio_probes.hpp"
 #include "actors/agent/grpc_call.hpp"
@@ -25,11 +25,11 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Consul's.
+// As in Consul.
 constexpr std::chrono::seconds grpc_timeout{10};
 constexpr std::array<unsigned char, 3> protocol_h2{2, 'h', '2'};
 
-/// All of it runs on the thread that serves clients, as http_probe does.
+/// Runs on the thread that serves clients, like http_probe.
 class grpc_probe final : public running_probe, public std::enable_shared_from_this<grpc_probe> {
 public:
   grpc_probe(asio::io_context& loop, name_lookups& names, asio::ssl::context& tls, const agent::check_definition& check,
@@ -112,7 +112,7 @@ private:
     });
   }
 
-  /// Sends what there is to send, or waits for more; one of both at a time.
+  /// Sends pending output, or waits for input; only one of both at a time.
   void go_on() {
     output_ = call_->take_output();
     if (const auto& outcome = call_->outcome()) {

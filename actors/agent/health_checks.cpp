@@ -15,9 +15,9 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds tick{50};
-// As long as nothing has a time of its own.
+// While nothing has a deadline.
 constexpr std::chrono::milliseconds tick_when_idle{250};
-// raft_peer answers everything, if only with "unknown"; what is later than this was lost by a fault of ours.
+// raft_peer always responds, if only with "unknown"; a later response was lost by a bug.
 constexpr std::chrono::seconds answer_slack{60};
 // A new leader first registers its members.
 constexpr std::chrono::seconds compare_after_election{1};
@@ -27,12 +27,12 @@ bool is_about_permissions(std::string_view why) {
          why.find(state::acl_not_found) != std::string_view::npos;
 }
 
-/// Of another node, which has the name as long as it is alive.
+/// Of another node, which owns the name while it is alive.
 bool is_about_names(std::string_view why) {
   return why.find("is reserved by node") != std::string_view::npos;
 }
 
-// A token may get the permission later; until then each try is a line in the log.
+// A token may get the permission later; until then each attempt is a log line.
 constexpr std::chrono::seconds refused_pause{30};
 
 std::string names_in(const agent::sync_step& step) {
@@ -122,7 +122,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
   };
 }
 
-// ---- the beginning
+// ---- start
 
 void health_checks::begin(health_checks_start start) {
   const auto t = now();
@@ -150,16 +150,16 @@ void health_checks::restore(std::vector<std::pair<std::string, std::string>> kep
   keep_registrations unwanted;
   for (auto& [file, bytes] : kept) {
     auto found = wire::decode_registration(bytes, wall_ms());
-    if (!found) // left where it is, for whoever wants to know what it was
+    if (!found) // the file is kept for inspection
       log::error("health_checks", "kept registration cannot be read", {{"file", file}, {"reason", found.error()}});
     else if (auto* check = std::get_if<agent::stored_check>(&*found))
       checks.push_back(std::move(*check));
     else if (!agent_.restore(std::move(std::get<agent::stored_service>(*found))))
       unwanted.files.emplace_back(file, std::string());
   }
-  for (auto& c : checks) { // their services are there now
+  for (auto& c : checks) { // their services exist now
     const auto file = file_name({false, c.definition.id});
-    if (auto why = agent::request_complaint_of(c.definition)) { // kept by a version that did not look
+    if (auto why = agent::request_complaint_of(c.definition)) { // stored by a version that did not check
       log::error("health_checks", "kept check is left out",
                  {{"check", c.definition.id}, {"file", file}, {"reason", *why}});
       continue;
@@ -168,7 +168,7 @@ void health_checks::restore(std::vector<std::pair<std::string, std::string>> kep
       unwanted.files.emplace_back(file, std::string());
   }
   if (!unwanted.files.empty() && wires_->keeper)
-    caf::anon_send(wires_->keeper, std::move(unwanted)); // not running yet: no sender of its own
+    caf::anon_send(wires_->keeper, std::move(unwanted)); // not running yet: without a sender
 }
 
 std::string health_checks::file_name(const agent::item& what) {
@@ -306,7 +306,7 @@ void health_checks::settle(request_id id, const write_result* result) {
   const auto why = result != nullptr ? refusal_in(*result) : std::string("no answer");
   const auto& step = it->second.step;
   const bool forbidden = is_about_permissions(why);
-  // Others have other tokens: they do not wait for this one.
+  // Others use other tokens: they do not wait for this one.
   agent_.registry().settled(step, why.empty(), forbidden ? now() + refused_pause : agent::local_time{0});
   if (!why.empty()) {
     if (!forbidden)

@@ -1,6 +1,6 @@
 #pragma once
-// The agent of this node: its services, checks and events, and their way into the catalog (docs/contract/09,
-// docs/contract/13).
+// The agent of this node: its services, checks and events, and their synchronization with
+// the catalog (docs/contract/09, docs/contract/13).
 
 #include "actors/agent/probes.hpp"
 #include "actors/host.hpp"
@@ -19,36 +19,36 @@
 namespace belay::actors {
 
 struct health_checks_settings {
-  std::uint16_t number = 1; ///< its place in wiring::gateways
+  std::uint16_t number = 1; ///< its index in wiring::gateways
   agent::agent_settings agent;
-  /// The longest a client waits until the catalog has what it registered; longer without a leader makes no sense.
+  /// Longest wait for the catalog to have a registration; a longer one for a leader is useless.
   std::chrono::milliseconds hold{7000};
-  /// Between two comparisons with the catalog, plus up to the same again (Consul's anti-entropy).
+  /// Between two comparisons with the catalog, plus a random time up to the same (anti-entropy).
   std::chrono::seconds compare_interval{60};
   std::chrono::milliseconds retry_interval{3000}; ///< after a write that failed
-  std::function<cluster_time()> wall_clock;       ///< milliseconds since 1970; null: it is 1970
-  std::shared_ptr<vitals> numbers;                ///< null: nobody wants to know how many there are
+  std::function<cluster_time()> wall_clock;       ///< milliseconds since 1970; null: always 1970
+  std::shared_ptr<vitals> numbers;                ///< where to publish the counts; null: nowhere
 };
 
-/// What is known before the first request.
+/// State before the first request.
 struct health_checks_start {
-  std::vector<agent::service_definition> services; ///< of the configuration
+  std::vector<agent::service_definition> services; ///< from the configuration
   std::vector<agent::check_definition> checks;
-  std::vector<std::pair<std::string, std::string>> kept; ///< of the registration_keeper: file and bytes
+  std::vector<std::pair<std::string, std::string>> kept; ///< from the registration_keeper: file and content
 };
 
-/// Registrations change here first and are written to the catalog by the same way as a client's writes, so on a
-/// follower through the leader. A client is answered when they are on the disk, and in the catalog unless that cannot
-/// be reached.
+/// Registrations change here first. Then they are written to the catalog like a client's writes, on a
+/// follower through the leader. The client is answered when they are on the disk, and in the catalog
+/// unless that cannot be reached.
 ///
-/// On the leader it also keeps what the catalog says of the members, dead and alive. Nothing is written as long as the
-/// catalog says what is so.
+/// On the leader it also maintains the catalog's rows of the members, alive or failed. It writes only
+/// differences.
 ///
-/// Events go to the peers as frames and not through the log: they work without a leader, cost no disk, and promise no
-/// more than Consul's gossip does.
+/// Events go to the peers as frames, not through the log: they work without a leader, cost no disk
+/// writes, and guarantee no more than Consul's gossip does.
 class health_checks : public hosted<health_checks_actor::base> {
 public:
-  /// @param probes null: only checks that report by themselves (TTL) have results
+  /// @param probes null: only checks that report themselves (TTL) have results
   health_checks(caf::actor_config& config, actor_host* host, wiring_ptr wires, health_checks_settings settings,
                 health_checks_start start, std::shared_ptr<probe_runner> probes);
 
@@ -76,7 +76,7 @@ private:
     agent::local_time deadline;
   };
 
-  /// Two reads, one behind the other. What changes in between is at worst written once more.
+  /// Two reads, one after the other. What changes in between is at worst written once more.
   struct comparison {
     request_id waits_for;
     agent::local_time deadline;
@@ -91,7 +91,7 @@ private:
     bool nodes_known = false;
   };
 
-  /// At the rows of one client agent, by the leader.
+  /// The leader's check of the rows of one client agent.
   struct client_agent_look {
     std::string name;
     agent::local_time deadline;
@@ -108,20 +108,20 @@ private:
   request_id ask_catalog(state::query what, http::consistency mode = http::consistency::normal);
   void on_view(const cluster_view& v);
   void on_tick();
-  /// Nothing has a time of its own: a tick may be late.
+  /// Whether nothing has a deadline: then a tick may be late.
   bool nothing_is_due() const;
   void tick_soon();
-  /// After every change: disk, catalog, peers, and whoever waits.
+  /// To be called after every change: updates disk, catalog, peers, and waiting clients.
   void carry_out(held_answer* waiting);
   void sync();
   void settle(request_id id, const write_result* result);
-  /// This server takes the place of a lost one of its name, which stays a member until this one votes.
+  /// This server replaces a lost one of the same name, which stays a member until this one votes.
   bool name_is_handed_over() const;
   void compare_if_due();
   std::uint64_t keep(std::vector<agent::stored_change> changes);
   void answer_settled();
   void end_wait_of(request_id id);
-  /// `changed` false: only those whose time is up.
+  /// `changed` false: only those past their deadlines.
   void answer_parked(bool changed);
   void answer(request_id id, agent::reply reply);
 
@@ -133,31 +133,31 @@ private:
   bool is_mending() const { return mended_at_ != restored_at_; }
   void tell_log_of_members(const std::vector<state::command>& to_be_written);
   void look_at_members_if_due();
-  /// @returns false: none of its rows
+  /// @returns false: it belongs to another read
   bool on_member_rows(const read_result& r);
   void write_member_changes(const agent::member_rows& found);
 
   // health_checks_aliases.cpp
   void look_up_alias(agent::check_schedule::run run, const agent::check_definition& alias);
-  /// @returns false: none of them asked
+  /// @returns false: none of them requested it
   bool on_alias_rows(const read_result& r);
   void give_up_aliases();
 
   // health_checks_client_agents.cpp
   void on_client_agent(const client_agent_heard& h);
-  /// Why it is none of this cluster's; nullopt: it is taken for one
+  /// Why it is no agent of this cluster; nullopt: it is accepted
   std::optional<std::string> refusal_of(const agent::client_agents::identity& who,
                                         const agent::client_agents::evidence& by);
   void leave_servers_to_members();
   void answer_client_agent(const forward::origin& to, state::reply reply);
   void answer_new_client_agents();
   void look_at_client_agents();
-  /// @returns false: none of its rows
+  /// @returns false: it belongs to another read
   bool on_client_agent_rows(const read_result& r);
   // health_checks_leaving.cpp
   void on_leave(leave_cluster& l);
   void go_on_leaving();
-  /// @returns false: it is no answer to that
+  /// @returns false: it is no response to that
   bool on_leave_answered(const write_result& r);
 
   void say_counts();
@@ -182,13 +182,13 @@ private:
   members_heard heard_;
   std::optional<member_look> looking_;
   agent::local_time look_at_{0};
-  std::chrono::nanoseconds look_again_after_{0}; ///< grows while what was written does not help
-  /// What was proposed and was not seen in the catalog yet, by node: its status, or "left".
+  std::chrono::nanoseconds look_again_after_{0}; ///< grows while writes have no effect
+  /// Proposals not seen in the catalog yet, by node: its status, or "left".
   std::map<std::string, std::string> proposed_;
-  log_index restored_at_; ///< the newest restore that this process has seen; zero: none
-  log_index mended_at_;   ///< the newest after which the catalog was mended
+  log_index restored_at_; ///< the newest restore in this process; zero: none
+  log_index mended_at_;   ///< the newest after which the catalog was corrected
   bool members_mended_ = false;
-  /// An alias of another node: first whether its service is there, then its checks.
+  /// An alias of another node: first reads whether its service exists, then its checks.
   struct alias_look {
     agent::check_schedule::run run;
     agent::check_definition alias;
@@ -197,12 +197,12 @@ private:
   std::map<std::uint64_t, alias_look> alias_looks_; ///< by the request that it waits for
 
   agent::client_agents client_agents_;
-  term_id client_agents_of_;                                      ///< the leadership that they are of
-  std::optional<request_id> listing_of_nodes_;                    ///< asked for when it began, and after a restore
+  term_id client_agents_of_;                                      ///< term of that leadership
+  std::optional<request_id> listing_of_nodes_;                    ///< requested at its start, and after a restore
   bool listing_again_ = false;                                    ///< after a restore
   std::map<std::uint64_t, client_agent_look> client_agent_looks_; ///< by the id of the read
   agent::local_time look_at_client_agents_{0};
-  /// Those that the catalog does not show yet: whoever asks for the members after the answer shall see it.
+  /// Agents not in the catalog yet: a client that lists members after the response has to see them.
   struct new_client_agent {
     forward::origin from;
     agent::client_agents::identity who;
@@ -213,11 +213,11 @@ private:
   struct leaving {
     std::function<void(status)> then;
     forward::departure how;
-    request_id asked; ///< zero: not yet
+    request_id asked; ///< zero: not requested yet
   };
   std::optional<leaving> leaving_;
   wake_ups wake_ups_{wake_ups::begun::by_others};
-  bool left_ = false; ///< this server is no member any more: nothing is written to the catalog
+  bool left_ = false; ///< this server is no member any more: no writes to the catalog
 };
 
 } // namespace belay::actors

@@ -1,4 +1,4 @@
-// health_checks: aliases of other nodes and of services there, looked up in the catalog as this server knows it.
+// health_checks: aliases of other nodes and their services, looked up in this server's catalog.
 
 #include "actors/agent/health_checks.hpp"
 #include "protocol/agent/alias_health.hpp"
@@ -9,7 +9,7 @@ namespace belay::actors {
 
 namespace {
 
-// The tables are beside this actor; what takes longer was lost.
+// The tables are in this process; what takes longer was lost.
 constexpr std::chrono::seconds alias_look_limit{30};
 
 } // namespace

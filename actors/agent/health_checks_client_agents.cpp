@@ -1,4 +1,4 @@
-// health_checks: the rows of client agents in the catalog, which the leader keeps (protocol/agent/client_agents.hpp).
+// health_checks: the leader's catalog rows of client agents (protocol/agent/client_agents.hpp).
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/telemetry/log.hpp"
@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::chrono::milliseconds look_interval{250};
 constexpr std::size_t looks_at_once_max = 64;
-// Less than an agent waits for the answer (beat_limit in relay_calls.hpp).
+// Less than an agent waits for the response (beat_limit in relay_calls.hpp).
 constexpr std::chrono::milliseconds new_agent_limit{2000};
 constexpr std::size_t new_agents_max = 1000;
-// As with any read: raft_peer answers everything.
+// As with any read: raft_peer always responds.
 constexpr std::chrono::seconds rows_limit{60};
 
 std::set<std::string> servers_of(const raft::configuration& c) {
@@ -49,7 +49,7 @@ void health_checks::on_client_agent(const client_agent_heard& h) {
     client_agents_.leaves(who, now(), by);
     return answer_client_agent(h.from, true);
   }
-  // Who has that name in the catalog has to be known before: it may be another agent, which lives.
+  // The owner of that name in the catalog must be known first: it may be another live agent.
   if (listing_of_nodes_)
     return answer_client_agent(h.from, true);
   client_agents_.heard(who, now(), by);
@@ -128,7 +128,7 @@ bool health_checks::on_client_agent_rows(const read_result& r) {
   if (listing_of_nodes_ && r.id == *listing_of_nodes_) {
     listing_of_nodes_.reset();
     const auto* nodes = found != nullptr ? std::get_if<state::nodes>(&found->data) : nullptr;
-    if (nodes == nullptr) { // no leader just now: it is asked again if this one still leads
+    if (nodes == nullptr) { // no leader now: it is repeated if this one still leads
       client_agents_of_ = term_id{};
       return true;
     }
@@ -162,7 +162,7 @@ bool health_checks::on_client_agent_rows(const read_result& r) {
         liveness = c.get();
   const auto* row = look.node ? look.node->get() : nullptr;
   if (row != nullptr && state::folded(row->node) != state::folded(look.name))
-    row = nullptr; // found by the beginning of its ID
+    row = nullptr; // matched by a prefix of its ID only
   auto command = client_agents_.look(look.name, row, liveness, t, settings_.agent.registry.node.datacenter);
   if (!command)
     return true;

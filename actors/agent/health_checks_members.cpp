@@ -1,4 +1,4 @@
-// health_checks: the members' rows in the catalog, which the leader keeps (docs/contract/08).
+// health_checks: the leader's rows of the members in the catalog (docs/contract/08).
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/telemetry/log.hpp"
@@ -10,14 +10,14 @@ namespace belay::actors {
 
 namespace {
 
-// What was proposed is applied by then, or lost with a leadership.
+// A proposal is applied by then, or lost with the leadership.
 constexpr std::chrono::seconds look_again_first{1};
-// A client waits for the answer to its restore. A commit on two disks takes about as long.
+// A client waits for the response to its restore. A commit on two disks takes about as long.
 constexpr std::chrono::milliseconds look_again_mending{20};
-// Consul's reconcile interval. Also the longest pause after writes that do not help, as when a client's node has the
-// name.
+// Consul's reconcile interval. Also the longest pause after writes without effect,
+// for example when a client's node has the name.
 constexpr std::chrono::seconds look_again_at_last{60};
-// As with any read: raft_peer answers everything.
+// As with any read: raft_peer always responds.
 constexpr std::chrono::seconds read_limit{60};
 
 } // namespace
@@ -29,14 +29,14 @@ void health_checks::on_members_heard(const members_heard& h) {
 }
 
 void health_checks::members_have_news() {
-  looking_.reset(); // what was asked before may be out of date
+  looking_.reset(); // an earlier read may be out of date
   look_at_ = agent::local_time{0};
   look_again_after_ = is_mending() ? std::chrono::nanoseconds(look_again_mending) : look_again_first;
   tick_soon();
 }
 
-/// The archive replaced the catalog: rows of this node may be missing or old, on the leader those of all members. It may name
-/// servers of another cluster, which never send a heartbeat here.
+/// The archive replaced the catalog: rows of this node may be missing or old, and on the leader
+/// those of all members. It may contain servers of another cluster, which send no heartbeats here.
 void health_checks::on_restored(const tables_restored& r) {
   restored_at_ = r.at;
   members_mended_ = false;
@@ -56,7 +56,7 @@ void health_checks::on_restored(const tables_restored& r) {
   compare_if_due();
 }
 
-/// With every tick, and when the members are as they should be.
+/// Called on every tick, and when the members' rows are correct.
 void health_checks::tell_mended() {
   if (!is_mending() || !members_mended_ || !view_.serving || listing_of_nodes_ || !client_agents_.all_shown(now()))
     return;
@@ -93,7 +93,7 @@ bool health_checks::on_member_rows(const read_result& r) {
     looking_->waits_for = ask_catalog(std::move(servers));
     return true;
   }
-  if (instances == nullptr) { // no leader just now: there will be news
+  if (instances == nullptr) { // no leader now: a change will follow
     look_at_ = now() + look_again_first;
   } else {
     looking_->found.instances = instances->list;
@@ -120,15 +120,15 @@ void health_checks::write_member_changes(const agent::member_rows& found) {
     tell_mended();
     return;
   }
-  // Only while this term lasts; whether it helped is seen with the next look.
+  // Only while this term lasts; the next comparison shows whether it had effect.
   for (const auto& c : changes)
     send(wires_->raft_peer, propose_internal{heard_.term, make_payload(wire::encode_command(c))});
   look_at_ = now() + look_again_after_;
   look_again_after_ = std::min<std::chrono::nanoseconds>(2 * look_again_after_, look_again_at_last);
 }
 
-/// A line for what has taken effect, and none for what the catalog refuses: the name of a newcomer is reserved as long as
-/// the server is not gone whose place it takes.
+/// Logs what has taken effect, not what the catalog rejects: a new server's name is
+/// reserved until the server that it replaces is gone.
 void health_checks::tell_log_of_members(const std::vector<state::command>& to_be_written) {
   std::map<std::string, std::string> left;
   for (const auto& c : to_be_written) {

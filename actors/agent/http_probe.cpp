@@ -1,4 +1,4 @@
-// asio_probes: GET (or another method) of an URL, following redirects as Go's client does.
+// asio_probes: GET (or another method) of a URL, following redirects as Go's client does.
 
 #include "actors/agent/asio_probes.hpp"
 
@@ -33,19 +33,19 @@ namespace beast = boost::beast;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Consul's and Go's.
+// As in Consul and Go.
 constexpr std::chrono::seconds http_timeout{10};
 constexpr int redirects_max = 10;
 constexpr std::size_t http_output_bytes = 4096;
-// Of a longer body the rest is not read. Memory is needed for the part that is shown only.
+// The rest of a longer body is not read. Only the part that is shown needs memory.
 constexpr std::size_t body_bytes_max = 16u << 20;
-// Go takes 10 MiB. What has come is searched with each piece, so that a bound is also one of time.
+// Go allows 10 MiB. Received bytes are searched with each piece, so a limit also bounds the time.
 constexpr std::size_t head_bytes_max = 1u << 20;
 constexpr std::size_t reason_bytes_max = 1000;
 constexpr std::size_t field_bytes_max = 65'000;
 constexpr std::size_t piece_bytes = 8192;
 
-/// Behind the first empty line; nullopt: it has not come.
+/// Position after the first empty line; nullopt: not received yet.
 std::optional<std::size_t> end_of_head(std::string_view bytes) {
   const auto lf = bytes.find("\n\n"), cr_lf = bytes.find("\n\r\n");
   if (lf == std::string_view::npos && cr_lf == std::string_view::npos)
@@ -53,7 +53,7 @@ std::optional<std::size_t> end_of_head(std::string_view bytes) {
   return lf < cr_lf ? lf + 2 : cr_lf + 3;
 }
 
-/// As Beast's parser wants it: CR LF behind each line, and a space behind the code of the status line.
+/// For Beast's parser: CR LF after each line, and a space after the code of the status line.
 std::string answer_head(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size() + 2);
@@ -64,7 +64,7 @@ std::string answer_head(std::string_view bytes) {
     if (line.ends_with('\r'))
       line.remove_suffix(1);
     if (!out.empty() && line.size() > field_bytes_max)
-      continue; // Beast has no room for it, and no such field is looked at
+      continue; // too long for Beast, and no such field is needed
     const bool no_reason = out.empty() && std::count(line.begin(), line.end(), ' ') == 1;
     out.append(line).append(no_reason ? " \r\n" : "\r\n");
   }
@@ -81,7 +81,7 @@ struct url {
   }
 };
 
-/// Where the authority of an URL begins and ends; nullopt: it has no scheme.
+/// Begin and end of the authority of a URL; nullopt: it has no scheme.
 std::optional<std::pair<std::size_t, std::size_t>> authority_in(std::string_view text) {
   const auto scheme = text.find("://");
   if (scheme == std::string_view::npos)
@@ -102,7 +102,7 @@ std::string shown_url(const std::string& text) {
   return text.substr(0, colon + 1) + "***" + text.substr(at);
 }
 
-/// Of a login in an URL (RFC 7617). @returns false: an escape is malformed
+/// Decodes the login in a URL (RFC 7617). @returns false: an escape is malformed
 bool read_login(std::string_view escaped, std::string& out) {
   const auto colon = std::min(escaped.find(':'), escaped.size());
   std::string user, password;
@@ -113,7 +113,7 @@ bool read_login(std::string_view escaped, std::string& out) {
   return true;
 }
 
-/// A space would end the target of the request line, and other bytes may not stand in it: as %XX, which is what Go's client sends.
+/// A space would end the target in the request line; it and other bytes are sent as %XX, as by Go.
 std::string escaped_target(const std::string& target) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string out;
@@ -168,14 +168,14 @@ std::string go_method(std::string_view method) { // as Go names it in errors: Ge
   return name;
 }
 
-/// Fields that are for the server that the check names and for no other (Go's shouldCopyHeaderOnRedirect).
+/// Fields for the server that the check names only (Go's shouldCopyHeaderOnRedirect).
 bool is_credential(std::string_view name) {
   constexpr auto names = std::to_array<std::string_view>(
       {"Authorization", "Www-Authenticate", "Cookie", "Cookie2", "Proxy-Authorization"});
   return std::any_of(names.begin(), names.end(), [&](std::string_view n) { return equal_ignoring_case(n, name); });
 }
 
-/// Fields that say where the request ends: ours to set, as they are Go's.
+/// Fields that frame the request: set by this client, as by Go's.
 bool is_framing(std::string_view name) {
   return equal_ignoring_case(name, "Content-Length") || equal_ignoring_case(name, "Transfer-Encoding") ||
          equal_ignoring_case(name, "Trailer");
@@ -196,7 +196,7 @@ public:
     timer_.async_wait([self = shared_from_this()](error_code e) {
       if (e)
         return;
-      if (self->parser_ && self->parser_->is_header_done()) // as in Consul, the status has come
+      if (self->parser_ && self->parser_->is_header_done()) // as in Consul, the status has arrived
         return self->guarded([&] { self->on_answer(); });
       self->fail("context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
     });
@@ -212,8 +212,8 @@ private:
   using plain_stream = tcp::socket;
   using tls_stream = asio::ssl::stream<tcp::socket>;
 
-  /// All of it runs on the thread that serves clients, where an exception would end the node: what a library throws about this check's
-  /// request, or about the answer to it, is the result of the check.
+  /// Everything runs on the thread that serves clients, where an exception would end the node. An
+  /// exception of a library about the request or the response becomes the result of the check.
   template <class F>
   void guarded(F&& step) {
     try {
@@ -230,7 +230,7 @@ private:
       return fail("unsupported protocol scheme \"" +
                   url_text_.substr(0, std::min(url_text_.find(':'), url_text_.size())) + "\"");
     if (redirects_ > 0 && !url_.same_server(*parsed))
-      elsewhere_ = true; // and stays so, whoever is next: CVE-2024-45336
+      elsewhere_ = true; // and stays so for later redirects: CVE-2024-45336
     url_ = *parsed;
     socket_.reset();
     stream_.reset();
@@ -248,7 +248,7 @@ private:
     });
   }
 
-  /// Each time: a redirect may lead elsewhere, and a name may have other addresses now.
+  /// Checked each time: a redirect may lead elsewhere, and a name may have other addresses now.
   void connect_allowed(probe_addresses::endpoints list) {
     if (allowed_ != nullptr)
       std::erase_if(list, [this](const tcp::endpoint& at) {
@@ -348,7 +348,7 @@ private:
     parser_.emplace();
     parser_->eager(true);
     parser_->body_limit(boost::none);
-    parser_->header_limit(std::numeric_limits<std::uint32_t>::max()); // counted here, in the bytes that came
+    parser_->header_limit(std::numeric_limits<std::uint32_t>::max()); // counted here, in received bytes
     if (method_ == "HEAD")
       parser_->skip(true);
     body_.clear();
@@ -368,10 +368,10 @@ private:
     });
   }
 
-  /// Reads what has been received. Servers that Go's client understands are understood: lines that end in LF alone, a
-  /// status line without a reason, 1xx answers before the final one, a body that is cut or does not end.
-  /// @param e why nothing more comes, if so
-  /// @returns whether to read on; else the check has its result, or another request has begun
+  /// Parses received bytes. Accepts the servers that Go's client accepts: lines that end in LF
+  /// alone, a status line without a reason, 1xx responses before the final one, a truncated or
+  /// endless body. @param e why nothing more arrives, if so @returns whether to read on;
+  /// otherwise the check has its result, or another request has begun
   bool take(error_code e) {
     if (!parser_->is_header_done()) {
       const auto end = end_of_head(received_);
@@ -455,7 +455,7 @@ private:
         url_text_.substr(begin, finish - begin); // a relative reference keeps the login (RFC 3986, 5.3)
     if (names_scheme(location)) {
       url_text_ = location;
-      host_dropped_ = true; // of a virtual host that is not meant any more
+      host_dropped_ = true; // of a virtual host that no longer applies
     } else if (location.compare(0, 2, "//") == 0)
       url_text_ = scheme.substr(0, scheme.size() - 2) + location;
     else if (location.front() == '/')
@@ -470,7 +470,7 @@ private:
     request();
   }
 
-  /// An URL by itself, and not a path with one in its query.
+  /// Whether it is a complete URL, not a path with one in its query.
   static bool names_scheme(std::string_view location) {
     const auto colon = location.find(':');
     return colon != std::string_view::npos && colon < location.find_first_of("/?#") &&
@@ -509,14 +509,14 @@ private:
   std::string url_text_, method_, first_method_;
   url url_;
   bool elsewhere_ = false;    ///< a redirect has left the server of the check
-  bool host_dropped_ = false; ///< a redirect was an URL by itself
+  bool host_dropped_ = false; ///< a redirect was a complete URL
   bool body_dropped_ = false;
   std::chrono::nanoseconds timeout_;
   int redirects_ = 0;
   beast::http::request<beast::http::string_body> request_;
   std::array<char, piece_bytes> piece_;
   std::string received_; ///< and not parsed
-  /// A body that reserves no memory for a length that the server only claims.
+  /// A body that reserves no memory for a length that the server merely claims.
   std::optional<beast::http::response_parser<beast::http::basic_dynamic_body<beast::flat_buffer>>> parser_;
   std::string body_; ///< its end
   std::size_t body_bytes_ = 0;

@@ -14,7 +14,7 @@ namespace belay::actors {
 
 namespace {
 
-/// Ports that have a name wherever Go runs: its package net knows these without /etc/services.
+/// Ports with names wherever Go runs: its package net has these built in, without /etc/services.
 constexpr std::pair<std::string_view, std::uint16_t> named_ports[] = {
     {"ftp", 21},    {"ftps", 990}, {"gopher", 70}, {"http", 80}, {"https", 443}, {"imap2", 143}, {"imap3", 220},
     {"imaps", 993}, {"pop3", 110}, {"pop3s", 995}, {"smtp", 25}, {"ssh", 22},    {"telnet", 23},
@@ -51,11 +51,11 @@ void probe_addresses::find(const std::string& host, const std::string& port, fou
   const auto number = port_number(port);
   if (!number)
     return then({}, "lookup tcp/" + port + ": unknown port");
-  // No host is this machine, in whatever families it has.
+  // An empty host is this machine, in all of its families.
   if (auto list = all_resolved(host.empty() ? nullptr : host.c_str(), "0", AI_NUMERICSERV | AI_NUMERICHOST);
       !list.empty())
     return then(asio_endpoints(list, *number), {});
-  // The question is this object's: what was posted finds nobody when it was forgotten, or another one was asked.
+  // This object owns the callback: a posted call is dropped after a cancel or a new lookup.
   auto told =
       std::make_shared<std::function<void(const endpoints&)>>([host, then = std::move(then)](const endpoints& list) {
         then(list, list.empty() ? "lookup " + host + ": no such host" : std::string());

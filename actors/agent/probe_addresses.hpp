@@ -1,6 +1,6 @@
 #pragma once
-// Where a check connects to. Asio has one thread for all names of a loop, so that one name whose server does not answer would hold up
-// the checks of all others, and those of addresses in figures, too.
+// Resolves the address of a check. Asio uses one thread for all lookups of a loop, so a DNS server
+// that does not respond would delay all other checks, even those with numeric addresses.
 
 #include "actors/names/name_lookups.hpp"
 
@@ -17,14 +17,14 @@ namespace belay::actors {
 class probe_addresses {
 public:
   using endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
-  /// `why` as Go words it; not empty: there is none.
+  /// `why` in Go's words; not empty: there is no address.
   using found = std::function<void(const endpoints& list, const std::string& why)>;
 
-  /// @param loop,names outlive it
+  /// @param loop,names must outlive this object
   probe_addresses(boost::asio::io_context& loop, name_lookups& names) : loop_(loop), names_(names) {}
 
-  /// `then` is called on the thread of the loop, for addresses before this returns; for a name whose server never answers not at all.
-  /// An earlier question is forgotten.
+  /// `then` is called on the loop's thread, for numeric addresses before this returns;
+  /// never if the DNS server does not respond. An earlier lookup is cancelled.
   void find(const std::string& host, const std::string& port, found then);
   void cancel() { waiting_.reset(); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Running a check, without saying how: the simulator and tests have their own way.
+// Interface for running a check: the simulator and tests have their own implementations.
 
 #include "protocol/agent/definitions.hpp"
 
@@ -12,11 +12,11 @@ class probe_runner {
 public:
   virtual ~probe_runner() = default;
 
-  /// Called once for each start, on the thread of the runner, unless it is stopped before.
+  /// Called once for each start, on the thread of the runner, unless stopped before.
   using finished = std::function<void(std::string status, std::string output)>;
   /// Runs an HTTP, gRPC, TCP or script check; returns at once. @pre its kind is one of these
   virtual void start(const agent::check_definition& check, finished then) = 0;
-  /// Ends what runs; nobody is told.
+  /// Ends running checks without reporting results.
   virtual void stop() = 0;
 };
 

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 status replace(const std::string& path, const std::string& bytes, bool durable) {
   if (bytes.empty()) {
     std::error_code wrong;
-    fs::remove(path, wrong); // it need not be there
+    fs::remove(path, wrong); // it need not exist
     if (wrong)
       return failure{"cannot remove " + path + ": " + wrong.message()};
     return done{};
@@ -60,7 +60,7 @@ std::string registrations_directory(const std::string& data_dir) {
 result<std::vector<std::pair<std::string, std::string>>> open_registrations(const std::string& directory) {
   if (auto made = storage::posix_file_system().make_directory(directory); !made)
     return made.why();
-  // Commands, headers and bodies of checks have passwords in them. Earlier versions made it readable for everybody.
+  // Commands, headers and bodies contain passwords. Earlier versions made it readable for all.
   std::error_code wrong;
   fs::permissions(directory, fs::perms::owner_all, wrong);
   if (wrong)
@@ -68,7 +68,7 @@ result<std::vector<std::pair<std::string, std::string>>> open_registrations(cons
   std::vector<std::pair<std::string, std::string>> found;
   for (const auto& each : fs::directory_iterator(directory, wrong)) {
     const auto name = each.path().filename().string();
-    if (each.path().extension() == storage::unfinished_extension) { // the node stopped before it was renamed
+    if (each.path().extension() == storage::unfinished_extension) { // the node stopped before renaming it
       std::error_code ignored;
       fs::remove(each.path(), ignored);
       continue;

@@ -1,5 +1,5 @@
 #pragma once
-// Keeps what was registered with the agent: one file each in the data directory. Blocks; run it detached.
+// Stores registrations of the agent: one file each in the data directory. Blocks; run it detached.
 
 #include "actors/interfaces.hpp"
 #include "protocol/base/result.hpp"
@@ -28,7 +28,7 @@ private:
 
 /// Folder of the registrations.
 std::string registrations_directory(const std::string& data_dir);
-/// Makes the directory if it is missing, and reads the files in it: names and bytes. Half-written ones are removed.
+/// Creates the directory if missing, and reads its files (name, content). Removes unfinished ones.
 result<std::vector<std::pair<std::string, std::string>>> open_registrations(const std::string& directory);
 
 } // namespace belay::actors

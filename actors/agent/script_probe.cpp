@@ -1,4 +1,4 @@
-// asio_probes: a program whose exit code is the status.
+// asio_probes: runs a program whose exit code is the status.
 
 #include "actors/agent/asio_probes.hpp"
 
@@ -27,10 +27,10 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Consul's.
+// As in Consul.
 constexpr std::chrono::seconds script_timeout{30};
 constexpr std::size_t script_output_bytes = 4096;
-// A program closes its output when it exits: what is left to wait for is a matter of scheduling.
+// A program closes its output when it exits: the remaining wait depends on scheduling only.
 constexpr std::chrono::milliseconds exit_poll{10};
 
 class script_probe final : public running_probe, public std::enable_shared_from_this<script_probe> {
@@ -60,7 +60,7 @@ public:
     kill_group();
     timer_.cancel();
     error_code ignored;
-    output_.close(ignored); // what reads from it goes on to reap the child
+    output_.close(ignored); // the pending read then reaps the child
   }
 
 private:
@@ -70,7 +70,7 @@ private:
     return text;
   }
 
-  /// A group of its own, so that its children can be ended with it. @returns errno, or 0
+  /// Starts a process group, so that its children can be killed with it. @returns errno, or 0
   int spawn() {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0)
@@ -80,7 +80,7 @@ private:
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, ends[1], STDERR_FILENO);
-    // Not all that this process has open is close-on-exec: LMDB's data file has all keys and tokens.
+    // Not every open descriptor is close-on-exec: LMDB's data file has all keys and tokens.
     posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
@@ -124,7 +124,7 @@ private:
   void take(std::string_view bytes) {
     written_ += bytes.size();
     captured_.append(bytes);
-    if (captured_.size() > limit_) // the end is what tells
+    if (captured_.size() > limit_) // the end is the important part
       captured_.erase(0, captured_.size() - limit_);
   }
 
@@ -150,7 +150,7 @@ private:
   void on_timeout() {
     timed_out_ = true;
     kill_group();
-    // Whatever escaped from the group may hold the pipe open for ever.
+    // A process that escaped from the group may hold the pipe open forever.
     error_code ignored;
     output_.close(ignored);
   }

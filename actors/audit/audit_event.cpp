@@ -29,7 +29,7 @@ std::string time_text(std::int64_t ns) {
 void append_cut(std::string& out, std::string_view name, std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max)
     return golang::append_json_member(out, name, text);
-  while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0) == 0x80) // not amid a character
+  while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0) == 0x80) // not within a character
     --bytes_max;
   golang::append_json_member(out, name, std::string(text.substr(0, bytes_max)) + "...");
 }

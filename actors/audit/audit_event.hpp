@@ -1,6 +1,6 @@
 #pragma once
-// What the audit log says of one request, and its line (docs/operations.md, "The audit log"). The members are those of Consul
-// Enterprise; what it does not have is below `belay`.
+// An event of the audit log, and its line (docs/operations.md, "The audit log").
+// The members are those of Consul Enterprise; additional ones are in `belay`.
 
 #include "actors/gateway/requests/logged_request.hpp"
 #include "protocol/base/ids.hpp"
@@ -12,7 +12,7 @@
 
 namespace belay::actors {
 
-/// What a request means to change. Never a value, never a secret.
+/// What a request changes. Never contains a value or a secret.
 struct audit_target {
   std::string_view verb; ///< static text: `set`, `delete-tree`, `register`, ...
   std::string_view kind; ///< static text: `key`, `session`, `policy`, ...
@@ -24,9 +24,9 @@ struct audit_target {
 
 enum class audit_outcome : std::uint8_t {
   done,
-  refused, ///< nothing was changed: bad input, a compare-and-set that did not match, a lock that is held, an overload, ...
-  denied,  ///< whoever asked may not do that
-  unknown, ///< it was begun, and the answer did not come: it may have been done
+  refused, ///< rejected without change: bad input, a failed compare-and-set, a held lock, an overload, ...
+  denied,  ///< the caller has no permission
+  unknown, ///< it was started and has no result: it may have been done
 };
 
 /// Times are nanoseconds of the wall clock since 1970.
@@ -46,14 +46,14 @@ struct audit_event {
 
   std::string_view route; ///< static text
   std::vector<audit_target> targets;
-  std::size_t more_targets = 0; ///< that are left out
+  std::size_t more_targets = 0; ///< number of targets left out
   audit_outcome outcome = audit_outcome::done;
-  log_index index;   ///< of the entry of the log that made the change; zero: there is none
-  int status = 0;    ///< of the answer; 0: the client went away before
-  std::string error; ///< what the answer says, if its status is 400 or above
+  log_index index;   ///< of the log entry that made the change; zero: there is none
+  int status = 0;    ///< of the answer; 0: the client disconnected before
+  std::string error; ///< text of the answer, if its status is 400 or above
 };
 
-// Of texts that clients choose; what is behind it is cut off, and "..." says so.
+// Limits of texts from clients; longer ones are truncated and end with "...".
 inline constexpr std::size_t audit_path_bytes_max = 2048;
 inline constexpr std::size_t audit_text_bytes_max = 512;
 /// A transaction has no more operations.
@@ -61,12 +61,12 @@ inline constexpr std::size_t audit_targets_max = 64;
 
 /// One JSON object and a line feed.
 std::string audit_line(const audit_event& e);
-/// In place of `lost` lines that could not be written. @param id a fresh UUID
+/// Replaces `lost` lines that could not be written. @param id a fresh UUID
 std::string audit_gap_line(std::string_view id, std::int64_t now_ns, std::uint64_t lost);
 
-/// `<hidden>` wherever `secret` stands in a text that clients choose (logged_request.hpp).
+/// Replaces `secret` by `<hidden>` in all texts from clients (logged_request.hpp).
 void hide_secret(audit_event& e, std::string_view secret);
-/// The same for what is written as a secret is, a UUID.
+/// The same for everything that has the form of a secret, a UUID.
 void hide_uuids(std::string& text);
 
 } // namespace belay::actors

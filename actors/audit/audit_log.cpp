@@ -10,7 +10,7 @@ namespace belay::actors {
 
 namespace {
 
-// A file that cannot be removed will be complained of with each rotation.
+// A file that cannot be removed causes a warning with each rotation.
 constexpr std::int64_t told_again_after_ns = 60'000'000'000;
 
 } // namespace

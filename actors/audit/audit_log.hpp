@@ -1,5 +1,5 @@
 #pragma once
-// The actor that writes the audit log. It waits for the disk: run it detached.
+// The actor that writes the audit log. It blocks on the disk: run it detached.
 
 #include "actors/audit/rotated_file.hpp"
 #include "actors/interfaces.hpp"
@@ -10,10 +10,10 @@
 
 namespace belay::actors {
 
-/// Appends the lines of write_audit to the file and answers the gateway with audit_written. Nothing is synced.
+/// Appends the lines of write_audit to the file, responds to the gateway with audit_written. No sync
 class audit_log : public audit_log_actor::base {
 public:
-  /// @param wall_ns wall clock in nanoseconds since 1970; called on the thread of this actor
+  /// @param wall_ns wall clock in nanoseconds since 1970; called on this actor's thread
   audit_log(caf::actor_config& config, wiring_ptr wires, rotated_file file, std::function<std::int64_t()> wall_ns);
 
   behavior_type make_behavior() override;

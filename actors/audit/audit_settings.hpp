@@ -1,5 +1,5 @@
 #pragma once
-// What a configuration says of the audit log.
+// Settings of the audit log.
 
 #include "actors/audit/rotated_file.hpp"
 
@@ -7,7 +7,7 @@ namespace belay::actors {
 
 struct audit_settings {
   rotation_rules file;
-  /// delivery_guarantee: nothing is answered that is not in the file. Else what cannot be written is counted, and left out.
+  /// delivery_guarantee: no answer is sent before its line is written. Else lost lines are counted.
   bool enforced = false;
 };
 

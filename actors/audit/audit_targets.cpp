@@ -12,7 +12,7 @@ namespace {
 
 using targets = std::vector<audit_target>;
 
-// ---- writes of the replicated state. Each kind of command is named: a new one does not compile before it is here
+// ---- writes of the replicated state. All kinds of commands are listed: a new one fails to compile
 
 std::string within(const std::string& node, const std::string& id) {
   return node + "/" + id;
@@ -136,7 +136,7 @@ struct of_command {
   }
 };
 
-// ---- what this server is asked itself
+// ---- requests to this server itself
 
 struct of_agent_request {
   targets operator()(const agent::register_service& r) const {
@@ -173,7 +173,7 @@ std::string_view name_of(http::agent_token_kind kind) {
     return "agent_master";
   case http::agent_token_kind::replication:
     return "replication";
-  case http::agent_token_kind::unknown: // whatever a client has written there
+  case http::agent_token_kind::unknown: // any text from a client
     return "";
   }
   return "";

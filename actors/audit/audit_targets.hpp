@@ -1,5 +1,5 @@
 #pragma once
-// What a request means to change, by its parsed form: for the audit log.
+// Determines what a request changes, from its parsed form, for the audit log.
 
 #include "actors/audit/audit_event.hpp"
 #include "protocol/http/request.hpp"

@@ -20,20 +20,20 @@ namespace belay::actors {
 
 namespace {
 
-// How often a full disk is tried again while requests wait for it.
+// How often a full disk is retried while requests wait for it.
 constexpr std::chrono::seconds retry_after{1};
-// Clients do not wait longer for a disk that hangs.
+// Clients wait no longer for a disk that hangs.
 constexpr std::chrono::seconds write_patience{30};
 // A disk may be full for hours.
 constexpr std::chrono::minutes told_again_after{1};
 
-/// Load balancers and orchestrators ask these all the time; nothing can be learnt there that needs a permission.
+/// Load balancers and orchestrators poll these; they reveal nothing that needs a permission.
 bool is_probe(std::string_view route) {
   constexpr std::array<std::string_view, 4> probes{"agent_live", "agent_ready", "status_leader", "status_peers"};
   return std::find(probes.begin(), probes.end(), route) != probes.end();
 }
 
-/// Decoded; empty: it cannot be read.
+/// Decoded; empty: it is malformed.
 std::string path_of(std::string_view target) {
   if (const auto authority = target.find("://"); !target.starts_with('/') && authority != std::string_view::npos)
     target.remove_prefix(std::min(target.find('/', authority + 3), target.size()));
@@ -41,13 +41,13 @@ std::string path_of(std::string_view target) {
   return golang::decode_path(target.substr(0, target.find('?')), path) ? path : std::string();
 }
 
-/// Of a path that is served, decoded; empty for all others, in which anything may stand.
+/// The decoded path if it is served; empty for all others, which may contain anything.
 std::string endpoint_of(std::string_view target) {
   const auto path = path_of(target);
   const auto* at = http::find_route(path);
   if (at == nullptr)
     return {};
-  // The ACLs of before Consul 1.4: there, the path names a token by its secret.
+  // In ACLs from before Consul 1.4 the path contains a token's secret.
   for (const std::string_view old : {"/v1/acl/info/", "/v1/acl/destroy/", "/v1/acl/clone/"})
     if (path.starts_with(old))
       return std::string(old) + "<hidden>";
@@ -56,7 +56,7 @@ std::string endpoint_of(std::string_view target) {
   return logged_request(shown, {}, true).substr(1);
 }
 
-/// What is written in the place of a token's name, and names none that there is.
+/// Hides a token's name in the path if no such token exists.
 void hide_what_named_none(audited_request& a) {
   const auto& named = a.token_named;
   const bool made_or_read = a.event.status == 200 && a.event.method != "DELETE";
@@ -71,7 +71,7 @@ void hide_what_named_none(audited_request& a) {
   hide_secret(a.event, named);
 }
 
-/// It waits as long as the request. A secret in what is left of it is whole: what is too long for the line is cut off when that is made.
+/// Limits what is kept during a request, with a margin: a secret must be whole to be hidden.
 void cut(std::string& text, std::size_t bytes_max) {
   if (text.size() > bytes_max + http::token_bytes_max) {
     text.resize(bytes_max + http::token_bytes_max);
@@ -94,7 +94,7 @@ audit_outcome outcome_of(const audited_request& a, const http::response* answer)
       (answer->status >= 400 && answer->body.find(state::permission_denied) != std::string::npos))
     return audit_outcome::denied;
   if (answer->status == 404 && reads)
-    return audit_outcome::done; // there is nothing, and that was the question
+    return audit_outcome::done; // nothing exists, which is a result
   return answer->status >= 400 || a.refused ? audit_outcome::refused : audit_outcome::done;
 }
 
@@ -133,7 +133,7 @@ void audit_trail::begin(exchange& e, const http::raw_request& r, const http::par
   }
   a->by = p.by;
   e.audit = a;
-  // At once: the request may be what removes the token.
+  // At once: the request may delete the token.
   name(a, now);
   look_up(a, now);
 }
@@ -170,7 +170,7 @@ bool audit_trail::admit(exchange& e) {
   if (e.audit == nullptr || e.audit->begun)
     return true;
   if (rules_.enforced && refusing()) {
-    e.answer = withheld(); // and judge() leaves it so
+    e.answer = withheld(); // and judge() keeps it
     return false;
   }
   e.audit->begun = true;
@@ -204,7 +204,7 @@ audit_trail::verdict audit_trail::judge(exchange& e, monotonic_time now) {
     return verdict::send;
   const auto a = e.audit;
   if (!a->complete && rules_.enforced && !a->begun && refusing()) {
-    // It was not begun, and there is no room to say so.
+    // It was not started, and there is no space to log it.
     metrics_.audit_refused();
     e.audit.reset();
     return verdict::withhold;
@@ -250,7 +250,7 @@ void audit_trail::complete(const std::shared_ptr<audited_request>& a, const http
 
 void audit_trail::finish(const std::shared_ptr<audited_request>& a, monotonic_time now) {
   auto& event = a->event;
-  // A server that is behind may learn of a token after the leader has let it pass.
+  // A server that is behind may learn of a token after the leader has accepted it.
   if (a->agent_master)
     event.description = "acl.tokens.agent_master";
   else if (a->by && event.accessor.empty() && event.outcome == audit_outcome::done && !closing_ &&
@@ -259,7 +259,7 @@ void audit_trail::finish(const std::shared_ptr<audited_request>& a, monotonic_ti
   if (a->by)
     hide_secret(event, a->by->secret);
   hide_what_named_none(*a);
-  hide_uuids(event.user_agent); // no program calls itself so, and many send whatever they were given
+  hide_uuids(event.user_agent); // programs have no such names, and clients may put secrets here
   const auto line = audit_line(event);
   if (!rules_.enforced && waiting_bytes() + line.size() > rules_.waiting_bytes_max) {
     lost(1);
@@ -285,7 +285,7 @@ void audit_trail::flush(monotonic_time now) {
 
 void audit_trail::written(const audit_written& w, monotonic_time now) {
   const auto sent = std::exchange(sent_, nullptr);
-  if (sent == nullptr) // of before close()
+  if (sent == nullptr) // from before close()
     return;
   auto lines = w.lines;
   const auto told = std::exchange(lost_in_sent_, 0);

@@ -1,6 +1,6 @@
 #pragma once
-// What a gateway tells the audit log: one line for each request, when its answer is there; and what becomes of requests while the log
-// cannot be written (docs/operations.md, "The audit log"). audit_log writes the lines.
+// A gateway's part of the audit log: one line for each answered request, and what happens to requests
+// if the log cannot be written (docs/operations.md, "The audit log"). audit_log writes the lines.
 
 #include "actors/audit/audit_event.hpp"
 #include "actors/audit/token_owners.hpp"
@@ -16,40 +16,40 @@
 namespace belay::actors {
 
 struct audit_rules {
-  bool enforced = false; ///< nothing is answered that is not in the log; else what cannot be written is left out
-  std::size_t waiting_bytes_max = 8u << 20; ///< of lines that wait for the disk; more is as a full disk
+  bool enforced = false; ///< no answer is sent before its line is written; otherwise lines may be lost
+  std::size_t waiting_bytes_max = 8u << 20; ///< of lines that wait for the disk; more is treated like a full disk
 };
 
-/// What is known of a request for its line.
+/// Facts about a request for its line.
 struct audited_request {
   audit_event event;
-  std::optional<state::authority> by;    ///< nullopt: ACLs are off, or it was not looked at whose it is
+  std::optional<state::authority> by;    ///< nullopt: ACLs are off, or the token was not determined
   std::string token_named = {};          ///< by its path; empty: none
-  bool token_known = false;              ///< there is such a one; else that may be a secret
-  bool looked_up = true;                 ///< whether there is
-  bool named = false;                    ///< by whom is in the event, or cannot be found out
-  bool named_again = false;              ///< it was asked a second time
-  bool agent_master = false;             ///< it was permitted by acl.tokens.agent_master, which the tables do not know
-  bool begun = false;                    ///< passed on
-  bool unanswered = false;               ///< nobody waits for those any more to whom it was passed on
-  bool unknown = false, refused = false; ///< as those said who decided it
+  bool token_known = false;              ///< such a token exists; otherwise the text may be a secret
+  bool looked_up = true;                 ///< whether that is known
+  bool named = false;                    ///< the token's owner is in the event, or cannot be found
+  bool named_again = false;              ///< the owner was looked up a second time
+  bool agent_master = false;             ///< it was permitted by acl.tokens.agent_master, which is not in the tables
+  bool begun = false;                    ///< sent on to other actors
+  bool unanswered = false;               ///< their responses are no longer awaited
+  bool unknown = false, refused = false; ///< as reported by the actor that decided it
   bool complete = false;                 ///< all but `by` is in the event
-  std::uint64_t waits = 0;               ///< the round in which its connection is among those to be told
-  std::uint64_t line = 0;                ///< the how manieth of all lines; 0: none yet
+  std::uint64_t waits = 0;               ///< the round in which its connection will be notified
+  std::uint64_t line = 0;                ///< sequence number of the line; 0: not written yet
 };
 
 class audit_trail {
 public:
-  /// What becomes of an answer that is there.
+  /// What to do with an answer.
   enum class verdict : std::uint8_t {
     send,
-    wait,    ///< for the disk; its connection is told
-    withhold ///< another one is sent instead of it: withheld()
+    wait,    ///< for the disk; its connection is notified
+    withhold ///< another one is sent instead: withheld()
   };
 
   /// @param gateway its number
-  /// @param uuid fresh ones; @param wall_ns since 1970
-  /// @param out,pending,m outlive it
+  /// @param uuid creates fresh UUIDs; @param wall_ns since 1970
+  /// @param out,pending,m must outlive this object
   audit_trail(std::uint16_t gateway, audit_rules rules, outbox& out, pending_requests& pending,
               std::function<std::string()> uuid, std::function<std::int64_t()> wall_ns, metrics& m)
       : gateway_(gateway), rules_(rules), out_(out), owners_(out, pending), uuid_(std::move(uuid)),
@@ -57,25 +57,25 @@ public:
 
   /// A request was read. Not all are audited (docs/operations.md).
   void begin(exchange& e, const http::raw_request& r, const http::parsed_request& p, monotonic_time now);
-  /// It is about to be passed on. @returns false: it was refused, its answer is there
+  /// To be called before it is sent on. @returns false: it was rejected and is answered
   bool admit(exchange& e);
-  /// A write was decided, or nobody knows.
+  /// A write was decided, or its outcome is unknown.
   void decided(exchange& e, const write_result& r) const;
-  /// Nobody waits any more for those it was passed on to.
+  /// The responses of other actors are no longer awaited.
   void given_up(exchange& e) const;
-  /// Its answer is there, and its turn has come. May be asked again. @pre e.answer
+  /// Its answer is next to be sent. May be called again. @pre e.answer
   verdict judge(exchange& e, monotonic_time now);
   /// The answer to a request whose own is withheld.
   http::response withheld() const;
-  /// Its client has gone, and it will be destroyed.
+  /// Its client has disconnected, and it will be destroyed.
   void dropped(exchange& e, monotonic_time now);
 
-  /// @returns false: it is the answer to another question
+  /// @returns false: it is the response to another query
   bool read_answered(const read_result& r, monotonic_time now) { return owners_.answered(r, now); }
   void written(const audit_written& w, monotonic_time now);
-  /// A few times a second.
+  /// To be called a few times a second.
   void tick(monotonic_time now);
-  /// Everything goes to the audit_log now; no answer is waited for.
+  /// Sends everything to the audit_log, without waiting for responses.
   void close();
 
 private:
@@ -102,13 +102,13 @@ private:
   std::shared_ptr<const std::string> sent_; ///< null: audit_log has nothing to do
   monotonic_time sent_at_{}, retry_at_{}, told_at_{};
   std::uint64_t lines_ = 0, written_ = 0; ///< since the start; without lines about lost ones
-  std::uint64_t lost_ = 0;                ///< lines since the last line that says so
-  std::uint64_t lost_in_sent_ = 0;        ///< so many the first line of `sent_` speaks of; 0: it has no such line
-  std::uint64_t lost_untold_ = 0;         ///< and the node's own log does not know it
+  std::uint64_t lost_ = 0;                ///< lines since the last line that reports lost ones
+  std::uint64_t lost_in_sent_ = 0;        ///< number reported by the first line of `sent_`; 0: it has no such line
+  std::uint64_t lost_untold_ = 0;         ///< not in the node's own log yet
   bool broken_ = false;
   std::string why_broken_;
-  std::vector<std::weak_ptr<requester>> clients_; ///< that wait for the disk
-  std::uint64_t round_ = 1;                       ///< how often they were told
+  std::vector<std::weak_ptr<requester>> clients_; ///< waiting for the disk
+  std::uint64_t round_ = 1;                       ///< number of notifications so far
   bool closing_ = false;
 };
 

@@ -20,16 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A pipe whose reader takes nothing for so long counts as full.
+// A pipe whose reader takes nothing for this long counts as full.
 constexpr int pipe_patience_ms = 5000;
-// What a pipe takes at once when poll() says that it takes something (PIPE_BUF of Linux).
+// What a pipe accepts when poll() reports it writable (PIPE_BUF of Linux).
 constexpr std::size_t pipe_bytes = 4096;
 
 failure failed(const std::string& what, const std::string& path, int error) {
   return failure{what + " " + path + ": " + std::strerror(error)};
 }
 
-/// `audit.json` -> `audit-`, `.json`. Without an ending it becomes `.log`, as with Consul.
+/// `audit.json` -> `audit-`, `.json`. Without an extension it is `.log`, as in Consul.
 std::pair<std::string, std::string> parts_of(const std::string& path) {
   const fs::path p(path);
   auto ending = p.extension().string();
@@ -41,7 +41,7 @@ fs::path folder_of(const std::string& path) {
   return folder.empty() ? fs::path(".") : folder;
 }
 
-/// Those that are missing, readable for nobody else.
+/// Creates missing ones, accessible to the owner only.
 status make_folder_of(const std::string& path) {
   return storage::posix_file_system().make_directory(folder_of(path).string());
 }
@@ -104,14 +104,14 @@ status rotated_file::open_place(std::int64_t now_ns) {
   return begin_next(now_ns);
 }
 
-/// In the place of what was open, which stays open if it fails. @param fresh it must not be there yet
+/// Replaces the open file, which stays open on failure. @param fresh it must not exist yet
 status rotated_file::open_named(const std::string& name, std::int64_t begun_ns, bool fresh) {
   const int fd =
       ::open(name.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | (fresh ? O_EXCL : 0), rules_.mode);
   if (fd < 0)
     return failed("cannot open", name, errno);
   struct stat now {};
-  // What umask took away, and what an earlier configuration allowed.
+  // Restores what umask removed, and removes what an earlier configuration allowed.
   if (::fchmod(fd, rules_.mode) != 0 || ::fstat(fd, &now) != 0) {
     const int error = errno;
     ::close(fd);
@@ -123,14 +123,14 @@ status rotated_file::open_named(const std::string& name, std::int64_t begun_ns, 
   begun_ns_ = begun_ns;
   size_ = static_cast<std::uint64_t>(now.st_size);
   regular_ = true;
-  char last = '\n'; // a machine may have stopped amid a line
+  char last = '\n'; // the machine may have stopped within a line
   torn_ = size_ > 0 && ::pread(fd_, &last, 1, static_cast<off_t>(size_ - 1)) == 1 && last != '\n';
   return done{};
 }
 
 status rotated_file::begin_next(std::int64_t now_ns) {
   const auto [front, ending] = parts_of(rules_.path);
-  const auto begun = std::max(now_ns, begun_ns_ + 1); // the newest has the largest number, whatever the clock does
+  const auto begun = std::max(now_ns, begun_ns_ + 1); // the newest has the largest number, even if the clock goes back
   return open_named((folder_of(rules_.path) / (front + std::to_string(begun) + ending)).string(), begun, true);
 }
 
@@ -156,7 +156,7 @@ std::vector<std::pair<std::int64_t, std::string>> rotated_file::older_files() co
 void rotated_file::remove_oldest() {
   if (!regular_ || !rules_.rotates() || rules_.files_max == 0)
     return;
-  const auto files = older_files(); // the one that is written is the last
+  const auto files = older_files(); // the current one is the last
   for (std::size_t i = 0; i + rules_.files_max + 1 < files.size(); ++i)
     if (::unlink(files[i].second.c_str()) != 0)
       complaint_ = failed("cannot remove", files[i].second, errno).text;
@@ -172,7 +172,7 @@ bool rotated_file::is_due(std::size_t more_bytes, std::int64_t now_ns) const {
   return rules_.rotate_after.count() > 0 && now_ns - begun_ns_ >= rules_.rotate_after.count();
 }
 
-/// Somebody may have moved the file away or removed it: then what is written would be lost, or found by nobody.
+/// The file may have been moved or removed: further lines would be lost, or hard to find.
 void rotated_file::follow_place(std::int64_t now_ns) {
   if (!regular_)
     return;
@@ -181,7 +181,7 @@ void rotated_file::follow_place(std::int64_t now_ns) {
   if (::fstat(fd_, &open) != 0)
     return;
   if (::stat(name_.c_str(), &named) == 0 && named.st_ino == open.st_ino && named.st_dev == open.st_dev) {
-    size_ = static_cast<std::uint64_t>(open.st_size); // it may have been cut, too
+    size_ = static_cast<std::uint64_t>(open.st_size); // it may have been truncated, too
     return;
   }
   auto s = make_folder_of(name_);
@@ -191,7 +191,7 @@ void rotated_file::follow_place(std::int64_t now_ns) {
     complaint_ = s.error();
 }
 
-/// How many bytes of it, in whole lines, still belong into this file: one line at least.
+/// Bytes of `text` that still belong into this file, in whole lines: at least one line.
 std::size_t rotated_file::fitting(std::string_view text) const {
   const auto first = text.find('\n') + 1;
   if (!regular_ || rules_.rotate_bytes == 0 || size_ + text.size() <= rules_.rotate_bytes)
@@ -209,7 +209,7 @@ rotated_file::appended rotated_file::append(std::string_view text, std::int64_t 
     if (is_due(text.find('\n') + 1, now_ns)) {
       if (auto s = begin_next(now_ns); s)
         remove_oldest();
-      else // better a file that is too long than lines that are nowhere
+      else // better a long file than lost lines
         complaint_ = s.error();
     }
     const auto part = text.substr(0, fitting(text));
@@ -221,7 +221,7 @@ rotated_file::appended rotated_file::append(std::string_view text, std::int64_t 
   return out;
 }
 
-/// @returns how many bytes are in the file now, in whole lines
+/// @returns bytes in the file now, in whole lines
 std::size_t rotated_file::write_some(std::string_view text, std::string& error) {
   if (torn_) {
     if (::write(fd_, "\n", 1) != 1) {
@@ -258,7 +258,7 @@ std::size_t rotated_file::write_some(std::string_view text, std::string& error) 
   return whole;
 }
 
-/// The beginning of a line whose rest found no room.
+/// Removes the beginning of a line that did not fit.
 void rotated_file::take_back(std::size_t bytes) {
   if (regular_ && ::ftruncate(fd_, static_cast<off_t>(size_ - bytes)) == 0)
     size_ -= bytes;

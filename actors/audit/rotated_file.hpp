@@ -1,6 +1,6 @@
 #pragma once
-// A file that lines are appended to, and that gives way to a new one when it is large or old. Blocks. A line is in the file as a
-// whole or not at all; when there is no room for some lines, those before them stay.
+// A file for appending lines that is replaced by a new one when it is large or old. Blocks. A line
+// is written completely or not at all; if there is no space for some lines, those before them stay.
 
 #include "protocol/base/result.hpp"
 
@@ -16,25 +16,25 @@
 
 namespace belay::actors {
 
-/// How many end in the text.
+/// Number of lines that end in the text.
 std::size_t lines_in(std::string_view text);
 
 struct rotation_rules {
-  /// Of the file; `/var/log/audit.json`. If files rotate, their names have the nanoseconds since 1970 of when they were begun in them, as
-  /// Consul's: `/var/log/audit-1606843861652566000.json`. May also be a device, a pipe, /dev/stdout or /dev/stderr: these never rotate.
+  /// Path of the file: `/var/log/audit.json`. If it rotates, names have the nanoseconds since 1970 of their start, as
+  /// in Consul: `/var/log/audit-1606843861652566000.json`. Devices, pipes, /dev/stdout and /dev/stderr never rotate.
   std::string path;
   mode_t mode = 0600;
-  std::uint64_t rotate_bytes = 0; ///< a file is not made longer than this, unless by a single line; 0: of any length
-  std::chrono::nanoseconds rotate_after{0}; ///< a file is written to for so long; 0: for ever
-  std::uint64_t files_max = 0; ///< so many older files are kept beside the one that is written; 0: all of them
+  std::uint64_t rotate_bytes = 0;           ///< maximum size, except for a single longer line; 0: no limit
+  std::chrono::nanoseconds rotate_after{0}; ///< maximum time of writing to a file; 0: no limit
+  std::uint64_t files_max = 0;              ///< number of older files kept beside the current one; 0: all
 
   bool rotates() const { return rotate_bytes > 0 || rotate_after.count() > 0; }
 };
 
 class rotated_file {
 public:
-  /// Missing folders are made, readable for nobody else. A file that is not large or old yet is continued, so that a server that is
-  /// started again and again does not push out what earlier files say.
+  /// Creates missing folders, accessible to the owner only. Continues a file that is not
+  /// large or old yet, so that frequent restarts do not push out earlier files.
   /// @param now_ns wall clock, since 1970; here and below
   static result<rotated_file> open(rotation_rules rules, std::int64_t now_ns);
 
@@ -46,15 +46,15 @@ public:
   ~rotated_file();
 
   struct appended {
-    std::size_t lines = 0, bytes = 0; ///< that are in the file now: the first ones
-    std::string error;                ///< not empty: why the rest is not
+    std::size_t lines = 0, bytes = 0; ///< written to the file, from the first one on
+    std::string error;                ///< not empty: why the rest was not written
   };
   /// @pre `text` is empty or ends with a line feed
   appended append(std::string_view text, std::int64_t now_ns);
 
-  /// The path of the file that is written now.
+  /// Path of the current file.
   const std::string& name() const { return name_; }
-  /// What went wrong without stopping anything (an old file that could not be removed, ...), once; empty: nothing.
+  /// A problem that stopped nothing (such as an old file that was not removed), once; empty: none.
   std::string take_complaint() { return std::exchange(complaint_, {}); }
 
 private:
@@ -78,7 +78,7 @@ private:
   std::int64_t begun_ns_ = 0;
   std::uint64_t size_ = 0; ///< of a regular file
   bool regular_ = true;
-  bool torn_ = false; ///< it ends amid a line
+  bool torn_ = false; ///< it ends within a line
   std::string complaint_;
 };
 

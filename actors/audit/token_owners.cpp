@@ -9,10 +9,10 @@ namespace belay::actors {
 
 namespace {
 
-// A token never changes its accessor, but it may go, and its description may change.
+// A token never changes its accessor, but it may be deleted, and its description may change.
 constexpr std::chrono::seconds known_for{1};
 constexpr std::size_t known_max = 1000;
-// The tables answer such questions as soon as they see them.
+// The tables answer such queries at once.
 constexpr std::chrono::seconds patience{5};
 
 token_owner owner_in(const read_result& r) {
@@ -24,7 +24,7 @@ token_owner owner_in(const read_result& r) {
   return {t.accessor, t.description, t.create_time_ns};
 }
 
-/// As that of the tables.
+/// Like the tables' hash.
 std::uint64_t hash_of(std::string_view secret) {
   state::row_hasher h(state::table::acl_tokens);
   h.text(secret);
@@ -81,7 +81,7 @@ bool token_owners::answered(const read_result& r, monotonic_time now) {
   const auto owner = owner_in(r);
   if (known_.size() >= known_max)
     known_.clear();
-  if (!owner.accessor.empty()) { // a token that is not known yet may be made any moment
+  if (!owner.accessor.empty()) { // an unknown token may be created at any moment
     const auto hash = hash_of(question.secret);
     known_.insert_or_assign(hash, known{std::move(question.secret), owner, now});
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Whose the secrets are that requests bring: asked of the tables of this server, for the audit log.
+// Finds the owners of tokens in this server's tables, for the audit log.
 
 #include "actors/gateway/requests/outbox.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
@@ -11,9 +11,9 @@
 
 namespace belay::actors {
 
-/// Of a token; its secret is not part of it.
+/// Describes a token without its secret.
 struct token_owner {
-  std::string accessor; ///< empty: this server knows no such token
+  std::string accessor; ///< empty: this server has no such token
   std::string description;
   std::int64_t created_ns = 0;
 };
@@ -23,23 +23,23 @@ public:
   using told = std::function<void(const token_owner&)>;
   using told_whether = std::function<void(bool)>;
 
-  /// @param out,pending outlive it
+  /// @param out,pending must outlive this object
   token_owners(outbox& out, pending_requests& pending) : out_(out), pending_(pending) {}
 
-  /// Calls `then`, at once if it was asked a moment ago.
+  /// Calls `then`, at once if the result was read a moment ago.
   void ask(const state::authority& by, monotonic_time now, told then);
-  /// Whether this server knows a token with that accessor.
+  /// Whether this server has a token with that accessor.
   void ask_for_accessor(const std::string& accessor, monotonic_time now, told_whether then);
-  /// @returns false: it is the answer to another question
+  /// @returns false: it is the response to another query
   bool answered(const read_result& r, monotonic_time now);
-  /// A few times a second: forgets what may be out of date. Who gets no answer is told an empty one.
+  /// To be called regularly: drops old results. Queries without response get an empty result.
   void tick(monotonic_time now);
-  /// All who wait are told an empty one, or that there is none.
+  /// All pending queries get an empty result, or false.
   void close();
 
 private:
   void give_up(monotonic_time asked_before);
-  /// No longer asked about.
+  /// Drops a pending query.
   void forget(request_id id, const std::string& secret);
 
   struct known {
@@ -61,8 +61,8 @@ private:
   outbox& out_;
   pending_requests& pending_;
   std::unordered_map<request_id, accessor_question> accessors_;
-  // By a hash of the secret, so that how long it takes to look one up tells nothing of those that are there. Of two with one hash
-  // one is remembered: who asks for the other one asks the tables.
+  // By a hash of the secret, so that the time of a lookup reveals nothing about existing ones.
+  // Of two with the same hash one is cached: the other one is read from the tables.
   std::unordered_map<std::uint64_t, known> known_;
   std::unordered_map<request_id, question> asked_;
   std::unordered_map<std::uint64_t, request_id> asked_by_secret_;
