@@ -18,7 +18,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// As between servers: a machine without power closes nothing.
+// As between servers: a machine without power closes no connections.
 constexpr std::chrono::milliseconds silence_limit{3000};
 
 class asio_relay_socket final : public relay_socket {
@@ -54,7 +54,7 @@ public:
   }
 
 private:
-  std::shared_ptr<asio::ip::tcp::socket> socket_; ///< also held by what is under way
+  std::shared_ptr<asio::ip::tcp::socket> socket_; ///< also owned by pending operations
 };
 
 } // namespace

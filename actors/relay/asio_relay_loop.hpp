@@ -1,5 +1,5 @@
 #pragma once
-// The program's surroundings of a client agent's way to the servers: real sockets and timers.
+// The environment of a client agent's relay in the program: real sockets and timers.
 
 #include "actors/relay/relay_loop.hpp"
 

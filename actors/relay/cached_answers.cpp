@@ -11,7 +11,7 @@ namespace belay::actors {
 
 namespace {
 
-/// Of answers: those of the connection, and those that are said anew.
+/// Of an answer's headers: not those of the connection, nor those that are generated.
 bool is_kept(std::string_view header) {
   for (const std::string_view name : {"Content-Length", "Transfer-Encoding", "Connection", "Date", "X-Cache", "Age"})
     if (equal_ignoring_case(name, header))
@@ -35,7 +35,7 @@ std::size_t cached_answers::answer::bytes() const {
   return n;
 }
 
-/// What servers are asked for an entry.
+/// A request to servers for an entry.
 class cached_answers::question final : public answer_listener {
 public:
   question(cached_answers& cache, key k) : of(std::move(k)), cache_(cache) {}
@@ -71,7 +71,7 @@ public:
   const key of;
   int status = 0; ///< 0: no answer, and why
   answer came;
-  std::size_t counted = 0; ///< of its bytes, in the cache's sum
+  std::size_t counted = 0; ///< bytes of it in the cache's sum
   std::string failed;
   bool nothing_sent = false;
 
@@ -94,14 +94,14 @@ public:
       passed_on_->let_come(wanted);
   }
   void end_wait() override {
-    deadline = clock::time_point::min(); // of a first answer servers are asked for without a wait
+    deadline = clock::time_point::min(); // for a first answer, servers are asked without a wait
     if (passed_on_ != nullptr)
       passed_on_->end_wait();
   }
 
   void pass_on() { passed_on_ = cache_.servers_.begin(std::move(request), listener_); }
 
-  /// This object may be gone after any of these.
+  /// This object may be destroyed in any of these.
   void tell(int status, header_list headers, std::shared_ptr<const answer> what) {
     auto& listener = listener_;
     const std::weak_ptr<const char> alive = alive_;
@@ -115,8 +115,8 @@ public:
   std::weak_ptr<const char> alive() const { return alive_; }
 
   relayed_request request;
-  clock::time_point deadline = clock::time_point::max(); ///< then it takes what there is
-  std::optional<place> at;                               ///< nullopt: it waits no more
+  clock::time_point deadline = clock::time_point::max(); ///< then it takes the current answer
+  std::optional<place> at;                               ///< nullopt: it does not wait any more
 
 private:
   cached_answers& cache_;
@@ -146,7 +146,7 @@ std::unique_ptr<relayed_call> cached_answers::begin(relayed_request r, answer_li
   e.used = settings_.now();
   auto w = std::make_unique<waiting>(*this, std::move(r), listener);
   if (const auto& wish = *w->request.cached; serves(e, wish)) {
-    // The listener is not to be called before this returns.
+    // The listener must not be called before this returns.
     servers_.later([w = w.get(), alive = w->alive(), kept = e.kept, headers = marked(e, *e.kept, true)]() mutable {
       if (!alive.expired())
         w->tell(200, std::move(headers), std::move(kept));
@@ -171,7 +171,7 @@ bool cached_answers::serves(const entry& e, const http::cached_read& r) const {
          (!r.max_age || settings_.now() - e.fetched <= *r.max_age || MUTANT(cached_beyond_max_age));
 }
 
-/// As Consul says it: of what a blocking query keeps up to date the age is how long no server has answered.
+/// As in Consul: the age of an answer that a blocking query keeps current is the time without server
 header_list cached_answers::marked(const entry& e, const answer& a, bool hit) const {
   auto headers = a.headers;
   headers.emplace_back("X-Cache", hit ? "HIT" : "MISS");
@@ -196,7 +196,7 @@ std::optional<cached_answers::place> cached_answers::place_for(const relayed_req
   const key k{r.secret, r.cached->target};
   if (const auto it = entries_.find(k); it != entries_.end())
     return it;
-  const auto size = 2 * (k.first.size() + k.second.size()); // its question says it again
+  const auto size = 2 * (k.first.size() + k.second.size()); // its request contains it again
   if (!make_room(nullptr, 1, size))
     return std::nullopt;
   bytes_ += size;
@@ -205,7 +205,7 @@ std::optional<cached_answers::place> cached_answers::place_for(const relayed_req
   return it;
 }
 
-/// Forgets what was not asked for the longest, but nothing for which somebody waits.
+/// Drops the least recently used entries, except those with waiting clients.
 bool cached_answers::make_room(const entry* but_for, std::size_t entries, std::size_t bytes) {
   while (entries_.size() + entries > settings_.entries_max || bytes_ + bytes > settings_.bytes_max) {
     auto oldest = entries_.end();
@@ -241,7 +241,7 @@ void cached_answers::ask(place at) {
   relayed_request r{"GET", at->first.second, {}, {}, false};
   if (!at->first.first.empty())
     r.headers.emplace_back("X-Consul-Token", http::token_header(at->first.first));
-  // After a failure it is asked without waiting: the answer shows that a server answers again.
+  // After a failure it is requested without a wait: the answer shows that a server is back.
   if (e.refreshed && e.kept != nullptr && e.kept->index > 0 && !e.lost_contact)
     r.target.append(r.target.find('?') == std::string::npos ? "?" : "&")
         .append("index=" + std::to_string(e.kept->index))
@@ -274,7 +274,7 @@ void cached_answers::answered(question& q) {
   e.fetched = settings_.now();
   e.lost_contact.reset();
   e.pause = std::chrono::milliseconds(0);
-  // Indexes that go back, as after a snapshot was restored, are news for everybody.
+  // Indexes that go back, as after a restore, are changes for all clients.
   const bool all = !e.refreshed || e.kept->index < before;
   std::vector<std::pair<waiting*, std::weak_ptr<const char>>> told;
   for (auto* w : e.waits)
@@ -284,15 +284,15 @@ void cached_answers::answered(question& q) {
     leave(*w);
   const auto what = e.kept;
   const auto headers = marked(e, *what, false);
-  if (e.refreshed && e.fetched - e.asked >= settings_.refresh_gap) // else with the next tick
+  if (e.refreshed && e.fetched - e.asked >= settings_.refresh_gap) // otherwise at the next tick
     ask(at);
-  // Whoever is told may end others of them, or ask for more.
+  // A callback may end others of them, or make requests.
   for (const auto& [w, alive] : told)
     if (!alive.expired())
       w->tell(200, headers, what);
 }
 
-/// No answer to keep. What was kept stays if it is the servers that have failed.
+/// No answer to keep. On a failure of the servers the kept one stays.
 void cached_answers::refused(question& q, bool has_failed) {
   const auto at = place_of(q);
   auto& e = at->second;
@@ -303,7 +303,7 @@ void cached_answers::refused(question& q, bool has_failed) {
   struct reply {
     waiting* to;
     std::weak_ptr<const char> alive;
-    std::shared_ptr<const answer> kept; ///< null: the refusal
+    std::shared_ptr<const answer> kept; ///< null: the rejection
     header_list headers;
   };
   std::vector<reply> told;
@@ -341,7 +341,7 @@ void cached_answers::too_large(question& q) {
   const auto keep = std::move(at->second.asks);
   bytes_ -= keep->counted;
   forget(at);
-  for (auto* w : waits) // nobody is told of anything meanwhile
+  for (auto* w : waits) // no callback runs meanwhile
     w->pass_on();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A client agent's cache: what servers answered before, for those who ask with `?cached` (docs/contract/06, section 2). Everything else it
-// hands on to the relay behind it. What one token was told no other one is told.
+// A client agent's cache: earlier answers of servers, for requests with `?cached`
+// (docs/contract/06, section 2). Others go to the relay behind it. It separates answers by token.
 
 #include "actors/relay/request_relay.hpp"
 
@@ -19,31 +19,31 @@ namespace belay::actors {
 struct cached_answers_settings {
   using clock = std::chrono::steady_clock;
 
-  /// Each has one connection to a server, on which it waits for a change. A server takes 200 from one host by default, and others are for
-  /// requests (limits.http_max_conns_per_client).
+  /// Each uses a connection to a server, on which it waits for a change. A server allows 200 per
+  /// host by default, and requests need some, too (limits.http_max_conns_per_client).
   std::size_t entries_max = 100;
-  std::size_t bytes_max = 64u << 20;          ///< of all answers, with those that are coming
+  std::size_t bytes_max = 64u << 20;          ///< of all answers, including those being received
   std::size_t answer_bytes_max = 1u << 20;    ///< larger ones are passed on and not kept
-  std::chrono::seconds unused_limit{3600};    ///< what nobody asked for so long is forgotten (Consul: three days)
-  std::chrono::seconds refresh_wait{60};      ///< so long a change of a token's rights may go unnoticed
-  std::chrono::milliseconds refresh_gap{100}; ///< between two questions for an entry
+  std::chrono::seconds unused_limit{3600};    ///< entries unused for this long are dropped (Consul: three days)
+  std::chrono::seconds refresh_wait{60};      ///< longest time until a change of a token's permissions is noticed
+  std::chrono::milliseconds refresh_gap{100}; ///< between two requests for an entry
   std::chrono::milliseconds retry_first{1000}, retry_at_last{10'000};
   std::function<clock::time_point()> now = [] { return clock::now(); };
 };
 
 class cached_answers final : public request_relay {
 public:
-  /// @param servers outlives it
+  /// @param servers must outlive this object
   explicit cached_answers(request_relay& servers, cached_answers_settings settings = {});
   ~cached_answers() override;
 
   std::unique_ptr<relayed_call> begin(relayed_request r, answer_listener& listener) override;
   void later(std::function<void()> what) override { servers_.later(std::move(what)); }
-  /// Ends waits that are over, asks again, forgets what nobody uses: several times a second.
+  /// Ends waits past their deadlines, retries, drops unused entries: several times a second.
   void tick();
 
   std::size_t size() const { return entries_.size(); }
-  /// Of answers, kept and coming.
+  /// Of answers, kept or being received.
   std::size_t bytes() const { return bytes_; }
 
 private:
@@ -66,7 +66,7 @@ private:
     clock::time_point fetched, used, asked;
     std::optional<clock::time_point> lost_contact;
     std::chrono::milliseconds pause{0}; ///< after failures
-    std::unique_ptr<question> asks;     ///< null: nobody is asked now
+    std::unique_ptr<question> asks;     ///< null: no request is pending
     std::list<waiting*> waits;
   };
   using place = std::map<key, entry>::iterator;

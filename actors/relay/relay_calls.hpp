@@ -1,5 +1,5 @@
 #pragma once
-// What a server_relay has under way: requests of clients, and the agent's own. For the sources of server_relay only.
+// Pending calls of a server_relay: clients' requests and the agent's own. For its sources only.
 
 #include "actors/relay/request_text.hpp"
 #include "actors/relay/server_relay.hpp"
@@ -11,15 +11,15 @@ namespace relay_limits {
 
 constexpr int attempts_max = 3;
 constexpr std::size_t servers_max = 64;
-constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< of what the agent itself asks
+constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< of the agent's own requests
 constexpr std::chrono::milliseconds dial_limit{2000};
-constexpr std::chrono::milliseconds beat_limit{3000}; ///< of an answer to what says that the agent is there
+constexpr std::chrono::milliseconds beat_limit{3000}; ///< for a response to a heartbeat
 constexpr auto unwritable_request = "malformed HTTP request";
 constexpr auto no_answer = "no answer within 3 s";
 
 } // namespace relay_limits
 
-/// A request on its way.
+/// A request in progress.
 class server_relay::call final : public relayed_call, public answer_listener {
 public:
   call(server_relay& relay, relayed_request r, answer_listener& listener, monotonic_time deadline)
@@ -48,7 +48,7 @@ public:
     if (on != nullptr)
       on->connection->end_output(last_words());
   }
-  /// Nobody waits for the answer, and the server is to know that its client, not this agent, is gone.
+  /// The server is to know that the client, not this agent, is gone; no response is awaited.
   bool leaves_words() const { return wait_ended && request.waits_for_lock; }
 
   void carried_by(link& l) {
@@ -62,10 +62,10 @@ public:
     if (wait_ended)
       l.connection->end_output(last_words());
   }
-  /// Whether it may be asked again although the server may have got it.
+  /// Whether it may be retried although the server may have received it.
   bool may_repeat() const {
     return (request.method == "GET" || MUTANT(passed_on_write_repeated)) && attempts < relay_limits::attempts_max &&
-           !wait_ended; // a server of a version before this one closes instead
+           !wait_ended; // a server of an earlier version closes the connection instead
   }
   void fail(std::string text, bool nothing_sent) {
     relay_ = nullptr;
@@ -103,21 +103,21 @@ public:
   relayed_request request;
   monotonic_time deadline; ///< for finding a server
   link* on = nullptr;
-  std::string server; ///< that it went to last
+  std::string server; ///< the last one that it was sent to
   int attempts = 0;
   bool wait_ended = false;                                            ///< its client may be gone
-  std::shared_ptr<const char> alive = std::make_shared<const char>(); ///< for what is called later
+  std::shared_ptr<const char> alive = std::make_shared<const char>(); ///< for callbacks that run later
 
 private:
   answer_listener& listener_;
-  std::string body_; ///< that nobody carries yet
+  std::string body_; ///< not passed to a connection yet
   bool body_ended_ = false;
 };
 
-/// What the agent itself asks.
+/// A request of the agent itself.
 class server_relay::question final : public answer_listener {
 public:
-  using answered = std::function<void(int status, const std::string& body)>; ///< status 0: none, and why
+  using answered = std::function<void(int status, const std::string& body)>; ///< status 0: no response, and why
 
   question(server_relay& relay, std::string method, std::string target, answered then, header_list headers = {})
       : then_(std::move(then)) {

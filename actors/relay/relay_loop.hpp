@@ -1,6 +1,6 @@
 #pragma once
-// What is around a client agent's way to the servers: time, sockets, and the thread on which all of it runs. In the program that is Asio;
-// the simulator has its own, and everything else of the way is the same.
+// The environment of a client agent's relay: time, sockets, and the thread that runs it.
+// In the program that is Asio; the simulator replaces it, and runs the same code on top.
 
 #include "actors/interfaces.hpp"
 #include "actors/names/socket_endpoint.hpp"
@@ -15,8 +15,8 @@
 
 namespace belay::actors {
 
-/// One TCP connection. Whatever is passed to it is called from the loop, never before the call returns. After close() it is called with
-/// an error, or never.
+/// One TCP connection. Callbacks run from the loop, never before the call returns.
+/// After close() they get an error, or are not called.
 class relay_socket {
 public:
   using done = std::function<void(boost::system::error_code)>;
@@ -25,28 +25,28 @@ public:
   virtual ~relay_socket() = default;
 
   virtual void connect(const socket_endpoint& to, done then) = 0;
-  /// All of it. @param bytes stay where they are until `then` is called. @pre no other write is under way
+  /// Writes all of it. @param bytes must not move until `then` runs. @pre no other write is pending
   virtual void write(const std::string& bytes, done then) = 0;
-  /// What is there, at least a byte, into the first bytes of `into`, which stays where it is until `then` is called.
-  /// @pre no other read is under way
+  /// Reads what is available, at least a byte, to the front of `into`, which must not move
+  /// until `then` is called. @pre no other read is pending
   virtual void read(std::string& into, transferred then) = 0;
-  /// The other end is told that nothing more is written; it may write on. @pre no write is under way
+  /// Ends the output; the other end may still write. @pre no write is pending
   virtual void end_output() = 0;
   virtual void close() = 0;
 };
 
 class relay_loop {
 public:
-  /// What was asked for is not called any more once the last of these is gone.
+  /// The callback is not called after the last copy of its timer is destroyed.
   using timer = std::shared_ptr<void>;
 
   virtual ~relay_loop() = default;
 
-  /// Of a clock that stands still while the machine is suspended.
+  /// From a clock that stops while the machine is suspended.
   virtual monotonic_time now() = 0;
   virtual std::unique_ptr<relay_socket> open_socket() = 0;
   [[nodiscard]] virtual timer after(std::chrono::milliseconds d, std::function<void()> what) = 0;
-  /// Calls it when everything that is under way now has returned.
+  /// Calls it when all calls now in progress have returned.
   virtual void post(std::function<void()> what) = 0;
 };
 

@@ -10,13 +10,13 @@ namespace belay::actors {
 
 namespace {
 
-// A stream says that it lives more often than that.
+// A stream sends a sign of life more often than that.
 constexpr std::chrono::seconds stream_begins_in{20};
 
-/// Of requests: headers that a route of a server reads. The token and the framing are written from parsed values.
+/// Request headers that a server's routes read. Token and framing are written from parsed values.
 bool goes_to_servers(std::string_view name) {
 #ifdef BELAY_SIMULATION_HOOKS
-  // By which the simulator knows whose request it is (sim/world/simulated_gateway.cpp). Shipped builds do not know it.
+  // Identifies requests in the simulator (sim/world/simulated_gateway.cpp). Not in shipped builds.
   if (name == "X-Simulated-Client")
     return true;
 #endif

@@ -1,5 +1,5 @@
 #pragma once
-// What a client agent requests of servers in place of a request of its client: from parsed values, never the client's text.
+// Builds a client agent's request to servers from its client's: from parsed values, not raw text.
 
 #include "actors/relay/request_relay.hpp"
 
@@ -9,7 +9,7 @@ namespace belay::actors {
 
 struct passed_on_request {
   relayed_request request;
-  std::chrono::nanoseconds wait{0}; ///< it may be without an answer for so long
+  std::chrono::nanoseconds wait{0}; ///< it may take this long
 };
 
 /// @pre parsed.for_servers

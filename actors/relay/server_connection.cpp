@@ -43,7 +43,7 @@ void server_connection::dial(const socket_endpoint& to, const std::string& intro
     if (self->closed_)
       return;
     if (e)
-      return self->fail("dial tcp " + self->server_ + ": connect: " + lower_case(e.message())); // as Go says it
+      return self->fail("dial tcp " + self->server_ + ": connect: " + lower_case(e.message())); // in Go's words
     self->connected(introduction);
   });
 }
@@ -103,7 +103,7 @@ void server_connection::write_more() {
     self->in_flight_.clear();
     if (self->in_flight_.capacity() > spare_capacity_max)
       self->in_flight_ = std::string();
-    if (!e) // an error is seen by whoever reads
+    if (!e) // the pending read reports an error
       self->write_more();
   });
 }
@@ -231,7 +231,7 @@ void server_connection::parse(std::string_view plaintext) {
   unread_ = left;
 }
 
-/// @param more_came bytes that belong to no request: the connection cannot tell whose answer the next one is
+/// @param more_came bytes that belong to no request: later answers could not be matched
 void server_connection::answer_complete(bool more_came) {
   const bool stays = parser_->get().keep_alive();
   parser_.reset();

@@ -1,6 +1,6 @@
 #pragma once
-// One connection of a client agent to the server port of a server: it shakes hands, introduces the agent, and then carries requests in
-// HTTP, one at a time. A plain object on the thread of its loop.
+// One connection of a client agent to the server port of a server: does the handshake, sends
+// the hello, and then carries HTTP requests, one at a time. A plain object on its loop's thread.
 
 #include "actors/relay/relay_loop.hpp"
 #include "actors/relay/request_relay.hpp"
@@ -18,10 +18,10 @@ namespace belay::actors {
 
 class server_connection : public std::enable_shared_from_this<server_connection> {
 public:
-  /// What its owner has to know of it. Called from within the loop, never from within a call of this object's own.
+  /// Callbacks for its owner. Called from the loop, never from within a call of this object.
   struct events {
     std::function<void(server_connection&)> ready; ///< it may carry a request now
-    /// It is of no use any more. `why`: of a connection that never was ready, or whose request got no answer
+    /// It is unusable now. `why`: if it never was ready, or its request got no answer
     std::function<void(server_connection&, const std::string& why)> closed;
   };
 
@@ -31,14 +31,14 @@ public:
 
   /// @param introduction a frame of wire::hello
   void dial(const socket_endpoint& to, const std::string& introduction);
-  /// Nobody is told.
+  /// Closes it without a callback.
   void close();
 
   const std::string& server() const { return server_; }
   bool idle() const { return ready_ && listener_ == nullptr && !output_ends_; }
   bool output_ended() const { return output_ends_; }
   bool used_before() const { return carried_ > 1; }
-  /// Of the request that it carries something has come back.
+  /// A part of the answer to its request has arrived.
   bool answered() const { return head_told_; }
 
   /// @pre idle(), can_be_written(r)
@@ -46,14 +46,14 @@ public:
   void send_body(std::string_view bytes, bool last);
   std::size_t unsent() const { return out_.size() + in_flight_.size(); }
   void let_come(bool wanted);
-  /// The server is told that nothing follows the request under way but `last`, and ends its wait; the connection carries no other one.
+  /// Only `last` follows the current request: its wait ends. No other request can be carried.
   void end_output(std::string_view last = {});
-  /// The listener of the request under way is told nothing any more; what was said still reaches the server, which ends the connection
-  /// then. @pre end_output() was called
+  /// Stops notifying the listener; what was written still reaches the server, which then
+  /// closes the connection. @pre end_output() was called
   void leave();
-  /// The listener of the request under way is told nothing any more; the connection ends with that.
+  /// Stops notifying the listener, and closes the connection.
   void abandon();
-  /// Ends it as a broken wire does. Its owner is told within this call.
+  /// Fails like a broken connection. Its owner is notified within this call.
   void give_up(const std::string& why) { fail(why); }
 
 private:
@@ -74,12 +74,12 @@ private:
   tls::credentials_ptr credentials_;
   events then_;
   std::optional<tls::channel> channel_; ///< none: without TLS
-  std::string introduction_;            ///< until it may be said
-  std::string out_, in_flight_;         ///< bytes of the wire, and those that the socket is taking
+  std::string introduction_;            ///< until it may be sent
+  std::string out_, in_flight_;         ///< bytes to send, and those passed to the socket
   std::string in_, plain_;
-  std::string unread_; ///< of a head that is not whole
+  std::string unread_; ///< of an incomplete head
   bool ready_ = false, closed_ = false, reading_ = false, wanted_ = true;
-  bool output_ends_ = false; ///< behind out_
+  bool output_ends_ = false; ///< after out_
 
   answer_listener* listener_ = nullptr;
   std::optional<parser> parser_;

@@ -7,9 +7,9 @@ namespace belay::actors {
 
 namespace {
 
-// More than the second between two words of an agent to its server, whose answers are heard, too.
+// More than the second between two heartbeats of an agent, whose responses count, too.
 constexpr std::chrono::milliseconds quiet_limit{2000};
-// As long as a wire may be silent (set_peer_options()).
+// As long as a connection may be silent (set_peer_options()).
 constexpr std::chrono::milliseconds probe_limit{3000};
 
 } // namespace
@@ -29,7 +29,7 @@ struct server_pulses::pulse final : answer_listener {
   void on_failure(std::string, bool) override { over = true; }
 
   monotonic_time heard, asked{};
-  std::shared_ptr<server_connection> connection; ///< null: nothing was asked
+  std::shared_ptr<server_connection> connection; ///< null: no probe is pending
   bool sent = false, answered = false, over = false;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Whether the servers that owe a client agent answers still say anything. One whose process or machine stands still keeps its connections:
-// TCP never tells.
+// Detects servers that owe a client agent answers and no longer send. If a process or machine
+// is paused, its connections stay open, and TCP reports nothing.
 
 #include "actors/relay/server_connection.hpp"
 
@@ -22,10 +22,10 @@ public:
   explicit server_pulses(dialler dial);
   ~server_pulses();
 
-  /// An answer, or a part of one, has come from that server.
+  /// An answer, or a part of one, has arrived from that server.
   void heard(const std::string& server, monotonic_time now);
-  /// Call it often. One that is silent is asked something that every server can answer by itself, with or without a leader.
-  /// @param owing all that owe an answer @returns those that have not answered even that
+  /// Call it often. A silent server gets a request that it can answer with or without a leader.
+  /// @param owing all servers that owe an answer @returns those that did not answer that request
   std::vector<std::string> look(monotonic_time now, const std::set<std::string>& owing);
 
 private:

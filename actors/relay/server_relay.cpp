@@ -12,9 +12,9 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds tick_period{100};
-// A server that could not be reached is left alone for so long, if there are others.
+// A server that could not be reached is not dialled for this long, if there are others.
 constexpr std::chrono::milliseconds failed_pause{1000};
-// As Consul's clients do, so that servers that come back get their share.
+// As in Consul's clients, so that servers that come back get their share.
 constexpr std::chrono::seconds rebalance_interval{120};
 constexpr std::chrono::seconds idle_limit{30};
 constexpr std::chrono::milliseconds leave_limit{5000};
@@ -24,7 +24,7 @@ constexpr auto no_servers = "No known Consul servers";
 
 } // namespace
 
-// ---- beginning and end
+// ---- start and end
 
 server_relay::server_relay(relay_loop& loop, server_relay_settings settings)
     : loop_(loop), settings_(std::move(settings)), random_(settings_.seed), names_(settings_.look_up),
@@ -127,7 +127,7 @@ std::unique_ptr<relayed_call> server_relay::begin(relayed_request r, answer_list
     return c;
   }
   waiting_.push_back(c.get());
-  later([this] { serve_waiting(); }); // the listener is not to be called before this returns
+  later([this] { serve_waiting(); }); // the listener must not be called before this returns
   return c;
 }
 
@@ -161,7 +161,7 @@ void server_relay::serve_waiting() {
   for (auto& l : links_) {
     if (waiting_.empty())
       return;
-    // A server that is not asked any more, because it has no leader, answers still.
+    // A server that is no longer in use, because it has no leader, still answers.
     if (l.dialling || !l.connection->idle() || is_elsewhere(l))
       continue;
     auto* c = waiting_.front();
@@ -173,7 +173,7 @@ void server_relay::serve_waiting() {
 }
 
 void server_relay::give_up_late(monotonic_time now) {
-  // Whoever is told may end others of them.
+  // A callback may end others of them.
   for (;;) {
     const auto it = std::find_if(waiting_.begin(), waiting_.end(),
                                  [&](call* c) { return c->deadline <= now || (c->wait_ended && answers_ == false); });
@@ -251,7 +251,7 @@ void server_relay::connection_closed(server_connection& c, const std::string& wh
     return;
   auto* carried = it->carries;
   const bool dialled_in_vain = it->dialling;
-  // A server that ends an introduction has refused it.
+  // A server that closes the connection after the hello has rejected it.
   const bool refused = carried != nullptr && !c.used_before();
   const auto address = c.server();
   links_.erase(it);
@@ -290,7 +290,7 @@ void server_relay::leave_standing(monotonic_time now) {
     if (l.carries != nullptr)
       owing.insert(l.connection->server());
   for (const auto& address : pulses_.look(now, owing)) {
-    std::vector<std::shared_ptr<server_connection>> these; // whoever is told may end others of them
+    std::vector<std::shared_ptr<server_connection>> these; // a callback may end others of them
     for (const auto& l : links_)
       if (l.connection->server() == address)
         these.push_back(l.connection);

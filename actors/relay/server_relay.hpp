@@ -1,6 +1,6 @@
 #pragma once
-// A client agent's way to the servers: which of them it asks, over which connections, and whether they know that it lives. It keeps to
-// one server as long as that one answers, and tells it every second that this agent is there.
+// A client agent's connection to the servers: which server gets its requests, over which
+// connections. It uses one server while that one responds, and sends it a heartbeat every second.
 
 #include "actors/names/name_lookups.hpp"
 #include "actors/relay/server_connection.hpp"
@@ -22,36 +22,36 @@ namespace belay::actors {
 
 struct server_relay_settings {
   wire::hello introduction;            ///< of this agent
-  std::string secret_of_node{};        ///< proves that the node is its own (agent_secret.hpp); empty: it proves nothing
-  std::vector<std::string> servers;    ///< host:port, to begin with; always tried
-  std::vector<std::string> remembered; ///< and these, until the servers name others
+  std::string secret_of_node{};        ///< proves the ownership of its node (agent_secret.hpp); empty: no proof
+  std::vector<std::string> servers;    ///< host:port, at the start; always tried
+  std::vector<std::string> remembered; ///< also tried, until the servers return others
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
-  std::chrono::milliseconds hold{7000}; ///< a request waits so long for a server that can be reached
-  std::size_t connections_max = 4096;   ///< requests beyond that wait for one
-  std::size_t waiting_max = 4096;       ///< and these beyond that are refused
+  std::chrono::milliseconds hold{7000}; ///< how long a request waits for a reachable server
+  std::size_t connections_max = 4096;   ///< further requests wait for a connection
+  std::size_t waiting_max = 4096;       ///< further ones are rejected
   std::uint64_t seed = 1;
   name_lookups::lookup look_up = name_lookups::system_lookup();
-  /// Told of each change: whether the servers answer and have a leader.
+  /// Called on each change: whether the servers respond and have a leader.
   std::function<void(bool)> cluster_answers;
-  /// Told of the servers that are asked from now on, when these are others than before: host:port.
+  /// Called when the set of servers in use changes: host:port.
   std::function<void(const std::vector<std::string>&)> servers_changed;
 };
 
 class server_relay final : public request_relay {
 public:
-  /// @param loop outlives it
+  /// @param loop must outlive this object
   server_relay(relay_loop& loop, server_relay_settings settings);
   ~server_relay() override;
 
   void start();
-  /// Tells the servers that this agent leaves, if it does; then, or when nobody answers in time, `then` is called. Nobody is told that it is
-  /// there from now on.
+  /// Notifies the servers that this agent leaves, if so; then, or at a timeout,
+  /// calls `then`. Sends no further heartbeats.
   void stop(bool leaves, std::function<void()> then);
 
   std::unique_ptr<relayed_call> begin(relayed_request r, answer_listener& listener) override;
   void later(std::function<void()> what) override;
-  /// Asks that server, too, from now on, if it can be reached. @param then is told why not, as Go would say it, or why the servers do not
-  ///   take this agent; empty: they know that it is there
+  /// Adds a server, if it can be reached. @param then gets Go's text for a failed connection,
+  /// or why the servers reject this agent; empty: they know this agent
   void join(const std::string& address, std::function<void(std::string)> then);
   bool cluster_answers() const { return answers_ == true; }
 
@@ -62,14 +62,14 @@ private:
   struct server {
     std::string address; ///< host:port
     monotonic_time not_before{};
-    bool named = false; ///< in the configuration: never forgotten
+    bool named = false; ///< in the configuration: never removed
   };
 
   struct link {
     std::shared_ptr<server_connection> connection;
     call* carries = nullptr; ///< null: none
     bool dialling = true;
-    monotonic_time since; ///< it was dialled, or had its last request
+    monotonic_time since; ///< time of dialling, or of its last request
   };
 
   void tick_later();
@@ -82,13 +82,13 @@ private:
   void connection_closed(server_connection& c, const std::string& why);
   void forget(call& c);
   void give_up_late(monotonic_time now);
-  /// To another server than the one that is asked now.
+  /// It leads to another server than the current one.
   bool is_elsewhere(const link& l) const;
   void close_idle(monotonic_time now);
-  /// What servers that stand still were asked fails, or is asked again elsewhere.
+  /// Fails or retries the requests to servers that do not respond.
   void leave_standing(monotonic_time now);
   void server_failed(const std::string& address, const std::string& why);
-  /// If that one is asked now, the next one is from here on. Nothing happens if there is no other.
+  /// If that one is in use, switches to the next one. No effect if there is no other.
   void leave(const std::string& address, const std::string& why);
   void beat(monotonic_time now);
   header_list proof_of_node() const;
@@ -120,17 +120,17 @@ private:
 
   std::unique_ptr<question> beat_, listing_, leaving_;
   monotonic_time next_beat_{}, beat_due_{}, next_listing_{}, next_rebalance_{};
-  monotonic_time heard_at_{}, next_complaint_{}; ///< the servers heard this agent, or it began
+  monotonic_time heard_at_{}, next_complaint_{}; ///< last successful heartbeat, or the start
   std::string beat_failure_;
-  bool refused_ = false; ///< by the leader, who would have to know it
+  bool refused_ = false; ///< by the leader, as an unknown agent
   struct joined {
     std::function<void(std::string)> then;
     monotonic_time deadline;
   };
-  std::vector<joined> joined_; ///< wait until the servers have heard this agent
+  std::vector<joined> joined_; ///< waiting until the servers have received a heartbeat
   std::optional<bool> answers_;
   bool stopping_ = false;
-  std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for what is called later
+  std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for callbacks that run later
 };
 
 } // namespace belay::actors

@@ -1,4 +1,4 @@
-// server_relay: what the agent itself says and asks: that it is there, and which servers there are.
+// server_relay: the agent's own requests: its heartbeat, and the list of servers.
 
 #include "actors/relay/relay_calls.hpp"
 #include "actors/telemetry/log.hpp"
@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::chrono::milliseconds beat_interval{1000};
 constexpr std::chrono::seconds listing_interval{10};
-// Somebody should know when servers have not heard an agent for so long; after two more seconds they take it for dead.
+// Log after this time without a heartbeat at the servers; 2 s later the agent counts as failed.
 constexpr std::chrono::milliseconds unheard_limit{3000};
 constexpr std::chrono::seconds complaint_interval{10};
-constexpr int refused_status = 409; ///< of an agent whose name or ID is another's
+constexpr int refused_status = 409; ///< if the name or ID belongs to another agent
 
 } // namespace
 
@@ -34,7 +34,7 @@ void server_relay::beat(monotonic_time now) {
   beat_due_ = now + relay_limits::beat_limit;
   const auto answered = [this](int status, const std::string& what) {
     const auto keep = std::move(beat_);
-    if (status >= 500) // it is cut off from the others, perhaps for ever
+    if (status >= 500) // it is cut off from the others, perhaps forever
       leave(keep->server(), what);
     beaten(status, what);
   };
@@ -75,7 +75,7 @@ void server_relay::complain(monotonic_time now) {
   log::warn("relay", what, {{"reason", why.empty() ? std::string(relay_limits::no_answer) : why}});
 }
 
-// ---- which servers there are
+// ---- list of servers
 
 void server_relay::say_servers() {
   if (!settings_.servers_changed)

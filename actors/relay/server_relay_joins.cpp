@@ -1,4 +1,4 @@
-// server_relay: joins (PUT /v1/agent/join), which are answered when the servers know that this agent is there.
+// server_relay: joins (PUT /v1/agent/join), answered when the servers have registered this agent.
 
 #include "actors/relay/relay_calls.hpp"
 #include "protocol/base/host_port.hpp"
@@ -29,7 +29,7 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
       return;
     joining_.remove(kept);
     kept->close();
-    const auto keep = std::exchange(*limit, nullptr); // it may be what calls this
+    const auto keep = std::exchange(*limit, nullptr); // it may be the caller
     if (!why.empty() || stopping_)
       return then(why.empty() ? "this agent stops" : why);
     if (!knows(kept->server())) {

@@ -19,7 +19,7 @@ constexpr auto beyond_a_client_agent = "a client agent does not know this";
 constexpr std::chrono::seconds rules_ttl{30};
 constexpr std::size_t rules_kept_max = 4096;
 
-/// Of what a client agent decides itself.
+/// Permissions that a client agent decides itself.
 bool allows(const acl::authorizer& may, const state::permission_needed& n) {
   using of = state::permission_needed::of;
   const bool writes = n.level == acl::permission::write;
@@ -35,7 +35,7 @@ bool allows(const acl::authorizer& may, const state::permission_needed& n) {
   }
 }
 
-/// What servers say to a deregistration by somebody who may not write the node: nothing is left to be done, as in Consul.
+/// Response to a deregistration without write permission: nothing is left to do, as in Consul.
 bool is_not_there(const std::string& said) {
   return said.find("Unknown service '") != std::string::npos || said.find("Unknown check '") != std::string::npos;
 }
@@ -46,7 +46,7 @@ bool is_not_there(const std::string& said) {
 
 class remote_tables::question final : public answer_listener {
 public:
-  using answered = std::function<void(int status, std::string body)>; ///< status 0: none, and why
+  using answered = std::function<void(int status, std::string body)>; ///< status 0: no response, and why
 
   question(request_relay& relay, relayed_request r, answered then) : then_(std::move(then)) {
     call_ = relay.begin(std::move(r), *this);
@@ -139,7 +139,7 @@ void remote_tables::write(const check_write& w) {
       static_cast<const state::plain_command&>(w.command));
 }
 
-/// The token that something was registered with may be gone before it: then it goes in the name of its node.
+/// A registration's token may have been deleted: the deregistration then uses the node's token.
 void remote_tables::deregister(std::string body, const std::string& secret, const std::string& of_node,
                                std::function<void(int, std::string)> then) {
   constexpr auto target = "/v1/catalog/deregister";
@@ -183,7 +183,7 @@ void remote_tables::read(const read_query& q) {
              static_cast<const state::plain_query&>(q.request.query));
 }
 
-// Who decides about the agent's own services and checks is the agent, by rules that the servers have told it.
+// The agent authorizes requests for its own services and checks, by rules that it got from servers.
 
 void remote_tables::read_permissions(const read_query& q) {
   if (!q.request.query.by)
@@ -212,7 +212,7 @@ void remote_tables::rules_told(const std::string& secret, int status, const std:
   }
   const auto known = known_.find(secret);
   for (const auto& q : waiting.mapped()) {
-    if (known != known_.end()) // if nobody could be asked: what was said before
+    if (known != known_.end()) // if no server responds: the previous rules
       tell_permissions(q, known->second);
     else if (status == 403)
       answer(q, state::query_result{log_index{1}, state::refusal{body}});
@@ -305,7 +305,7 @@ raft_peer_actor::behavior_type remote_consensus::make_behavior() {
   };
 }
 
-/// As if it were a cluster by itself whose leader is there whenever the servers answer.
+/// Like a cluster of one node, which is the leader while the servers respond.
 cluster_view remote_consensus::view_of(const raft::member& self, bool cluster_answers) {
   cluster_view v;
   v.self = self.id;

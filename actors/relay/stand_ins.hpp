@@ -1,6 +1,6 @@
 #pragma once
-// A client agent has no tables and no log. Whoever asks the fsm or raft_peer on a server asks these here: they ask the servers, over HTTP,
-// with the agent's own tokens.
+// Replacements for the fsm and raft_peer on a client agent, which has no tables and no log.
+// They send requests to the servers, over HTTP, with the agent's own tokens.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -18,17 +18,17 @@
 
 namespace belay::actors {
 
-/// Whose rights the agent has when it keeps its rows. Empty: anonymous
+/// Tokens that the agent uses for its rows. Empty: anonymous
 struct agent_secrets {
-  std::string of_node; ///< to write its node: acl.tokens.agent, or that of requests
-  /// To write services and checks that were registered without a token: acl.tokens.default, or that of the agent.
+  std::string of_node; ///< to write its node: acl.tokens.agent, or the default one
+  /// To write services and checks registered without a token: acl.tokens.default, or the agent's.
   std::string of_services;
 };
 
-/// For health_checks: rows of this node are read and written.
+/// For health_checks: reads and writes rows of this node.
 class remote_tables final : public hosted<fsm_actor::base> {
 public:
-  /// @param relay outlives its actors' last message; used on the thread of `host` only
+  /// @param relay must outlive the last message to it; used on the thread of `host` only
   remote_tables(caf::actor_config& config, actor_host* host, wiring_ptr wires, request_relay& relay,
                 std::function<agent_secrets()> secrets);
   ~remote_tables() override;
@@ -55,10 +55,10 @@ private:
   wiring_ptr wires_;
   request_relay& relay_;
   std::function<agent_secrets()> secrets_;
-  /// By secret; asked for again when they are old, and kept if nobody can be asked (`extend-cache`).
+  /// By secret; refreshed when they are old, and kept if no server responds (`extend-cache`).
   struct known_rules {
     http::token_rules rules;
-    std::shared_ptr<const acl::authorizer> compiled; ///< with what its first question said of the default
+    std::shared_ptr<const acl::authorizer> compiled; ///< with the default policy of its first query
     bool allowed_by_default = false;
     monotonic_time since;
   };
@@ -69,7 +69,7 @@ private:
   std::map<std::uint64_t, std::unique_ptr<question>> questions_;
 };
 
-/// For the gateway: what a node knows of its cluster.
+/// For the gateway: status of the cluster.
 class remote_consensus final : public hosted<raft_peer_actor::base> {
 public:
   /// @see server_relay::join
@@ -80,7 +80,7 @@ public:
 
   behavior_type make_behavior() override;
 
-  /// The gateway and the agent have to know of it.
+  /// For the gateway and the agent.
   static cluster_view view_of(const raft::member& self, bool cluster_answers);
 
 private:
