@@ -629,7 +629,9 @@ std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view 
   state::dirty_row row{static_cast<state::table>(table), std::string(key), {}};
   if (!get_row_value(r, table, row_version, key, row.row))
     return std::nullopt;
-  if (const auto own = own_key(row); !r.complete() || (own && *own != key))
+  // A token is found in any case of its accessor.
+  const bool any_case = std::holds_alternative<state::acl_token_ptr>(row.row);
+  if (const auto own = own_key(row); !r.complete() || (own && *own != (any_case ? state::folded(key) : key)))
     return std::nullopt;
   return row;
 }
