@@ -1,11 +1,11 @@
-// Many client agents in one process, as servers see them: each has connections of its own, tells every second that it is there, asks for
-// the servers every ten, registers its node with a service, and looks at its rows once a minute. They are the connections of real agents
-// (actors/relay); what is left out is what servers do not see. Not a test: see client_agents.py.
+// Many client agents in one process, as servers see them. Each has its own connections, reports
+// every second, requests the servers every 10 s, registers its node with a service, and compares its
+// rows once a minute. The connections are real (actors/relay). Not a test: see client_agents.py.
 //
-//   agent_crowd HOST:PORT... --agents N      the server ports of the servers
+//   agent_crowd HOST:PORT... --agents N   the server ports of the servers
 //
-// Prints "ready" when all are heard and registered. Then it reads orders: "drop I" ends agent I as if it were killed, "count" prints how
-// many are told that the cluster answers.
+// Prints "ready" when all are registered. Then reads commands: "drop I" kills agent I, "count"
+// prints how many reach the cluster.
 
 #include "actors/relay/asio_relay_loop.hpp"
 #include "actors/relay/server_relay.hpp"
@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: agent_crowd HOST:PORT... --agents N\n");
     return 64;
   }
-  // What a thousand agents log is read by nobody: it would stand between the answers, and fill the pipe until all of them wait.
+  // No one reads the logs of a thousand agents; they would fill the pipe, until all agents block.
   log::settings silent;
   silent.to_stdout = false;
   log::configure(silent);

@@ -1,8 +1,8 @@
-// What proving a checkpoint costs beside its commit, in processor time of the thread that does both:
+// Measures the verification of a checkpoint against its commit, in processor time of the thread:
 //
-//   checkpoint_proof FOLDER [KEYS [CHANGED [ROUNDS]]]      1,000,000 keys with values of 256 bytes, 16,384 changed, 15 rounds
+//   checkpoint_proof FOLDER [KEYS [CHANGED [ROUNDS]]]   1000000 of 256-byte values, 16384, 15
 //
-// The first commit of a process and one that is read in whole are shown apart.
+// The first commit of a process, and one that is read as a whole, are shown separately.
 
 #include "actors/tables/checkpointer.hpp"
 #include "protocol/state/row_hash.hpp"

@@ -1,10 +1,10 @@
-// What the client library costs beside requests that are written by hand. Prints one JSON object. Not a test: figures depend on the machine.
+// The cost of the client library compared with hand-written requests. Prints one JSON object.
 //
-//   client_costs HOST:PORT [--rounds N] [--seconds N] [--sessions N] [--parts locks,gets,sessions,clients]
+//   client_costs HOST:PORT [--rounds N] [--seconds N] [--sessions N] [--parts PART,...]
 //
-// locks: a lock acquired and released, in turn by the same two requests on a plain socket and by belay::client, in blocks of 50.
+// locks: acquires and releases a lock, alternately by two plain requests and by belay::client.
 // gets: belay::cache::get of one of 1,000 keys that are followed, by one thread and by four.
-// sessions: N sessions of one belay::client, renewed for so many seconds; clients: one session each of N belay::clients.
+// sessions: N sessions of one belay::client for --seconds; clients: one each of N clients.
 
 #include <belay/client.hpp>
 
@@ -84,7 +84,7 @@ private:
   boost::beast::flat_buffer buffer_;
 };
 
-/// Percentiles, of processor time by blocks: the tenth is that of a machine that does little else.
+/// Percentiles, for processor time by blocks. The 10th is that of an otherwise idle machine.
 struct cost {
   std::vector<double> took;
   std::vector<double> cpu; ///< of each operation, by blocks
@@ -181,7 +181,7 @@ long resident_kb() {
   return resident * 4;
 }
 
-/// Requests a second of all kinds, as the server counts them in intervals of ten seconds: the last one that is over.
+/// Requests per second of all kinds, as the server counts them, in the last complete 10 s.
 double served(by_hand& raw) {
   double all = 0;
   auto told = json::parse(raw.ask("GET", "/v1/agent/metrics")).as_object();
@@ -193,7 +193,7 @@ double served(by_hand& raw) {
   return all / 10;
 }
 
-/// What it costs to keep sessions that are open, for so many seconds.
+/// The cost of keeping sessions alive, over --seconds.
 json::object kept(const settings& s, by_hand& raw, long before_kb) {
   auto begun = steady::now();
   auto cpu = cpu_us();

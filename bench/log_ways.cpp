@@ -1,7 +1,7 @@
-// Ways to bring one frame of the log onto the disk and to hear of it: by a thread that writes and syncs (as log_writer does), by io_uring, and by the
-// thread that wants it itself. One frame at a time, as with one client. Shows what the hand-over costs beside the sync (docs/adr/0023-io-uring.md).
+// Compares ways to write a frame of the log and get notified: a thread that writes and syncs (as
+// log_writer), io_uring, and the calling thread. One frame at a time (docs/adr/0023-io-uring.md).
 //
-// usage: log_ways FOLDER [ROUNDS] [BYTES]     a file of 16 MiB is made in FOLDER and removed; 8 rounds of 500 frames of 512 bytes each way by default
+// usage: log_ways FOLDER [ROUNDS] [BYTES]  uses 16 MiB; by default 8 rounds of 500 frames of 512 bytes
 
 #include <liburing.h>
 

@@ -1,6 +1,6 @@
-// Times each step of a request by itself (Google Benchmark). Not a test: figures depend on the machine.
+// Times each step of a request by itself (Google Benchmark). Figures depend on the machine.
 //
-//   micro [--keys=N] [--value_bytes=N] [--watchers=N] [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
+//   micro [--keys=N] [--value_bytes=N] [--watchers=N] [--benchmark_filter=REGEX] ...
 
 #include "bench/request_steps.hpp"
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t listed = 1'000, in_transaction = 16, together = 16;
 constexpr std::size_t policies = 200, rules_of_policy = 50, tokens = 1'000, policies_of_token = 3;
-// Commands that are ready to be applied: enough to touch other memory each time.
+// Commands that are ready to be applied: enough to touch different memory each time.
 constexpr std::size_t ready_puts_max = 20'000;
 
 std::string numbered(const char* prefix, std::size_t i) {
@@ -52,7 +52,7 @@ std::string numbered_uuid(unsigned kind, std::size_t i) {
   return text;
 }
 
-/// Of nothing that the steps do, but with names that begin as those of their keys do.
+/// Rules about nothing that the steps use, but with names that begin like their keys.
 std::string other_rules(std::size_t policy) {
   std::string text;
   for (std::size_t i = 0; i < rules_of_policy; ++i)
@@ -88,13 +88,13 @@ public:
     rules.body_limit = [](std::string_view, std::string_view) { return http::body_limit{std::size_t{1} << 24}; };
     for (std::size_t i = 0; i < size.keys; ++i)
       apply(put_of(numbered("bench", i), some_value(i, size.value_bytes)));
-    // Of keys all over the table, in no order of theirs, and again with other values.
+    // For keys all over the table, in a scattered order, and again with other values.
     const auto ready = std::min(size.keys, ready_puts_max / 2);
     for (const std::size_t version : {1, 2})
       for (std::size_t i = 0; i < ready; ++i)
         puts.push_back(put_of(numbered("bench", i * 7919 % ready * (size.keys / ready)),
                               some_value(i + version, size.value_bytes)));
-    machine.take_dirty(); // as behind a checkpoint
+    machine.take_dirty(); // as after a checkpoint
     encoded_put = make_payload(wire::encode_command(puts.front()));
     for (std::size_t i = 0; i < listed; ++i)
       apply(put_of(numbered("list", i), some_value(i, size.value_bytes)));
@@ -138,7 +138,7 @@ public:
       of_tokens.push_back({token.token.secret, false, "dc1"});
     }
     state::query any = state::kv_get{"bench"};
-    for (const auto& each : of_tokens) { // what they may do is compiled when it is asked for the first time
+    for (const auto& each : of_tokens) { // compiles their rules, which happens on first use
       any.by = each;
       INVARIANT(!machine.refuses(any, cluster_time{applied.value}));
     }
@@ -164,7 +164,7 @@ public:
     http::serialize(response, "Sat, 21 Nov 2026 12:00:00 GMT", true, false, settings.response_headers, out);
   }
 
-  /// As the leader sends and the log keeps them.
+  /// In the form that the leader sends and the log stores.
   std::vector<raft::entry> next_entries(std::size_t n) {
     std::vector<raft::entry> list(n);
     for (std::size_t i = 0; i < n; ++i) {

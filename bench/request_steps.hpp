@@ -1,6 +1,6 @@
 #pragma once
-// Steps on the way of a request, each without sockets, disks and other threads: bench/micro.cpp times them, and
-// tests/costs counts what they allocate.
+// Steps of a request, each without sockets, disks and other threads. bench/micro.cpp times them,
+// and tests/costs counts their allocations.
 
 #include <cstddef>
 #include <functional>
@@ -11,16 +11,16 @@ namespace belay::bench {
 
 struct request_step {
   std::string name;
-  std::function<void()> run; ///< once; as often as wanted
+  std::function<void()> run; ///< once; may be repeated
 };
 
 struct world_size {
   std::size_t keys = 10'000;
   std::size_t value_bytes = 256;
-  std::size_t watchers = 1'000; ///< half of them of one key, the others of one each
+  std::size_t watchers = 1'000; ///< half of them watch one key, the others one each
 };
 
-/// All work on one world of that size; beside its keys there are a thousand below one prefix.
+/// All use one state of that size; besides its keys there are a thousand below one prefix.
 std::vector<request_step> request_steps(world_size size = {});
 
 } // namespace belay::bench

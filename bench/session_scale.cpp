@@ -1,16 +1,16 @@
-// How a cluster does with very many sessions: creation, renewals, expiry, and the end of thousands at once. Prints one
-// JSON object. Not a test: figures depend on the machine.
+// How a cluster handles many sessions: creation, renewals, expiry, and the end of thousands at
+// once. Prints one JSON object. Not a test: figures depend on the machine.
 //
-//   session_scale HOST:PORT [--sessions N] [--ttl SECONDS] [--connections N] [--seconds N] [--locked N] [--pid PID]...
-//                           [--exact SECONDS] [--sample N] [--waiting N]
+//   session_scale HOST:PORT [--sessions N] [--ttl SECONDS] [--connections N] [--seconds N]
+//       [--locked N] [--pid PID]... [--exact SECONDS] [--sample N] [--waiting N]
 //
-// Phases: register a node and create N sessions with that TTL; renew them all round robin for `seconds` as fast as the
-// server answers; stop, and see how long after twice the TTL a sample of them ends; then, under a stream of puts, end
-// `locked` sessions that hold a lock each by one entry (their node is deregistered).
+// Phases: register a node and create N sessions with that TTL; renew all round-robin for --seconds;
+// stop, and measure how long after twice the TTL a sample of them ends; then, under a stream of
+// puts, end --locked sessions that hold a lock each by one entry (deregister their node).
 //
-// --exact: the sessions have exact TTLs. Instead of the second phase each is renewed once more, evenly over so many
-// seconds; a blocking read waits for the end of each of the sample, which is compared with the TTL. Nothing follows.
-// --waiting: in the last phase the sessions hold a claim each, and so many others wait, on all of them in turn.
+// --exact: sessions with exact TTLs. Instead of the second phase each is renewed once more, spread
+// over that time; blocking reads compare the ends of the sample with the TTL. No further phases.
+// --waiting: in the last phase the sessions hold a claim each, and N others wait for all in turn.
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -79,7 +79,7 @@ public:
     stream_.socket().set_option(tcp::no_delay(true));
   }
 
-  /// Of the last answer.
+  /// From the last response.
   std::string index() const { return std::string(response_["X-Consul-Index"]); }
 
   void ask(http::verb verb, const std::string& target, std::string body, done then) {
@@ -114,7 +114,7 @@ struct usage {
   std::uint64_t rss_kib = 0;
 };
 
-/// Of all servers named by --pid.
+/// The sum over all servers named by --pid.
 usage used(const std::vector<int>& pids) {
   usage u;
   for (const int pid : pids) {
@@ -179,8 +179,8 @@ private:
 
   using request = std::function<void(std::size_t i, connection&, std::function<void()> next)>;
 
-  /// On all connections from `first` on: request 0, 1, ... as soon as the one before on its connection is answered,
-  /// while `more` says so; ends when the last is answered and no timer is left.
+  /// On all connections from `first` on: sends request 0, 1, ... after the previous response there,
+  /// while `more` holds. Ends after the last response, when no timer is left.
   void keep_asking(std::size_t first, const std::function<bool(std::size_t i)>& more, const request& ask) {
     std::size_t begun = 0;
     std::vector<std::function<void()>> turns(pool_.size());
@@ -256,8 +256,8 @@ private:
     return r;
   }
 
-  /// Asks for each session of a sample every 50 ms, from shortly before twice the TTL on; histogram of how long after
-  /// that it was gone.
+  /// Queries each session of a sample every 50 ms, from shortly before twice the TTL on. @returns a
+  /// histogram of how long after that it was gone
   json::object expiry() {
     std::vector<double> late;
     std::vector<std::shared_ptr<connection>> watchers;
@@ -287,7 +287,7 @@ private:
 
   struct lifetime {
     std::shared_ptr<connection> watcher;
-    steady::time_point sent, answered, ended; ///< the last renewal; the end as it was heard
+    steady::time_point sent, answered, ended; ///< the last renewal; when the end was seen
     bool renewed = false;
   };
 
@@ -396,7 +396,7 @@ private:
     double took_ms = 0;
     std::vector<double> before, around; ///< puts, in ms
   };
-  /// Puts from all connections but the first; the node goes in the middle.
+  /// Puts from all connections but the first; deregisters the node in the middle.
   entry_under_load deregister_under_puts() {
     entry_under_load r;
     std::optional<steady::time_point> ended;
@@ -445,7 +445,7 @@ private:
     return figures;
   }
 
-  /// Claim i is asked for in the name of the session `of(i)`. @returns how many are in that state then
+  /// Requests claim i for the session `of(i)`. @returns how many are then in that state
   std::size_t claim_all(std::size_t count, const std::string& state,
                         const std::function<std::string(std::size_t)>& of) {
     std::size_t found = 0;

@@ -1,7 +1,7 @@
-// Ways to serve many small requests on sockets from one thread: epoll with a recv and a send for each request (as socket_poller does), and io_uring with
-// multishot receives into provided buffers and one system call for a turn. No HTTP: so many bytes are a request, so many an answer (docs/adr/0023-io-uring.md).
+// Compares serving small requests from one thread: epoll with a recv and a send each, and io_uring
+// with multishot receives and one system call per turn. No HTTP (docs/adr/0023-io-uring.md).
 //
-// usage: socket_ways [CONNECTIONS] [ROUNDS] [REQUEST_BYTES] [ANSWER_BYTES]     64, 6, 120 and 300 by default; each round is a second each way
+// usage: socket_ways [CONNECTIONS] [ROUNDS] [REQUEST_BYTES] [ANSWER_BYTES]  default: 64 6 120 300
 
 #include <liburing.h>
 
@@ -73,7 +73,7 @@ struct connections {
   }
 };
 
-/// Each connection has one request under way.
+/// Each connection has one request in flight.
 void run_clients(const connections& all, sizes z, const std::atomic<bool>& stop, std::atomic<std::uint64_t>& done) {
   const int epoll = ::epoll_create1(0);
   const std::string request(z.request, 'q');

@@ -1,8 +1,8 @@
-// The least that waking N watchers over HTTP can cost on a machine: one thread, one key, no log, no peers, no routing,
-// one answer rendered once and written to every socket that waits. What remains is the kernel's way through loopback.
+// The minimum cost of waking N watchers over HTTP: one thread, one key, no log, no peers, no routes,
+// one response rendered once and written to all sockets. The rest is the kernel's loopback path.
 //
-// usage: wake_floor PORT      prints nothing; understands GET and PUT of any key (all are the same one), `index=`, and
-//                             `changes`: then each write comes as a server-sent event
+// usage: wake_floor PORT   prints nothing; supports GET and PUT of any key (all are one), `index=`,
+//                          and `changes`: then each write is sent as a server-sent event
 
 #include "bench/load/values.hpp"
 
@@ -26,7 +26,7 @@ namespace {
 struct the_key {
   std::string name, value64;
   std::uint64_t index = 1;
-  std::string answer, event; ///< rendered once for everybody
+  std::string answer, event; ///< rendered once for all
 };
 
 std::string chunk(const std::string& text) {
@@ -50,7 +50,7 @@ void write_all(int fd, std::string_view bytes) {
     ::shutdown(fd, SHUT_RDWR);
 }
 
-/// @returns how many bytes of `in` the first request takes; 0: it is not complete.
+/// @returns the bytes of `in` that the first request takes; 0: it is incomplete.
 std::size_t request_bytes(std::string_view in) {
   const auto head = in.find("\r\n\r\n");
   if (head == std::string_view::npos)

@@ -1,6 +1,6 @@
 #pragma once
-// A hostile HTTP client: connections that say nothing or never finish, requests that are wrong in every way a server has to find
-// out, bodies that are too large, and readers that do not read.
+// A hostile HTTP client: silent and unfinished connections, requests with every error that a server
+// must detect, bodies that are too large, and readers that do not read.
 
 #include "bench/hostile/traffic.hpp"
 
@@ -14,7 +14,7 @@ inline std::string request(const std::string& line, const std::string& body = {}
          (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body;
 }
 
-/// New connections; the youngest hundred stay open, most of them in the middle of a request.
+/// Opens connections. The newest hundred stay open, most of them in the middle of a request.
 inline void knock(const target& at, double a_second, counts& counted) {
   const std::vector<std::string> words{"",
                                        "GET /v1/kv/a HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
@@ -35,7 +35,7 @@ inline void knock(const target& at, double a_second, counts& counted) {
   }
 }
 
-/// Requests that are refused for what is in them.
+/// Sends requests whose contents must be rejected.
 inline void pester(const target& at, double a_second, counts& counted) {
   const std::vector<std::string> wrong{
       request("GET /v1/kv/a?index=x"),
@@ -70,7 +70,7 @@ inline std::string repeated(const std::string& text, std::size_t n) {
   return out;
 }
 
-/// Requests that cost far more than their bytes (docs/security.md, "What a request may cost"). The tree is that of bench/compare.py.
+/// Sends requests that cost more than their bytes (docs/security.md, "What a request may cost").
 inline void amplify(const target& at, double a_second, counts& counted) {
   const std::vector<std::string> costly{
       request("PUT /v1/agent/service/register", "{\"Name\":\"a\",\"Checks\":[" + repeated("{},", 1'390'000) + "{}]}"),
@@ -94,7 +94,7 @@ inline void amplify(const target& at, double a_second, counts& counted) {
   }
 }
 
-/// Values that are too large, and a large tree that is asked for and not read.
+/// Sends values that are too large, and requests a large tree without reading it.
 inline void flood(const target& at, double bytes_a_second, counts& counted) {
   const std::string chunk(65536, 'x');
   const std::string head = "PUT /v1/kv/large HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 600000000\r\n\r\n";

@@ -1,9 +1,9 @@
-// Hostile traffic to a port of a server, for bench/hostile.py. Prints what it got through as one JSON object.
+// Hostile traffic to a port of a server, for bench/hostile.py. Prints counts as one JSON object.
 //
-//   hostile_traffic peer|http PORT SECONDS [FROM]     FROM: address that connections come from (127.0.0.9)
+//   hostile_traffic peer|http PORT SECONDS [FROM]  FROM: source address (127.0.0.9)
 //
-// Threads, each at a pace of its own: 250 new connections, 1,200 forged messages and 22 MB a second, so far as they are taken; over HTTP also four
-// requests a second that cost more than they pay for.
+// Threads have rates: 250 connections, 1,200 forged messages and 22 MB per second, as far as
+// accepted; over HTTP also four requests per second that are expensive for the server.
 
 #include "bench/hostile/http_traffic.hpp"
 #include "bench/hostile/peer_traffic.hpp"
@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr double connections = 250, messages = 1200, bytes = 22e6, costly = 4; // a second
+constexpr double connections = 250, messages = 1200, bytes = 22e6, costly = 4; // per second
 
 } // namespace
 

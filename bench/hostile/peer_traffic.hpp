@@ -1,6 +1,6 @@
 #pragma once
-// A hostile peer: it knows what anybody learns who connects to a server port without credentials, and sends frames that are
-// well-formed and wrong, frames that never end, and connections that say nothing.
+// A hostile peer. It has what a server sends to peers without credentials, and sends frames that
+// are well-formed and wrong, frames that never end, and nothing.
 
 #include "bench/hostile/traffic.hpp"
 #include "protocol/base/host_port.hpp"
@@ -14,10 +14,10 @@
 
 namespace belay::hostile {
 
-/// Whom it plays: the server it talks to, and what that one says of itself when it calls back.
+/// What it knows: the target server, and the contents of that server's hello.
 struct victim {
   raft::member self;
-  raft::member other; ///< another member: who introduces himself with its id would be heard in its place
+  raft::member other; ///< another member: a peer with its id in its hello would be taken for it
   std::string datacenter = "dc1";
   std::uint64_t cluster_id = 0;
   std::vector<std::string> known; ///< addresses of other servers
@@ -35,7 +35,7 @@ inline raft::member stranger_at(const std::string& address) {
   return {strangers_id, "57164a6e-0000-4000-8000-000000000001", "stranger", address};
 }
 
-/// Introduces itself with an address at which it listens, and reads the hello of the server that calls back.
+/// Sends a hello with an address where it listens, and reads the hello of the server that connects.
 inline victim introduced(const target& at, counts& counted) {
   victim out;
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -68,7 +68,7 @@ inline victim introduced(const target& at, counts& counted) {
   return out;
 }
 
-/// The same, and another server of which the first one has told.
+/// The same, with another server that the first one has named.
 inline victim introduced_to_two(const target& at, counts& counted) {
   auto v = introduced(at, counted);
   for (const auto& address : v.known) {
@@ -84,7 +84,7 @@ inline victim introduced_to_two(const target& at, counts& counted) {
   return v;
 }
 
-/// What nobody outside the configuration may have a say in, as if from that server.
+/// Frames, as if from that server, that only members of the configuration may send.
 inline std::vector<std::string> forged_frames(const victim& v, node_id from) {
   const term_id far{std::uint64_t{1} << 62}, near{1000};
   const log_index high{1u << 30};
@@ -112,7 +112,7 @@ inline std::vector<std::string> forged_frames(const victim& v, node_id from) {
           framed(wire::read_index{1, true})};
 }
 
-/// The first words of somebody who speaks TLS 1.3; whoever takes them has to compute an answer.
+/// The client hello of TLS 1.3, for which a server must compute a response.
 inline std::string client_hello() {
   SSL_CTX* context = SSL_CTX_new(TLS_client_method());
   SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
@@ -128,7 +128,7 @@ inline std::string client_hello() {
   return bytes;
 }
 
-/// New connections, each with other first words, many of them a name of its own; the youngest hundred stay open and say nothing more.
+/// Opens connections with various first bytes and new names. The newest hundred stay open.
 inline void knock(const target& at, const victim& v, double a_second, counts& counted) {
   auto as_member = v.other;
   as_member.address = at.from + ":1";
@@ -153,7 +153,7 @@ inline void knock(const target& at, const victim& v, double a_second, counts& co
   }
 }
 
-/// Forged frames over connections that introduce themselves in turn as nobody, as the server itself and as another member.
+/// Sends forged frames, with the hello of an unknown server, of the server itself, and of a member.
 inline void forge(const target& at, const victim& v, double a_second, counts& counted) {
   pace steady_pace(a_second);
   connection c;
@@ -172,9 +172,9 @@ inline void forge(const target& at, const victim& v, double a_second, counts& co
   }
 }
 
-/// Frames that claim 60 MiB and go on for as long as somebody takes them.
+/// Sends frames that claim 60 MiB and continue while they are accepted.
 inline void flood(const target& at, const victim& v, double bytes_a_second, counts& counted) {
-  const std::string chunk(std::size_t{256} << 10, 'x'); // what the kernel takes of it before the server has looked
+  const std::string chunk(std::size_t{256} << 10, 'x'); // the kernel accepts this much before the server reads
   const auto head = [] {
     std::string out;
     for (std::uint32_t length = 60u << 20, i = 0; i < 4; ++i)

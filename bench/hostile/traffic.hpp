@@ -1,5 +1,5 @@
 #pragma once
-// What a hostile program needs: connections that it gives up at once when they are refused, a pace, and counts of what it got through.
+// Basics of a hostile program: connections that it drops on rejection, a rate, and counts.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ using steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 struct target {
-  std::string from; ///< address that connections come from, so that they are not taken for those of a member
+  std::string from; ///< address that connections come from, unlike a member's
   std::uint16_t port = 0;
   steady::time_point end; ///< when to stop
   bool over() const { return steady::now() >= end; }
@@ -30,11 +30,11 @@ struct target {
 
 struct counts {
   std::atomic<std::uint64_t> connections{0}; ///< that were accepted
-  std::atomic<std::uint64_t> messages{0};    ///< forged frames, or requests that are no good
+  std::atomic<std::uint64_t> messages{0};    ///< forged frames, or invalid requests
   std::atomic<std::uint64_t> bytes{0};       ///< of all that was sent
 };
 
-/// A connection to 127.0.0.1. What fails closes it, and what is done with a closed one fails.
+/// A connection to 127.0.0.1. An error closes it, and all calls on a closed one fail.
 class connection {
 public:
   connection() = default;
@@ -63,7 +63,7 @@ public:
       ::close(std::exchange(fd_, -1));
   }
 
-  /// All of it, or the connection is closed because nothing was taken for so long.
+  /// Sends all of it, or closes the connection after no progress for `patience`.
   bool send(std::string_view bytes, milliseconds patience = milliseconds{100}) {
     while (open() && !bytes.empty()) {
       const auto n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -77,7 +77,7 @@ public:
     return open();
   }
 
-  /// What has come; empty if nothing did in that time. Closes when the other side has.
+  /// What arrives within `patience`; otherwise empty. Closes when the other side has.
   std::string receive(milliseconds patience) {
     std::string out(65536, '\0');
     if (!open() || !ready(POLLIN, patience))
@@ -106,7 +106,7 @@ private:
   counts* counted_ = nullptr;
 };
 
-/// Sleeps so that at most so many steps a second are made; what was missed is made up for.
+/// Limits the rate of steps; catches up on missed ones.
 class pace {
 public:
   explicit pace(double a_second) : step_(static_cast<std::int64_t>(1e9 / a_second)) {}

@@ -1,12 +1,12 @@
 #pragma once
-// What a workload may ask of a store. One client is one closed loop: it never has more than one operation under way.
+// The operations of a store for a workload. A client is a closed loop with one operation at a time.
 
 #include "bench/load/stream.hpp"
 
 enum class read_mode {
   strong, ///< linearizable: Consul's `?consistent`, etcd's default
-  def,    ///< what the store does if not told otherwise
-  stale,  ///< what the server that is asked has: Consul's `?stale`, etcd's serializable
+  def,    ///< the store's default
+  stale,  ///< from the server's own state: Consul's `?stale`, etcd's serializable
 };
 
 struct options {
@@ -14,7 +14,7 @@ struct options {
   endpoint server;
   int clients = 1;
   int conns = 0;                      ///< etcd: connections the clients share; 0: one for each client, at most 8
-  double seconds = 2, warmup = 0.5;   ///< measured for so long, after so long
+  double seconds = 2, warmup = 0.5;   ///< measured time, and time before it
   u32 keys = 10000;                   ///< that exist below the prefix (`fill` writes them); at most 100,000,000
   size_t vsize = 256;                 ///< bytes of a value, at least 16
   u64 timeout_ns = 30'000'000'000ull; ///< of one operation, except the waiting ones
@@ -23,19 +23,19 @@ struct options {
   std::vector<std::string> tokens; ///< Consul's API: those of the clients, in turn; empty: none
   read_mode read = read_mode::strong;
   int batch = 16;                   ///< keys of a transaction
-  int rounds = 20, watchers = 1000; ///< watch: so many writes
+  int rounds = 20, watchers = 1000; ///< watch: number of writes
   int ttl_s = 60;                   ///< of sessions
-  int sessions = 10000;             ///< renew: that live meanwhile, shared among the clients
-  int renew_list = 1;               ///< renew: so many sessions at once
+  int sessions = 10000;             ///< renew: number of live sessions, shared among the clients
+  int renew_list = 1;               ///< renew: sessions per request
   double write_pct = 10;            ///< mixed
   bool lock_tuned = false;          ///< etcd: a lock recipe better than the official client's
   bool lock_claims = false;         ///< Belay: claims, which the server grants
-  bool lock_rpc = false;            ///< etcd: its Lock and Election RPCs, by which the server follows the recipe
-  bool elect = false;               ///< the lock is an election, which is handed over
-  bool rejoin = true;               ///< elect: who was deposed asks again
+  bool lock_rpc = false;            ///< etcd: its Lock and Election RPCs, where the server follows the recipe
+  bool elect = false;               ///< the lock is an election, which is transferred
+  bool rejoin = true;               ///< elect: a former leader campaigns again
   bool idempotent = false;          ///< Belay: each put has an Idempotency-Key of its own
   bool follow = false;              ///< watch: everything below the prefix of the key; Belay: as a stream of changes
-  bool counters = false;            ///< waits for a line on standard input where the window begins, and where it ends
+  bool counters = false;            ///< waits for a line on standard input at the begin and the end of the window
 };
 
 class client {
@@ -44,15 +44,15 @@ public:
   virtual task<outcome> put(const std::string& key, const std::string& value) = 0;
   /// All keys in one transaction.
   virtual task<outcome> txn(const std::vector<std::string>& keys, const std::vector<std::string>& values) = 0;
-  /// The value is left in `got`.
+  /// Stores the value in `got`.
   virtual task<outcome> get(const std::string& key, read_mode mode) = 0;
-  /// How many entries with a value of the right size there are below a prefix: left in `listed`.
+  /// Stores in `listed` the number of entries below a prefix whose values have the right size.
   virtual task<outcome> list(const std::string& prefix) = 0;
-  /// Sessions (Consul) or leases (etcd). The id, in the store's own text, is left in `sid`.
+  /// Sessions (Consul) or leases (etcd). Stores the id, in the store's own text, in `sid`.
   virtual task<outcome> session_create(int ttl_s) = 0;
   virtual task<outcome> session_renew(const std::string& id) = 0;
   virtual task<outcome> session_destroy(const std::string& id) = 0;
-  /// Several at once. Most stores do not know that.
+  /// Several at once. Most stores do not support that.
   virtual task<outcome> session_renew_list(const std::vector<std::string>&) {
     co_return missing("this store renews one session per request");
   }
@@ -60,14 +60,14 @@ public:
   virtual task<outcome> lock_prepare(const std::string& name) = 0;
   virtual task<outcome> lock_acquire() = 0;
   virtual task<outcome> lock_release() = 0;
-  /// Who leads makes way for the next one.
+  /// The leader passes its leadership on.
   virtual task<outcome> lock_hand_over() { co_return co_await lock_release(); }
   virtual task<outcome> lock_end() = 0;
-  /// Closes the connection in the middle of whatever is under way, which ends with outcome::conn.
+  /// Closes the connection during the current operation, which ends with outcome::conn.
   virtual void lock_abandon() = 0;
-  /// What another client has to destroy after lock_abandon(); empty: nothing.
+  /// What another client must destroy after lock_abandon(); empty: nothing.
   virtual std::string lock_session() const { return {}; }
-  /// watch_begin reads the present state; watch_next returns when it has changed, with the new value in `got`.
+  /// watch_begin reads the current state; watch_next returns when `got` has changed.
   virtual task<outcome> watch_begin(const std::string& key) = 0;
   virtual task<outcome> watch_next(u64 timeout_ns) = 0;
 

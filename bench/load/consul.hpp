@@ -1,5 +1,5 @@
 #pragma once
-// A client of the load generator that speaks Consul's HTTP API, to Belay or to Consul.
+// A client of the load generator for Consul's HTTP API, of Belay or of Consul.
 
 #include "bench/load/client.hpp"
 #include "bench/load/events.hpp"
@@ -8,7 +8,7 @@
 
 class consul_client : public client {
 public:
-  /// @param token empty: its requests bring none
+  /// @param token empty: requests without a token
   consul_client(const options& o, const std::string& token)
       : o_(o), c_(o.server), fields_(o.server.text + (token.empty() ? "" : "\r\nX-Consul-Token: " + token)) {}
   task<outcome> put(const std::string& key, const std::string& val) override {
@@ -29,7 +29,7 @@ public:
       co_return s;
     listed = 0;
     std::string_view b = c_.body;
-    // Every entry has a value of the right length; decoding them all would cost more than the server needs.
+    // Every entry must have a value of the right length; decoding all would cost too much.
     size_t vl = (o_.vsize + 2) / 3 * 4;
     for (size_t p = 0; (p = b.find("\"Value\"", p)) != std::string_view::npos;) {
       p += 7;
@@ -94,8 +94,8 @@ public:
     co_return renewed == ids.size() ? outcome::ok : bad();
   }
 
-  // The steps of the official client's Lock: look, wait by blocking query
-  // while somebody holds it, then acquire; on a lost race look again.
+  // The steps of the official client's Lock: read, wait by a blocking query while the lock is held,
+  // then acquire; after a lost race read again.
   task<outcome> lock_prepare(const std::string& name) override {
     lock_key_ = name;
     outcome s = co_await session_create(o_.ttl_s);
@@ -115,7 +115,7 @@ public:
   task<outcome> lock_hand_over() override {
     if (!o_.lock_claims)
       co_return co_await lock_release();
-    constexpr u64 patience_ns = 100'000'000; // who was deposed asks again within much less
+    constexpr u64 patience_ns = 100'000'000; // a former leader campaigns again much sooner
     u64 until = now_ns() + patience_ns;
     for (;;) {
       outcome s =
@@ -135,7 +135,7 @@ public:
   void lock_abandon() override { c_.drop(); }
   std::string lock_session() const override { return my_; }
 
-  // Asks once, with an id of its own; if the wait is over, again with the same one.
+  // Sends a claim with an id of its own; if the wait expires, again with the same id.
   task<outcome> claim() {
     claim_ = my_ + "-" + std::to_string(++claims_);
     std::string target = "/v1/claim/" + lock_key_ + "?session=" + my_ + "&id=" + claim_ + "&wait=60s";
@@ -176,7 +176,7 @@ public:
       s = co_await want_true("PUT", "/v1/kv/" + lock_key_ + "?acquire=" + my_, my_);
       if (s != outcome::body || trim(c_.body) != "false")
         co_return s;
-      idx = 0; // somebody else was faster
+      idx = 0; // another client was faster
     }
   }
 
@@ -209,7 +209,7 @@ public:
     }
   }
 
-  /// On the stream.
+  /// The next event of the stream.
   auto until_something_happens() {
     struct awaiter {
       waiter& w;
@@ -219,7 +219,7 @@ public:
     };
     return awaiter{happened_};
   }
-  /// A stream of the changes below a prefix; Belay only. Returns when the server has told where it stands.
+  /// A stream of the changes below a prefix; Belay only. Returns after the first progress event.
   task<outcome> follow(const std::string& prefix) {
     changes_ = std::make_unique<event_connection>(o_.server);
     changes_->on_end = [this](outcome why) { happened_.wake(why); };
@@ -239,7 +239,7 @@ public:
       co_return outcome::conn;
     co_return co_await until_something_happens();
   }
-  /// The next change of the stream; its value is left in `got`.
+  /// The next change of the stream; stores its value in `got`.
   task<outcome> next_event() {
     outcome s = outcome::ok;
     while (s == outcome::ok && !got_event_)
@@ -247,7 +247,7 @@ public:
     got_event_ = false;
     co_return s;
   }
-  u64 told = 0; ///< changes, by the stream
+  u64 told = 0; ///< changes received on the stream
 
 protected:
   std::string req(const char* method, const std::string& target, std::string_view body) {
@@ -278,7 +278,7 @@ protected:
       s.remove_suffix(1);
     return s;
   }
-  // the text value of a field, anywhere in b; empty when absent
+  // The text value of a field, anywhere in b; empty if absent.
   static std::string_view text(const char* quoted, std::string_view b) {
     size_t p = b.find(quoted);
     if (p == std::string_view::npos)
@@ -305,7 +305,7 @@ protected:
     err = std::string(c_.body.substr(0, 200));
     co_return outcome::body;
   }
-  // 1: the answer is that key's entry and its value is in `got`; 0: not found; -1: bad
+  // 1: the response is that key's entry, and `got` its value; 0: not found; -1: wrong
   int entry(const std::string& key) {
     if (c_.status == 404)
       return 0;

@@ -1,5 +1,5 @@
 #pragma once
-// A client of the load generator that speaks etcd's v3 API over gRPC.
+// A client of the load generator for etcd's v3 API over gRPC.
 
 #include "bench/load/client.hpp"
 #include "bench/load/grpc.hpp"
@@ -7,8 +7,8 @@
 
 #include <map>
 
-// Clients may share connections (as the official client does); watches on one
-// connection share one Watch stream (likewise).
+// Clients may share connections, and watches on one connection share one Watch stream (as in the
+// official client).
 struct etcd_watches {
   grpc_connection* c;
   grpc_call call;
@@ -81,7 +81,7 @@ struct etcd_watches {
       else if (r.field == 11)
         evs.push_back(r.d);
     }
-    if (created) { // the server answers creations in order
+    if (created) { // the server responds to creations in order
       if (creating.empty())
         return;
       watch* w = creating.front();
@@ -223,7 +223,7 @@ public:
     std::vector<std::string> one(1, id);
     co_return co_await session_renew_list(one);
   }
-  // All are sent at once; the server answers in their order.
+  // Sends all at once; the server responds in their order.
   task<outcome> session_renew_list(const std::vector<std::string>& ids) override {
     if (!ka_.open) {
       ka_.on_message = [this](std::string_view m) {
@@ -265,8 +265,8 @@ public:
     co_return co_await call("/etcdserverpb.Lease/LeaseRevoke", m);
   }
 
-  // The concurrency package's Mutex: own key under the lock's prefix by a
-  // transaction; if not the oldest, wait for the next older key's deletion.
+  // The concurrency package's Mutex: creates a key under the lock's prefix in a transaction; unless
+  // it is the oldest, waits for the deletion of the next older one.
   task<outcome> lock_prepare(const std::string& name) override {
     outcome s = co_await session_create(o_.ttl_s);
     my_ = sid;
@@ -297,7 +297,7 @@ public:
     protobuf_reader r(reply_);
     while (r.next())
       if (r.field == 2)
-        granted_ = std::string(r.d); // the lock's key, or who leads
+        granted_ = std::string(r.d); // the lock's key, or the leader
     co_return granted_.empty() ? outcome::body : outcome::ok;
   }
   task<outcome> acquire_by_recipe() {
@@ -326,7 +326,7 @@ public:
         } else if (r.field == 3) {
           protobuf_reader op(r.d);
           while (op.next())
-            if (op.field == 1) { // a range answer
+            if (op.field == 1) { // a range response
               protobuf_reader rr(op.d);
               while (rr.next())
                 if (rr.field == 2) {
@@ -346,7 +346,7 @@ public:
     if (own_rev == 0 || own_rev == my_rev)
       co_return outcome::ok;
     for (;;) {
-      protobuf g; // the youngest key older than mine
+      protobuf g; // the newest key older than mine
       g.bytes(1, lpfx_).bytes(2, end_of(lpfx_)).num(3, 1).num(5, 2).num(6, 2).num(13, u64(my_rev - 1));
       s = co_await call("/etcdserverpb.KV/Range", g);
       if (s != outcome::ok)
@@ -377,9 +377,9 @@ public:
         else if (kind == 0 && tuned)
           wake(outcome::ok);
       };
-      // The official client watches from the revision it read.  That puts the
-      // watch among the server's unsynced ones, visited every 100 ms.  Tuned:
-      // watch from now on, then look whether the key is still there.
+      // The official client watches from the revision that it read. The server checks such
+      // unsynced watches every 100 ms. Tuned: watch from now on, then check whether the key still
+      // exists.
       if (!c_->hub.create(&w_, prev, tuned ? 0 : rev))
         co_return outcome::conn;
       outcome st = outcome::ok;
@@ -407,7 +407,7 @@ public:
       ready_ = false;
       c_->hub.cancel(&w_);
     }
-    protobuf mine; // is my key still there (session alive)?
+    protobuf mine; // does my key still exist (session alive)?
     mine.bytes(1, lkey_);
     co_return co_await call("/etcdserverpb.KV/Range", mine);
   }
@@ -457,7 +457,7 @@ public:
   }
 
 private:
-  // What the header of an answer says of the whole store.
+  // The revision of the whole store, from the header of a response.
   static i64 revision(std::string_view header) {
     i64 found = 0;
     protobuf_reader r(header);
@@ -480,7 +480,7 @@ private:
     if (call_.in.size() < 5)
       co_return outcome::proto;
     reply_ = std::string_view(call_.in).substr(5);
-    // every etcd answer carries a header naming the cluster
+    // The header of every etcd response names the cluster.
     if (reply_.empty() || reply_[0] != 0x0a)
       co_return outcome::body;
     co_return outcome::ok;
@@ -500,7 +500,7 @@ private:
     ready_ = true;
     ev_.st = s;
     if (ev_.h) {
-      // resume outside nghttp2's callbacks
+      // Resumes outside of nghttp2's callbacks.
       auto h = std::exchange(ev_.h, {});
       loop().at(0, [h] { h.resume(); });
     }
@@ -510,9 +510,9 @@ private:
   grpc_call call_, ka_;
   std::string_view reply_;
   std::string my_, lname_, lpfx_, lkey_;
-  std::string granted_; ///< what the Lock or Election RPC wants back
+  std::string granted_; ///< what the Lock or Election RPC needs for the release
   i64 wrev_ = 0;
-  std::vector<u64> ka_ids_; ///< under way on the keep-alive stream
+  std::vector<u64> ka_ids_; ///< in flight on the keep-alive stream
   size_t ka_answers_ = 0, ka_renewed_ = 0;
   int events_ = 0;
   etcd_watches::watch w_;

@@ -1,6 +1,6 @@
 #pragma once
-// The event loop of the load generator: coroutines on one thread and one epoll set. A request allocates nothing but its
-// coroutine's frame.
+// The event loop of the load generator: coroutines on one thread and one epoll set. A request
+// allocates only its coroutine's frame.
 
 #include <sys/epoll.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 #pragma once
-// A connection of the load generator on which Belay tells changes of keys as server-sent events (docs/changes.md).
+// A connection on which Belay sends changes of keys as server-sent events (docs/changes.md).
 
 #include "bench/load/stream.hpp"
 
@@ -8,12 +8,12 @@
 class event_connection : public byte_stream {
 public:
   using byte_stream::byte_stream;
-  /// Called with the text behind `event:` and `data:` of each event, as it comes.
+  /// Called with the text after `event:` and `data:` of each event, as it arrives.
   std::function<void(std::string_view event, std::string_view data)> on_event;
-  /// The connection is lost, or the server has refused.
+  /// The connection is lost, or the server has rejected the request.
   std::function<void(outcome)> on_end;
 
-  /// Asks for a stream. @param request with its head and the empty line behind it
+  /// Requests a stream. @param request the head, including the empty line
   bool open(std::string request) {
     if (!open_fd())
       return false;
@@ -69,5 +69,5 @@ private:
   }
 
   bool head_read_ = false;
-  std::string text_; ///< of events that are not complete
+  std::string text_; ///< of incomplete events
 };

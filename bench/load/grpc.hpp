@@ -1,5 +1,5 @@
 #pragma once
-// gRPC calls of the load generator over one HTTP/2 connection, by nghttp2.
+// gRPC calls of the load generator over one HTTP/2 connection, with nghttp2.
 
 #include "bench/load/stream.hpp"
 
@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 class grpc_connection;
-// One gRPC call.  Unary: wake() when the stream has closed.  Streaming:
-// on_message for each message; wake() when the stream ends.
+// One gRPC call. Unary: wake() when the stream has closed. Streaming: on_message for each message;
+// wake() when the stream ends.
 struct grpc_call {
   std::string out; // framed bytes still to send
   size_t off = 0;
@@ -35,7 +35,7 @@ public:
   using byte_stream::byte_stream;
   ~grpc_connection() override { drop_session(); }
 
-  // Starts a call; the grpc_call must outlive it.  false: could not connect.
+  // Starts a call; the grpc_call must outlive it. @returns false: could not connect
   bool start(grpc_call* c, const char* path, u64 timeout_ns) {
     if (fd < 0 && !(drop_session(), open_fd() && make_session()))
       return false;
@@ -65,7 +65,7 @@ public:
     loop().mark_dirty(this);
     return true;
   }
-  // Starts a call whose messages follow by send().  false: could not connect.
+  // Starts a call whose messages follow by send(). @returns false: could not connect
   bool open_stream(grpc_call* c, const char* path) {
     c->out.clear();
     c->off = 0;
@@ -87,7 +87,7 @@ public:
     }
     loop().mark_dirty(this);
   }
-  // co_await unary(call, path, request, timeout) -> outcome; the reply in call.in (unframed by reply())
+  // co_await unary(call, path, request, timeout) -> outcome; the reply in call.in (see reply())
   auto unary(grpc_call& c, const char* path, std::string_view m, u64 timeout_ns) {
     struct awaiter {
       grpc_connection& hc;
@@ -197,7 +197,7 @@ private:
     }
     wake_done();
   }
-  // The stream-level deadline: any call past its own time fails the connection.
+  // The stream-level deadline: any overdue call fails the connection.
   void on_timeout() override {
     if (fd < 0)
       return;

@@ -10,12 +10,12 @@ public:
   u64 index = 0;         // X-Consul-Index
   std::string_view body; // valid until the next request
 
-  /// Closes the connection. Who waits for an answer is told that it was lost.
+  /// Closes the connection. A waiting request ends as lost.
   void drop() {
     if (fd >= 0)
       fail(outcome::conn);
   }
-  // co_await c.request(bytes, timeout) -> outcome (ok: a whole answer, any status)
+  // co_await c.request(bytes, timeout) -> outcome (ok: a complete response, any status)
   auto request(std::string bytes, u64 timeout_ns) {
     struct awaiter {
       http_connection& c;
@@ -75,7 +75,7 @@ private:
   }
   void on_bytes() override {
     if (!w_.h)
-      return fail(outcome::proto); // an answer nobody asked for
+      return fail(outcome::proto); // a response without a request
     std::string_view in = input();
     if (!hdr_) {
       size_t from = scan_ > 3 ? scan_ - 3 : 0;

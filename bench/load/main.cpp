@@ -1,25 +1,25 @@
-// Load generator for servers with Consul's HTTP API (Belay, Consul), for etcd and for ZooKeeper: closed loops on one
-// thread, each answer checked. Native protocols for all, so that no server is measured through a heavier client library than the
-// others. bench/compare.py and bench/growth.py run it. Prints one JSON object; latencies in microseconds.
+// Load generator for servers with Consul's HTTP API (Belay, Consul), etcd and ZooKeeper: closed
+// loops on one thread, each response checked, native protocols for all (no heavy client library).
+// For bench/compare.py and growth.py. Prints one JSON object; latencies in microseconds.
 //
-//   load_generator --proto consul|etcd|zookeeper --server 127.0.0.1:PORT --workload WORKLOAD [--OPTION VALUE]...
+//   load_generator --proto consul|etcd|zookeeper --server HOST:PORT --workload NAME [--OPTION VALUE]
 //
-//   put, get, mixed, txn       of random ones among --keys keys below --prefix, which exist ...
-//   fill                       ... because this wrote them; --batch in each transaction
-//   list                       all of them
-//   --idempotent 1             each put has an Idempotency-Key of its own (Belay)
-//   --tls on                   each connection with TLS, of whatever certificate
-//   --tokens FILE              a SecretID on each line: the clients take them in turn (Consul's API)
-//   session                    create, renew and destroy one
-//   renew                      --sessions of them, which live meanwhile; with --renew-list N so many at once (Belay by
-//                              its list, etcd without waiting for each answer on its stream)
-//   lock                       hand one lock on among --clients; by --lock-claims 1 (Belay), --lock-rpc 1 or
-//                              --lock-tuned 1 (etcd) instead of the recipe of the store's official client
-//   elect                      hand an election on; --rejoin 0: each leads once, nobody asks again
-//   --counters 1               prints "begin" and "end" where the window does, and stands still until it gets a line
-//   watch                      --watchers of one key, --rounds writes: from sending a write to the last one's wake-up;
-//                              --follow 1: of the prefix that it is below (etcd; Belay by streams of changes)
-//   follow                     --watchers as streams of changes (Belay), each of other keys of the --keys, for --seconds
+//   put, get, mixed, txn   random ones of the --keys keys below --prefix, which exist ...
+//   fill                   ... because this wrote them; --batch in each transaction
+//   list                   all of them
+//   --idempotent 1         each put has an Idempotency-Key of its own (Belay)
+//   --tls on               each connection with TLS; any certificate is accepted
+//   --tokens FILE          one SecretID per line: the clients use them in turn (Consul's API)
+//   session                create, renew and destroy one
+//   renew                  --sessions live ones; --renew-list N: N per request (Belay by its list,
+//                          etcd without waiting for each response on its stream)
+//   lock                   pass one lock on among --clients; --lock-claims 1 (Belay), --lock-rpc 1
+//                          or --lock-tuned 1 (etcd) replace the official client's recipe
+//   elect                  pass an election on; --rejoin 0: each client leads only once
+//   --counters 1           prints "begin" and "end" of the window, and waits for a line at each
+//   watch                  --watchers of one key, --rounds writes: from write to last wake-up;
+//                          --follow 1: of the prefix above the key (etcd; Belay by streams)
+//   follow                 --watchers as change streams (Belay), each of other keys, for --seconds
 #include "bench/load/client.hpp"
 #include "bench/load/consul.hpp"
 #include "bench/load/etcd.hpp"
@@ -77,7 +77,7 @@ task<outcome> clock_task(measured_run& r) {
   co_return outcome::ok;
 }
 
-// Runs the clients that were spawned, for as long as the options say.
+// Runs the spawned clients, for as long as the options say.
 json_object run_timed(measured_run& r) {
   loop().spawn(clock_task(r));
   loop().run();
@@ -86,7 +86,7 @@ json_object run_timed(measured_run& r) {
   return j;
 }
 
-// A failed operation is not tried again at once: a server that is down must not be asked a million times.
+// Pauses after a failure: a stopped server must not get a million requests.
 auto pause_after_failure() {
   return loop().sleep(10'000'000);
 }
@@ -172,7 +172,7 @@ void steady(workload what) {
   j.print();
 }
 
-// ---- renew: sessions that were there before
+// ---- renew: existing sessions
 
 struct renew_state {
   int ready = 0;       ///< clients that have their sessions, or failed
@@ -257,7 +257,7 @@ task<outcome> fill_client(measured_run& r, client& c, u64& next, const known_val
       s = co_await c.txn(keys, values);
     r.record(r.writes, s, now_ns() - t0, c);
     if (s != outcome::ok)
-      co_return s; // without all keys no later answer can be checked
+      co_return s; // without all keys no later response can be checked
   }
   co_return outcome::ok;
 }
@@ -277,15 +277,15 @@ void fill() {
   j.print();
 }
 
-// ---- lock hand-off, and that of an election: from the holder's sending the release until the next contender has its
-// answer
+// ---- lock and election transfer: from the holder's release until the next contender's response
+// arrives
 
 struct lock_state {
   int holder = -1, last = -1;
   u64 released_at = 0, violations = 0, self = 0, handed_on = 0;
   int ready = 0;           ///< clients that have their session, or failed
   bool may_release = true; ///< without --rejoin: the window has begun
-  bool abandoned = false;  ///< what fails from now on is what was asked for
+  bool abandoned = false;  ///< from now on failures are expected
   std::vector<u64> grants; ///< of each client in the window
   std::vector<bool> ended;
   int left() const { return int(std::count(ended.begin(), ended.end(), false)); }
@@ -320,7 +320,7 @@ task<outcome> lock_client(measured_run& r, client& c, int i, lock_state& l, cons
       l.handed_on++;
       r.record(r.writes, outcome::ok, t - l.released_at, c);
     }
-    // Held for one turn of the loop: another contender's answer that is there already shows a lock that two hold.
+    // Holds it for one turn of the loop: another contender's early response reveals two holders.
     co_await loop().sleep(0);
     while (!l.may_release)
       co_await loop().sleep(1'000'000);
@@ -343,7 +343,7 @@ task<outcome> lock_client(measured_run& r, client& c, int i, lock_state& l, cons
     if (!opt.rejoin)
       break;
   }
-  while (!r.stop) // the end of a session is no part of the figures
+  while (!r.stop) // the end of a session is not measured
     co_await loop().sleep(5'000'000);
   s = co_await c.lock_end();
   l.ended[size_t(i)] = true;
@@ -364,12 +364,12 @@ task<outcome> lock_clock(measured_run& r, lock_state& l, std::vector<std::unique
   while (l.ready < opt.clients)
     co_await loop().sleep(5'000'000);
   if (opt.rejoin) {
-    // A thousand that ask at once keep some servers busy for seconds: until then nothing is handed on.
+    // A thousand concurrent requests keep some servers busy for seconds: wait for two transfers.
     for (u64 until = now_ns() + opt.timeout_ns; l.handed_on < 2 && opt.clients > 1 && now_ns() < until;)
       co_await loop().sleep(5'000'000);
     co_await clock_task(r);
   } else {
-    co_await loop().sleep(u64(opt.warmup * 1e9)); // until all have asked
+    co_await loop().sleep(u64(opt.warmup * 1e9)); // until all have sent their requests
     r.start(opt);
     l.may_release = true;
     for (u64 until = now_ns() + opt.timeout_ns; r.ops + 1 < u64(opt.clients) && now_ns() < until;)
@@ -377,7 +377,7 @@ task<outcome> lock_clock(measured_run& r, lock_state& l, std::vector<std::unique
     r.end(opt);
     r.stop = true;
   }
-  // Each still gets the lock once. Where that takes long those that wait are not waited for.
+  // Each client still gets the lock once. If that takes too long, the rest is skipped.
   constexpr u64 patience_ns = 2'000'000'000;
   for (u64 until = now_ns() + patience_ns; l.left() > 0 && now_ns() < until;)
     co_await loop().sleep(10'000'000);
@@ -396,7 +396,7 @@ task<outcome> lock_clock(measured_run& r, lock_state& l, std::vector<std::unique
   co_return co_await destroy_sessions(*helpers[0], sessions);
 }
 
-/// Jain's index: 1 if all are alike, 1/n if one has all.
+/// Jain's index: 1 if all are equal, 1/n if one has all.
 double fairness(const std::vector<u64>& shares) {
   double sum = 0, squares = 0;
   for (u64 n : shares) {
@@ -406,7 +406,7 @@ double fairness(const std::vector<u64>& shares) {
   return squares > 0 ? sum * sum / (double(shares.size()) * squares) : 0;
 }
 
-/// That of as many, shared out as evenly as can be.
+/// The index for the same sum, distributed as evenly as possible.
 double best_fairness(const std::vector<u64>& shares) {
   u64 sum = 0;
   for (u64 n : shares)
@@ -440,8 +440,8 @@ void lock() {
 }
 
 // ---- watch
-// A woken watcher only notes the time; all make ready again together once the last one has been woken, so that the
-// generator's own work stays out of the measured time as far as possible.
+// A woken watcher only notes the time. All prepare again after the last one was woken, to keep the
+// generator's own work out of the measured time as far as possible.
 
 struct watch_state {
   u32 want = 0; ///< the version awaited
@@ -483,7 +483,7 @@ task<outcome> watcher(measured_run& r, client& c, watch_state& w, const known_va
       continue;
     }
     u32 v = known_values::version(c.got);
-    if (v == seen || v != w.want) { // Consul's API allows an answer without a change
+    if (v == seen || v != w.want) { // Consul's API allows a response without a change
       w.spurious++;
       continue;
     }
@@ -591,7 +591,7 @@ task<outcome> follower(measured_run& r, consul_client& c, std::string prefix) {
 void follow() {
   measured_run r;
   std::vector<std::unique_ptr<consul_client>> cs;
-  size_t digits = 0; // of the names of keys that those of one stream differ in
+  size_t digits = 0; // digits in which the keys of one stream differ
   u64 each = 1;
   for (; each * u64(opt.watchers) < opt.keys; each *= 10)
     digits++;
@@ -610,7 +610,7 @@ void follow() {
     run.print_to(j, double(run.ops));
     j.print();
     fflush(stdout);
-    _exit(0); // the streams go on
+    _exit(0); // the streams continue
     co_return outcome::ok;
   }(r, cs));
   loop().run();
@@ -636,7 +636,7 @@ int number(const std::string& name, const std::string& text, int from, int to) {
 }
 
 void set(const std::string& k, const std::string& v) {
-  constexpr int many = 20'000; // clients of one process: the ports of one address, and their memory, limit it
+  constexpr int many = 20'000; // clients of one process: limited by the ports of one address, and by memory
   if (k == "--proto")
     opt.proto = v;
   else if (k == "--workload")
@@ -680,7 +680,7 @@ void set(const std::string& k, const std::string& v) {
   else if (k == "--sessions")
     opt.sessions = number(k, v, 1, 1'000'000);
   else if (k == "--renew-list")
-    opt.renew_list = number(k, v, 1, 4096); // as many as Belay takes
+    opt.renew_list = number(k, v, 1, 4096); // as many as Belay accepts
   else if (k == "--lock-tuned")
     opt.lock_tuned = number(k, v, 0, 1) == 1;
   else if (k == "--lock-claims")

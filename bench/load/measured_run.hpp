@@ -1,5 +1,5 @@
 #pragma once
-// The figures that one run of the load generator gathers, and how they are printed as JSON.
+// Collects the figures of one run of the load generator, and prints them as JSON.
 
 #include "bench/load/client.hpp"
 #include "bench/load/histogram.hpp"
@@ -36,7 +36,7 @@ struct measured_run {
   std::string err; ///< of the first failure
   usage a, b;
   traffic from, to;
-  u64 began = 0; ///< of what was under way before no latency is taken
+  u64 began = 0; ///< operations that began before are not measured
 
   void failed(outcome s, const std::string& why) {
     if (err.empty())
@@ -70,7 +70,7 @@ struct measured_run {
     if (o.counters)
       let_count("end");
   }
-  /// Everything stands still until whoever reads the servers' counters says so.
+  /// Pauses until the reader of the servers' counters continues.
   static void let_count(const char* where) {
     puts(where);
     fflush(stdout);

@@ -1,5 +1,5 @@
 #pragma once
-// Encodes and decodes as much of protobuf as etcd's messages need.
+// Encodes and decodes the subset of protobuf that etcd's messages need.
 
 #include "bench/load/event_loop.hpp"
 

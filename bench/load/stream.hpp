@@ -1,5 +1,5 @@
 #pragma once
-// A TCP connection of the load generator to a server on this machine, for its event loop; with TLS if that was asked for.
+// A TCP connection of the load generator to a server on this machine, optionally with TLS.
 
 #include "bench/load/event_loop.hpp"
 
@@ -12,7 +12,7 @@
 
 #include <cerrno>
 
-// What all connections have carried so far: messages to a server that want an answer, and bytes (before TLS) both ways.
+// What all connections have carried so far: requests, and bytes (before TLS) in each direction.
 struct traffic {
   u64 requests = 0, sent = 0, received = 0;
 };
@@ -40,7 +40,7 @@ struct endpoint {
   }
 };
 
-// Null: without TLS. Any certificate will do: it is this machine.
+// Null: without TLS. Accepts any certificate, because the server is on this machine.
 inline SSL_CTX*& tls_context() {
   static SSL_CTX* context = nullptr;
   return context;
@@ -50,9 +50,9 @@ inline void use_tls() {
   SSL_CTX_set_mode(tls_context(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
 
-// A non-blocking stream socket with an output buffer and a growing input
-// buffer.  Subclasses parse; any failure ends in fail(), which must resume
-// whoever waits.
+// A non-blocking stream socket with an output buffer and a growing input buffer.
+// Subclasses parse; any failure ends in fail(), which must resume the waiting
+// coroutine.
 class byte_stream : public pollable {
 public:
   explicit byte_stream(const endpoint& e) : ep_(e) { loop().watch_deadlines(this); }
@@ -84,7 +84,7 @@ protected:
     }
     if (tls_context() != nullptr) {
       ssl_ = SSL_new(tls_context());
-      // Bytes come in by recv() as without TLS: OpenSSL would ask the socket for the head of a record, for the rest, and for more.
+      // Reads with recv(), as without TLS: OpenSSL would need several reads per record.
       SSL_set_bio(ssl_, BIO_new(BIO_s_mem()), BIO_new_socket(fd, BIO_NOCLOSE));
       SSL_set_connect_state(ssl_);
       drained_ = false;
@@ -104,7 +104,7 @@ protected:
     deadline = 0;
     on_fail(why);
   }
-  // false: failed (fail() was NOT called; the caller decides)
+  // @returns false: failed (fail() was NOT called; the caller decides)
   bool push_out() {
     if (!connected_)
       return true;
@@ -185,7 +185,7 @@ protected:
       } else if (n == 0) {
         return fail(outcome::conn);
       } else if (errno == EAGAIN) {
-        if (ssl_ != nullptr && !push_out()) // what waited for the end of the handshake
+        if (ssl_ != nullptr && !push_out()) // output that waited for the end of the handshake
           return fail(outcome::conn);
         return;
       } else if (errno != EINTR) {
@@ -200,7 +200,7 @@ protected:
   bool connected_ = false;
 
 private:
-  // As send() and recv(), with or without TLS.
+  // Like send() and recv(), with or without TLS.
   ssize_t put(const char* bytes, size_t size) {
     return ssl_ == nullptr ? send(fd, bytes, size, MSG_NOSIGNAL) : judged(SSL_write(ssl_, bytes, int(size)));
   }
@@ -230,7 +230,7 @@ private:
   }
 
   SSL* ssl_ = nullptr;
-  bool drained_ = false; ///< with TLS: the socket had no more when it was asked last
+  bool drained_ = false; ///< with TLS: the last read drained the socket
   std::vector<char> in_;
   size_t beg_ = 0, len_ = 0;
   unsigned epoch_ = 0;

@@ -9,7 +9,7 @@ struct usage {
   u64 t = 0; ///< nanoseconds, monotonic
   double srv_cpu_s = 0, own_cpu_s = 0;
   u64 rss_kb = 0;
-  double box_busy_s = 0; ///< all processors, everything: shows disturbance by others
+  double box_busy_s = 0; ///< all processors, all processes: shows interference
 };
 
 inline std::string slurp(const std::string& p) {
@@ -24,7 +24,7 @@ inline std::string slurp(const std::string& p) {
   return s;
 }
 
-/// @param pids a process that has ended counts as nothing used.
+/// @param pids a process that has ended counts as zero
 inline usage sample(const std::vector<int>& pids) {
   usage s;
   static const double hz = double(sysconf(_SC_CLK_TCK));

@@ -1,5 +1,5 @@
 #pragma once
-// Values that the load generator writes and checks when it reads them back, byte by byte; and base64 for them.
+// Values that the load generator writes, and checks byte by byte when read; base64 for them.
 
 #include "bench/load/event_loop.hpp"
 
@@ -42,7 +42,7 @@ public:
     }
     return v;
   }
-  /// Whether `v` is, to the byte, a value that make() gave for this key.
+  /// Whether `v` is, to the byte, a value that make() returned for this key.
   bool check(u32 key, std::string_view v) const {
     u32 named = 0, version = 0;
     if (v.size() != size_ || !hex(v.substr(0, 8), named) || named != key || !hex(v.substr(8, 8), version))
@@ -59,7 +59,7 @@ public:
         return false;
     return true;
   }
-  /// @pre check() was true of it.
+  /// @pre check() returned true
   static u32 version(std::string_view v) {
     u32 n = 0;
     hex(v.substr(8, 8), n);

@@ -1,13 +1,13 @@
 #pragma once
-// A client of the load generator that speaks ZooKeeper's protocol (jute), with one session on one connection.
+// A client of the load generator for ZooKeeper's protocol (jute): one session on one connection.
 //
-// A message is a length (4 bytes, as all numbers in the order of the network) and what follows:
+// Messages are a length (4 bytes) and these fields, with numbers in network byte order:
 //
-//   | first request  | protocol 0 (4), last zxid seen (8), session's timeout in ms (4), session (8), password, read-only (1) |
-//   | first answer   | protocol (4), timeout that was agreed (4), session (8), password, read-only (1)                        |
-//   | later requests | xid (4), operation (4), what the operation needs                                                       |
-//   | their answers  | xid (4), zxid (8), error (4), what the operation gives; in the order of the requests                   |
-//   | notifications  | xid -1, zxid, 0, type (4), state (4), path                                                             |
+//   | connect  | protocol 0 (4), last zxid (8), timeout ms (4), session (8), password, read-only (1) |
+//   | response | protocol (4), agreed timeout (4), session (8), password, read-only (1)              |
+//   | request  | xid (4), operation (4), arguments                                                   |
+//   | response | xid (4), zxid (8), error (4), results; in the order of the requests                 |
+//   | notification | xid -1, zxid, 0, type (4), state (4), path                                      |
 
 #include "bench/load/client.hpp"
 
@@ -28,7 +28,7 @@ struct jute {
     s += v;
     return *this;
   }
-  /// Everything is allowed to everybody.
+  /// Everyone may do everything.
   jute& acl() { return i32(1).i32(31).str("world").str("anyone"); }
 };
 
@@ -91,18 +91,18 @@ constexpr int no_node = -101, node_exists = -110;
 class zookeeper_connection : public byte_stream {
 public:
   using byte_stream::byte_stream;
-  std::string reply; ///< what the operation gave
+  std::string reply; ///< the result of the operation
   int code = 0;      ///< 0, or ZooKeeper's error
   u64 session = 0;
-  int timeout_ms = 60'000; ///< of the session that open() asks for
+  int timeout_ms = 60'000; ///< of the session that open() requests
   std::function<void(bool lost)>
-      on_watch; ///< a watch has fired; lost: the connection has ended while nothing was asked
+      on_watch; ///< a watch has fired; lost: the connection has ended while no request was in flight
 
-  /// co_await c.request(...) -> outcome (ok: an answer came, see code). Opens a connection, and a session, if there is none.
+  /// co_await c.request(...) -> outcome (ok: see code). Opens connection and session if needed.
   auto request(int op, std::string body, u64 timeout_ns) {
     return awaiter{*this, op, std::move(body), timeout_ns, 0, {}};
   }
-  /// Two requests that are sent together; the answer is that to the second one.
+  /// Two requests that are sent together; the response is that to the second one.
   auto request_both(int first, std::string first_body, int op, std::string body, u64 timeout_ns) {
     return awaiter{*this, op, std::move(body), timeout_ns, first, std::move(first_body)};
   }
@@ -112,7 +112,7 @@ public:
     close_fd();
     up_ = false;
   }
-  /// Closes session and connection without waiting for answers. Who waits for one is told that it was lost.
+  /// Closes session and connection without waiting for responses. A waiting request ends as lost.
   void abandon() {
     if (fd < 0)
       return;
@@ -211,7 +211,7 @@ private:
         return fail(outcome::proto);
     }
   }
-  // false: no such message can come now
+  // @returns false: no such message can come now
   bool take(std::string_view message) {
     jute_reader r{message};
     if (handshake_) {
@@ -219,7 +219,7 @@ private:
       r.i32();
       int agreed_ms = r.i32();
       session = u64(r.l64());
-      if (agreed_ms <= 0 || r.bad) // the session is not there any more
+      if (agreed_ms <= 0 || r.bad) // the session no longer exists
         return false;
       up_ = true;
       code = 0;
@@ -258,7 +258,7 @@ private:
   int expect_ = 0, xid_ = 0, last_xid_ = 0;
 };
 
-/// What ZooKeeper does not have ends with outcome::status and says so: lists of values, lists of renewals.
+/// What ZooKeeper lacks (lists of values or renewals) ends with outcome::status and an error text.
 class zookeeper_client : public client {
 public:
   explicit zookeeper_client(const options& o) : o_(o), c_(o.server) {
@@ -279,7 +279,7 @@ public:
       co_return co_await create(key, value);
     co_return s;
   }
-  // sync and getData, sent together: the closest it has to a linearizable read (sync asks no majority).
+  // sync and getData, sent together: the closest to a linearizable read (sync needs no quorum).
   task<outcome> get(const std::string& key, read_mode mode) override {
     if (mode != read_mode::strong)
       co_return data(co_await ask(zookeeper_op::get_data, jute().str("/" + key).flag(false).s));
@@ -287,7 +287,7 @@ public:
                                                    jute().str("/" + key).flag(false).s, o_.timeout_ns)));
   }
   task<outcome> list(const std::string&) override { co_return missing("ZooKeeper lists names without their values"); }
-  // Nodes that are not there yet are made.
+  // Creates missing nodes.
   task<outcome> txn(const std::vector<std::string>& keys, const std::vector<std::string>& values) override {
     outcome s = co_await multi(keys, values, false);
     if (s != outcome::status || c_.code != zookeeper_error::no_node)
@@ -298,7 +298,7 @@ public:
     co_return co_await multi(keys, values, true);
   }
 
-  // A session is a connection: the last one is left alone.
+  // A session is a connection: the previous one stays open.
   task<outcome> session_create(int) override {
     c_.closed();
     outcome s = co_await c_.open(o_.timeout_ns);
@@ -312,7 +312,7 @@ public:
     co_return s;
   }
 
-  // The recipe: an ephemeral sequential child; wait until the next lower one is gone. That of an election is the same.
+  // The recipe (as for elections): an ephemeral sequential child; waits for the next lower to go.
   task<outcome> lock_prepare(const std::string& name) override {
     outcome s = co_await create(name, "");
     lock_ = "/" + name;
@@ -411,7 +411,7 @@ private:
     }
     co_return outcome::ok;
   }
-  // All nodes in one transaction, which makes them or sets what is there. c_.code is the first part's error.
+  // All nodes in one transaction that creates or sets them. c_.code is the first part's error.
   task<outcome> multi(const std::vector<std::string>& keys, const std::vector<std::string>& values, bool makes) {
     jute m;
     for (size_t i = 0; i < keys.size(); i++) {
@@ -466,7 +466,7 @@ private:
     void await_suspend(std::coroutine_handle<> h) { c.watching_ = h; }
     void await_resume() {}
   };
-  // Until a watch that was set after fired_ became false has fired, or the connection is lost.
+  // Waits until a watch set after fired_ became false has fired, or the connection is lost.
   fired_awaiter fired() { return {*this}; }
   const options& o_;
   zookeeper_connection c_;
