@@ -1,5 +1,5 @@
-// Writes a C++ source with the files of the console in it. Files below assets/ get a folder whose name is a hash of all files in place of
-// that one, in their paths and where the page refers to them: between themselves they refer to each other by relative paths.
+// Writes a C++ source that contains the files of the console. Files in assets/ move to a folder
+// named by a hash of all files, also in the page's references; their own references are relative.
 //
 // usage: embed_console FOLDER SOURCE
 
@@ -65,7 +65,7 @@ std::string gzip(const std::string& bytes) {
   if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, gzip_format, memory, Z_DEFAULT_STRATEGY) != Z_OK)
     give_up("no memory");
   std::string out(deflateBound(&z, bytes.size()), '\0');
-  std::string in = bytes; // zlib wants to be able to write to it
+  std::string in = bytes; // zlib needs a writable input
   z.next_in = reinterpret_cast<Bytef*>(in.data());
   z.avail_in = static_cast<uInt>(in.size());
   z.next_out = reinterpret_cast<Bytef*>(out.data());

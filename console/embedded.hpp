@@ -1,5 +1,5 @@
 #pragma once
-// The files of the console as they were when the program was built (console/embed.cpp writes the source behind this).
+// The files of the console as of the build. console/embed.cpp generates the source.
 
 #include "protocol/http/console/console.hpp"
 

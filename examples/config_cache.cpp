@@ -1,6 +1,6 @@
-// Settings that are read often and change seldom: looked up in memory, and never older than is said.
+// Settings that are read often and change seldom: served from memory, with a bounded age.
 //
-//   config_cache SERVER PREFIX KEY SECONDS      prints each value of PREFIX KEY as it changes
+//   config_cache SERVER PREFIX KEY SECONDS   prints each value of PREFIX KEY as it changes
 #include <belay/client.hpp>
 
 #include <chrono>
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   belay::client c(options);
 
   belay::near_cache_options how;
-  how.stale_if_error = 30s; // when no server answers, this old is better than nothing
+  how.stale_if_error = 30s; // without a server, a value of this age is better than none
   auto settings = c.follow(argv[2], how);
   auto ready = settings.wait(10s);
   if (!ready) {

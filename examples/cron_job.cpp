@@ -1,6 +1,6 @@
-// A job that runs on every machine of a cluster, and does its work on one of them, once per period.
+// A job that starts on every machine of a cluster, and does its work on one of them once a period.
 //
-//   cron_job SERVER NAME      such as: cron_job http://127.0.0.1:8500 nightly-report
+//   cron_job SERVER NAME   such as: cron_job http://127.0.0.1:8500 nightly-report
 #include <belay/client.hpp>
 
 #include <chrono>
@@ -11,13 +11,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The period that it is now: the work is done once for each value.
+/// The current period: the work is done once for each value.
 std::string period_now() {
   auto days = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
   return std::to_string(days.time_since_epoch().count());
 }
 
-/// The work itself. It looks whether the lock is still its own before each step that must not be done by two.
+/// The work. It checks that it still holds the lock before each step that must run only once.
 bool report(const belay::held& lock) {
   for (int step = 1; step <= 3; ++step) {
     if (!lock.safe()) {
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   }
   if (!report(*lock) || !lock->safe())
     return 1;
-  // Written only if nobody has written since it was read.
+  // Written only if it has not changed since it was read.
   auto mark = [&](const std::optional<belay::entry>&) { return std::optional<std::string>(period); };
   auto marked = c.update(name + "/done", mark);
   std::cout << (marked ? "done\n" : "done, and not marked\n");

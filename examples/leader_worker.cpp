@@ -1,6 +1,6 @@
-// A worker that runs on every machine, and works on the one that leads: an actor of CAF.
+// A worker that is started on every machine and works on the leader: a CAF actor.
 //
-//   leader_worker SERVER NAME ME SECONDS      such as: leader_worker http://127.0.0.1:8500 indexer "$(hostname)" 60
+//   leader_worker SERVER NAME ME SECONDS   such as: leader_worker URL indexer "$(hostname)" 60
 #include <belay/caf/coordinator.hpp>
 
 #include <caf/event_based_actor.hpp>
@@ -12,7 +12,7 @@
 
 using namespace std::chrono_literals;
 
-struct begin {}; // to itself: ask for the office
+struct begin {}; // to itself: campaign for leadership
 struct step {};  // to itself: the next piece of work
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(begin)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(step)
@@ -31,7 +31,7 @@ caf::behavior worker(caf::event_based_actor* self, const belay::caf::coordinator
     std::cerr << belay::caf::error_of(e).text() << std::endl;
     self->delayed_send(self, 500ms, begin());
   };
-  // What a step changes is guarded by g.fence: between the look and the change anything can happen.
+  // Pass g.fence with every change: the leadership may end between the check and the change.
   auto still_leads = [=](belay::caf::grant& g) {
     if (g.safe())
       std::cout << me << " works" << std::endl;

@@ -1,8 +1,8 @@
-// An order takes three services. In the end all of them have done their part, or none: whoever comes next undoes what was left.
+// An order needs three services. All do their part, or none: the next process undoes the rest.
 //
-//   order_service SERVER ORDER [STEPS]      such as: order_service http://127.0.0.1:8500 order-7
+//   order_service SERVER ORDER [STEPS]   such as: order_service http://127.0.0.1:8500 order-7
 //
-// With STEPS the process dies after so many. What stands for the services here are keys below shop/.
+// With STEPS the process dies after that many steps. Keys below shop/ stand for the services.
 #include <belay/client.hpp>
 #include <belay/compensated_section.hpp>
 #include <belay/keys.hpp>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 const char* const services[] = {"stock", "payment", "delivery"};
 
-/// Asks a service, which can be asked twice for the same order. A real one refuses a fence smaller than it has seen: fence_gate.
+/// Calls a service, which accepts repeats for an order. A real one checks the fence: fence_gate.
 belay::task<belay::status> ask(belay::world& w, std::string service, std::string order, std::string what,
                                std::uint64_t fence, belay::patience limit) {
   std::cout << service << ": " << order << " " << what << ", fence " << fence << std::endl;
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   belay::client_options options;
   options.servers = {argv[1]};
   options.session.name = "order_service";
-  options.session.mode = belay::session_mode::exact; // Belay only: the next one comes in 3 s, not in 45
+  options.session.mode = belay::session_mode::exact; // Belay only: the next process starts after 3 s, not 45
   options.session.ttl = 3s;
   options.session.lock_delay = 0s;
   belay::client c(options);

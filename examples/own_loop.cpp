@@ -1,6 +1,6 @@
-// A program with an io_context of its own does a job under a lock, and stops when the lock is lost or when it is told to.
+// A program with its own io_context runs a job under a lock. It stops on a signal or a lost lock.
 //
-//   own_loop SERVER NAME STEPS      such as: own_loop http://127.0.0.1:8500 compaction 3
+//   own_loop SERVER NAME STEPS   such as: own_loop http://127.0.0.1:8500 compaction 3
 #include <belay/asio.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -28,7 +28,7 @@ net::awaitable<void> pause(std::chrono::milliseconds length) {
   co_await timer.async_wait(use_awaitable);
 }
 
-/// The job. It looks whether the lock is still its own before each step that must not be done by two.
+/// The job. It checks that it still holds the lock before each step that must run only once.
 net::awaitable<bool> work(const belay::asio::held& lock, int steps) {
   for (int step = 1; step <= steps && lock.safe(); ++step) {
     std::cout << "step " << step << " under fence " << lock.fence() << std::endl;
@@ -44,7 +44,7 @@ net::awaitable<void> under_lock(belay::asio::client& c, std::string name, int st
     std::cerr << "no lock: " << held.why().text() << "\n";
     co_return;
   }
-  // What ends first cancels the other.
+  // Whichever ends first cancels the other.
   auto either = work(*held, steps) || held->wait_lost(use_awaitable);
   auto ended = co_await std::move(either);
   if (ended.index() == 1)

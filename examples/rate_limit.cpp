@@ -1,6 +1,6 @@
-// At most N calls of something at a time, in the whole cluster: here N are let in, and the others are told to come later.
+// At most N concurrent calls in the whole cluster: N are admitted, the others must retry later.
 //
-//   rate_limit SERVER NAME N CALLS      makes CALLS calls at once from as many threads
+//   rate_limit SERVER NAME N CALLS   makes CALLS calls at once from as many threads
 #include <belay/client.hpp>
 
 #include <atomic>
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
       int now = ++running;
       for (int seen = at_once; seen < now && !at_once.compare_exchange_weak(seen, now);) {
       }
-      std::this_thread::sleep_for(50ms); // the call of a service that others use, too
+      std::this_thread::sleep_for(50ms); // the call of a shared service
       --running;
       ++served;
     });

@@ -1,17 +1,17 @@
 #pragma once
-// The code under test: a job that runs on several machines, of which one at a time may write its pages to a ledger. It knows the world by
-// belay::world only, and so it is the same in production (belay::client::run) and under the simulator.
+// The code under test: a job on several machines, one of which at a time may write to a ledger. It
+// uses only belay::world, so it is the same in production (belay::client::run) and in tests.
 
 #include <belay/mutex.hpp>
 
 #include <chrono>
 #include <string>
 
-/// Whether the ledger is told the fence of the lock, so that it can refuse who has lost it. A process may stand still between any
-/// look at its lock and the write behind it: without a fence the write comes too late and is taken all the same.
-inline constexpr bool sends_fence = false; // the bug; true is the repair
+/// Whether writes carry the fencing token, so that the ledger can reject former holders. A process
+/// may pause between a check of its lock and a write, which would be accepted without a token.
+inline constexpr bool sends_fence = false; // the bug; true fixes it
 
-/// Takes the lock, writes pages, gives it back, over and over. `where`: the path of the ledger; `me`: as the ledger calls who writes.
+/// Locks, writes pages to the ledger `where`, and unlocks, repeatedly. `me` names the writer in it.
 inline belay::task<> nightly_job(belay::world& w, std::string where, std::string me) {
   using namespace std::chrono_literals;
   belay::session_options options;
@@ -30,7 +30,7 @@ inline belay::task<> nightly_job(belay::world& w, std::string where, std::string
       co_await belay::sleep_until(w, w.now() + 200ms);
       continue;
     }
-    // Held for longer than a third of the TTL: the session is renewed meanwhile.
+    // Longer than a third of the TTL: the session is renewed meanwhile.
     for (int page = 1; page <= 3 && held->safe(); ++page) {
       belay::request write("PUT", where);
       write.query("run", me + "." + std::to_string(run)).query("page", std::to_string(page));

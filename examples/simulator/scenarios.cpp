@@ -1,4 +1,4 @@
-// What the simulator runs, and what must be true.
+// The scenarios, and the rules that must hold.
 #include "examples/simulator/nightly_job.hpp"
 
 #include <belay/hold.hpp>
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The guarded resource. It takes pages, and refuses what comes with a smaller fence than it has seen.
+/// The guarded resource. It accepts pages, and rejects fences smaller than the largest seen.
 class ledger {
 public:
   belay::answer take(const belay::request& q) {
