@@ -34,7 +34,7 @@ int monitor(const options& o, terminal t) {
     return 1; // whoever called this says it
   if (interrupted && !answer.found())
     return error(t, "Error starting monitor: " + answer.complaint());
-  if (!interrupted && interrupted.error().find("end of stream") == std::string::npos)
+  if (!interrupted && interrupted.error().find("the connection was closed") == std::string::npos)
     return error(t, "Error starting monitor: " + interrupted.error());
   t.out << "\nRemote side ended the monitor! This usually means that the\n"
            "remote side crashed or the requested log level was invalid.\n";

@@ -4,6 +4,7 @@
 #include "cli/flags/options.hpp"
 #include "cli/locks/holding.hpp"
 #include "cli/output/private_file.hpp"
+#include "cli/process/bell.hpp"
 #include "cli/process/run_until_told.hpp"
 #include "cli/snapshots/snapshot_file.hpp"
 #include "protocol/golang/url.hpp"
@@ -38,8 +39,8 @@ class snapshot_agent {
 public:
   snapshot_agent(asio::io_context& loop, const api_client& client, const options& o, agent_settings s, terminal t)
       : loop_(loop), settings_(std::move(s)), query_(o.query()), terminal_(t), target_(client.target()),
-        held_(make_holding(loop.get_executor(), client.target(), o.write_query(), {settings_.lock_prefix})),
-        connection_(loop.get_executor(), client.target()), bell_(loop.get_executor()) {}
+        held_(make_holding(loop, client.target(), o.write_query(), {settings_.lock_prefix})),
+        connection_(loop, client.target()), bell_(loop.get_executor()) {}
 
   int run() {
     return run_until_told(
@@ -61,7 +62,6 @@ private:
     const auto begun = co_await held_->begin("Belay snapshot agent");
     if (!begun)
       co_return error(terminal_, "Error creating session: " + begun.error());
-    asio::co_spawn(loop_, held_->keep(), asio::detached);
     terminal_.out << "Waiting for the lock " << held_->key() << "\n" << std::flush;
     const auto got = co_await held_->acquire();
     int code = 0;

@@ -1,9 +1,9 @@
 #include "cli/flags/options.hpp"
 
 #include "actors/node/config/file_text.hpp"
+#include "cli/api/api_tls.hpp"
 #include "cli/help/nearest.hpp"
 #include "cli/help/usage.hpp"
-#include "cli/http/api_tls.hpp"
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/flags.hpp"
 #include "protocol/golang/syntax.hpp"
@@ -101,7 +101,8 @@ bool takes_data(std::string_view operands) {
   return false;
 }
 
-/// The first argument that was meant as a flag. Flags end at the first argument, as in Consul, but ignoring one there changes
+/// The first argument that was meant as a flag. Flags end at the first argument, as in Consul, but
+/// ignoring one there changes
 /// what the command does. nullptr: there is none.
 const std::string* late_flag(const std::vector<std::string>& words, const command& c, const std::vector<flag>& flags) {
   const auto checked = first_of_command(c.operands);
@@ -249,20 +250,20 @@ std::optional<api_client> options::client_at(const std::string& address, std::st
   auto where = parse_api_address(address, golang::parse_bool(environment("HTTP_SSL")).value_or(false));
   if (!where)
     return complain(where.error());
-  std::shared_ptr<api_tls> tls;
-  if (where->https) {
+  api_target target{.where = std::move(*where), .token = std::move(token), .basic_auth = std::move(basic_auth)};
+  if (target.where.https) {
     const auto setting = [&](std::string_view flag, const char* variable) {
       return given(flag) ? value(flag) : environment(variable);
     };
-    auto loaded =
-        load_api_tls({setting("ca-file", "CACERT"), setting("ca-path", "CAPATH"), setting("client-cert", "CLIENT_CERT"),
-                      setting("client-key", "CLIENT_KEY"), setting("tls-server-name", "TLS_SERVER_NAME"),
-                      golang::parse_bool(environment("HTTP_SSL_VERIFY")).value_or(true)});
+    auto loaded = load_api_tls({setting("ca-file", "CACERT"), setting("ca-path", "CAPATH"),
+                                setting("client-cert", "CLIENT_CERT"), setting("client-key", "CLIENT_KEY"),
+                                golang::parse_bool(environment("HTTP_SSL_VERIFY")).value_or(true)});
     if (!loaded)
       return complain(loaded.error());
-    tls = std::move(*loaded);
+    target.tls = std::move(*loaded);
+    target.server_name = setting("tls-server-name", "TLS_SERVER_NAME");
   }
-  return api_client({std::move(*where), std::move(token), std::move(basic_auth), std::move(tls)});
+  return api_client(std::move(target));
 }
 
 api_query options::query() const {

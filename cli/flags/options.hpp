@@ -1,8 +1,9 @@
 #pragma once
-// The flags and words of one call of a command, read in the manner of Go's flag package, and the client that they describe.
+// The flags and words of one call of a command, read in the manner of Go's flag package, and the
+// client that they describe.
 
+#include "cli/api/api_client.hpp"
 #include "cli/flags/command.hpp"
-#include "cli/http/api_client.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -15,14 +16,16 @@
 
 namespace belay::cli {
 
-/// Flags end at the first word that is none, as in Consul. An argument that looks like a flag is refused, unless `--` ends the
+/// Flags end at the first word that is none, as in Consul. An argument that looks like a flag is
+/// refused, unless `--` ends the
 /// flags, or it belongs to a command that this one runs.
 class options {
 public:
   /// @param c outlives this object
   explicit options(const command& c) : command_(&c) {}
 
-  /// @returns the exit code if the command is done already (help, or a complaint, both written to `t`).
+  /// @returns the exit code if the command is done already (help, or a complaint, both written to
+  /// `t`).
   std::optional<int> parse(const arguments& args, terminal t);
 
   const command& of() const { return *command_; }
@@ -43,7 +46,8 @@ public:
   const std::vector<std::string>& words() const { return words_; }
   /// A client for the node asked for. @returns nullopt after a complaint.
   std::optional<api_client> client(terminal t) const;
-  /// Clients for two servers that are named as words. The second gets a token of its own, or none: it may be a stranger's.
+  /// Clients for two servers that are named as words. The second gets a token of its own, or none:
+  /// it may be a stranger's.
   std::optional<std::pair<api_client, api_client>> clients(const std::string& original, const std::string& copy,
                                                            terminal t) const;
   /// Adds -datacenter and -stale to a query.
@@ -67,7 +71,8 @@ private:
 /// BELAY_name before CONSUL_name; empty counts as not set.
 std::string environment(const char* name);
 
-/// What a word on the command line means as data: `@file` that file, `-` the input, else the word itself. The failure
+/// What a word on the command line means as data: `@file` that file, `-` the input, else the word
+/// itself. The failure
 /// reads `Failed to read file: ...`.
 result<std::string> value_given(const std::string& word, std::istream& in);
 /// Keys never begin with a slash, but people write one.

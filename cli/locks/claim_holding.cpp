@@ -1,77 +1,154 @@
 #include "cli/locks/claim_holding.hpp"
 
+#include "cli/api/awaited.hpp"
+#include "cli/locks/session_holding.hpp"
+#include "cli/output/json_text.hpp"
+
+#include <belay/election.hpp>
+#include <belay/semaphore.hpp>
+#include <belay/shared_mutex.hpp>
+
+#include <boost/json/parse.hpp>
+
 #include <algorithm>
+#include <optional>
 
 namespace belay::cli {
 
 namespace asio = boost::asio;
+using namespace std::chrono_literals;
 
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds open_within{10'000}, close_within{4'000};
+constexpr milliseconds release_within{5'000};
 /// At least: what is free is had, also if the session took all of the time.
 constexpr milliseconds take_within{100};
+constexpr auto look_within = 75s; // a query waits for 60 s, and servers add up to a sixteenth
+constexpr auto look_again = 1s;
 
-class claim_holding final : public holding {
+/// Also if that cannot be seen: of many holders the first thousand are shown.
+bool is_among_holders(const std::string& body, const std::string& id) {
+  boost::system::error_code ec;
+  const auto claim = boost::json::parse(body, ec);
+  const auto* const known = member(claim, "Holders");
+  if (ec || known == nullptr || !known->is_array() || known->get_array().size() >= 1000)
+    return true;
+  const auto& holders = elements(known);
+  return std::any_of(holders.begin(), holders.end(), [&](const auto& h) { return member_text(h, "ID") == id; });
+}
+
+class claim_holding final : public session_holding {
 public:
-  claim_holding(const asio::any_io_executor& executor, const api_target& target, const api_query& scope, hold_wish wish,
+  claim_holding(asio::io_context& loop, const api_target& target, const api_query& scope, hold_wish wish,
                 const acquire_deadline& deadline)
-      : held_(executor, target, scope.text()), wish_(std::move(wish)), deadline_(deadline) {}
+      : session_holding(loop, target, scope, deadline), wish_(std::move(wish)) {}
 
   std::string key() const override { return wish_.name; }
-  std::string fence() const override { return held_.fence() == 0 ? "" : std::to_string(held_.fence()); }
-  void stop() override { held_.stop(); }
-  std::string session() const override { return held_.session(); }
-  lock_clock::time_point valid_until() const override {
-    return lock_clock::now() + std::chrono::duration_cast<lock_clock::time_point::duration>(held_.safe_for());
-  }
-  bool over() const override { return held_.safe_for().count() <= 0; }
-
-  asio::awaitable<status> begin(std::string name) override {
-    const auto end = co_await held_.open(std::move(name), deadline_.limit(open_within));
-    if (end.what != library_end::how::done)
-      co_return failure{end.why};
-    co_return done{};
-  }
-  /// The library does.
-  asio::awaitable<void> keep() override { co_return; }
-  asio::awaitable<void> end() override { return held_.close(deadline_.limit(close_within)); }
+  std::string fence() const override { return !held_ || held_->fence() == 0 ? "" : std::to_string(held_->fence()); }
 
   asio::awaitable<result<bool>> acquire() override {
-    const auto limit = deadline_.never() ? milliseconds(0) : std::max(deadline_.left(), take_within);
-    const auto end = co_await held_.acquire(wish_, limit);
-    if (end.what == library_end::how::failed)
-      co_return failure{end.why};
-    if (end.what == library_end::how::done)
-      deadline_ = {};
-    co_return end.what == library_end::how::done;
+    const auto limit = deadline_.never() ? milliseconds(for_ever) : std::max(deadline_.left(), take_within);
+    auto taking = take(v0::patience(sockets_.now() + limit, &stopping_));
+    auto got = co_await awaited(std::move(taking));
+    if (got) {
+      held_.emplace(std::move(*got));
+      had();
+      co_return true;
+    }
+    if (is_given_up(got.why()))
+      co_return false;
+    co_return failure{got.why().text()};
   }
 
-  asio::awaitable<void> watch() override { return held_.lost(); }
+  asio::awaitable<void> watch() override {
+    auto waiting = wait_for_loss();
+    const auto over = co_await awaited(std::move(waiting));
+  }
 
   asio::awaitable<status> release() override {
-    const auto end = co_await held_.release();
-    if (end.what != library_end::how::done && !over()) // one that was lost needs no release
-      co_return failure{end.why};
+    if (!held_)
+      co_return done{};
+    auto giving = held_->release(v0::patience(sockets_.now() + release_within));
+    const auto given = co_await awaited(std::move(giving));
+    held_.reset();
+    if (!given && !is_given_up(given.why()) && !over()) // one that was lost needs no release
+      co_return failure{given.why().text()};
     co_return done{};
+  }
+
+  asio::awaitable<void> end() override {
+    held_.reset();
+    return session_holding::end();
   }
 
   /// Nothing of a claim is left, and the library cleans up after itself where there are none.
   asio::awaitable<result<bool>> clean_up() override { co_return true; }
 
 private:
-  library_hold held_;
+  v0::task<v0::result<v0::hold>> take(v0::patience limit) {
+    v0::election office(*session_, wish_.name);
+    v0::shared_mutex lock(*session_, wish_.name);
+    v0::semaphore permits(*session_, wish_.name, wish_.limit);
+    v0::task<v0::result<v0::hold>> taking;
+    switch (wish_.of) {
+    case hold_wish::kind::office:
+      taking = office.campaign(wish_.value, limit);
+      break;
+    case hold_wish::kind::reader:
+      taking = lock.acquire_shared(limit);
+      break;
+    case hold_wish::kind::writer:
+      taking = lock.acquire(limit);
+      break;
+    case hold_wish::kind::permits:
+      taking = permits.acquire(wish_.permits, limit);
+      break;
+    }
+    v0::result<v0::hold> got = co_await taking;
+    co_return std::move(got);
+  }
+
+  /// That the session lives is not all: somebody may have ended the claim, or handed the office
+  /// over.
+  v0::task<v0::status> wait_for_loss() {
+    auto& ended = session_->ended();
+    if (held_->claim_id().empty()) {
+      auto never = sockets_.now() + for_ever;
+      co_await v0::sleep_until(sockets_, never, &ended, &stopping_);
+      co_return v0::nothing();
+    }
+    std::uint64_t index = 0;
+    for (;;) {
+      v0::request q("GET", v0::request::path_of("/v1/claim/", wish_.name));
+      q.query("index", std::to_string(index)).query("wait", "60s");
+      auto deadline = sockets_.now() + look_within;
+      v0::answer a = co_await v0::ask(sockets_, q, deadline, &ended, &stopping_);
+      if (ended.stopped() || stopping_.stopped())
+        co_return v0::nothing();
+      auto now = a.number("X-Consul-Index");
+      bool gone = a.status() == 404 && now > 0;
+      if (gone || (a.status() == 200 && !is_among_holders(a.body(), held_->claim_id())))
+        co_return v0::nothing();
+      index = a.status() != 200 || now < index ? 0 : now;
+      if (a.status() == 200)
+        continue;
+      // It is not known. The session decides.
+      auto again = sockets_.now() + look_again;
+      co_await v0::sleep_until(sockets_, again, &ended, &stopping_);
+    }
+  }
+
   hold_wish wish_;
-  acquire_deadline deadline_; ///< none once it is held
+  std::optional<v0::hold> held_;
 };
 
 } // namespace
 
-std::unique_ptr<holding> make_claim_holding(const asio::any_io_executor& executor, const api_target& target,
-                                            const api_query& scope, hold_wish wish, const acquire_deadline& deadline) {
-  return std::make_unique<claim_holding>(executor, target, scope, std::move(wish), deadline);
+std::unique_ptr<holding> make_claim_holding(asio::io_context& loop, const api_target& target, const api_query& scope,
+                                            hold_wish wish, const acquire_deadline& deadline) {
+  return std::make_unique<claim_holding>(loop, target, scope, std::move(wish), deadline);
 }
 
 } // namespace belay::cli

@@ -91,6 +91,7 @@ public:
         done(failed);
         return;
       }
+      shakes_hands_ = true;
       // SNI takes host names, not addresses.
       error_code ignored;
       asio::ip::make_address(host_, ignored);
@@ -112,11 +113,19 @@ public:
     stream_.next_layer().close(ignored);
   }
   bool quiet() override { return is_quiet(stream_.next_layer()); }
+  std::string explain(const error_code& failed) override {
+    auto found = SSL_get_verify_result(stream_.native_handle());
+    if (!shakes_hands_)
+      return failed.message();
+    return "TLS: " + failed.message() +
+           (found == X509_V_OK ? "" : std::string(": ") + X509_verify_cert_error_string(found));
+  }
 
 private:
   asio::io_context& loop_;
   asio::ssl::stream<socket_type> stream_;
   std::string host_;
+  bool shakes_hands_ = false;
 };
 
 } // namespace

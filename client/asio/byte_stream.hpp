@@ -36,6 +36,8 @@ public:
   virtual void close() noexcept = 0;
   /// Whether nothing unexpected has arrived, such as the end of the connection.
   virtual bool quiet() = 0;
+  /// What an error of connect() means, for people.
+  virtual std::string explain(const error_code& failed) { return failed.message(); }
 };
 
 std::unique_ptr<byte_stream> plain_stream(asio::io_context& loop);

@@ -1,6 +1,7 @@
 #include "client/asio/socket_world.hpp"
 
 #include "client/asio/byte_stream.hpp"
+#include "client/core/json_answers.hpp"
 #include "client/core/rooms.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -29,6 +30,7 @@ namespace {
 constexpr std::chrono::seconds look_at_clock{5};
 constexpr std::size_t idle_max = 16;
 constexpr std::chrono::seconds idle_longest{60};
+constexpr std::size_t piece_bytes = 64 * 1024; ///< of a body that is streamed
 
 std::chrono::nanoseconds timer_length(instant until) {
   auto left = until - lease_clock::now();
@@ -63,17 +65,20 @@ public:
     std::string unread;
     std::optional<http::response_parser<http::string_body>> parser;
     bool answered_a_byte = false;
-    bool kept = false; ///< it has carried a request before
+    bool writes = false; ///< not all of the request has been sent
+    bool kept = false;   ///< it has carried a request before
     std::chrono::steady_clock::time_point idle_since;
   };
   using connection_ptr = std::shared_ptr<connection>;
 
   struct exchange {
-    exchange(operation& o, request r, instant d, asio::io_context& loop)
-        : op(&o), question(std::move(r)), kind(room_of(question)), deadline(d), timer(loop) {}
+    exchange(operation& o, request r, instant d, streamed_bodies b, asio::io_context& loop)
+        : op(&o), question(std::move(r)), bodies(std::move(b)), kind(room_of(question)), deadline(d), timer(loop) {}
     operation* op;
     request question;
+    streamed_bodies bodies;
     room kind;
+    instant asked = lease_clock::now();
     instant deadline;
     asio::steady_timer timer;
     connection_ptr on;
@@ -102,9 +107,12 @@ public:
   /// @returns the request that was in progress on it, which has failed now; null: none was
   exchange* end_connection(const connection_ptr& c, const std::string& why);
   void not_connected(const connection_ptr& c, const std::string& why);
+  std::unique_ptr<byte_stream> stream_to(const server_address& to);
   void send(const connection_ptr& c);
+  void write(const connection_ptr& c, const std::shared_ptr<exchange>& e);
   void read(const connection_ptr& c);
   void take_in(const connection_ptr& c, error_code failed, std::size_t n);
+  bool hand_on(connection& c);
   void answered(const connection_ptr& c);
   void broken(const connection_ptr& c, const std::string& why);
   void drop(const connection_ptr& c) noexcept;
@@ -139,14 +147,17 @@ socket_world::parts::parts(asio::io_context& l, transport_options o)
       wrong = address.why();
       return;
     }
-    any_tls = any_tls || address->tls;
     servers.push_back(std::move(*address));
   }
+  servers.insert(servers.end(), options.addresses.begin(), options.addresses.end());
+  for (const auto& to : servers)
+    any_tls = any_tls || to.tls;
   if (servers.empty())
     wrong = error(outcome::refused, reason::invalid, "no servers are named");
   if (!is_plain(options.token))
     wrong = error(outcome::refused, reason::invalid, "a token has no control characters");
-  if (any_tls && wrong.why() == reason::none) {
+  tls = options.tls;
+  if (any_tls && !tls && wrong.why() == reason::none) {
     auto context = tls_context(options);
     if (context)
       tls = *context;
@@ -210,6 +221,8 @@ void socket_world::parts::finish(std::uint64_t ticket, bool stopped, answer a) {
   exchanges.erase(found);
   gone(ticket, *e);
   next_waiting();
+  if (!stopped && options.on_answer)
+    options.on_answer(e->question, e->deadline - e->asked, a);
   e->op->finish(stopped, std::move(a));
 }
 
@@ -272,10 +285,17 @@ void socket_world::parts::dispatch(std::uint64_t ticket) {
       drop(*unused);
   }
   const auto& to = servers[preferred];
-  auto c = std::make_shared<connection>(preferred, to.tls ? tls_stream(loop, *tls, to.host) : plain_stream(loop), loop);
+  auto c = std::make_shared<connection>(preferred, stream_to(to), loop);
   connections.push_back(c);
   give(e, ticket, c);
   resolve(c);
+}
+
+std::unique_ptr<byte_stream> socket_world::parts::stream_to(const server_address& to) {
+  if (!to.tls)
+    return plain_stream(loop);
+  auto host = to.unix_socket ? to.host_header : to.host;
+  return tls_stream(loop, *tls, options.server_name.empty() ? host : options.server_name);
 }
 
 void socket_world::parts::resolve(const connection_ptr& c) {
@@ -321,13 +341,12 @@ void socket_world::parts::connect_next(const connection_ptr& c) {
     if (c->closed)
       return;
     if (failed && c->next_address < c->addresses.size()) {
-      const auto& server = self->servers[c->server];
-      c->bytes = server.tls ? tls_stream(self->loop, *self->tls, server.host) : plain_stream(self->loop);
+      c->bytes = self->stream_to(self->servers[c->server]);
       self->connect_next(c);
       return;
     }
     if (failed) {
-      self->not_connected(c, failed.message());
+      self->not_connected(c, c->bytes->explain(failed));
       return;
     }
     c->timer.cancel();
@@ -343,7 +362,7 @@ socket_world::parts::exchange* socket_world::parts::end_connection(const connect
     return nullptr;
   auto& e = *found->second;
   take_back(e);
-  e.last_failure = servers[c->server].host_header + ": " + why;
+  e.last_failure = options.names_server ? servers[c->server].host_header + ": " + why : why;
   return &e;
 }
 
@@ -364,16 +383,20 @@ void socket_world::parts::not_connected(const connection_ptr& c, const std::stri
 
 std::string socket_world::parts::bytes_of(const exchange& e, const server_address& to) const {
   const auto& q = e.question;
-  std::string out =
-      q.method() + " " + q.target() + " HTTP/1.1\r\nHost: " + to.host_header + "\r\nUser-Agent: belay-client\r\n";
+  std::string out = q.method() + " " + q.target();
+  if (!options.scope.empty())
+    out += (q.target().find('?') == std::string::npos ? "?" : "&") + options.scope;
+  out += " HTTP/1.1\r\nHost: " + to.host_header + "\r\nUser-Agent: belay-client\r\n";
   if (!options.token.empty())
     out += "X-Consul-Token: " + options.token + "\r\n";
+  if (!options.basic_auth.empty())
+    out += "Authorization: Basic " + base64_encoded(options.basic_auth) + "\r\n";
   for (const auto& [name, value] : q.headers())
     out += name + ": " + value + "\r\n";
   if (q.method() != "GET")
-    out += "Content-Length: " + std::to_string(q.body().size()) + "\r\n";
+    out += "Content-Length: " + std::to_string(e.bodies.source ? e.bodies.length : q.body().size()) + "\r\n";
   out += "\r\n";
-  if (q.method() != "GET")
+  if (q.method() != "GET" && !e.bodies.source)
     out += q.body();
   return out;
 }
@@ -392,12 +415,36 @@ void socket_world::parts::send(const connection_ptr& c) {
   c->parser->body_limit(options.answer_bytes_max);
   c->parser->eager(true);
   e.sent = true;
-  c->bytes->write(c->out, [self = shared_from_this(), c](error_code failed, std::size_t) {
+  write(c, found->second);
+  if (!c->closed)
+    read(c);
+}
+
+/// What `out` holds, and then the pieces of a body that is streamed.
+void socket_world::parts::write(const connection_ptr& c, const std::shared_ptr<exchange>& e) {
+  c->writes = true;
+  c->bytes->write(c->out, [self = shared_from_this(), c, e](error_code failed, std::size_t) {
     // A server may respond and close before it has read everything: the response decides.
     if (!c->closed && failed && failed != asio::error::broken_pipe && failed != asio::error::connection_reset)
       self->broken(c, failed.message());
+    if (c->closed || failed || e->on != c)
+      return;
+    auto& left = e->bodies.length;
+    if (!e->bodies.source || left == 0) {
+      c->writes = false;
+      return;
+    }
+    c->out.resize(std::min<std::uint64_t>(piece_bytes, left));
+    c->out.resize(e->bodies.source(c->out.data(), c->out.size()));
+    left -= c->out.size();
+    if (c->out.empty())
+      self->broken(c, e->bodies.complaint);
+    else // a write that is over at once calls back from within itself
+      asio::post(self->loop, [self, c, e] {
+        if (!c->closed)
+          self->write(c, e);
+      });
   });
-  read(c);
 }
 
 void socket_world::parts::read(const connection_ptr& c) {
@@ -405,6 +452,18 @@ void socket_world::parts::read(const connection_ptr& c) {
     if (!c->closed)
       self->take_in(c, failed, n);
   });
+}
+
+/// @returns false: who takes the body wants no more of it
+bool socket_world::parts::hand_on(connection& c) {
+  auto found = exchanges.find(c.ticket);
+  if (found == exchanges.end() || !found->second->bodies.sink || !c.parser->is_header_done())
+    return true;
+  auto& message = c.parser->get();
+  if (message.result_int() != 200 || message.body().empty())
+    return true;
+  auto piece = std::exchange(message.body(), {});
+  return found->second->bodies.sink(piece);
 }
 
 void socket_world::parts::take_in(const connection_ptr& c, error_code failed, std::size_t n) {
@@ -421,6 +480,10 @@ void socket_world::parts::take_in(const connection_ptr& c, error_code failed, st
       }
       if (wrong_bytes || used == 0)
         break;
+    }
+    if (!wrong_bytes && !hand_on(*c)) {
+      broken(c, "the answer is not wanted any more");
+      return;
     }
   }
   if (failed && !wrong_bytes && c->parser->got_some() && !c->parser->is_done())
@@ -441,7 +504,7 @@ void socket_world::parts::answered(const connection_ptr& c) {
   for (const auto& field : message)
     a.add_header(std::string(field.name_string()), std::string(field.value()));
   auto ticket = std::exchange(c->ticket, 0);
-  bool keep = message.keep_alive() && c->unread.empty();
+  bool keep = message.keep_alive() && c->unread.empty() && !c->writes;
   if (a.status() >= 500)
     avoid(c->server);
   auto found = exchanges.find(ticket);
@@ -468,7 +531,7 @@ void socket_world::parts::broken(const connection_ptr& c, const std::string& why
   if (lost == nullptr)
     return;
   auto& e = *lost;
-  if (stale && e.question.is_repeatable() && !e.asked_again) {
+  if (stale && e.question.is_repeatable() && !e.asked_again && !e.bodies.source) {
     e.asked_again = true;
     dispatch(ticket);
     return;
@@ -511,9 +574,13 @@ void socket_world::sleep(operation& op, instant until) {
 }
 
 void socket_world::ask(operation& op, const request& q, instant deadline) {
+  ask(op, q, deadline, {});
+}
+
+void socket_world::ask(operation& op, const request& q, instant deadline, streamed_bodies bodies) {
   op.ticket = parts_->next_ticket++;
   auto ticket = op.ticket;
-  auto e = std::make_shared<parts::exchange>(op, q, deadline, parts_->loop);
+  auto e = std::make_shared<parts::exchange>(op, q, deadline, std::move(bodies), parts_->loop);
   bool full = !parts_->has_room.takes(e->kind);
   parts_->has_room.came(e->kind);
   parts_->exchanges.emplace(ticket, e);

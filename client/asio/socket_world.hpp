@@ -12,11 +12,29 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace belay {
 inline namespace v0 {
 namespace detail {
+
+/// Bodies that are too large to be held, piece by piece.
+struct streamed_bodies {
+  /// Of the request: how many bytes, and the next ones of them. Null: it is request::body().
+  /// `source` returns how many it has written; 0 before the end: there are no more, and the request
+  /// fails with what `complaint` says.
+  std::uint64_t length = 0;
+  std::function<std::size_t(char* into, std::size_t size)> source;
+  std::string complaint;
+  /// Takes the body of a 200. @returns false: no more is wanted, and the request fails. Null: it is
+  /// answer::body().
+  std::function<bool(std::string_view piece)> sink;
+};
 
 class socket_world : public world {
 public:
@@ -28,6 +46,7 @@ public:
   std::uint64_t draw(std::uint64_t n) override;
   void sleep(operation& op, instant until) override;
   void ask(operation& op, const request& q, instant deadline) override;
+  void ask(operation& op, const request& q, instant deadline, streamed_bodies bodies);
   void stop(operation& op) override;
   void forget(operation& op) noexcept override;
 
@@ -38,6 +57,33 @@ private:
   class parts;
   std::shared_ptr<parts> parts_;
 };
+
+/// Usage: as belay::ask().
+class [[nodiscard]] streamed_asking : public operation {
+public:
+  streamed_asking(socket_world& w, const request& q, instant deadline, streamed_bodies bodies, stopper* stop) noexcept
+      : operation(w, stop, nullptr), sockets_(w), question_(q), deadline_(deadline), bodies_(std::move(bodies)) {}
+  void await_suspend(std::coroutine_handle<> waiter) {
+    suspended(waiter);
+    sent_ = true;
+    sockets_.ask(*this, question_, deadline_, std::move(bodies_));
+  }
+  answer await_resume() {
+    return stopped_ ? answer::none(sent_, "stopped by the caller", reason::stopped) : std::move(answer_);
+  }
+
+private:
+  socket_world& sockets_;
+  const request& question_;
+  instant deadline_;
+  streamed_bodies bodies_;
+  bool sent_ = false;
+};
+
+inline streamed_asking ask(socket_world& w, const request& q, instant deadline, streamed_bodies bodies,
+                           stopper* stop = nullptr) noexcept {
+  return streamed_asking(w, q, deadline, std::move(bodies), stop);
+}
 
 } // namespace detail
 } // namespace v0

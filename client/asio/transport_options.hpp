@@ -5,29 +5,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+namespace boost::asio::ssl {
+class context;
+}
+
 namespace belay {
 inline namespace v0 {
 namespace detail {
-
-struct transport_options {
-  std::vector<std::string> servers;
-  std::string token;
-  std::string ca_file; ///< empty: the system's
-  std::string cert_file;
-  std::string key_file;
-  bool verify_server = true;
-  std::size_t connections_max = 64;
-  std::size_t waiting_max = 1024; ///< requests in progress or waiting for a connection
-  std::size_t answer_bytes_max = 64u << 20;
-  std::chrono::milliseconds connect_within{3000};
-};
-
-/// The part of a client's options that concerns requests.
-transport_options transport_of(const client_options& o);
 
 struct server_address {
   bool tls = false;
@@ -36,6 +26,32 @@ struct server_address {
   bool unix_socket = false;
   std::string host_header;
 };
+
+struct transport_options {
+  std::vector<std::string> servers;
+  std::vector<server_address> addresses; ///< more servers, parsed
+  std::string token;
+  std::string basic_auth; ///< NAME:PASSWORD; empty: none
+  std::string scope;      ///< added to the query of each request, such as `dc=dc2`
+  std::string ca_file;    ///< empty: the system's
+  std::string cert_file;
+  std::string key_file;
+  bool verify_server = true;
+  /// Not null: used instead of the files above. It verifies the server or not.
+  std::shared_ptr<boost::asio::ssl::context> tls;
+  std::string server_name; ///< that a certificate must have; empty: the host of the address
+  std::size_t connections_max = 64;
+  std::size_t waiting_max = 1024; ///< requests in progress or waiting for a connection
+  std::size_t answer_bytes_max = 64u << 20;
+  std::chrono::milliseconds connect_within{3000};
+  bool names_server = true; ///< errors of a connection begin with the address of the server
+  /// Called for each request that ends other than by being stopped. @param given the time that it
+  /// had
+  std::function<void(const request& q, std::chrono::nanoseconds given, const answer& a)> on_answer;
+};
+
+/// The part of a client's options that concerns requests.
+transport_options transport_of(const client_options& o);
 
 /// Parses `http://HOST[:PORT]`, `https://HOST[:PORT]`, `HOST:PORT`, `unix:///PATH`.
 result<server_address> parse_server(std::string_view text);

@@ -17,7 +17,7 @@ set(BELAY_ALONE
     tests/unit/protocol/state/fields_test.cpp
 )
 # Folders in whose files names mean something else than in the rest of their target: a group by themselves.
-set(BELAY_APART cli/recipes)
+set(BELAY_APART)
 set(BELAY_UNITY_FILES 30) # more save little, and take more than 3 GB of memory
 
 function(belay_unity target)

@@ -5,8 +5,10 @@
 #include "cli/output/json_text.hpp"
 #include "cli/output/progress_line.hpp"
 #include "cli/output/table.hpp"
-#include "cli/recipes/library_copies.hpp"
 
+#include <belay/diff.hpp>
+
+#include <boost/asio/io_context.hpp>
 #include <boost/json/array.hpp>
 
 #include <ostream>
@@ -20,24 +22,25 @@ namespace {
 
 /// As diff(1): 1 is that there are differences.
 constexpr int differ = 1, in_trouble = 2;
+constexpr auto look_every = 200ms;
 
 int trouble(terminal t, const std::string& complaint) {
   error(t, complaint);
   return in_trouble;
 }
 
-std::string shown(const std::vector<told_difference>& all, const std::string& prefix) {
+std::string shown(const std::vector<v0::difference>& all, const std::string& prefix) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(all.size());
   for (const auto& d : all)
-    rows.push_back({d.kind, prefix + d.key});
+    rows.push_back({std::string(v0::name_of(d.kind)), prefix + d.key});
   return table(rows);
 }
 
-json::array as_json(const std::vector<told_difference>& all, const std::string& prefix) {
+json::array as_json(const std::vector<v0::difference>& all, const std::string& prefix) {
   json::array rows;
   for (const auto& d : all)
-    rows.push_back({{"Kind", d.kind}, {"Key", prefix + d.key}});
+    rows.push_back({{"Kind", v0::name_of(d.kind)}, {"Key", prefix + d.key}});
   return rows;
 }
 
@@ -52,22 +55,28 @@ int diff_command(const options& o, terminal t) {
   if (!servers)
     return in_trouble;
   progress_line progress(t.out, t.screen && !o.json());
-  const auto begun = std::chrono::steady_clock::now();
-  const auto found = compare(
-      {servers->first.target(), places->prefix, servers->second.target(), places->copy_prefix},
-      std::chrono::ceil<std::chrono::milliseconds>(settle), std::chrono::ceil<std::chrono::milliseconds>(within), [&] {
-        const auto so_far = std::chrono::steady_clock::now() - begun;
-        progress.show("Comparing: " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(so_far).count()) +
-                      " s");
-      });
+  boost::asio::io_context loop;
+  command_world original(loop, servers->first.target(), {}), copy(loop, servers->second.target(), {});
+  v0::diff_options options;
+  options.settle = std::chrono::ceil<std::chrono::milliseconds>(settle);
+  const auto begun = original.now();
+  auto comparing = v0::diff(original, places->prefix, copy, places->copy_prefix, v0::patience(begun + within), options);
+  comparing.start();
+  while (!comparing.done()) {
+    loop.run_one_for(look_every);
+    loop.restart();
+    const auto so_far = std::chrono::duration_cast<std::chrono::seconds>(original.now() - begun);
+    progress.show("Comparing: " + std::to_string(so_far.count()) + " s");
+  }
   progress.end();
-  if (!found.end.done())
-    return trouble(t, "Error comparing: " + found.end.why);
+  const auto found = comparing.take();
+  if (!found)
+    return trouble(t, "Error comparing: " + text_of(found.why(), original, copy));
   if (o.json())
-    t.out << pretty(as_json(found.differences, places->prefix));
+    t.out << pretty(as_json(*found, places->prefix));
   else
-    t.out << shown(found.differences, places->prefix);
-  return found.differences.empty() ? 0 : differ;
+    t.out << shown(*found, places->prefix);
+  return found->empty() ? 0 : differ;
 }
 
 } // namespace

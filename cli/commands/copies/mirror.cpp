@@ -1,18 +1,25 @@
 // `belay mirror`: a copy of keys on another server, by the client library.
 
+#include "cli/api/awaited.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/copies/places.hpp"
-#include "cli/locks/session_lease.hpp"
+#include "cli/output/json_text.hpp"
 #include "cli/output/progress_line.hpp"
+#include "cli/process/bell.hpp"
 #include "cli/process/run_until_told.hpp"
-#include "cli/recipes/library_copies.hpp"
+
+#include <belay/changes.hpp>
+#include <belay/mirror.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/json/parse.hpp>
 
+#include <algorithm>
 #include <map>
 #include <ostream>
+#include <set>
 
 namespace belay::cli {
 
@@ -27,16 +34,27 @@ struct cluster_complaint {
   bool endless = false; ///< what is copied would be copied again, and again
 };
 
+/// Whether the servers of a copy and its original are of one cluster.
+enum class cluster_relation : std::uint8_t { unknown, one, two };
+
+constexpr auto answer_within = 10s, after_failure = 1s;
+
 class mirror_run {
 public:
-  mirror_run(asio::io_context& loop, const two_places& places, std::string name, cluster_complaint in_one_cluster,
-             bool once, bool repair, terminal t)
-      : loop_(loop), in_one_cluster_(std::move(in_one_cluster)), once_(once), repair_(repair), terminal_(t),
-        bell_(loop.get_executor()), progress_(t.out, t.screen), copies_(loop.get_executor(), places, std::move(name)) {
-    copies_.on_trouble([this](const std::string& where, const std::string& what) {
-      if (!what.empty())
-        complain("The server of the " + where + ": " + what + ", it goes on when there is an answer");
-    });
+  mirror_run(asio::io_context& loop, const std::pair<api_client, api_client>& servers, const places_given& places,
+             std::string name, cluster_complaint in_one_cluster, const options& o, terminal t)
+      : loop_(loop), places_(places), in_one_cluster_(std::move(in_one_cluster)), once_(o.on("once")),
+        repair_(o.on("repair")), terminal_(t), bell_(loop.get_executor()), progress_(t.out, t.screen),
+        original_(loop, servers.first.target(), {}), copy_(loop, servers.second.target(), {}),
+        copies_(original_, places.prefix, copy_, places.copy_prefix, std::move(name)) {
+    const auto complains_of = [this](const std::string& where) {
+      return [this, where](const std::string& what) {
+        if (!what.empty())
+          complain("The server of the " + where + ": " + what + ", it goes on when there is an answer");
+      };
+    };
+    original_.on_trouble(complains_of("original"));
+    copy_.on_trouble(complains_of("copy"));
   }
 
   int run() {
@@ -44,7 +62,7 @@ public:
         loop_, [this] { return all(); },
         [this](int) {
           stopped_ = true;
-          copies_.stop();
+          stopping_.stop();
         });
   }
 
@@ -53,18 +71,23 @@ private:
     if (terminal_.screen)
       asio::co_spawn(loop_, show_progress(), asio::detached);
     bool well = true;
-    if (!in_one_cluster_.text.empty())
-      well = co_await are_apart();
+    if (!in_one_cluster_.text.empty()) {
+      const bool apart = co_await are_apart();
+      well = apart;
+    }
     if (well && once_) {
-      const auto copied = co_await copies_.catch_up();
+      auto copying = catch_up();
+      const auto copied = co_await awaited(std::move(copying));
       well = is_done(copied);
       if (well && repair_ && !stopped_) {
-        const auto repaired = co_await copies_.repair();
+        auto repairing = copies_.repair(until_stopped());
+        const auto repaired = co_await awaited(std::move(repairing));
         well = is_done(repaired);
       }
     }
     while (!once_ && well && !stopped_) {
-      const auto copied = co_await copies_.step();
+      auto copying = step();
+      const auto copied = co_await awaited(std::move(copying));
       well = is_done(copied);
       tell_left_out();
     }
@@ -81,22 +104,128 @@ private:
       terminal_.out << "Success! " << written() << " written; the copy is as the original was at " << copies_.place()
                     << "\n";
     // Who asked for a whole copy did not get one.
-    co_return !well || (once_ && stopped_) ? 1 : 0;
+    const bool whole = well && !(once_ && stopped_);
+    co_return static_cast<int>(!whole);
   }
 
-  bool is_done(const library_end& end) {
-    if (end.what == library_end::how::failed)
-      complain("Error mirroring: " + end.why);
-    return end.what != library_end::how::failed;
+  /// Or it was stopped. @returns false after a complaint
+  template <class T>
+  bool is_done(const v0::result<T>& r) {
+    if (r || is_given_up(r.why()))
+      return true;
+    complain("Error mirroring: " + text_of(r.why(), original_, copy_));
+    return false;
+  }
+
+  v0::patience until_stopped() { return v0::patience(original_.now() + for_ever, &stopping_); }
+
+  /// Copies the next changes, and waits for some. @returns refused: what asking again cannot
+  /// change, or it was stopped
+  v0::task<v0::status> step() {
+    for (;;) {
+      v0::patience limit = until_stopped();
+      v0::status copied = co_await copies_.step(limit);
+      const bool again = !copied && !stopped_ && (copied.unknown() || passes(copied.why()));
+      if (!again)
+        co_return copied;
+      auto later = original_.now() + after_failure;
+      co_await v0::sleep_until(original_, later, &stopping_);
+    }
+  }
+
+  /// Copies what there is, and waits for nothing.
+  v0::task<v0::status> catch_up() {
+    for (;;) {
+      v0::patience limit = until_stopped();
+      v0::result<bool> current = co_await copies_.is_current(limit);
+      if (!current && !stopped_ && passes(current.why())) {
+        auto later = original_.now() + after_failure;
+        co_await v0::sleep_until(original_, later, &stopping_);
+        continue;
+      }
+      if (!current)
+        co_return current.why();
+      if (*current)
+        co_return v0::nothing();
+      v0::status copied = co_await step();
+      if (!copied)
+        co_return copied;
+    }
+  }
+
+  /// @returns an answer that says something of the question, or the reason why there is none
+  v0::task<v0::result<v0::answer>> ask_until_known(v0::world& w, v0::request q) {
+    for (;;) {
+      auto deadline = w.now() + answer_within;
+      v0::answer a = co_await v0::ask(w, q, deadline, &stopping_);
+      if (stopped_)
+        co_return v0::error(v0::outcome::refused, v0::reason::stopped, "stopped by the caller");
+      if (a.status() == 200 || a.status() == 404)
+        co_return a;
+      v0::error why = a.judge(false);
+      if (!passes(why))
+        co_return why;
+      auto later = w.now() + after_failure;
+      co_await v0::sleep_until(w, later, &stopping_);
+    }
+  }
+
+  v0::task<v0::result<std::uint64_t>> history_at(v0::world& w, std::string below) {
+    v0::request where("GET", v0::request::path_of("/v1/kv/", below));
+    where.query("recurse").query("changes").query("keys");
+    v0::result<v0::answer> cursor = co_await ask_until_known(w, where);
+    if (!cursor)
+      co_return cursor.why();
+    co_return v0::history_of(cursor->header("X-Belay-Cursor"));
+  }
+
+  /// Of the catalog.
+  v0::task<v0::result<std::set<std::string>>> node_ids_at(v0::world& w) {
+    v0::request nodes("GET", "/v1/catalog/nodes");
+    v0::result<v0::answer> listed = co_await ask_until_known(w, nodes);
+    if (!listed)
+      co_return listed.why();
+    std::set<std::string> ids;
+    boost::system::error_code ec;
+    const auto rows = boost::json::parse(listed->body(), ec);
+    for (const auto& row : elements(&rows))
+      ids.insert(member_text(row, "ID"));
+    ids.erase("");
+    co_return ids;
+  }
+
+  static cluster_relation relation_of(bool one) { return one ? cluster_relation::one : cluster_relation::two; }
+
+  v0::task<v0::result<cluster_relation>> relation() {
+    v0::result<std::uint64_t> first = co_await history_at(original_, places_.prefix);
+    if (!first)
+      co_return first.why();
+    v0::result<std::uint64_t> second = co_await history_at(copy_, places_.copy_prefix);
+    if (!second)
+      co_return second.why();
+    if (*first != 0 && *second != 0)
+      co_return relation_of(v0::in_one_cluster(*first, *second));
+    // Servers of 0.2.0 and of Consul name none.
+    v0::result<std::set<std::string>> these = co_await node_ids_at(original_);
+    if (!these)
+      co_return these.why();
+    v0::result<std::set<std::string>> those = co_await node_ids_at(copy_);
+    if (!those)
+      co_return those.why();
+    if (these->empty() || those->empty())
+      co_return cluster_relation::unknown;
+    const bool common = std::any_of(these->begin(), these->end(), [&](const auto& id) { return those->contains(id); });
+    co_return relation_of(common);
   }
 
   /// Two servers with keys of keys in each other's way must not be of one cluster.
   asio::awaitable<bool> are_apart() {
-    const auto looked = co_await copies_.find_out_clusters();
-    if (!is_done(looked) || stopped_)
+    auto looking = relation();
+    const auto found = co_await awaited(std::move(looking));
+    if (!is_done(found) || stopped_)
       co_return false;
-    const bool unknown = copies_.clusters() == cluster_relation::unknown;
-    if (copies_.clusters() == cluster_relation::two || (unknown && !in_one_cluster_.endless))
+    const bool unknown = *found == cluster_relation::unknown;
+    if (*found == cluster_relation::two || (unknown && !in_one_cluster_.endless))
       co_return true;
     complain((unknown ? "Error! It cannot be found out whether both servers are of one cluster. If they are: "
                       : "Error! Both servers are of one cluster. ") +
@@ -114,7 +243,7 @@ private:
   }
 
   std::string written() const {
-    return std::to_string(copies_.written()) + (copies_.written() == 1 ? " key" : " keys");
+    return std::to_string(copy_.transactions()) + (copy_.transactions() == 1 ? " key" : " keys");
   }
 
   void complain(const std::string& text) {
@@ -130,12 +259,15 @@ private:
   }
 
   asio::io_context& loop_;
+  places_given places_;
   cluster_complaint in_one_cluster_;
   bool once_, repair_;
   terminal terminal_;
   bell bell_;
   progress_line progress_;
-  library_mirror copies_;
+  command_world original_, copy_;
+  v0::stopper stopping_;
+  v0::mirror copies_;
   std::map<std::string, std::string> told_; ///< of left_out()
   bool stopped_ = false, ended_ = false;
 };
@@ -173,9 +305,7 @@ int mirror_command(const options& o, terminal t) {
   if (!servers)
     return 1;
   asio::io_context loop;
-  return mirror_run(loop, {servers->first.target(), places->prefix, servers->second.target(), places->copy_prefix},
-                    name, in_one_cluster, o.on("once"), o.on("repair"), t)
-      .run();
+  return mirror_run(loop, *servers, *places, name, in_one_cluster, o, t).run();
 }
 
 } // namespace

@@ -22,4 +22,11 @@ std::optional<places_given> places_of(const options& o, bool prefix_needed, term
   return p;
 }
 
+std::string text_of(const v0::error& why, const command_world& original, const command_world& copy) {
+  const auto refused = [](const command_world& w) { return w.last_status() >= 400 && w.last_status() < 500; };
+  if (refused(original) == refused(copy))
+    return why.text();
+  return (refused(original) ? "the original's server: " : "the copy's server: ") + why.text();
+}
+
 } // namespace belay::cli

@@ -1,6 +1,7 @@
 #pragma once
 // What commands about two servers have in common.
 
+#include "cli/api/command_world.hpp"
 #include "cli/flags/options.hpp"
 
 #include <optional>
@@ -15,5 +16,9 @@ struct places_given {
 
 /// @param prefix_needed the third word has to be there @returns nullopt after a complaint
 std::optional<places_given> places_of(const options& o, bool prefix_needed, terminal t);
+
+/// What an error of a call to both servers says, with the name of the one that refused, if it is
+/// known.
+std::string text_of(const v0::error& why, const command_world& original, const command_world& copy);
 
 } // namespace belay::cli

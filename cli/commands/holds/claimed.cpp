@@ -1,8 +1,9 @@
-// `belay semaphore` and `belay elect`: a command that runs while permits, or an office, are held by the client library.
+// `belay semaphore` and `belay elect`: a command that runs while permits, or an office, are held by
+// the client library.
 
+#include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/holds/holding_run.hpp"
-#include "cli/http/api_client.hpp"
 #include "cli/locks/claim_holding.hpp"
 
 #include <ostream>
@@ -33,7 +34,7 @@ int run_claimed(const options& o, terminal t, hold_wish wish, const std::string&
     return error(t, "Error querying agent: " + complaint);
   auto order = order_of(o, what);
   asio::io_context loop;
-  auto held = make_claim_holding(loop.get_executor(), client->target(), o.write_query(), std::move(wish), deadline);
+  auto held = make_claim_holding(loop, client->target(), o.write_query(), std::move(wish), deadline);
   return run_while_held(loop, std::move(held), std::move(order), t);
 }
 

@@ -1,8 +1,8 @@
 // `belay claims list|graph`: who holds, who waits, and for whom.
 
+#include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"
-#include "cli/http/api_client.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/table.hpp"
 #include "protocol/golang/base64.hpp"

@@ -1,6 +1,7 @@
 #include "cli/commands/holds/holding_run.hpp"
 
 #include "cli/output/escaped_output.hpp"
+#include "cli/process/bell.hpp"
 #include "cli/process/command_name.hpp"
 #include "cli/process/guarded_child.hpp"
 #include "protocol/base/mutants.hpp"
@@ -23,9 +24,11 @@ namespace {
 
 /// Between SIGTERM and SIGKILL, as Consul's.
 constexpr std::chrono::milliseconds grace = 5s;
-/// So much later than this program the guard asks the command to end: this program may have no processor for a moment.
+/// So much later than this program the guard asks the command to end: this program may have no
+/// processor for a moment.
 constexpr std::chrono::milliseconds guard_waits = 1s;
-/// How often the time is looked at, which goes on while timers do not: when the machine was suspended.
+/// How often the time is looked at, which goes on while timers do not: when the machine was
+/// suspended.
 constexpr std::chrono::milliseconds look_every = 200ms;
 
 class holding_run {
@@ -63,7 +66,6 @@ private:
     const auto begun = co_await held_->begin(order_.session_name);
     if (!begun)
       co_return error(terminal_, "Lock acquisition failed: failed to create session: " + begun.error());
-    asio::co_spawn(loop_, held_->keep(), asio::detached);
     say("Attempting lock acquisition");
     if (terminal_.screen)
       asio::co_spawn(loop_, show_waiting(), asio::detached);

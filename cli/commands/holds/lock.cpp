@@ -1,8 +1,9 @@
-// `belay lock`: a command that runs while a lock is held. Keys, flags and texts are those of `consul lock`.
+// `belay lock`: a command that runs while a lock is held. Keys, flags and texts are those of
+// `consul lock`.
 
+#include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/holds/holding_run.hpp"
-#include "cli/http/api_client.hpp"
 #include "cli/locks/claim_holding.hpp"
 #include "protocol/golang/url.hpp"
 
@@ -33,7 +34,8 @@ std::string complaint_about_kind(const options& o, std::int64_t limit) {
   return {};
 }
 
-/// What a claim is wished for by the options; nullopt: it is a lock of keys, or a semaphore of keys.
+/// What a claim is wished for by the options; nullopt: it is a lock of keys, or a semaphore of
+/// keys.
 std::optional<hold_wish> claim_wished(const options& o, const holding_settings& settings) {
   hold_wish wish{.of = hold_wish::kind::permits,
                  .name = settings.prefix,
@@ -88,10 +90,10 @@ int lock(const options& o, terminal t) {
     t.out << what_is_set_up(o, settings) << "\n" << std::flush;
   asio::io_context loop;
   if (auto wish = claim_wished(o, settings)) {
-    auto held = make_claim_holding(loop.get_executor(), client->target(), o.write_query(), std::move(*wish), deadline);
+    auto held = make_claim_holding(loop, client->target(), o.write_query(), std::move(*wish), deadline);
     return run_while_held(loop, std::move(held), std::move(order), t);
   }
-  auto held = make_holding(loop.get_executor(), client->target(), o.write_query(), std::move(settings));
+  auto held = make_holding(loop, client->target(), o.write_query(), std::move(settings));
   return run_while_held(loop, std::move(held), std::move(order), t);
 }
 

@@ -1,10 +1,13 @@
 // `belay counter add|get`: a number that many count on, by the client library.
 
+#include "cli/api/command_world.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
-#include "cli/recipes/library_calls.hpp"
 #include "protocol/golang/syntax.hpp"
 
+#include <belay/counter.hpp>
+
+#include <limits>
 #include <ostream>
 
 namespace belay::cli {
@@ -13,42 +16,40 @@ using namespace std::chrono_literals;
 
 namespace {
 
-int show_number(const options& o, terminal t, const counter_call& call, const counted& c) {
-  if (!c.done)
-    return error(t, c.unknown ? "Error! It is not known whether it was counted: " + c.why : "Error! " + c.why);
-  return succeed(o, t, std::to_string(c.number), {{"Key", call.key}, {"Number", c.number}});
-}
-
-std::chrono::milliseconds limit_of(const options& o) {
-  return std::chrono::ceil<std::chrono::milliseconds>(o.duration("timeout", 10s));
+/// @param n what is added; nullopt: it is read only
+int count(const options& o, terminal t, std::optional<std::int64_t> n) {
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto key = without_leading_slash(o.words()[0]);
+  using bounds = std::numeric_limits<std::int64_t>;
+  boost::asio::io_context loop;
+  command_world sockets(loop, client->target(), o.write_query().text());
+  v0::counter number(sockets, key, o.integer("min", bounds::min()), o.integer("max", bounds::max()));
+  const v0::patience limit(sockets.now() + o.duration("timeout", 10s));
+  auto counting = n ? number.add(*n, limit) : number.read(limit);
+  counting.start();
+  while (!counting.done() && loop.run_one() != 0) {
+  }
+  const auto got = counting.take();
+  if (!got)
+    return error(t, (got.unknown() ? "Error! It is not known whether it was counted: " : "Error! ") + got.why().text());
+  return succeed(o, t, std::to_string(*got), {{"Key", key}, {"Number", *got}});
 }
 
 int counter_get(const options& o, terminal t) {
   if (o.words().size() != 1)
     return error(t, "Error! One KEY is needed");
-  const auto client = o.client(t);
-  if (!client)
-    return 1;
-  counter_call call;
-  call.key = without_leading_slash(o.words()[0]);
-  return show_number(o, t, call, read_counter(client->target(), o.write_query().text(), call, limit_of(o)));
+  return count(o, t, std::nullopt);
 }
 
 int counter_add(const options& o, terminal t) {
   if (o.words().empty() || o.words().size() > 2)
     return error(t, "Error! One KEY is needed, and at most one number");
-  counter_call call;
-  call.key = without_leading_slash(o.words()[0]);
   const auto n = o.words().size() == 2 ? golang::parse_int(o.words()[1]) : std::optional<std::int64_t>(1);
   if (!n)
     return error(t, "Error! This is no number: " + o.words()[1]);
-  call.n = *n;
-  call.least = o.integer("min", call.least);
-  call.most = o.integer("max", call.most);
-  const auto client = o.client(t);
-  if (!client)
-    return 1;
-  return show_number(o, t, call, add_to_counter(client->target(), o.write_query().text(), call, limit_of(o)));
+  return count(o, t, n);
 }
 
 } // namespace

@@ -1,11 +1,14 @@
 #include "cli/commands/watching/change_feed.hpp"
 
+#include "cli/api/api_client.hpp"
+#include "cli/api/awaited.hpp"
+#include "cli/api/command_world.hpp"
 #include "cli/commands/watching/change_lines.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
-#include "cli/http/api_client.hpp"
-#include "cli/locks/session_lease.hpp"
+#include "cli/process/bell.hpp"
 #include "cli/process/run_until_told.hpp"
-#include "cli/recipes/library_feed.hpp"
+
+#include <belay/changes.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -28,9 +31,10 @@ public:
   change_feed(asio::io_context& loop, const api_client& client, const options& o, const std::string& place, terminal t)
       : loop_(loop), file_(o.value("place")), place_(place), terminal_(t), bell_(loop.get_executor()),
         handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
-        source_(loop.get_executor(), client.target(), o.write_query().text(), without_leading_slash(o.value("prefix")),
+        sockets_(loop, client.target(), o.write_query().text()),
+        source_(sockets_, without_leading_slash(o.value("prefix")),
                 place.empty() && !o.on("snapshot") ? "now" : place) {
-    source_.on_trouble(complaints_of_watch(t));
+    sockets_.on_trouble(complaints_of_watch(t));
   }
 
   int run() {
@@ -39,7 +43,7 @@ public:
         [this](int signal) {
           stopped_ = true;
           handler_.stop(signal);
-          source_.stop();
+          stopping_.stop();
         });
   }
 
@@ -48,31 +52,36 @@ private:
     asio::co_spawn(loop_, keep_places(), asio::detached);
     bool well = true;
     while (well && !stopped_) {
-      told_changes some;
-      const auto end = co_await source_.next(some);
-      if (end.what == library_end::how::failed) {
-        error(terminal_, "Error watching changes: " + end.why);
-        well = false;
-      } else if (end.done()) {
-        const bool told = co_await tell_all(some);
+      const v0::patience limit(sockets_.now() + for_ever, &stopping_);
+      waiting_ = true;
+      auto fetching = source_.next(limit);
+      const auto some = co_await awaited(std::move(fetching));
+      waiting_ = false;
+      if (some) {
+        const bool told = co_await tell_all(*some);
         well = told || stopped_;
+      } else if (!is_given_up(some.why())) {
+        error(terminal_, "Error watching changes: " + some.why().text());
+        well = false;
       }
     }
     ended_ = true;
     bell_.ring();
-    co_return well ? 0 : 1;
+    co_return static_cast<int>(!well);
   }
 
   /// Also while nothing changes below the prefix: servers forget what happened long ago.
   asio::awaitable<void> keep_places() {
     while (!ended_) {
       co_await bell_.wait(keep_every);
-      if (const auto place = source_.place_reached(); !place.empty() && !reached(place))
-        co_return source_.stop();
+      // It moves on when changes come, too; then nothing waits any more.
+      const auto& place = source_.place();
+      if (waiting_ && !place.empty() && place != "now" && !reached(place))
+        co_return stopping_.stop();
     }
   }
 
-  asio::awaitable<bool> tell_all(const told_changes& some) {
+  asio::awaitable<bool> tell_all(const v0::change_batch& some) {
     if (some.is_snapshot && !place_.empty()) {
       const bool told = co_await tell(line_of_void("gap", place_), "");
       if (!told)
@@ -103,8 +112,8 @@ private:
     if (place == place_)
       return true;
     place_ = place;
-    const auto complaint = file_.empty() ? std::string() : store_place(file_, place);
-    return complaint.empty() || error(terminal_, "Error! the place cannot be written: " + complaint) == 0;
+    const auto stored = file_.empty() ? v0::status(v0::nothing()) : v0::place_in_file(file_).store(place);
+    return stored || error(terminal_, "Error! the place cannot be written: " + stored.why().text()) == 0;
   }
 
   asio::io_context& loop_;
@@ -113,8 +122,10 @@ private:
   terminal terminal_;
   bell bell_;
   watch_handler handler_;
-  library_feed source_;
-  bool stopped_ = false, ended_ = false;
+  command_world sockets_;
+  v0::changes source_;
+  v0::stopper stopping_; ///< what waits for changes
+  bool stopped_ = false, ended_ = false, waiting_ = false;
 };
 
 } // namespace
@@ -136,14 +147,15 @@ int follow_changes(const options& o, terminal t) {
     return o.wrong_usage(t, "-changes and -stale exclude each other: a change is the same at every server");
   if (o.given("group"))
     return work_for_group(o, t);
-  const auto from = o.value("place").empty() ? loaded_place() : load_place(o.value("place"));
-  if (!from.complaint.empty())
-    return error(t, "Error! " + from.complaint);
+  const auto file = o.value("place");
+  const auto from = file.empty() ? v0::result<std::string>(std::string()) : v0::place_in_file(file).load();
+  if (!from)
+    return error(t, "Error! " + from.why().text());
   const auto client = o.client(t);
   if (!client)
     return 1;
   asio::io_context loop;
-  return change_feed(loop, *client, o, from.place, t).run();
+  return change_feed(loop, *client, o, *from, t).run();
 }
 
 } // namespace belay::cli

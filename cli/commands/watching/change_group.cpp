@@ -1,14 +1,18 @@
 // `belay watch -changes -group`: changes are worked through by the members of a group.
 
+#include "cli/api/api_client.hpp"
+#include "cli/api/awaited.hpp"
+#include "cli/api/command_world.hpp"
 #include "cli/commands/watching/change_feed.hpp"
 #include "cli/commands/watching/change_lines.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
-#include "cli/http/api_client.hpp"
-#include "cli/locks/session_lease.hpp"
+#include "cli/process/bell.hpp"
 #include "cli/process/command_name.hpp"
 #include "cli/process/run_until_told.hpp"
-#include "cli/recipes/library_group.hpp"
 #include "protocol/golang/duration.hpp"
+
+#include <belay/consumer.hpp>
+#include <belay/session.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -26,17 +30,31 @@ namespace {
 
 /// Between SIGTERM and SIGKILL, as with `belay lock`.
 constexpr auto grace_of_handler = 5s;
-/// So much later than this program its guard ends it; the next member has to wait for the lock delay (15 s) besides.
+/// So much later than this program its guard ends it; the next member has to wait for the lock
+/// delay (15 s) besides.
 constexpr auto guard_of_group_waits = 1s;
 constexpr auto tells_guard_every = 200ms;
+constexpr auto session_within = 10s, acknowledge_within = 30s, leave_within = 5s, try_again_after = 1s;
+
+struct group_order {
+  std::string prefix, name;
+  v0::session_options session;
+  v0::consumer_options consumer;
+};
 
 class group_member {
 public:
-  group_member(asio::io_context& loop, const api_client& client, const options& o, group_order order, terminal t)
-      : loop_(loop), order_(order), terminal_(t), bell_(loop.get_executor()), clock_(loop.get_executor()),
-        handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
-        source_(loop.get_executor(), client.target(), o.write_query().text(), std::move(order)) {
-    source_.on_trouble(complaints_of_watch(t));
+  group_member(asio::io_context& loop, const api_client& client, const options& o, const group_order& order, terminal t)
+      : loop_(loop), name_(order.name), limits_(order.consumer), terminal_(t), bell_(loop.get_executor()),
+        clock_(loop.get_executor()), handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
+        sockets_(loop, client.target(), o.write_query().text()), member_(sockets_, order.session),
+        group_(member_, order.prefix, order.name, order.consumer) {
+    sockets_.on_trouble(complaints_of_watch(t));
+    // What next() waits for is no more this member's then.
+    member_.on_change([this] {
+      if (member_.state() == v0::session_state::lost)
+        interrupted_.stop();
+    });
   }
 
   int run() {
@@ -45,7 +63,7 @@ public:
         [this](int signal) {
           stopped_ = true;
           handler_.stop(signal);
-          source_.stop();
+          interrupted_.stop();
         });
   }
 
@@ -53,55 +71,98 @@ private:
   asio::awaitable<int> all() {
     int code = 0;
     while (!stopped_ && code == 0) {
-      told_delivery one;
-      const auto end = co_await source_.next(one);
-      if (end.what == library_end::how::failed)
-        code = error(terminal_, "Error watching changes: " + end.why);
-      else if (end.done())
-        co_await work_on(one);
+      auto fetching = next();
+      const auto one = co_await awaited(std::move(fetching));
+      if (one)
+        co_await work_on(*one);
+      else if (!is_given_up(one.why()))
+        code = error(terminal_, "Error watching changes: " + one.why().text());
     }
-    co_await source_.leave();
+    auto leaving = leave();
+    const auto left = co_await awaited(std::move(leaving));
     co_return code;
   }
 
-  asio::awaitable<void> work_on(const told_delivery& one) {
-    std::string lines = one.what.is_snapshot ? line_of_void("snapshot", one.what.place) : std::string();
-    for (const auto& c : one.what.changes)
+  /// Waits until this member is the group's and something is to be done, however long servers are
+  /// away. A session that was lost is
+  /// followed by another one.
+  v0::task<v0::result<v0::delivery>> next() {
+    while (!stopped_) {
+      interrupted_.reset();
+      v0::status ready = co_await have_session();
+      if (ready && member_.safe()) {
+        v0::patience limit(sockets_.now() + for_ever, &interrupted_);
+        v0::result<v0::delivery> got = co_await group_.next(limit);
+        if (got)
+          co_return got;
+        ready = got.why();
+      }
+      const bool again = ready || ready.because() == v0::reason::session || is_given_up(ready.why());
+      if (!again && !passes(ready.why()))
+        co_return ready.why();
+      auto later = sockets_.now() + try_again_after;
+      co_await v0::sleep_until(sockets_, later, &interrupted_);
+    }
+    co_return v0::error(v0::outcome::refused, v0::reason::stopped, {});
+  }
+
+  v0::task<v0::status> have_session() {
+    if (member_.state() != v0::session_state::closed && member_.state() != v0::session_state::lost)
+      co_return v0::nothing();
+    v0::patience limit(sockets_.now() + session_within, &interrupted_);
+    v0::status opened = co_await member_.open(limit);
+    co_return opened;
+  }
+
+  /// Lets the next member go on.
+  v0::task<v0::status> leave() {
+    v0::patience limit(sockets_.now() + leave_within);
+    v0::status left = co_await group_.leave(limit);
+    v0::status closed = co_await member_.close(limit);
+    co_return closed;
+  }
+
+  asio::awaitable<void> work_on(const v0::delivery& one) {
+    std::string lines = one.is_snapshot ? line_of_void("snapshot", one.place) : std::string();
+    for (const auto& c : one.changes)
       lines += line_of(c);
     lost_ = false;
+    worked_.reset();
     working_ = true;
     tell_guard();
     asio::co_spawn(loop_, end_when_lost(), asio::detached);
     asio::co_spawn(loop_, keep_guard_informed(), asio::detached);
-    watch_handler::variables added = {{"BELAY_PLACE", one.what.place},
+    watch_handler::variables added = {{"BELAY_PLACE", one.place},
                                       {"BELAY_TRIES", std::to_string(one.tries)},
-                                      {"BELAY_LOCK_FENCE", std::to_string(one.fence)}};
+                                      {"BELAY_LOCK_FENCE", std::to_string(group_.fence())}};
     const bool well = co_await handler_.run(std::move(lines), std::move(added));
-    source_.handled();
+    worked_.stop();
     bell_.ring();
     while (working_ || informing_)
       co_await bell_.wait(100ms);
     if (stopped_)
       co_return; // one that was told to end may not have done it
     if (well && !lost_) {
-      const auto end = co_await source_.acknowledge();
-      if (!end.done())
-        error(terminal_, "Not acknowledged, it comes again: " + end.why);
+      auto acknowledging = group_.ack(one.place, v0::patience(sockets_.now() + acknowledge_within));
+      const auto known = co_await awaited(std::move(acknowledging));
+      if (!known)
+        error(terminal_, "Not acknowledged, it comes again: " + known.why().text());
       co_return;
     }
     if (lost_)
       error(terminal_, "The session was lost: another member has the change, or it comes again");
-    else if (one.what.is_snapshot || one.tries < order_.tries_max)
+    else if (one.is_snapshot || one.tries < limits_.tries_max)
       error(terminal_, "Try " + std::to_string(one.tries) + ", it comes again in " +
-                           golang::format_duration(std::chrono::nanoseconds(order_.again_after)));
+                           golang::format_duration(std::chrono::nanoseconds(limits_.ack_wait)));
     else
-      error(terminal_, "That was the last try: it goes to " + order_.name + "/dead/" + one.dead);
+      error(terminal_, "That was the last try: it goes to " + name_ + "/dead/" + v0::position_of(one.place));
   }
 
-  /// While this program is stopped, the guard ends the handler before another member can have its change.
+  /// While this program is stopped, the guard ends the handler before another member can have its
+  /// change.
   void tell_guard() {
-    const auto until =
-        lock_clock::now() + std::chrono::duration_cast<lock_clock::time_point::duration>(source_.safe_for());
+    const auto left = member_.safe() ? member_.safe_until() - sockets_.now() : 0ns;
+    const auto until = lock_clock::now() + std::chrono::duration_cast<lock_clock::time_point::duration>(left);
     if (until <= told_guard_)
       return;
     told_guard_ = until;
@@ -121,7 +182,9 @@ private:
 
   /// Another member may begin with the same change at once.
   asio::awaitable<void> end_when_lost() {
-    lost_ = co_await source_.lost();
+    auto waiting = end_of_session_or_work();
+    const bool lost = co_await awaited(std::move(waiting));
+    lost_ = lost;
     if (lost_)
       handler_.signal(SIGTERM);
     for (const auto last = lock_clock::now() + grace_of_handler; lost_ && handler_.runs() && lock_clock::now() < last;)
@@ -133,12 +196,24 @@ private:
     bell_.ring();
   }
 
+  /// @returns whether the session was lost
+  v0::task<bool> end_of_session_or_work() {
+    auto never = sockets_.now() + for_ever;
+    co_await v0::sleep_until(sockets_, never, &member_.ended(), &worked_);
+    co_return member_.ended().stopped();
+  }
+
   asio::io_context& loop_;
-  group_order order_;
+  std::string name_;
+  v0::consumer_options limits_;
   terminal terminal_;
   bell bell_, clock_;
   watch_handler handler_;
-  library_group source_;
+  command_world sockets_;
+  v0::stopper interrupted_; ///< what next() waits for
+  v0::stopper worked_;      ///< nobody works on the delivery any more
+  v0::session member_;
+  v0::consumer group_;
   bool stopped_ = false;
   bool working_ = false;   ///< end_when_lost() has not ended
   bool informing_ = false; ///< nor has keep_guard_informed()
@@ -164,19 +239,20 @@ int work_for_group(const options& o, terminal t) {
     return o.wrong_usage(t, "The group must have a name");
   if ((order.name + "/").starts_with(order.prefix))
     return o.wrong_usage(t, "The group keeps its own keys below " + order.name + "/: they must not be below -prefix");
-  order.again_after = std::chrono::ceil<std::chrono::milliseconds>(o.duration("retry", order.again_after));
-  if (order.again_after <= 0ms)
+  auto& limits = order.consumer;
+  limits.ack_wait = std::chrono::ceil<std::chrono::milliseconds>(o.duration("retry", limits.ack_wait));
+  if (limits.ack_wait <= 0ms)
     return o.wrong_usage(t, "The time of -retry must be positive");
   if (o.given("tries"))
-    order.tries_max = o.number("tries");
-  if (order.tries_max == 0)
+    limits.tries_max = o.number("tries");
+  if (limits.tries_max == 0)
     return o.wrong_usage(t, "There must be one try at least: -tries");
-  order.session_name = "Member of '" + order.name + "' for '" + name_of_command(o.words()) + "'";
+  order.session.name = "Member of '" + order.name + "' for '" + name_of_command(o.words()) + "'";
   const auto client = o.client(t);
   if (!client)
     return 1;
   asio::io_context loop;
-  return group_member(loop, *client, o, std::move(order), t).run();
+  return group_member(loop, *client, o, order, t).run();
 }
 
 } // namespace belay::cli

@@ -9,11 +9,12 @@ namespace belay::cli {
 
 namespace json = boost::json;
 
-std::string line_of(const told_change& c) {
+std::string line_of(const v0::key_change& c) {
+  using enum v0::change_kind;
   json::object o;
-  if (!c.id.empty())
-    o["ID"] = c.id;
-  o["Event"] = c.event;
+  if (!c.place.empty())
+    o["ID"] = v0::position_of(c.place);
+  o["Event"] = c.kind == set ? "set" : c.kind == erased ? "delete" : "expired";
   o["Key"] = c.key;
   o["Value"] = c.value.empty() ? json::value() : json::value(golang::base64(c.value));
   o["Flags"] = c.flags;

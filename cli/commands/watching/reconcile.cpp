@@ -1,13 +1,18 @@
-// `belay reconcile`: a command that is run for each key that may be wrong, at a bounded rate, by the client library.
+// `belay reconcile`: a command that is run for each key that may be wrong, at a bounded rate, by
+// the client library.
 
+#include "cli/api/api_client.hpp"
+#include "cli/api/command_world.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/flags/options.hpp"
-#include "cli/http/api_client.hpp"
-#include "cli/locks/session_lease.hpp"
 #include "cli/output/progress_line.hpp"
+#include "cli/process/bell.hpp"
 #include "cli/process/run_until_told.hpp"
-#include "cli/recipes/library_reconciler.hpp"
+
+#include <belay/changes.hpp>
+#include <belay/keys.hpp>
+#include <belay/reconciler.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -29,21 +34,28 @@ namespace {
 constexpr auto grace_of_work = 5s;
 /// Who waits for the end of one pass does not want to wait for this.
 constexpr std::chrono::milliseconds look_soon = 50ms, look_later = 250ms;
+constexpr auto follow_again_after = 1s;
+
+struct reconcile_order {
+  std::string prefix;
+  bool follows = true; ///< keys that change are worked on, too
+  v0::reconciler_options limits;
+};
 
 class reconcile_run {
 public:
   reconcile_run(asio::io_context& loop, const api_client& client, const options& o, const reconcile_order& order,
                 bool once, terminal t)
       : loop_(loop), words_(o.words().begin() + 1, o.words().end()), shell_(o.on_by_default("shell")),
-        dry_(o.on("dry-run")), once_(once), tries_max_(order.tries_max), terminal_(t), bell_(loop.get_executor()),
-        progress_(t.out, t.screen),
+        dry_(o.on("dry-run")), once_(once), order_(order), terminal_(t), bell_(loop.get_executor()),
+        progress_(t.out, t.screen), sockets_(loop, client.target(), o.write_query().text()),
+        source_(sockets_, order.prefix, "now"),
         works_(
-            loop.get_executor(), client.target(), o.write_query().text(), order,
-            [this](const worked_key& what, const library_reconciler::ended& told) { begin(what, told); },
-            [this](const std::string& key) { cut(key); }) {
+            sockets_, [this](std::string key, v0::patience limit) { return work_on(std::move(key), limit); },
+            [this](v0::patience limit) { return list_keys(limit); }, order.limits) {
     if (!words_.empty() && words_[0] == "--")
       words_.erase(words_.begin());
-    works_.on_trouble([this](const std::string& why) {
+    sockets_.on_trouble([this](const std::string& why) {
       if (!why.empty())
         complain("Reconciling errored: " + why + ", it goes on when there is an answer");
     });
@@ -54,7 +66,7 @@ public:
         loop_, [this] { return all(); },
         [this](int signal) {
           stopped_ = true;
-          works_.stop();
+          stop_working();
           for (auto& [key, one] : running_)
             one->handler.stop(signal);
           bell_.ring();
@@ -67,22 +79,29 @@ private:
         : handler(executor, words, shell, t) {}
     watch_handler handler;
     lock_clock::time_point killed_at = lock_clock::time_point::max();
+    bool well = false;
+    v0::stopper over; ///< the command has ended
   };
 
   asio::awaitable<int> all() {
+    if (order_.follows) {
+      following_ = follow();
+      following_.start();
+    }
     works_.start();
-    auto counts = works_.counts();
-    while (!stopped_ && works_.failure().empty() && !(once_ && counts.passes > 0 && counts.idle)) {
-      co_await bell_.wait(once_ ? look_soon : look_later);
+    while (!stopped_ && failure_.empty() && !(once_ && works_.counts().passes > 0 && works_.idle())) {
+      const auto look_after = once_ ? look_soon : look_later;
+      co_await bell_.wait(look_after);
       kill_those_that_stay();
-      counts = works_.counts();
+      const auto& counts = works_.counts();
       if (!dry_)
         progress_.show("Done: " + std::to_string(counts.done) + ", failed: " + std::to_string(counts.failed) +
-                       ", waiting: " + std::to_string(counts.waiting));
+                       ", waiting: " + std::to_string(works_.waiting()));
     }
     const bool cut_off = stopped_;
+    const auto counts = works_.counts();
     if (!stopped_)
-      works_.stop();
+      stop_working();
     for (auto& [key, one] : running_)
       end_soon(*one);
     while (!running_.empty()) {
@@ -90,48 +109,97 @@ private:
       kill_those_that_stay();
     }
     progress_.end();
-    if (!works_.failure().empty())
-      co_return error(terminal_, "Error reconciling: " + works_.failure());
+    if (!failure_.empty())
+      co_return error(terminal_, "Error reconciling: " + failure_);
     if (!once_)
       co_return 0;
     if (counts.given_up > 0)
-      co_return error(terminal_, "Error! " + keys(counts.given_up) + " failed " + std::to_string(tries_max_) +
-                                     " times, " + keys(counts.done) + " done");
+      co_return error(terminal_, "Error! " + keys(counts.given_up) + " failed " +
+                                     std::to_string(order_.limits.tries_max) + " times, " + keys(counts.done) +
+                                     " done");
     if (!dry_ && !cut_off)
       terminal_.out << "Success! " << keys(counts.done) << " done\n";
-    co_return cut_off ? 1 : 0; // who asked for all of them did not get that
+    co_return static_cast<int>(cut_off); // who asked for all of them did not get that
   }
 
   static std::string keys(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " key" : " keys"); }
 
-  void begin(const worked_key& what, const library_reconciler::ended& told) {
-    if (dry_) {
-      terminal_.out << what.key << "\n" << std::flush;
-      return told(true);
-    }
-    auto one = std::make_shared<work>(loop_.get_executor(), words_, shell_, terminal_);
-    one->handler.is_about(what.key);
-    running_[what.key] = one;
-    asio::co_spawn(loop_, work_on(what, std::move(one), told), asio::detached);
+  /// Begins with nothing more. What is worked on is told of no more.
+  void stop_working() {
+    following_.reset();
+    works_.stop();
   }
 
-  asio::awaitable<void> work_on(worked_key what, std::shared_ptr<work> one, library_reconciler::ended told) {
-    watch_handler::variables added = {{"BELAY_KEY", what.key},
-                                      {"BELAY_INDEX", std::to_string(what.index)},
-                                      {"BELAY_FLAGS", std::to_string(what.flags)}};
-    const bool well = co_await one->handler.run(std::move(what.value), std::move(added));
-    running_.erase(what.key);
+  v0::task<v0::result<std::vector<std::string>>> list_keys(v0::patience limit) {
+    v0::result<v0::tree_reading> now = co_await v0::read_tree(sockets_, order_.prefix, limit);
+    if (!now) {
+      note(now.why());
+      co_return now.why();
+    }
+    std::vector<std::string> names;
+    for (auto& e : now->found)
+      names.push_back(std::move(e.key));
+    co_return names;
+  }
+
+  v0::task<v0::status> work_on(std::string key, v0::patience limit) {
+    if (dry_) {
+      terminal_.out << key << "\n" << std::flush;
+      co_return v0::nothing();
+    }
+    v0::result<v0::reading> now = co_await v0::read_key(sockets_, key, limit);
+    if (!now)
+      co_return now.why();
+    auto mine = std::make_shared<work>(loop_.get_executor(), words_, shell_, terminal_);
+    mine->handler.is_about(key);
+    running_[key] = mine;
+    asio::co_spawn(loop_, run_for(key, now->found.value_or(v0::entry()), mine), asio::detached);
+    co_await v0::sleep_until(sockets_, limit.deadline(), &mine->over);
+    if (!mine->over.stopped()) {
+      complain("It takes too long, and is ended: " + key);
+      end_soon(*mine);
+      auto never = sockets_.now() + for_ever;
+      co_await v0::sleep_until(sockets_, never, &mine->over);
+      co_return v0::error(v0::outcome::refused, v0::reason::deadline, "it took too long");
+    }
+    if (!mine->well)
+      co_return v0::error(v0::outcome::refused, v0::reason::invalid, "it failed");
+    co_return v0::nothing();
+  }
+
+  /// @param now of index 0 if there is no such key
+  asio::awaitable<void> run_for(std::string key, v0::entry now, std::shared_ptr<work> one) {
+    watch_handler::variables added = {
+        {"BELAY_KEY", key}, {"BELAY_INDEX", std::to_string(now.index)}, {"BELAY_FLAGS", std::to_string(now.flags)}};
+    const bool well = co_await one->handler.run(std::move(now.value), std::move(added));
+    running_.erase(key);
     // What was told to end is no success; nobody counts it any more.
-    told(well && !stopped_);
+    one->well = well && !stopped_;
+    one->over.stop();
     bell_.ring();
   }
 
-  void cut(const std::string& key) {
-    const auto found = running_.find(key);
-    if (found == running_.end())
-      return;
-    complain("It takes too long, and is ended: " + key);
-    end_soon(*found->second);
+  v0::task<void> follow() {
+    for (;;) {
+      v0::patience limit(sockets_.now() + for_ever);
+      v0::result<v0::change_batch> some = co_await source_.next(limit);
+      if (some) {
+        for (const auto& c : some->changes)
+          works_.offer(c.key);
+        // What was erased meanwhile is in no list: nobody can know of it.
+        if (some->is_snapshot)
+          works_.trigger();
+        continue;
+      }
+      note(some.why());
+      auto later = sockets_.now() + follow_again_after;
+      co_await v0::sleep_until(sockets_, later);
+    }
+  }
+
+  void note(const v0::error& why) {
+    if (!passes(why) && !is_given_up(why))
+      failure_ = why.text();
   }
 
   void end_soon(work& one) {
@@ -153,17 +221,21 @@ private:
   asio::io_context& loop_;
   std::vector<std::string> words_;
   bool shell_, dry_, once_;
-  std::uint32_t tries_max_;
+  reconcile_order order_;
   terminal terminal_;
   bell bell_;
   progress_line progress_;
   std::map<std::string, std::shared_ptr<work>> running_; ///< by key
   bool stopped_ = false;
-  library_reconciler works_;
+  std::string failure_; ///< what asking again cannot change, of listing or following the keys; empty: nothing
+  command_world sockets_;
+  v0::changes source_;
+  v0::reconciler works_;
+  v0::task<void> following_;
 };
 
 /// What is wrong with the numbers; empty: nothing.
-std::string read_numbers(const options& o, reconcile_order& order) {
+std::string read_numbers(const options& o, v0::reconciler_options& limits) {
   for (const auto& [name, most] : {std::pair<const char*, std::uint64_t>("workers", 1024),
                                    {"per-second", 1'000'000},
                                    {"tries", std::numeric_limits<std::uint32_t>::max()}})
@@ -173,13 +245,13 @@ std::string read_numbers(const options& o, reconcile_order& order) {
     if (o.given(name) && o.duration(name, 0s) <= 0s)
       return "The time of -" + std::string(name) + " must be positive";
   if (o.given("workers"))
-    order.workers = static_cast<std::size_t>(o.number("workers"));
+    limits.workers = static_cast<std::size_t>(o.number("workers"));
   if (o.given("per-second"))
-    order.per_second = static_cast<std::uint32_t>(o.number("per-second"));
+    limits.per_second = static_cast<std::uint32_t>(o.number("per-second"));
   if (o.given("tries"))
-    order.tries_max = static_cast<std::uint32_t>(o.number("tries"));
-  order.pass_every = std::chrono::ceil<std::chrono::milliseconds>(o.duration("every", order.pass_every));
-  order.work_limit = std::chrono::ceil<std::chrono::milliseconds>(o.duration("limit", order.work_limit));
+    limits.tries_max = static_cast<std::uint32_t>(o.number("tries"));
+  limits.pass_every = std::chrono::ceil<std::chrono::milliseconds>(o.duration("every", limits.pass_every));
+  limits.work_limit = std::chrono::ceil<std::chrono::milliseconds>(o.duration("limit", limits.work_limit));
   return {};
 }
 
@@ -192,11 +264,10 @@ int reconcile(const options& o, terminal t) {
   if (once && o.given("every"))
     return o.wrong_usage(t, "-every is for passes again and again: -once and -dry-run make one");
   reconcile_order order;
-  if (const auto complaint = read_numbers(o, order); !complaint.empty())
+  if (const auto complaint = read_numbers(o, order.limits); !complaint.empty())
     return o.wrong_usage(t, complaint);
   order.prefix = without_leading_slash(o.words()[0]);
   order.follows = !once;
-  order.reads = !dry;
   const auto client = o.client(t);
   if (!client)
     return 1;

@@ -1,11 +1,12 @@
-// `belay watch`: blocking queries, and a command for each change. Requests and answers as those of `consul watch`.
+// `belay watch`: blocking queries, and a command for each change. Requests and answers as those of
+// `consul watch`.
 
+#include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/watching/change_feed.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
-#include "cli/http/api_client.hpp"
-#include "cli/locks/session_lease.hpp"
 #include "cli/output/json_text.hpp"
+#include "cli/process/bell.hpp"
 #include "cli/process/run_until_told.hpp"
 #include "protocol/golang/base64.hpp"
 #include "protocol/golang/url.hpp"
@@ -62,8 +63,8 @@ class watch_run {
 public:
   watch_run(asio::io_context& loop, const api_client& client, watch_query what, std::string kind,
             std::vector<std::string> words, bool shell, terminal t)
-      : loop_(loop), connection_(loop.get_executor(), client.target()), what_(std::move(what)), kind_(std::move(kind)),
-        terminal_(t), bell_(loop.get_executor()), handler_(loop.get_executor(), std::move(words), shell, t) {}
+      : loop_(loop), connection_(loop, client.target()), what_(std::move(what)), kind_(std::move(kind)), terminal_(t),
+        bell_(loop.get_executor()), handler_(loop.get_executor(), std::move(words), shell, t) {}
 
   int run() {
     return run_until_told(
@@ -204,7 +205,8 @@ result<watch_query> query_of(const options& o, const std::string& kind) {
   return q;
 }
 
-/// The flags that say what to watch, for this type. A flag of another type is refused: what it asks for would not be watched.
+/// The flags that say what to watch, for this type. A flag of another type is refused: what it asks
+/// for would not be watched.
 std::string flags_of_other_types(const options& o, std::string_view kind) {
   static constexpr std::pair<std::string_view, std::string_view> types_of_flags[] = {
       {"key", "key"},         {"name", "event"},     {"passingonly", "service"}, {"prefix", "keyprefix"},

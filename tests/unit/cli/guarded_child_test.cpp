@@ -1,6 +1,6 @@
 // Commands that `belay lock` and `belay watch` run: how they start and end. None of them outlives the program.
 
-#include "cli/locks/session_lease.hpp" // for its comment about g++ 12
+#include "cli/process/bell.hpp"
 #include "cli/process/guarded_child.hpp"
 #include "tests/unit/cli/variables.hpp"
 

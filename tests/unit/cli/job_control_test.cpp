@@ -2,7 +2,7 @@
 // do to the command, also while the program is stopped. Otherwise it would run beside the next holder's,
 // or be stopped with the lock forever. The shell is a process of this test with a pseudo-terminal.
 
-#include "cli/locks/session_lease.hpp" // for its comment about g++ 12
+#include "cli/process/bell.hpp"
 #include "cli/process/guarded_child.hpp"
 #include "tests/unit/cli/variables.hpp"
 

@@ -3,7 +3,8 @@
 // that, two programs would work under one lock. The test compares the times of both sides, on one clock.
 
 #include "cli/commands/holds/holding_run.hpp"
-#include "cli/locks/session_lease.hpp"
+#include "cli/locks/holding.hpp"
+#include "cli/process/bell.hpp"
 #include "protocol/base/random.hpp"
 #include "tests/unit/cli/variables.hpp"
 
@@ -99,23 +100,22 @@ class lost_holding final : public holding {
 public:
   explicit lost_holding(std::chrono::milliseconds left) : left_(left) {}
 
-  asio::awaitable<belay::status> begin(std::string) override { co_return belay::done{}; }
-  asio::awaitable<void> keep() override { co_return; }
+  asio::awaitable<belay::cli::status> begin(std::string) override { co_return belay::done{}; }
   asio::awaitable<void> end() override { co_return; }
   std::string session() const override { return "s"; }
   lock_clock::time_point valid_until() const override {
     return lost_ == lock_clock::time_point{} ? lock_clock::now() + 1h : lost_ + left_;
   }
   bool over() const override { return lock_clock::now() >= valid_until(); }
-  asio::awaitable<belay::result<bool>> acquire() override { co_return true; }
+  asio::awaitable<belay::cli::result<bool>> acquire() override { co_return true; }
   asio::awaitable<void> watch() override {
     bell wait(co_await asio::this_coro::executor);
     for (int i = 0; i < 3000 && !std::ifstream("up"); ++i) // the command ignores SIGTERM by then
       co_await wait.wait(10ms);
     lost_ = lock_clock::now();
   }
-  asio::awaitable<belay::status> release() override { co_return belay::done{}; }
-  asio::awaitable<belay::result<bool>> clean_up() override { co_return true; }
+  asio::awaitable<belay::cli::status> release() override { co_return belay::done{}; }
+  asio::awaitable<belay::cli::result<bool>> clean_up() override { co_return true; }
   void stop() override {}
   std::string key() const override { return "k"; }
 
@@ -133,22 +133,21 @@ TEST_CASE("lock: a session counts as long as the server counts it, whatever answ
     INFO("seed " << seed);
     late_node node(seed);
     asio::io_context loop;
-    session_lease lease(loop.get_executor(), node.target(), {}, {ttl, 100ms});
+    const auto held = make_holding(loop, node.target(), {}, {.prefix = "k", .ttl = ttl});
     bool longer = false, begun = false;
-    const auto judge = [&] { longer = longer || (!lease.over() && lease.valid_until() > node.lives_until()); };
+    const auto judge = [&] { longer = longer || (!held->over() && held->valid_until() > node.lives_until()); };
     asio::co_spawn(
         loop,
         [&]() -> asio::awaitable<void> {
-          const auto made = co_await lease.begin("test");
+          const auto made = co_await held->begin("test");
           begun = made.ok();
           judge();
-          asio::co_spawn(loop, lease.keep(), asio::detached);
           bell wait(loop.get_executor());
-          for (int i = 0; i < 3000 && node.renewals() < 4 && !lease.gone(); ++i) {
+          for (int i = 0; i < 3000 && node.renewals() < 4 && !held->over(); ++i) {
             co_await wait.wait(10ms);
             judge();
           }
-          lease.stop();
+          co_await held->end();
         },
         asio::detached);
     loop.run();

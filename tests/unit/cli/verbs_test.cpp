@@ -3,8 +3,8 @@
 #include "tests/unit/cli/fake_node.hpp"
 #include "tests/unit/cli/said.hpp"
 
+#include "cli/api/api_address.hpp"
 #include "cli/commands/keys/kv_transfer.hpp"
-#include "cli/http/api_address.hpp"
 #include "cli/output/table.hpp"
 
 #include <catch2/catch.hpp>

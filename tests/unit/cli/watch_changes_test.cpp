@@ -34,16 +34,14 @@ constexpr auto as_it_is =
 } // namespace
 
 TEST_CASE("watch -changes: lines are those of the server", "[watch]") {
-  told_change c;
-  c.event = "set";
-  c.id = "12.0";
+  belay::v0::key_change c;
   c.place = "12.0@9f3c2a1b00000000";
   c.key = "a/b";
   c.value = "x";
   c.flags = 7;
   c.index = 12;
   CHECK(line_of(c) == std::string(written_event) + "\n");
-  c.id.clear();
+  c.place.clear();
   CHECK(line_of(c) == std::string(as_it_is) + "\n");
   CHECK(line_of_void("gap", "4.1") == "{\"Event\":\"gap\",\"Place\":\"4.1\"}\n");
 }

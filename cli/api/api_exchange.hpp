@@ -1,27 +1,32 @@
 #pragma once
 // A request to a node's HTTP API, and its answer.
 
-#include "cli/http/api_address.hpp"
+#include "cli/api/api_address.hpp"
+#include "cli/names.hpp"
+
+#include <belay/world.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace belay::cli {
+namespace boost::asio::ssl {
+class context;
+}
 
-struct api_tls;
+namespace belay::cli {
 
 /// Where requests go, and in whose name.
 struct api_target {
   api_address where;
-  std::string token;
-  std::string basic_auth;
-  std::shared_ptr<api_tls> tls; ///< null: plain HTTP. Not null if where.https
+  std::string token = {};
+  std::string basic_auth = {};
+  std::shared_ptr<boost::asio::ssl::context> tls = {}; ///< null: plain HTTP. Not null if where.https
+  std::string server_name = {};                        ///< that its certificate must have; empty: where.host
 };
 
 /// Takes the next piece of a body. @returns false: no more is wanted, and the answer is a failure
@@ -42,10 +47,10 @@ struct api_request {
 struct api_answer {
   unsigned status = 0;
   std::string body;
-  std::map<std::string, std::string> headers; ///< names in lower case
+  v0::answer whole = {}; ///< its headers
 
   bool found() const { return status == 200; }
-  /// Empty if it was not sent. @param name in lower case
+  /// Empty if it was not sent.
   std::string header(const std::string& name) const;
   /// A header that is a number; nullopt: it was not sent, or is none.
   std::optional<std::uint64_t> number(const std::string& name) const;
@@ -54,5 +59,6 @@ struct api_answer {
 };
 /// Why it is no 200; empty if it is one.
 std::string complaint_about(const result<api_answer>& answer);
+std::string complaint_about(const api_target& target, const v0::request& q, const v0::answer& answer);
 
 } // namespace belay::cli

@@ -14,15 +14,10 @@ namespace belay::cli {
 struct api_tls_settings {
   std::string ca_file, ca_path;    ///< who signs the server's certificate; both empty: whom this machine trusts
   std::string cert_file, key_file; ///< shown if the server asks; both or none
-  std::string server_name;         ///< that the certificate must have; empty: the host of the address
   bool verify = true;              ///< false: any server will do
 };
 
 /// The same, with the files read.
-struct api_tls {
-  boost::asio::ssl::context context{boost::asio::ssl::context::tls_client};
-  api_tls_settings settings;
-};
-result<std::shared_ptr<api_tls>> load_api_tls(const api_tls_settings& s);
+result<std::shared_ptr<boost::asio::ssl::context>> load_api_tls(const api_tls_settings& s);
 
 } // namespace belay::cli

@@ -1,6 +1,6 @@
-#include "cli/http/api_client.hpp"
+#include "cli/api/api_client.hpp"
 
-#include "cli/http/api_connection.hpp"
+#include "cli/api/api_connection.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -19,7 +19,7 @@ struct api_channel::impl {
   asio::io_context loop;
   api_connection connection;
 
-  explicit impl(const api_target& target) : connection(loop.get_executor(), target) {}
+  explicit impl(const api_target& target) : connection(loop, target) {}
 };
 
 api_channel::api_channel(const api_client& client) : impl_(std::make_unique<impl>(client.target())) {}
@@ -67,7 +67,7 @@ result<boost::json::value> api_client::get_json(const std::string& path, const a
 
 result<bool> api_client::ask_until_signal(api_request request, api_answer& answer) const {
   asio::io_context loop;
-  api_connection connection(loop.get_executor(), target_);
+  api_connection connection(loop, target_);
   asio::signal_set signals(loop, SIGINT, SIGTERM);
   bool interrupted = false;
   signals.async_wait([&](const boost::system::error_code& ec, int) {

@@ -1,4 +1,4 @@
-#include "cli/http/api_address.hpp"
+#include "cli/api/api_address.hpp"
 
 #include "protocol/base/host_port.hpp"
 #include "protocol/golang/url.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 // The API for commands that do one thing after the other.
 
-#include "cli/http/api_exchange.hpp"
+#include "cli/api/api_exchange.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -22,7 +22,8 @@ public:
   result<api_answer> ask(std::string_view method, const std::string& path, const api_query& query,
                          const std::string& body = {}) const;
   result<api_answer> ask(api_request request) const;
-  /// The body of a 200 as JSON; everything else is a failure. @param limit until the answer is there; zero: none
+  /// The body of a 200 as JSON; everything else is a failure. @param limit until the answer is
+  /// there; zero: none
   result<boost::json::value> get_json(const std::string& path, const api_query& query,
                                       std::chrono::milliseconds limit = {}) const;
 

@@ -1,0 +1,71 @@
+#include "cli/api/command_world.hpp"
+
+#include <charconv>
+
+namespace belay::cli {
+
+namespace {
+
+/// Of what a server says of its failure.
+constexpr std::size_t text_max = 400;
+
+/// How long that asks the server to wait for news at most; zero: not at all. Servers add up to a
+/// sixteenth.
+std::chrono::milliseconds longest_wait(std::string_view target) {
+  constexpr std::string_view name = "wait=";
+  const auto at = target.find(name);
+  std::int64_t ms = 0;
+  if (at != target.npos)
+    std::from_chars(target.data() + at + name.size(), target.data() + target.size(), ms);
+  return std::chrono::milliseconds(ms + ms / 16);
+}
+
+template <class Observer>
+v0::detail::transport_options observed(const api_target& target, std::string scope, Observer seen) {
+  auto o = transport_of(target, std::move(scope));
+  o.on_answer = [seen](const v0::request& q, std::chrono::nanoseconds given, const v0::answer& a) {
+    seen->take(q, given, a);
+  };
+  return o;
+}
+
+} // namespace
+
+bool passes(const v0::error& why) {
+  switch (why.why()) {
+  case v0::reason::limit:
+  case v0::reason::unavailable:
+  case v0::reason::no_answer:
+  case v0::reason::server:
+    return true;
+  default:
+    return false;
+  }
+}
+
+void command_world::observations::take(const v0::request& q, std::chrono::nanoseconds given, const v0::answer& a) {
+  last_status = a.status();
+  transactions += q.target() == "/v1/txn" && a.status() == 200 ? 1 : 0;
+  // Who asked has waited less long than the server was to wait: that there is no answer says
+  // nothing.
+  if (!a.came() && a.sent() && std::chrono::ceil<std::chrono::milliseconds>(given) <= longest_wait(q.target()))
+    return;
+  const bool failed = !a.came() || a.status() >= 500;
+  if (std::exchange(troubled, failed) == failed || !told)
+    return;
+  if (!failed)
+    told({});
+  else if (!a.came())
+    told(a.body());
+  else
+    told("Unexpected response code: " + std::to_string(a.status()) + " (" + a.body().substr(0, text_max) + ")");
+}
+
+command_world::command_world(boost::asio::io_context& loop, const api_target& target, std::string scope)
+    : command_world(loop, target, std::move(scope), std::make_shared<observations>()) {}
+
+command_world::command_world(boost::asio::io_context& loop, const api_target& target, std::string scope,
+                             std::shared_ptr<observations> seen)
+    : socket_world(loop, observed(target, std::move(scope), seen)), seen_(std::move(seen)) {}
+
+} // namespace belay::cli

@@ -1,0 +1,47 @@
+#pragma once
+// What is held by a session of the client library.
+
+#include "cli/api/command_world.hpp"
+#include "cli/locks/acquire_deadline.hpp"
+#include "cli/locks/holding.hpp"
+
+#include <belay/session.hpp>
+
+#include <memory>
+#include <string>
+
+namespace belay::cli {
+
+class session_holding : public holding {
+public:
+  /// @param scope what is added to each query @param deadline no request takes longer, until had()
+  /// is called
+  session_holding(boost::asio::io_context& loop, const api_target& target, const api_query& scope,
+                  const acquire_deadline& deadline)
+      : sockets_(loop, target, scope.text()), deadline_(deadline) {}
+
+  boost::asio::awaitable<status> begin(std::string name) override;
+  boost::asio::awaitable<void> end() override;
+  std::string session() const override { return session_ ? session_->id() : std::string(); }
+  lock_clock::time_point valid_until() const override;
+  bool over() const override { return !session_ || !session_->safe(); }
+  void stop() override { stopping_.stop(); }
+
+protected:
+  v0::patience within(std::chrono::milliseconds t) { return v0::patience(sockets_.now() + deadline_.limit(t)); }
+  /// The session was lost, or has ended.
+  bool lost() const { return !session_ || session_->ended().stopped(); }
+  /// What was asked for is held: the deadline does not count any more.
+  void had() { deadline_ = {}; }
+
+  command_world sockets_;
+  v0::stopper stopping_; ///< of acquire() and watch()
+  v0::session_options options_;
+  std::unique_ptr<v0::session> session_;
+  acquire_deadline deadline_;
+
+private:
+  lock_clock::time_point answered_{}; ///< the last renewal
+};
+
+} // namespace belay::cli

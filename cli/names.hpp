@@ -1,0 +1,51 @@
+#pragma once
+// The server and the client library share the namespace `belay`, and both have a `result` and a
+// `status` in it. A file that includes headers
+// of the library includes this one before them: modules of the server, and the program, see the
+// server's from then on, and say v0::result
+// for the library's. It goes when the server has a root of its own (docs/adr/0032).
+
+#include "protocol/base/result.hpp"
+
+namespace belay::acl {
+using belay::result, belay::status;
+}
+namespace belay::actors {
+using belay::result, belay::status;
+}
+namespace belay::agent {
+using belay::result, belay::status;
+}
+namespace belay::archive {
+using belay::result, belay::status;
+}
+namespace belay::cli {
+using belay::result, belay::status;
+}
+namespace belay::filter {
+using belay::result, belay::status;
+}
+namespace belay::golang {
+using belay::result, belay::status;
+}
+namespace belay::hcl {
+using belay::result, belay::status;
+}
+namespace belay::http {
+using belay::result, belay::status;
+}
+namespace belay::raft {
+using belay::result, belay::status;
+}
+namespace belay::state {
+using belay::result, belay::status;
+}
+namespace belay::storage {
+using belay::result, belay::status;
+}
+namespace belay::tls {
+using belay::result, belay::status;
+}
+namespace belay::wire {
+using belay::result, belay::status;
+}
