@@ -17,7 +17,7 @@ namespace {
 constexpr auto must_not = permission::deny, may_read = permission::read, may_list = permission::list,
                may_write = permission::write;
 
-/// What may be done with a key: one letter each for read, list, write, and to delete what begins with it.
+/// The permissions on a key: one letter each for read, list, write, and deletion of everything under it.
 std::string rights(const authorizer& a, std::string_view name) {
   std::string out;
   out += a.key_read(name) ? "r" : "-";
@@ -63,7 +63,7 @@ TEST_CASE("what each policy includes: write, list, read") {
 }
 
 TEST_CASE("which rule counts for a name") {
-  // The policy of docs/contract/10, section 2, that was tried on Consul.
+  // The policy of docs/contract/10, section 2, as tested on Consul.
   const std::vector<rules> tried = {
       saying({key_prefix("app/", may_write), key_prefix("app/sec/", must_not), key("app/sec/x", may_read)})};
   const std::vector<rules> nested = {
@@ -104,7 +104,7 @@ TEST_CASE("which rule counts for a name") {
 }
 
 TEST_CASE("rules of several policies for the same thing") {
-  // deny, then may_write, then list, then read; the order of policies does not matter, nor whether both are in one.
+  // deny, then may_write, then list, then read; neither the order of policies matters, nor whether both are in one.
   struct line {
     permission a, b;
     const char* rights;
@@ -134,7 +134,7 @@ TEST_CASE("rules of several policies for the same thing") {
 }
 
 TEST_CASE("rules of several policies for different things are pooled") {
-  // Another name, another kind or another resource is another thing: what one policy denies takes nothing from it.
+  // Another name, another kind or another resource is independent: denials do not affect it.
   check({
       {"kinds differ", {saying({key("x", may_write)}), saying({key_prefix("x", must_not)})}, default_deny, "x", "rlw-"},
       {"names differ",
@@ -223,8 +223,8 @@ TEST_CASE("recursive deletes") {
 }
 
 TEST_CASE("each question is about its own resource") {
-  // A token with write on everything of one resource. A question that looks at another one's rules would give a token
-  // rights that nobody gave it.
+  // A token with write on everything of one resource. A question that reads the rules of another
+  // resource would give a token permissions that it was never given.
   struct line {
     bool (authorizer::*question)(std::string_view) const;
     resource on;
@@ -266,11 +266,11 @@ TEST_CASE("scalars and the default policy") {
     std::optional<permission> said;
     default_policy otherwise;
     bool reads, writes;         // operator, keyring
-    bool reads_acl, writes_acl; // and snapshots, as the latter
+    bool reads_acl, writes_acl; // and snapshots, as for the latter
   };
   for (const auto& l : {
            line{{}, default_deny, false, false, false, false},
-           line{{}, default_allow, true, true, false, false}, // a default policy never gives away the ACLs
+           line{{}, default_allow, true, true, false, false}, // a default policy never grants access to ACLs
            line{must_not, default_deny, false, false, false, false},
            line{must_not, default_allow, false, false, false, false},
            line{may_read, default_deny, true, false, true, false},
@@ -325,7 +325,7 @@ TEST_CASE("authorizers without rules") {
 }
 
 TEST_CASE("an authorizer needs nothing of what it was made of") {
-  // Policies are changed and forgotten while requests still ask what was compiled of them.
+  // Policies are changed and deleted while requests still use what was compiled from them.
   auto policies = std::make_unique<std::vector<rules>>();
   policies->push_back(saying({key_prefix("a long name that is not stored in place/", may_write)}));
   auto compiled = pooled(*policies);

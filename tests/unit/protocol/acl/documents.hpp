@@ -1,5 +1,5 @@
 #pragma once
-// Documents as the parser of HCL makes them, and policies, written down in a line each.
+// Short notation for policies, and for documents as the HCL parser makes them.
 
 #include "protocol/acl/authorizer.hpp"
 #include "protocol/acl/rules.hpp"
@@ -36,7 +36,7 @@ inline hcl::value policy(std::string word) {
   return block({item({"policy"}, text(std::move(word)))});
 }
 
-/// Several policies of one token, in a line for each rule.
+/// Combines several policies of one token, each in a line of rules.
 inline authorizer pooled(const std::vector<rules>& policies, default_policy otherwise = default_policy::deny) {
   std::vector<const rules*> all;
   for (const auto& p : policies)

@@ -35,7 +35,7 @@ TEST_CASE("the identity of a node") {
 }
 
 TEST_CASE("identities are policies among others") {
-  // A token has the identity of web, and a policy that denies a part of what that grants.
+  // A token has the identity of web, and a policy that denies part of what the identity grants.
   const auto both =
       pooled({rules_of_service_identity("web"), saying({{resource::service, match::exact, "web", permission::deny}})});
   CHECK_FALSE(both.service_write("web"));

@@ -1,4 +1,4 @@
-// The old syntax of rules, written in the new one.
+// Translates rules from the old syntax to the new one.
 
 #include "protocol/acl/legacy_rules.hpp"
 #include "tests/unit/protocol/acl/documents.hpp"
@@ -16,7 +16,7 @@ std::string translated(std::vector<hcl::item> items) {
   return *r;
 }
 
-/// { policy = "...", intentions = "..." }, each on a line of its own or not.
+/// { policy = "...", intentions = "..." }, on one line or on two.
 hcl::value service_body(std::uint32_t second_line) {
   return block({item({"policy"}, text("write"), at(2, 3)), item({"intentions"}, text("read"), at(second_line, 3))});
 }
@@ -36,7 +36,7 @@ TEST_CASE("each word becomes that of its prefix") {
            line{"query", "query_prefix"},
            line{"service", "service_prefix"},
            line{"session", "session_prefix"},
-           line{"key_prefix", "key_prefix"}, // is in the new syntax already
+           line{"key_prefix", "key_prefix"}, // already in the new syntax
            line{"Key", "Key"},
            line{"sentinel", "sentinel"},
        })
@@ -62,8 +62,8 @@ operator = "read")");
 }
 
 TEST_CASE("names are not words") {
-  // Rules for the keys "key" and "policy", as JSON. A translation of all that reads `key` would make other keys of
-  // them.
+  // Rules for the keys "key" and "policy", as JSON. Translating every `key` would make other keys
+  // of them.
   const auto before = item(
       {"key"}, block({item({""}, policy("read")), item({"key"}, policy("read")), item({"policy"}, policy("deny"))}));
   const char* after = R"(key_prefix "" {
@@ -129,7 +129,7 @@ TEST_CASE("values of every type, and names that need quotes") {
 }
 
 TEST_CASE("nesting is bounded") {
-  // Each value within another takes a level of recursion: a document from a stranger must not choose how many.
+  // Each nested value takes a level of recursion: a client's document must not decide how many.
   const auto nested = [](std::size_t levels) {
     hcl::value v = text("x");
     for (std::size_t i = 0; i < levels; ++i)
@@ -139,6 +139,6 @@ TEST_CASE("nesting is bounded") {
   CHECK(nested(legacy_nesting_max - 1));
   REQUIRE(!nested(legacy_nesting_max));
   CHECK(nested(legacy_nesting_max).error() == "Failed to parse rules: nested deeper than 64 levels");
-  // Rules beside each other are not nested.
+  // Adjacent rules are not nested.
   CHECK(translate_legacy({std::vector<hcl::item>(200, item({"key", "a"}, policy("read")))}));
 }

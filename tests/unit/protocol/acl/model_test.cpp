@@ -1,5 +1,5 @@
-// The compiled decision against one that looks at all rules, written from the sentences of docs/contract/10, sections
-// 2 and 4, on random policies and names.
+// Compares the compiled decision with one that scans all rules, written from the sentences of
+// docs/contract/10, sections 2 and 4, on random policies and names.
 
 #include "protocol/base/random.hpp"
 #include "tests/unit/protocol/acl/documents.hpp"
@@ -76,8 +76,8 @@ private:
   bool allow_by_default_;
 };
 
-/// Short, of few letters, so that names are equal, empty and within each other; bytes below and above those of text
-/// among them, since the order of bytes must not matter.
+/// Short, of few letters, so that names are often equal, empty or prefixes of each other; with
+/// bytes below and above those of text, since the order of bytes must not matter.
 std::string some_name(seeded_random& chance, std::size_t bytes_max) {
   static const std::string letters("ab/\0\xFF", 5);
   std::string out;
@@ -92,7 +92,7 @@ std::vector<rules> some_policies(seeded_random& chance) {
   const auto bytes_max = 1 + chance.below(7);
   for (auto& p : out)
     for (auto n = chance.below(rules_max + 1); n > 0; --n)
-      // Of two resources, so that they can be taken for each other.
+      // Of two resources, so that a confusion would show.
       p.named.push_back({chance.below(4) ? resource::key : resource::node,
                          chance.below(2) ? match::exact : match::prefix, some_name(chance, bytes_max),
                          static_cast<permission>(chance.below(4))});
@@ -125,7 +125,7 @@ TEST_CASE("the compiled decision is that of a look at all rules") {
         FAIL("round " << round << ", delete under '" << name << "': compiled says " << may);
     }
   }
-  // Both answers came up often enough to mean something.
+  // Both results came up often enough to mean something.
   CHECK(granted > 100000);
   CHECK(refused > 100000);
   CHECK(deleted > 10000);

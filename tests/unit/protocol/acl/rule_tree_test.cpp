@@ -1,5 +1,5 @@
-// What a lookup costs: as much as the name is long, not as there are rules. Which rule it finds is in
-// authorizer_test.cpp and model_test.cpp.
+// The cost of a lookup is proportional to the length of the name, not to the number of rules. Which
+// rule it finds is tested in authorizer_test.cpp and model_test.cpp.
 
 #include "protocol/acl/rule_tree.hpp"
 #include "tests/harness/cpu_time.hpp"
@@ -14,7 +14,7 @@ using belay::harness::least_cpu_time;
 
 namespace {
 
-/// Policies as teams have them, `rules_each` rules in each.
+/// Policies like those of teams, with `rules_each` rules in each.
 std::vector<rule> of_teams(std::size_t teams, std::size_t rules_each) {
   std::vector<rule> out;
   for (std::size_t t = 0; t < teams; ++t)
@@ -41,7 +41,7 @@ std::size_t nodes_on_the_way(const rule_tree& tree, std::string_view name) {
 } // namespace
 
 TEST_CASE("the way to a name is no longer than the name") {
-  // 200 policies with 50 rules each, and a chain of rules in which each name begins with the one before.
+  // 200 policies with 50 rules each, and a chain of rules in which each name begins with the previous one.
   const auto teams = compiled(of_teams(200, 50));
   std::size_t longest = 0;
   for (const std::string name : {"", "t", "team-7/service-7/x/y/z", "team-199/service-45/config", "other"}) {
@@ -49,7 +49,7 @@ TEST_CASE("the way to a name is no longer than the name") {
     CHECK(nodes_on_the_way(teams, name) <= name.size() + 1);
     longest = std::max(longest, nodes_on_the_way(teams, name));
   }
-  CHECK(longest <= 8); // team-, 199/service-, digits, the rest: most nodes stand for more than a byte
+  CHECK(longest <= 8); // team-, 199/service-, digits, the rest: most nodes cover more than a byte
   CHECK(teams.of("team-7/service-7/x/y/z") == permission::write);
   CHECK(teams.of("team-199/service-45/config") == permission::read);
   CHECK(teams.of("team-199/service-45/confi") == std::nullopt);
@@ -75,7 +75,7 @@ TEST_CASE("a lookup costs about the same among 10,000 rules as among 100") {
         found += tree.of(few_rules[i % few_rules.size()].name + "x").has_value();
     });
   };
-  // A look at all rules would take 100 times as long.
+  // A scan of all rules would take 100 times as long.
   CHECK(holds_once([&] { return lookups(many) < 15 * lookups(few); }));
   CHECK(found > 0);
 }
@@ -94,14 +94,14 @@ TEST_CASE("deletes of a prefix do not look at the rules below it") {
 }
 
 TEST_CASE("compiling costs in proportion to the rules, whatever their order") {
-  // Names that all begin alike, forwards and backwards, and children of one node with every byte there is.
+  // Names that all begin alike, forwards and backwards, and children of one node with every possible byte.
   const auto begins_alike = [](std::size_t count) {
     std::vector<rule> out;
     for (std::size_t i = 0; i < count; ++i)
       out.push_back(key(std::string(100, 'a') + std::to_string(i), permission::read));
     return out;
   };
-  // Both trees are too large for the caches next to a core, and both ask the system for their memory.
+  // Both trees are too large for a core's caches, and both request their memory from the system.
   const auto few = begins_alike(2500), many = begins_alike(50000);
   const auto backwards = std::vector<rule>(many.rbegin(), many.rend());
   const auto time_of = [](const std::vector<rule>& rules) { return least_cpu_time([&] { compiled(rules); }); };

@@ -1,4 +1,4 @@
-// What is read from the text of a policy, and what is said of texts that are none.
+// What is read from the text of a policy, and the errors for invalid texts.
 
 #include "protocol/acl/rules.hpp"
 #include "tests/unit/protocol/acl/documents.hpp"
@@ -26,7 +26,7 @@ std::string complaint_of(std::vector<hcl::item> items) {
 } // namespace
 
 TEST_CASE("each word of a rule with a name") {
-  // A policy has one rule. Taken for another resource, or a prefix for an exact name, it would grant what nobody meant.
+  // A policy with one rule. For another resource, or with a prefix taken for an exact name, it would grant too much.
   struct line {
     const char* word;
     resource on;
@@ -51,7 +51,7 @@ TEST_CASE("each word of a rule with a name") {
     INFO(l.word);
     const rules expected = saying({{l.on, l.by, "a/b", permission::read}});
     CHECK(read_items({item({l.word, "a/b"}, policy("read"))}) == expected);
-    // JSON, before and after names are put together
+    // JSON, before and after equal names are merged
     CHECK(read_items({item({l.word}, block({item({"a/b"}, policy("read"))}))}) == expected);
     CHECK(read_items({item({l.word}, list_of({block({item({"a/b"}, policy("read"))})}))}) == expected);
     CHECK(read_items({item({l.word, "a/b"}, list_of({policy("read")}))}) == expected);
@@ -121,7 +121,7 @@ TEST_CASE("names may be anything") {
 }
 
 TEST_CASE("what means nothing is ignored") {
-  // Policies written for other builds and versions have these words. Refusing them would refuse the whole policy.
+  // Policies for other builds and versions contain these words. Rejecting them would reject the whole policy.
   CHECK(read_items({item({"mesh"}, text("write")), item({"namespace", "ns"}, block({item({"acl"}, text("write"))})),
                     item({"keys", "a"}, policy("write")), item({"id"}, text("x"))}) == rules{});
   CHECK(read_items({item({"key", "a"}, block({item({"policy"}, text("write")), item({"sentinel"}, block({}))}))}) ==
@@ -141,7 +141,7 @@ TEST_CASE("words in letters of any case") {
 TEST_CASE("policies that are none, with Consul's texts") {
   struct line {
     const char* word;
-    const char* struct_text; // behind &acl.
+    const char* struct_text; // after &acl.
   };
   for (const auto& l : {
            line{"agent", R"(AgentRule{Node:"x", Policy:"zz"})"},
@@ -183,7 +183,7 @@ TEST_CASE("of several offences the first in Consul's order is told") {
   CHECK(complaint_of({bad("agent"), item({"acl"}, text("zz"))}) == R"(Invalid acl policy: "zz")");
   CHECK(complaint_of({item({"operator"}, text("zz")), item({"keyring"}, text("zz")), bad("query_prefix")})
             .starts_with("Invalid query_prefix policy: "));
-  // What cannot be read at all goes first.
+  // Unreadable parts are reported first.
   CHECK(complaint_of({bad("agent"), item({"operator"}, list_of({}, at(2, 12)))}) ==
         "Failed to parse ACL rules: At 2:12: root.operator: unknown type for string *ast.ListType");
 }
@@ -191,7 +191,7 @@ TEST_CASE("of several offences the first in Consul's order is told") {
 TEST_CASE("values of a type that cannot be read") {
   struct line {
     hcl::item given;
-    const char* expected; // behind "Failed to parse ACL rules: At 3:9: "
+    const char* expected; // after "Failed to parse ACL rules: At 3:9: "
   };
   const auto where = at(3, 9);
   const hcl::value yes{where, true};
@@ -223,11 +223,11 @@ TEST_CASE("values of a type that cannot be read") {
        })
     CHECK(complaint_of({l.given}) == std::string("Failed to parse ACL rules: At 3:9: ") + l.expected);
 
-  // The number of the rule among those of its word.
+  // The number of the rule among those with its word.
   CHECK(complaint_of({item({"key", "a"}, policy("read")), item({"node", "a"}, policy("read")),
                       item({"key", "b"}, inside(yes))}) ==
         "Failed to parse ACL rules: At 3:9: root.key[1].Policy: unknown type for string *ast.LiteralType");
-  // A whole number is a text, as far as reading goes.
+  // A whole number is read as a text.
   CHECK(complaint_of({item({"acl"}, three)}) == R"(Invalid acl policy: "3")");
 }
 
@@ -243,7 +243,7 @@ TEST_CASE("odd input is read as Consul's decoder reads it") {
   // key "a" "b" { policy = "read" }: the second name hides the policy; with a third one it does not.
   CHECK(complaint_of({item({"key", "a", "b"}, policy("read"))}) == missing("a"));
   CHECK(read_items({item({"key", "a", "b", "c"}, policy("read"))}) == saying({key("a", permission::read)}));
-  // The last of several policies counts.
+  // The last of several policies takes precedence.
   CHECK(read_items({item({"key", "a"}, block({item({"policy"}, text("deny")), item({"policy"}, text("read"))}))}) ==
         saying({key("a", permission::read)}));
 }

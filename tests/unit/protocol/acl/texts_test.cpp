@@ -1,4 +1,4 @@
-// From the text of a policy to what it allows: the parser and the reader of rules together.
+// From the text of a policy to its permissions: the parser and the reader of rules together.
 
 #include "protocol/acl/authorizer.hpp"
 #include "protocol/acl/legacy_rules.hpp"
@@ -21,7 +21,7 @@ rules read_text(std::string_view text) {
 
 } // namespace
 
-// docs/contract/10, section 2: the same rules in both languages say the same.
+// docs/contract/10, section 2: the same rules mean the same in both languages.
 TEST_CASE("the rules of a text in HCL and in JSON are the same") {
   const auto hcl = read_text(R"(
     # of the team
@@ -75,7 +75,7 @@ TEST_CASE("a text that says nothing is a policy, a text that is no rules is refu
   }
 }
 
-// What is translated can be read, and says of prefixes what the old rules said.
+// A translation can be parsed, and means for prefixes what the old rules meant.
 TEST_CASE("the translation of a text in the old syntax is a text in the new one") {
   const auto text = translate_legacy(R"(
 key "a" { policy = "read" }

@@ -1,5 +1,5 @@
 #pragma once
-// A local agent, and a catalog that does what it is told.
+// A local agent, and a catalog controlled by the test.
 
 #include "protocol/agent/local_agent.hpp"
 
@@ -81,7 +81,7 @@ struct agent_driver {
       }
     }
   }
-  /// Everything there is to write is written.
+  /// Writes everything that is due.
   void sync() {
     for (const auto& step : agent.registry().unsynced(now)) {
       apply(step);

@@ -17,7 +17,7 @@ TEST_CASE("a TTL check nobody renews turns critical, once, and not before its ti
   CHECK(d.status_of("c") == "critical");
   CHECK(d.output_of("c") == "TTL expired");
 
-  // Its owner comes back: the time starts again with each update, whatever it says.
+  // Its owner returns: each update restarts the TTL, whatever its status.
   d.ask(update_check{"c", "warning", "hot"});
   d.now += 9s;
   d.agent.tick(d.now);
@@ -57,7 +57,7 @@ TEST_CASE("output is cut to its limit and says so") {
   CHECK(d.output_of("s") == "abc ... (captured 3 of 4 bytes)");
 }
 
-// `Captured 4096 of 5004 bytes` and the end of the output, which tells what is wrong, come from the probe.
+// `Captured 4096 of 5004 bytes` and the end of the output, which has the error, come from the probe.
 TEST_CASE("the output of a probe is not cut again") {
   agent_driver d;
   d.ask(register_check{tcp_check("t", 10s)});
@@ -69,7 +69,7 @@ TEST_CASE("the output of a probe is not cut again") {
   CHECK(d.output_of("t") == output);
 }
 
-// The schedule kept what it would say at the expiry as it came: 4 MiB for each check, and no budget knew of it.
+// The schedule kept the output for the expiry at full length: 4 MiB for each check, which no budget counted.
 TEST_CASE("of output that is too long the cut one is kept for the expiry") {
   agent_driver d;
   d.ask(register_check{ttl_check("c", 10s)});
@@ -92,7 +92,7 @@ TEST_CASE("a check that this node runs: first within an interval, then an interv
   }
   REQUIRE(probes.size() == 1);
   CHECK(probes[0].definition.tcp == "127.0.0.1:1");
-  // As long as it runs it is not run again, however long that takes.
+  // While it runs it is not started again, however long that takes.
   d.now += 1min;
   CHECK(d.agent.tick(d.now).empty());
   d.agent.finished(probes[0].run, "passing", "fine", d.now);
@@ -139,7 +139,7 @@ TEST_CASE("results count when there are enough of them in a row") {
     return d.status_of("t");
   };
   CHECK(run("passing") == "critical");
-  CHECK(run("critical") == "critical"); // and the count begins again
+  CHECK(run("critical") == "critical"); // and the count starts again
   CHECK(run("passing") == "critical");
   CHECK(run("passing") == "passing");
   CHECK(run("critical") == "passing");
@@ -167,7 +167,7 @@ TEST_CASE("a service whose check stays critical for too long is removed, but not
   d.agent.tick(d.now);
   CHECK(d.agent.registry().service("web") == nullptr);
   CHECK(d.status_of("service:web") == "(none)");
-  CHECK(d.agent.registry().service("other") != nullptr); // nobody asked for that
+  CHECK(d.agent.registry().service("other") != nullptr); // unrelated to that
 }
 
 TEST_CASE("what a check must have") {
@@ -233,7 +233,7 @@ TEST_CASE("an alias of another node is looked up every second, and follows what 
   check_definition alias;
   alias.id = alias.name = "a";
   alias.alias_node = "other";
-  alias.alias_service = "web"; // not the one here
+  alias.alias_service = "web"; // not the local one
   d.ask(register_check{alias});
   CHECK(d.output_of("a") == "");
   const auto runs = [&] {
@@ -247,14 +247,14 @@ TEST_CASE("an alias of another node is looked up every second, and follows what 
   CHECK(due[0].definition.alias_node == "other");
   d.agent.finished(due[0].run, "warning", "Aliased check \"c\" failing: x", d.now);
   CHECK(d.status_of("a") == "warning");
-  d.ask(update_check{"w", "passing", ""}); // what happens here does not concern it
+  d.ask(update_check{"w", "passing", ""}); // local changes do not concern it
   CHECK(d.status_of("a") == "warning");
   d.now += 900ms;
   CHECK(runs().empty());
   d.now += 100ms;
   CHECK(runs().size() == 1);
 
-  alias.alias_node = "N1"; // the own one: names of nodes have no case
+  alias.alias_node = "N1"; // the local one: names of nodes are case-insensitive
   d.ask(register_check{alias});
   CHECK(d.status_of("a") == "passing");
   d.now += 5s;
@@ -299,7 +299,7 @@ TEST_CASE("an HTTP check whose request could not be sent, or would be two, is re
   struct row {
     const char* what;
     std::string method, url, name, value;
-    std::string refusal; ///< empty: it is taken
+    std::string refusal; ///< empty: it is accepted
   };
   const auto rows = {
       row{"usual", "POST", "http://127.0.0.1:1/a b?c", "X-Mine", "seven\t7 \xc3\xa9", ""},

@@ -1,4 +1,4 @@
-// What the leader writes about client agents: when it has heard them, when not, and what it finds in the catalog when it begins.
+// What the leader writes about client agents: when it has heard from them, when not, and when it starts.
 
 #include "protocol/agent/client_agents.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 const client_agents::identity a{"a", "id-a", "10.0.0.1"};
 
-/// The rows of one node, as they are after what was decided.
+/// The rows of one node after the decisions so far.
 struct rows {
   std::optional<state::node_record> node;
   std::optional<state::check_record> liveness;
@@ -27,7 +27,7 @@ struct rows {
       return;
     }
     const auto& r = std::get<state::catalog_register>(c);
-    // docs/contract/07: a name is its node's as long as the liveness check of that does not fail.
+    // docs/contract/07: a name belongs to its node while that node's liveness check does not fail.
     if (node && !node->id.empty() && node->id != r.node.id && status() == "passing")
       return;
     if (!node || !r.skip_node_update)
@@ -44,7 +44,7 @@ struct leader {
 
   explicit leader(rows& where, local_time now = 0s) : r(where) { agents.begin(now); }
 
-  /// Looks at the rows if they are wanted, and writes what is decided. @returns what was
+  /// Reads the rows if they are needed, and applies the decision. @returns the decision
   std::optional<state::command> go_on(local_time now) {
     std::optional<state::command> wrote;
     for (const auto& name : agents.due(now, 10)) {
@@ -89,7 +89,7 @@ TEST_CASE("an agent that is silent for more than 5 s is critical, and passing wh
   l.agents.heard(a, 1s);
   l.go_on(1s);
   l.agents.heard(a, 2s);
-  l.go_on(3s); // it sees that it is written
+  l.go_on(3s); // it sees that this is written
   CHECK_FALSE(l.go_on(6999ms));
   CHECK(r.status() == "passing");
   CHECK(l.go_on(7001ms));
@@ -121,7 +121,7 @@ TEST_CASE("a new leader gives those that it finds in the catalog time, and only 
   CHECK(silent.go_on(205001ms));
   CHECK(r.status() == "critical");
 
-  // A server that was no member when the leadership began, and is one again.
+  // A server that was not a member when the leadership began, and is one again.
   leader back(r, 300s);
   back.found(300s);
   REQUIRE(back.agents.size() == 1);
@@ -131,7 +131,7 @@ TEST_CASE("a new leader gives those that it finds in the catalog time, and only 
   CHECK(back.agents.size() == 0);
   CHECK_FALSE(back.go_on(310s));
 
-  // Rows that somebody else has made, of nodes without agents, and those of servers stay as they are.
+  // Rows from other sources, of nodes without agents, and those of servers stay as they are.
   rows other;
   other.node = r.node;
   other.liveness = r.liveness;
@@ -173,7 +173,7 @@ TEST_CASE("an entry of silence that takes effect late, when what said otherwise 
   REQUIRE(l.go_on(1s));
   l.go_on(2s);
   REQUIRE(r.status() == "passing");
-  // The disk is full: the entry of its silence waits, and is not seen; the one that it is back is refused.
+  // The disk is full: the entry about its silence waits; the one about its return is refused.
   std::optional<state::command> silence;
   auto now = 3s;
   for (; !silence; now += 1s)
@@ -220,7 +220,7 @@ TEST_CASE("an agent that is heard again while the entry of its silence waits for
   l.go_on(1s);
   l.go_on(2s);
   REQUIRE(shown.status() == "passing");
-  std::vector<state::command> in_the_log; // and in no table yet
+  std::vector<state::command> in_the_log; // and not in any table yet
   const auto look = [&](local_time now) {
     for (const auto& name : l.agents.due(now, 10))
       if (auto c = l.agents.look(name, &*shown.node, &*shown.liveness, now, "dc1"))
@@ -245,7 +245,7 @@ TEST_CASE("an agent that leaves is deregistered, and forgotten when that is seen
   leader l(r);
   l.agents.heard(a, 1s);
   l.go_on(1s);
-  l.agents.leaves({"a", "id-other", "10.0.0.9"}, 2s); // not its own
+  l.agents.leaves({"a", "id-other", "10.0.0.9"}, 2s); // another node's
   l.go_on(2s);
   REQUIRE(r.node);
   l.agents.leaves(a, 3s);
@@ -267,7 +267,7 @@ TEST_CASE("of two agents of one name the one counts that is there", "[client_age
   CHECK(r.node->id == "id-a");
   l.agents.heard(other, 9s); // the first one has been silent for long enough
   CHECK(l.go_on(9s));
-  CHECK(r.status() == "critical"); // else the name is still the first one's
+  CHECK(r.status() == "critical"); // otherwise the name still belongs to the first one
   CHECK(r.node->id == "id-a");
   l.agents.heard(other, 10s);
   CHECK(l.go_on(10s));
@@ -311,7 +311,7 @@ TEST_CASE("who had the name of a silent agent before is critical, and that is wr
   leader l(r);
   l.agents.heard(a, 1s);
   l.go_on(1s);
-  REQUIRE(l.agents.heard(other, 7s)); // and never again, before anybody looks
+  REQUIRE(l.agents.heard(other, 7s)); // and never again, until the rows are read
   CHECK(l.go_on(13s));
   CHECK(r.node->id == "id-a");
   CHECK(r.status() == "critical");
@@ -339,7 +339,7 @@ TEST_CASE("rows of an agent that was not heard for three days are deregistered; 
   CHECK(few.heard({"x", "1", "10.0.0.1"}, 2s));
 }
 
-// force-leave, or anybody who deregisters the node: the leader does not write again that it is critical.
+// force-leave, or a deregistration of the node: the leader does not write that it is critical again.
 TEST_CASE("an agent that is silent and whose node is taken out of the catalog is forgotten", "[client_agents]") {
   rows r;
   leader l(r);
@@ -374,14 +374,14 @@ TEST_CASE("a second agent of a name is refused with the one that has it, until t
   CHECK_FALSE(l.agents.refusal_of(second, 12s));
 }
 
-// Whoever is told that an agent is known must find it among the members.
+// An agent that is reported as known must be among the members.
 TEST_CASE("an agent is shown alive when the catalog was seen to say so", "[client_agents]") {
   rows r;
   leader l(r);
   CHECK_FALSE(l.agents.shown_alive(a));
   l.agents.heard(a, 1s);
   l.go_on(1s);
-  CHECK_FALSE(l.agents.shown_alive(a)); // written, perhaps
+  CHECK_FALSE(l.agents.shown_alive(a)); // perhaps written
   l.agents.heard(a, 2s);
   l.go_on(2s);
   CHECK(l.agents.shown_alive(a));
@@ -412,7 +412,7 @@ TEST_CASE("an agent that was told to leave and lives is leaving for a while, and
   CHECK(r.node->meta->size() == 1);
 }
 
-// ---- whose node it is
+// ---- ownership of nodes
 
 namespace {
 
@@ -422,7 +422,7 @@ client_agents::evidence from(const std::string& source, const std::string& proof
   return {source, proof, authenticated};
 }
 
-/// The row as the catalog has it when agent `a` has been there for a while.
+/// The row in the catalog when agent `a` has been there for a while.
 rows settled(const client_agents::evidence& by) {
   rows r;
   leader l(r);
@@ -439,7 +439,7 @@ struct told {
   rows after;
   bool refused;
 };
-/// A leader that finds that row hears this of somebody.
+/// The reaction of a leader that finds that row to a message from `who`.
 told after_hearing(rows r, const client_agents::identity& who, const client_agents::evidence& by, bool leaves = false,
                    bool finds_row = true) {
   leader l(r, 100s);
@@ -463,12 +463,12 @@ std::string proof_of(const rows& r) {
 
 } // namespace
 
-// Anybody who reached the server port said that another node leaves, and its sessions and locks were gone; or that it has his address.
+// Any client of the server port could make another node leave, and end its sessions, or claim its address.
 TEST_CASE("what is said of a node needs the secret of its agent, from any address", "[client_agents][B3]") {
   const auto with_secret = settled(from("10.0.0.1", secret_hash));
   CHECK(proof_of(with_secret) == secret_hash);
   const client_agents::identity moved{"a", "id-a", "6.6.6.6"};
-  for (const bool finds_row : {true, false}) // as an agent that is known, and as one that nobody has heard of
+  for (const bool finds_row : {true, false}) // as an agent that is known, and as one that was never heard from
     for (const auto& by :
          {from("10.0.0.1"), from("6.6.6.6"), from("10.0.0.1", other_hash), from("6.6.6.6", other_hash, true)}) {
       CAPTURE(finds_row, by.source, by.proof);
@@ -488,7 +488,7 @@ TEST_CASE("what is said of a node needs the secret of its agent, from any addres
   CHECK_FALSE(after_hearing(with_secret, a, own, true, false).after.node);
 }
 
-// What was proposed is in no row for a while. Whoever speaks in that time with the same name and ID is not taken for the first one.
+// A proposal is not in a row at once. An agent with the same name and ID must not pass as the first one meanwhile.
 TEST_CASE("the first agent keeps its node while its row is on its way", "[client_agents][B3]") {
   const auto own = from("10.0.0.1", secret_hash), other = from("6.6.6.6", other_hash, true),
              same_address = from("10.0.0.1", other_hash);
@@ -557,7 +557,7 @@ TEST_CASE("a node without a secret is its address's, until the first secret come
       CHECK(there.after.node->address == "10.0.0.1");
       CHECK(after_hearing(of_0_2_0, a, by, true, finds_row).after.node);
     }
-  // With credentials it may say that it is there, which changes nothing, and gets no secret.
+  // With credentials it may report that it is alive, which changes nothing, and gets no secret.
   for (const auto& proof : {std::string(), secret_hash}) {
     const auto behind = after_hearing(of_0_2_0, a, from("6.6.6.6", proof, true));
     CHECK_FALSE(behind.refused);
@@ -571,7 +571,7 @@ TEST_CASE("a node without a secret is its address's, until the first secret come
   CHECK(upgraded.after.status() == "passing");
 }
 
-// What a server of 0.2.0 passes on does not say where it comes from: as long as one is a member all is as it was.
+// What a server of 0.2.0 forwards does not name its origin: while one is a member everything works as before.
 TEST_CASE("agents of two versions are heard through servers of 0.2.0, whatever was proved before",
           "[client_agents][B3]") {
   const auto with_secret = settled(from("10.0.0.1", secret_hash));
@@ -601,7 +601,7 @@ TEST_CASE("a node that no agent has left in the catalog is nobody's to take out"
   CHECK(after_hearing(r, db, from("6.6.6.6")).refused);
 }
 
-// A machine that was installed anew has another ID and another secret. Its old node is dead by then.
+// A reinstalled machine has another ID and another secret. Its old node is dead by then.
 TEST_CASE("a dead node's name is taken from its address, or with credentials", "[client_agents][B3]") {
   auto dead = settled(from("10.0.0.1", secret_hash));
   dead.liveness->status = "critical";

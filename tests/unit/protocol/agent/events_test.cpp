@@ -28,7 +28,7 @@ TEST_CASE("the index of an event is the XOR of both halves of its ID") {
 TEST_CASE("an event is listed once, wherever it came from, and carries the time of whoever fired it") {
   agent_driver d;
   const auto fired = d.ask<event_fired>(fire_event{event(one)});
-  CHECK(fired.event.time == 0); // as Consul answers
+  CHECK(fired.event.time == 0); // as in Consul's response
   const auto out = d.agent.take_fired();
   REQUIRE(out.size() == 1);
   CHECK(out[0].time == 1);
@@ -41,7 +41,7 @@ TEST_CASE("an event is listed once, wherever it came from, and carries the time 
   CHECK(all.list[0].id == one);
   CHECK(all.index == index_of(two));
   d.ask<event_fired>(fire_event{event("11111111-2222-4333-8444-555555555557")});
-  CHECK(d.agent.take_fired().at(0).time == 42); // behind what was heard
+  CHECK(d.agent.take_fired().at(0).time == 42); // after what was received
 }
 
 TEST_CASE("a reader of the list waits as long as the index is his") {
@@ -88,7 +88,7 @@ TEST_CASE("an event concerns nodes, services and tags that match") {
   CHECK_FALSE(matches("web", "db", ""));
   CHECK_FALSE(matches("web", "api", "v2"));
   CHECK_FALSE(matches("db", "api", ""));
-  CHECK_FALSE(matches("[", "", "")); // from a peer: cannot be read, matches nothing
+  CHECK_FALSE(matches("[", "", "")); // from a peer: an invalid pattern matches nothing
 }
 
 TEST_CASE("no expression takes more than time linear in what it is held against") {

@@ -1,4 +1,4 @@
-// What the leader writes about the members, given what the catalog says.
+// What the leader writes about the members, given the state of the catalog.
 
 #include "protocol/agent/member_catalog.hpp"
 
@@ -13,7 +13,7 @@ cluster_member member(std::optional<bool> alive, std::string uuid = "id-a", std:
   return member_of(std::move(uuid), std::move(name), "10.0.0.1:8300", alive);
 }
 
-/// The rows as they are after that registration.
+/// Applies that registration to the rows.
 void apply(member_rows& rows, const state::catalog_register& r) {
   auto node = std::make_shared<const state::node_record>(r.node);
   rows.nodes.push_back(node);
@@ -45,7 +45,7 @@ TEST_CASE("a member that is not in the catalog is registered with service and ch
   CHECK(r.node.node == "a");
   CHECK(r.node.id == "id-a");
   CHECK(r.node.address == "10.0.0.1");
-  CHECK(r.skip_node_update); // its agent may have been quicker
+  CHECK(r.skip_node_update); // its agent may have been faster
   CHECK(r.service->id == "consul");
   CHECK(r.service->port == 8300);
   CHECK(r.checks.at(0).check_id == "serfHealth");
@@ -62,13 +62,13 @@ TEST_CASE("a member has tagged addresses of the family of its address", "[member
 }
 
 TEST_CASE("what the catalog says already is not written again", "[member_catalog]") {
-  // A leader that wrote it all again would wake every watcher of the health of anything with each election.
+  // A leader that rewrote everything would wake every health query with each election.
   const auto alive = GENERATE(true, false);
   CHECK(member_changes({member(alive)}, rows_of({member(alive)}), "dc1").empty());
 }
 
 TEST_CASE("members nobody has heard of yet are left as they are", "[member_catalog]") {
-  // A new leader must not call a dead member alive until the next time-out.
+  // A new leader must not mark a dead member alive until the next timeout.
   CHECK(member_changes({member(std::nullopt)}, {}, "dc1").empty());
   CHECK(member_changes({member(std::nullopt)}, rows_of({member(false)}), "dc1").empty());
   CHECK(member_changes({member(std::nullopt)}, rows_of({member(true)}), "dc1").empty());
@@ -106,13 +106,13 @@ TEST_CASE("a server that is no member any more goes", "[member_catalog]") {
 }
 
 TEST_CASE("a server that came back without its disk replaces itself", "[member_catalog]") {
-  // Same name, another node ID: the old node and what it had goes first, else the name would be taken.
+  // Same name, another node ID: the old node and its rows are removed first, or the name would be taken.
   const auto changes = member_changes({member(true, "id-new")}, rows_of({member(true, "id-old")}), "dc1");
   REQUIRE(changes.size() == 2);
   CHECK(std::get<state::catalog_deregister>(changes[0]).node == "a");
   CHECK(std::get<state::catalog_register>(changes[1]).node.id == "id-new");
   CHECK_FALSE(std::get<state::catalog_register>(changes[1]).skip_node_update);
-  // As long as nobody has heard the new one, too.
+  // Even while the new one has not been heard from.
   only<state::catalog_deregister>(
       member_changes({member(std::nullopt, "id-new")}, rows_of({member(true, "id-old")}), "dc1"));
 }
@@ -131,7 +131,7 @@ TEST_CASE("a member that was renamed keeps its node ID and is not removed first"
   const auto r =
       only<state::catalog_register>(member_changes({member(true, "id-a", "new")}, rows_of({member(true)}), "dc1"));
   CHECK(r.node.node == "new");
-  CHECK(r.skip_node_update); // there is none of that name: the catalog renames it
+  CHECK(r.skip_node_update); // there is none with that name: the catalog renames it
 }
 
 TEST_CASE("nodes that clients registered are nobody's members and stay", "[member_catalog]") {

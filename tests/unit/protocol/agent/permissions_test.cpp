@@ -117,7 +117,7 @@ TEST_CASE("what cannot be found is said where ACLs are in force, whoever asks") 
   CHECK(d.refusal(deregister_check{"x"}, "") == "500 Unknown check \"x\"");
   CHECK(d.refusal(update_check{"x", "passing", ""}, "") == "500 Unknown check \"x\"");
   CHECK(d.refusal(read_service{"x", "", 0s}, "") == "404 unknown service ID: x");
-  // A check of a service that is not there is judged as one of the node.
+  // A check of a missing service needs permission for the node.
   CHECK(d.refusal(register_check{ttl_check("c", 10s, "x")}, "") == "403 Permission denied: Missing node:write on n1");
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("listings of the agent leave out what may not be read") {
     CHECK(d.refusal(service_health{"web", by_id}, "") == "403 Permission denied");
     CHECK(d.refusal(service_health{"web", by_id}, web_read) == "");
   }
-  CHECK(d.refusal(service_health{"x", false}, "") == "403 Permission denied"); // says nothing of whether there is one
+  CHECK(d.refusal(service_health{"x", false}, "") == "403 Permission denied"); // does not reveal whether there is one
 }
 
 TEST_CASE("a service that may not be read is not waited for") {
@@ -163,13 +163,13 @@ TEST_CASE("events are fired by who may write them, and seen by who may read them
   const auto seen = std::get<event_rows>(d.say(list_events{"", 0, 0s}, reads)).events;
   REQUIRE(seen.list.size() == 1);
   CHECK(seen.list[0].name == "deploy");
-  CHECK(seen.index == index_of(e.id)); // who waits with this index is not woken by events he may not see
+  CHECK(seen.index == index_of(e.id)); // a query with this index is not woken by events that it may not see
   const auto may = with(reads);
   CHECK_FALSE(d.agent.handle(list_events{"", seen.index, 60s}, d.now, false, &may));
   CHECK(std::get<event_rows>(d.say(list_events{"", 0, 0s}, "")).events.index == 1);
 }
 
-// An alias shows what another check says: it must not be a way around what may be read.
+// An alias shows another check's status: it must not bypass the permission to read it.
 TEST_CASE("an alias of another node needs permission to read there") {
   furnished a;
   check_definition d;
@@ -187,11 +187,11 @@ TEST_CASE("an alias of another node needs permission to read there") {
         "403 Permission denied: Missing service:read on db");
   const std::string db_read = R"(service "db" { policy = "read" })";
   CHECK(a.refusal(register_check{d}, web_write + other_read + db_read) == "");
-  d.alias_node = "n1"; // of the own node nothing is needed, as in Consul
+  d.alias_node = "n1"; // for its own node no permission is needed, as in Consul
   CHECK(a.refusal(register_check{d}, web_write) == "");
 }
 
-// The catalog does not regard the case of IDs. An agent that did would let a token for one service overwrite the rows of all others.
+// The catalog ignores the case of IDs. If the agent did not, one service's token could overwrite all others.
 TEST_CASE("an ID in another case is the ID of what is registered, for every request that names one", "[B4]") {
   const auto r =
       GENERATE(as<request>{}, register_service{service_with_id("DB", "web"), false},
@@ -207,13 +207,13 @@ TEST_CASE("an ID in another case is the ID of what is registered, for every requ
   d.sync();
   CHECK(d.services.size() == services);
   CHECK(d.checks.size() == checks);
-  // Whoever may do it does it to what is there.
+  // With permission the request applies to the existing one.
   CHECK(d.refusal(r, R"(service_prefix "" { policy = "write" } node_prefix "" { policy = "write" })") == "");
   CHECK(d.agent.registry().services().size() <= 2);
   CHECK(d.agent.registry().checks().size() <= 4);
 }
 
-// The check serfHealth ends all sessions of its node; the service consul is the server's.
+// The check serfHealth ends all sessions of its node; the service consul belongs to the server.
 TEST_CASE("IDs that belong to the agent or to the leader cannot be registered, in any case", "[B4]") {
   auto settings = usual_agent();
   settings.server = true;
@@ -249,7 +249,7 @@ TEST_CASE("IDs that belong to the agent or to the leader cannot be registered, i
   }
 }
 
-// Maintenance is the agent's own use of them.
+// Maintenance is the agent's own use of these IDs.
 TEST_CASE("maintenance of a service named in another case is that of the service") {
   furnished d;
   d.ask(service_maintenance{"DB", true, "why"});

@@ -1,4 +1,4 @@
-// A configuration that is read again: what it defines now is there, what it defined before is gone, what clients registered stays.
+// A reload adds the definitions of the new configuration, removes the old ones, and keeps clients' registrations.
 
 #include "tests/unit/protocol/agent/agent_driver.hpp"
 
@@ -28,7 +28,7 @@ service_definition at_port(service_definition s, std::int64_t port) {
 
 using texts = std::vector<std::string>;
 
-/// What was kept on the disk of requests; nullopt: nothing has changed there.
+/// What the disk keeps of requests; nullopt: nothing has changed there.
 std::optional<bool> kept(local_agent& agent, const item& what) {
   std::optional<bool> out;
   for (const auto& change : agent.take_stored())
@@ -73,7 +73,7 @@ TEST_CASE("definitions come, change and go with the configuration; those of clie
   CHECK(checks_of(d) == texts{"m", "own"});
 }
 
-// A check that starts anew with every reload would never expire, and a service would be written again and again.
+// A check that restarted with every reload would never expire, and a service would be written again and again.
 TEST_CASE("what a configuration says as before goes on as it is") {
   agent_driver d;
   const configured_definitions said{{service_named("web", {ttl_check("w", 10s)})}, {ttl_check("disk", 10s)}, {}};
@@ -107,7 +107,7 @@ TEST_CASE("the configuration goes before what a client registered under the same
   for (const auto& change : d.agent.take_stored())
     stored[change.what] = !std::holds_alternative<std::monostate>(change.now);
   CHECK(stored == std::map<item, bool>{{{false, "disk"}, false}, {{false, "w"}, false}, {{true, "web"}, false}});
-  // A client's word counts until the configuration is read again.
+  // A client's registration is in force until the next reload.
   d.ask(register_service{at_port(service_named("web"), 3)});
   CHECK(kept(d.agent, {true, "web"}) == true);
   REQUIRE(d.agent.reconfigure(said, d.now).ok());
@@ -143,7 +143,7 @@ TEST_CASE("if one definition cannot be, none changes") {
        "'enable_script_checks' or 'enable_local_script_checks' to true"},
       {{{service_named("new")}, {ttl_check("c", 0s)}, {}}, "check \"c\": TTL must be > 0 for TTL checks"},
       {{{service_named("new")}, {ttl_check("c", 1s, "none")}, {}}, "check \"c\": ServiceID \"none\" does not exist"},
-      // It goes with what the configuration says now.
+      // It depends on the new configuration.
       {{{service_named("new")}, {ttl_check("c", 1s, "web")}, {}}, "check \"c\": ServiceID \"web\" does not exist"},
   };
   for (const auto& r : rows) {

@@ -105,7 +105,7 @@ TEST_CASE("what changes while it is on its way is written again; what failed, to
   d.ask(register_check{ttl_check("c", 10s)});
   const auto first = r.unsynced(d.now);
   REQUIRE(first.size() == 1);
-  CHECK(r.unsynced(d.now).empty()); // on its way
+  CHECK(r.unsynced(d.now).empty()); // in flight
   d.ask(update_check{"c", "passing", ""});
   r.settled(first[0], true);
   CHECK_FALSE(r.check_in_sync("c"));
@@ -160,7 +160,7 @@ TEST_CASE("the catalog follows the agent: what is missing comes back, what is fo
   CHECK(d.checks.count("serfHealth") == 1);
   CHECK(d.checks.count("c") == 1);
   const auto writes = d.writes;
-  d.compare(); // and then there is peace
+  d.compare(); // and then nothing more
   CHECK(d.agent.registry().in_sync());
   d.sync();
   CHECK(d.writes == writes);
@@ -189,7 +189,7 @@ TEST_CASE("output alone is written with a delay, a status at once and with the n
   d.sync();
   CHECK(d.writes == writes);
   CHECK(d.output_of("c") == "2");
-  d.compare(); // a difference that is known does not count
+  d.compare(); // a known difference does not count
   CHECK(d.agent.registry().in_sync());
   d.now += 2min; // at the earliest after half of the interval
   d.sync();
@@ -230,7 +230,7 @@ TEST_CASE("a reader with the newest hash of a service waits until the service ch
   const auto first = d.ask<service_row>(read_service{"web", "", 1min});
   const read_service waits{"web", first.hash, 1min};
   CHECK_FALSE(d.agent.handle(waits, d.now));
-  CHECK(d.agent.handle(waits, d.now, true)); // its time is up
+  CHECK(d.agent.handle(waits, d.now, true)); // its deadline has passed
   CHECK(d.ask<service_row>(read_service{"web", "older", 1min}).hash == first.hash);
   auto other = service_named("web");
   other.service.port = 1;
@@ -252,15 +252,15 @@ TEST_CASE("what the API registers is kept, what the configuration defines is not
   CHECK_FALSE(kept[2].durable);
   CHECK(std::get<stored_check>(kept[2].now).status == "passing");
 
-  agent_driver next; // the process starts again
+  agent_driver next; // the process restarts
   CHECK(next.agent.restore(std::get<stored_service>(kept[0].now)));
   CHECK(next.agent.restore(std::get<stored_check>(kept[2].now), next.now));
   CHECK(next.status_of("w") == "passing");
   CHECK(next.output_of("w") == "fine");
-  agent_driver later; // its TTL passed meanwhile
+  agent_driver later; // its TTL expired meanwhile
   auto old = std::get<stored_check>(kept[2].now);
   old.valid_ns = 0;
-  CHECK_FALSE(later.agent.restore(old, later.now)); // its service is not there
+  CHECK_FALSE(later.agent.restore(old, later.now)); // its service is missing
   CHECK(later.agent.restore(std::get<stored_service>(kept[0].now)));
   CHECK(later.agent.restore(old, later.now));
   CHECK(later.status_of("w") == "critical");
@@ -279,7 +279,7 @@ TEST_CASE("the agent counts what is registered") {
   script.id = script.name = "s";
   script.args = {"/bin/true"};
   script.interval_ns = std::chrono::nanoseconds(10s).count();
-  const auto refused_here = d.ask<refused>(register_check{script}); // scripts are off
+  const auto refused_here = d.ask<refused>(register_check{script}); // scripts are disabled
   CHECK(refused_here.status == 500);
   const auto n = d.agent.counts();
   CHECK(n.services == 1);
@@ -291,7 +291,7 @@ TEST_CASE("the agent counts what is registered") {
   CHECK(d.agent.counts().checks == 0);
 }
 
-// Each minute or two the agent's rows are compared with the catalog's, on the thread that serves clients.
+// Every minute or two the agent's rows are compared with the catalog's, on the HTTP thread.
 TEST_CASE("many services on one node: what the catalog lacks is found in one pass") {
   using belay::harness::least_cpu_time;
   const auto measured = [](int services) {
@@ -350,7 +350,7 @@ TEST_CASE("health of services that would be too large an answer is refused befor
   CHECK(d.ask<health_rows>(service_health{"other", false}).list.empty());
 }
 
-// An agent may write a service only in the name of whoever registered it: its own token need not be allowed to.
+// A service is written on behalf of the token that registered it: the agent's own need not have the permission.
 TEST_CASE("each service and check goes to the catalog, and out of it, with its own token") {
   agent_driver d;
   auto& r = d.agent.registry();
@@ -369,7 +369,7 @@ TEST_CASE("each service and check goes to the catalog, and out of it, with its o
     d.apply(step);
     r.settled(step, true);
   }
-  const auto second = r.unsynced(d.now); // its service is there now
+  const auto second = r.unsynced(d.now); // its service exists now
   REQUIRE(second.size() == 1);
   CHECK(second[0].token == "t-other");
   d.apply(second[0]);
@@ -386,7 +386,7 @@ TEST_CASE("each service and check goes to the catalog, and out of it, with its o
   REQUIRE(service_goes.size() == 1);
   CHECK(service_goes[0].token == "t-web");
 
-  // What is kept on the disk brings it back.
+  // It is restored from what the disk keeps.
   agent_driver later;
   stored_service kept;
   kept.service.id = kept.service.service = "web";
@@ -427,7 +427,7 @@ TEST_CASE("a service that was removed is registered again as it is spelled now, 
   CHECK(d.agent.registry().checks().front()->check_id == "c");
   d.ask(deregister_service{"Web"});
   CHECK(d.agent.registry().services().empty());
-  d.ask(register_service{service_named("WEB"), false}); // before the catalog knows of the end
+  d.ask(register_service{service_named("WEB"), false}); // before the catalog has the removal
   REQUIRE(d.agent.registry().services().size() == 1);
   CHECK(d.agent.registry().services().front()->id == "WEB");
   d.sync();

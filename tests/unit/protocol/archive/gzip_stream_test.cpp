@@ -1,4 +1,4 @@
-// A body that is compressed in pieces is, byte by byte, the one that is compressed at once.
+// A body compressed in pieces is, byte by byte, the same as one compressed at once.
 
 #include "protocol/archive/gzip.hpp"
 #include "protocol/archive/gzip_stream.hpp"

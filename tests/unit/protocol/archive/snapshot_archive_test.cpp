@@ -86,7 +86,7 @@ std::string gzipped(const std::string& tar) {
   return archive;
 }
 
-/// With its size as given and its checksum right.
+/// With the given size and the right checksum.
 std::string tar_head(std::string_view name, std::uint64_t bytes) {
   std::string h(512, '\0');
   h.replace(0, name.size(), name);
@@ -124,7 +124,7 @@ TEST_CASE("SHA-256 of the examples in FIPS 180-4, in pieces of any size") {
       for (std::size_t at = 0; at < r.text.size(); at += piece)
         sum.add(std::string_view(r.text).substr(at, piece));
       CHECK(sum.hex() == r.sum);
-      CHECK(sum.hex() == r.sum); // looking changes nothing
+      CHECK(sum.hex() == r.sum); // reading it changes nothing
     }
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("what is no archive is refused with Consul's texts") {
   const auto whole = packed(random_bytes(5000, 1), 1000);
   CHECK(unpack("", 10).error == "failed to decompress snapshot: EOF");
   CHECK(unpack("this is no snapshot", 100).error == "failed to decompress snapshot: gzip: invalid header");
-  // Go reads ten bytes before it looks at them.
+  // Go reads ten bytes before it checks them.
   CHECK(unpack("garbage", 100).error == "failed to decompress snapshot: unexpected EOF");
   CHECK(unpack("garbage", 1).error == "failed to decompress snapshot: unexpected EOF");
   CHECK(unpack("nine byte", 4).error == "failed to decompress snapshot: unexpected EOF");
@@ -186,12 +186,12 @@ TEST_CASE("an archive that is cut anywhere, or has one wrong byte, is refused") 
     CHECK(unpack(whole.substr(0, cut), 4096).error);
   }
   std::size_t accepted = 0;
-  // Bytes 4 to 9 of gzip's header (time, flags of the compressor, system) say nothing about the content.
+  // Bytes 4 to 9 of gzip's header (time, flags of the compressor, system) do not affect the content.
   for (std::size_t at = 10; at < whole.size(); ++at) {
     INFO("byte " << at);
     auto damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
-    // Zeros of the tar may be copied from any place with zeros: the same content, said in another way.
+    // Zeros of the tar may be copied from any zeros: the same content in another encoding.
     const auto u = unpack(damaged, 4096);
     CHECK((u.error || u.state == state));
     accepted += u.error ? 0 : 1;
@@ -224,7 +224,7 @@ TEST_CASE("behind the last file an archive may be filled up with some zeros, and
   const auto tar = tar_in(packed("the state", 100));
   const auto with = [&](std::string more) { return unpack(gzipped(tar + std::move(more)), 1000); };
   const std::string refusal = "failed to read snapshot file: there is something behind the end of the archive";
-  CHECK_FALSE(with(std::string(10'240, '\0')).error); // as of GNU tar
+  CHECK_FALSE(with(std::string(10'240, '\0')).error); // as GNU tar writes it
   CHECK(with(std::string(100'000, '\0')).error == refusal);
   CHECK(with("x").error == refusal);
   CHECK(with(std::string(512, '\0') + tar).error == refusal);

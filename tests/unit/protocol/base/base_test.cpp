@@ -39,7 +39,7 @@ TEST_CASE("below(n) stays below n and reaches every value") {
     ++seen[v];
   }
   for (const auto n : seen)
-    CHECK(n > 80); // 143 expected; the sequence is fixed, so this cannot flicker
+    CHECK(n > 80); // 143 expected; the sequence is fixed, so this is not flaky
   CHECK(r.below(1) == 0);
 }
 

@@ -1,4 +1,4 @@
-// Texts of fixed width: names of files and identities on disks depend on them.
+// Texts of fixed width: file names and identities on disks depend on them.
 
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/hex.hpp"

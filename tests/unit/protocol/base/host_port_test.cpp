@@ -1,4 +1,4 @@
-// One reading of addresses for configurations, peers, checks and the command line.
+// One parser of addresses for configurations, peers, checks and the command line.
 
 #include "protocol/base/host_port.hpp"
 

@@ -54,7 +54,7 @@ TEST_CASE("payload: owners on several threads") {
 
 namespace {
 
-/// Has its bytes behind itself.
+/// Has its bytes after itself.
 struct host {
   static host* with(std::string_view bytes) {
     auto* made = new (::operator new(sizeof(host) + bytes.size())) host{hosted_bytes(bytes, end)};
@@ -63,7 +63,7 @@ struct host {
   }
   static void end(hosted_bytes& bytes) noexcept {
     --alive;
-    ::operator delete(&bytes); // the only member: of the same address
+    ::operator delete(&bytes); // the only member, so it has the same address
   }
   inline static int alive = 0;
 

@@ -1,5 +1,5 @@
-// Distances and forces: the numbers are those of Serf's own tests (hashicorp/serf, coordinate/coordinate_test.go), whose vectors of three
-// parts have zeros behind them here.
+// Distances and forces: the numbers are those of Serf's own tests (hashicorp/serf,
+// coordinate/coordinate_test.go), whose vectors of three components are padded with zeros here.
 
 #include "protocol/coordinates/coordinate.hpp"
 
@@ -90,7 +90,7 @@ TEST_CASE("forces of Serf's tests") {
   }
 }
 
-// What a stranger says may be any pattern of bits.
+// An unverified peer may send any bits.
 TEST_CASE("what is no number is seen, and what is too large has a distance all the same") {
   coordinate c;
   CHECK(is_valid(c));

@@ -1,4 +1,4 @@
-// Vivaldi as Serf has it: what its client_test.go and performance_test.go demand.
+// Vivaldi as in Serf: the requirements of its client_test.go and performance_test.go.
 
 #include "protocol/coordinates/estimator.hpp"
 
@@ -22,8 +22,8 @@ struct errors {
   double mean = 0, worst = 0;
 };
 
-/// Serf's Simulate() and Evaluate(): in each cycle every node measures its distance to one that is drawn. How wrong are all estimates
-/// in the end, as parts of the truth?
+/// Serf's Simulate() and Evaluate(): in each cycle every node measures its distance to a random
+/// one. How large are the errors of all estimates in the end, relative to the truth?
 errors after_measuring(std::size_t nodes, const round_trips& truth, std::uint64_t seed, int cycles = 1000) {
   std::vector<estimator> all;
   for (std::size_t i = 0; i < nodes; ++i)
@@ -82,11 +82,11 @@ TEST_CASE("what cannot be is not believed") {
   CHECK_FALSE(e.measured(node_id{2}, other, round_trip_max + 1ns));
   CHECK_FALSE(e.measured(node_id{2}, bad, 1ms));
   CHECK(e.own() == before);
-  CHECK(e.measured(node_id{2}, other, 0ns)); // clocks can stand still
+  CHECK(e.measured(node_id{2}, other, 0ns)); // clocks can stop
   CHECK(is_valid(e.own()));
 }
 
-// A peer that lies must not leave this server without a place.
+// A lying peer must not leave this server without a coordinate.
 TEST_CASE("coordinates that cannot be added up lead back to the origin") {
   estimator e(1);
   coordinate huge;
@@ -99,7 +99,7 @@ TEST_CASE("coordinates that cannot be added up lead back to the origin") {
   }
 }
 
-// The bounds are those of Serf's performance_test.go with a third on top, since chance is another one here.
+// The bounds are those of Serf's performance_test.go plus a third, since the random numbers differ.
 TEST_CASE("places in a line are found, whatever chance does") {
   const auto seed = GENERATE(1u, 2u, 3u, 4u);
   const auto e = after_measuring(

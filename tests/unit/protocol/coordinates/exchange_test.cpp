@@ -1,5 +1,5 @@
-// What servers tell each other about where nodes are: everything to who is new, later only what others cannot know, never more than is
-// bounded, and nothing that cannot be.
+// How servers exchange coordinates: everything to a new server, later only what others cannot know,
+// never more than the bound, and nothing invalid.
 
 #include "protocol/coordinates/exchange.hpp"
 
@@ -21,7 +21,7 @@ coordinate place(double x) {
   return c;
 }
 
-/// Two or more that hear each other at once; a round trip takes 2 ms.
+/// Two or more that receive each other's messages at once; a round trip takes 2 ms.
 struct servers {
   std::vector<exchange> all;
   std::vector<std::set<node_id>> peers;
@@ -87,7 +87,7 @@ TEST_CASE("who is alone says that it is at the origin, after a while") {
   CHECK(s.known(0, "s0")->at == coordinate{});
   const auto stamp = s.all[0].known().newest();
   s.seconds(100);
-  CHECK(s.all[0].known().newest() == stamp); // nothing new, and nobody is woken
+  CHECK(s.all[0].known().newest() == stamp); // nothing new, and no query is woken
 }
 
 TEST_CASE("what a client has told one server is known to all a second later, and the newer one counts") {
@@ -102,7 +102,7 @@ TEST_CASE("what a client has told one server is known to all a second later, and
     CHECK(s.known(i, "far")->at == place(2));
     CHECK(s.known(i, "far")->node == "FAR");
   }
-  s.all[1].heard({{{"far", "", place(3), 1}}}, s.wall()); // older than what is known
+  s.all[1].heard({{{"far", "", place(3), 1}}}, s.wall()); // older than the known one
   CHECK(s.known(1, "far")->at == place(2));
 }
 
@@ -115,14 +115,14 @@ TEST_CASE("rows are told by who was told first, and all of them to who is connec
   s.seconds(4);
   CHECK(s.all[1].known().size() >= 1000);
   CHECK(s.all[2].known().size() >= 1000);
-  CHECK(s.rows_sent < 2020); // to each of the two others once, and some of servers themselves
+  CHECK(s.rows_sent < 2020); // once to each of the two others, and some of the servers' own
   s.peers[2].clear();
   s.peers[0].erase(node_id{3});
   s.peers[1].erase(node_id{3});
   s.all[0].put("later", "", place(7), s.wall());
   s.seconds(3);
   CHECK_FALSE(s.known(2, "later"));
-  s.peers[1].insert(node_id{3}); // only who was not told by the client can reach it
+  s.peers[1].insert(node_id{3}); // only a server that the client did not use can reach it
   s.seconds(4);
   CHECK(s.known(2, "later"));
 }
@@ -134,7 +134,7 @@ TEST_CASE("no more rows are kept than are allowed: what came longest ago goes") 
   CHECK(e.known().size() == rows_max);
   CHECK_FALSE(e.known().find(table::key_of("n9", {})));
   CHECK(e.known().find(table::key_of("n10", {})));
-  for (int i = 0; i < 100; ++i) // the same again and again is one row
+  for (int i = 0; i < 100; ++i) // repeats of one coordinate are one row
     e.put("n10", "", place(i), today);
   CHECK(e.known().size() == rows_max);
   CHECK(e.known().find(table::key_of("n11", {})));
@@ -176,7 +176,7 @@ TEST_CASE("what is known is passed on once a second at most, and only if it has 
   REQUIRE(first);
   e.put("b", "", place(1), today);
   CHECK(e.take_changed(1500ms) == nullptr);
-  CHECK(first->size() == 1); // what was given away does not change
+  CHECK(first->size() == 1); // what was returned does not change
   const auto second = e.take_changed(2s);
   REQUIRE(second);
   CHECK(second->size() == 2);

@@ -1,4 +1,4 @@
-// A disk becomes slow, or always was; an operator is told when that is news, and not every time.
+// A disk becomes slow, or always was; an operator is notified when that is news, not every time.
 
 #include "protocol/diagnosis/slow_syncs.hpp"
 
@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// `count` syncs that take so long each, `apart` from each other. @returns how many findings there were
+/// `count` syncs of this length, `apart` from each other. @returns the number of findings
 int write_for(slow_syncs& s, local_time& now, int count, std::chrono::nanoseconds took,
               std::chrono::nanoseconds apart) {
   int findings = 0;
@@ -30,7 +30,7 @@ TEST_CASE("one sync above 500 ms is reported, at most once a minute, and none be
   CHECK(found->longest == 501ms);
   CHECK_FALSE(s.took(900ms, now += 1s));
   CHECK_FALSE(s.took(700ms, now += 50s));
-  // Nothing that was long is lost: the next line has the longest since the one before.
+  // No long sync is lost: the next line has the longest since the previous one.
   const auto next = s.took(2ms, now += 10s);
   REQUIRE(next);
   CHECK(next->longest == 900ms);
@@ -43,7 +43,7 @@ TEST_CASE("ten syncs within a minute above ten times the median of the last hour
   REQUIRE(write_for(s, now, 1000, 2ms, 1s) == 0);
   CHECK(s.median() >= 2ms);
   CHECK(s.median() <= 2500us);
-  // 24 ms is not ten times as much as the median's bucket says at most; 26 ms is.
+  // 24 ms is at most ten times the upper bound of the median's bucket; 26 ms is more.
   CHECK(write_for(s, now, 20, 19ms, 1s) == 0);
   CHECK(write_for(s, now, 9, 26ms, 1s) == 0);
   const auto found = s.took(40ms, now += 1s);
@@ -51,7 +51,7 @@ TEST_CASE("ten syncs within a minute above ten times the median of the last hour
   CHECK(found->longest == 40ms);
   CHECK(found->slow == 10);
   CHECK(found->median <= 2500us);
-  CHECK(write_for(s, now, 59, 26ms, 1s) == 0); // told already, less than a minute ago
+  CHECK(write_for(s, now, 59, 26ms, 1s) == 0); // reported already, less than a minute ago
   CHECK(write_for(s, now, 1, 26ms, 1s) == 1);
 }
 

@@ -1,5 +1,5 @@
-// A leader is still heard, and nothing that clients write is stored by a majority: they get time-outs, and an operator
-// has to find out which disk or which machine it is.
+// A leader is still heard, but no majority stores what clients write: they get timeouts, and an
+// operator has to find out which disk or machine is the cause.
 
 #include "protocol/diagnosis/standstill.hpp"
 #include "protocol/diagnosis/uncommitted.hpp"
@@ -64,8 +64,8 @@ TEST_CASE("the voters without the next entry are named, each with what is the ma
         "belay-1 (this server) disk full, belay-2 has entries up to 180 only");
   CHECK(missing_for_commit({{"belay-1", true, log_index{201}, false, 3s}}, commit) ==
         "belay-1 (this server) has been writing its log for 3 s");
-  CHECK(missing_for_commit({{"belay-1", true, log_index{201}, false, 40ms}}, commit).empty()); // it always writes
-  // One that went away with a full disk is away.
+  CHECK(missing_for_commit({{"belay-1", true, log_index{201}, false, 40ms}}, commit).empty()); // busy
+  // A server that went away with a full disk counts as away.
   CHECK(missing_for_commit({server("belay-2", 1, 9s, true)}, commit) == "belay-2 not heard for 9 s");
   CHECK(missing_for_commit({server("belay-2", 300)}, commit).empty());
 }

@@ -1,4 +1,4 @@
-// Texts to trees and back; what is said of texts that are none.
+// Texts to trees and back; the errors for invalid texts.
 
 #include "protocol/base/random.hpp"
 #include "protocol/filter/grammar.hpp"
@@ -109,7 +109,7 @@ TEST_CASE("not binds closer than and, and closer than or") {
   }
 }
 
-// The texts are those of go-bexpr 0.1.2, which Consul 1.8 passes on to its clients.
+// The texts are those of go-bexpr 0.1.2, which Consul 1.8 returns to its clients.
 TEST_CASE("complaints are go-bexpr's") {
   const std::string start = R"("(", "-", "0", "\"", "`", "not", [ \t\r\n], [1-9] or [a-zA-Z])";
   const std::vector<std::pair<std::string_view, std::string>> table = {
@@ -147,7 +147,7 @@ TEST_CASE("what one request may ask for is bounded") {
           "expression is nested deeper than 64 levels");
     CHECK(complaint(repeated("not (", depth)) == "expression is nested deeper than 64 levels");
   }
-  // Neither long rows of operators nor of "not" need the stack.
+  // Neither long chains of operators nor of "not" need the stack.
   CHECK(parse("a == 1" + repeated(" or a == 1", comparisons_max - 1)));
   CHECK(complaint("a == 1" + repeated(" and a == 1", comparisons_max)) == "expression has more than 1024 comparisons");
   CHECK(parsed(repeated("not ", 10'000) + "a == 1") == parsed("a == 1"));
@@ -155,7 +155,7 @@ TEST_CASE("what one request may ask for is bounded") {
   CHECK(complaint("a == \"\xFF\"") == "invalid encoding at offset 6");
 }
 
-// Alternatives that both read what is in the parentheses would double the work at every level.
+// Alternatives that both parse the parentheses would double the work at every level.
 TEST_CASE("refusing nested parentheses takes no time to speak of") {
   CHECK(complaint(repeated("(", nesting_max) + "a == ") != "");
   CHECK(complaint(repeated("(", nesting_max) + "a == 1") != "");
@@ -209,7 +209,7 @@ TEST_CASE("a tree that is written down and read is the same") {
   }
 }
 
-// Texts of pieces of the language in any order: each is refused with a text, or is a tree that can be written down.
+// Pieces of the language in any order: each text is rejected with an error, or is a tree that can be written.
 TEST_CASE("any text is understood or refused") {
   static const std::string_view pieces[] = {
       "a",  "not", "and", "or",  "in", "contains", "matches", "is", "empty", "==", "!=", "(", ")",    "[",       "]",
@@ -233,7 +233,7 @@ TEST_CASE("any text is understood or refused") {
       text += pieces[random.below(std::size(pieces))];
     look_at(text);
   }
-  // Close to the language: a good text with one byte changed, left out or doubled.
+  // Close to the language: a valid text with one byte changed, removed or doubled.
   for (int i = 0; i < 5000; ++i) {
     auto text = to_string(some_expression(random, 2));
     const auto at = random.below(text.size());

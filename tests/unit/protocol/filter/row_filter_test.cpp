@@ -1,4 +1,4 @@
-// Which rows a filter lets through, and what is said of filters that do not fit the rows.
+// Which rows pass a filter, and the errors for filters that do not fit the rows.
 
 #include "protocol/filter/row_filter.hpp"
 #include "tests/unit/protocol/filter/rows.hpp"
@@ -109,7 +109,7 @@ TEST_CASE("expressions and rows") {
            line{"Proxy.Name == \"\"", false, true},
            line{"Proxy.Native == true", true, false},
            line{"Proxy.Upstreams.Name == u2", true, false},
-           line{"Proxy.Upstreams.Port == 0", true, false}, // u2 says nothing about it
+           line{"Proxy.Upstreams.Port == 0", true, false}, // u2 does not set it
            line{"Proxy.Upstreams is empty", false, true},
            line{"Proxy.Gateway.Mode != local", false, true},
            line{"not == `web-1`", true, false},
@@ -190,7 +190,7 @@ TEST_CASE("filters that do not fit the rows") {
   }
 }
 
-// A pattern that takes backtracking matchers time exponential in the text.
+// A pattern for which backtracking matchers need exponential time.
 TEST_CASE("patterns take linear time, and not much memory") {
   row r;
   r.name = std::string(100'000, 'a') + "!";

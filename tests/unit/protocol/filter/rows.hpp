@@ -1,5 +1,5 @@
 #pragma once
-// Rows of every kind of field, small enough to be seen at once.
+// Rows with every kind of field, small enough to see at a glance.
 
 #include "protocol/filter/field.hpp"
 
@@ -57,7 +57,7 @@ inline constexpr field row_fields[] = {
     objects<&row::checks>("Checks", check_fields),
     object_map<&row::addresses>("Addresses", address_fields),
     json<&row::proxy>("Proxy", proxy_fields),
-    member<&row::name>("not"), // a field may be named like a word of the language
+    member<&row::name>("not"), // a field may have the name of a keyword
 };
 
 } // namespace belay::filter

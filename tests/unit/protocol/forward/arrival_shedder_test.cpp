@@ -1,4 +1,4 @@
-// Which requests are refused when they wait to be read, and above all when none are.
+// Which requests are rejected when they wait to be read, and above all when none are.
 
 #include "protocol/forward/arrival_shedder.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int many = 8'000;
 
-/// What comes while one probe after the other waits.
+/// Requests that arrive while one probe after another waits.
 struct probes {
   arrival_shedder shedder{shedding_rules{}};
   int writes_refused = 0, reads_refused = 0, vital_refused = 0; ///< while the last probe waited
@@ -64,7 +64,7 @@ TEST_CASE("arrival_shedder: what is no overload") {
   }
 }
 
-// What came before the probe waited was in time; it says nothing about how many wait.
+// Requests before the probe's wait were in time; they do not show how many wait.
 TEST_CASE("arrival_shedder: only what is read while the probe waits counts, and what is not answered") {
   for (const std::size_t unfinished : {0, 2000}) {
     probes p;
@@ -82,7 +82,7 @@ TEST_CASE("arrival_shedder: writes make room first, then reads, and never what i
   probes p;
   p.pass(600ms, many, many, many);
   CHECK_FALSE(p.shedder.refusing());
-  p.pass(625ms, many, many, many); // a fifth is too much: two fifths of the writes
+  p.pass(625ms, many, many, many); // a fifth too much: two fifths of the writes
   REQUIRE(p.shedder.share() == Approx(0.8));
   p.pass(500ms, many, many, many);
   CHECK(p.writes_refused == Approx(0.4 * many).epsilon(0.1));
@@ -95,7 +95,7 @@ TEST_CASE("arrival_shedder: writes make room first, then reads, and never what i
     p.pass(60s, many, many, many);
   CHECK(p.writes_refused == many);
   CHECK(p.reads_refused > many * 9 / 10);
-  CHECK(p.reads_refused < many); // else nothing would be learned
+  CHECK(p.reads_refused < many); // otherwise nothing would be learned
   CHECK(p.vital_refused == 0);
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("arrival_shedder: of reads alone as many are refused, and any write") 
   CHECK(p.reads_refused == Approx(0.5 * many).epsilon(0.1));
 }
 
-// Else a queue of four seconds would be noticed after eight.
+// Otherwise a queue of four seconds would be noticed after eight.
 TEST_CASE("arrival_shedder: a probe that is late is known to be before it is served") {
   probes p;
   p.shedder.begin_probe(p.now);
@@ -121,7 +121,7 @@ TEST_CASE("arrival_shedder: a probe that is late is known to be before it is ser
   p.shedder.look(p.now += 2ms, 0);
   CHECK(p.shedder.share() == Approx(500.0 / 752));
   const auto before = p.shedder.share();
-  p.shedder.probe_served(p.now += 10ms, 0); // that is no more news
+  p.shedder.probe_served(p.now += 10ms, 0); // that is no news any more
   CHECK(p.shedder.share() == before);
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("arrival_shedder: it is over when nothing waits too long and nothing i
   CHECK(p.shedder.share() == 1);
   p.pass(1000ms, many, many);
   p.pass(1000ms, many, many);
-  p.pass(1ms, 0, 0); // nobody comes any more
+  p.pass(1ms, 0, 0); // no more requests arrive
   CHECK_FALSE(p.shedder.refusing());
   CHECK(p.shedder.admits(request_class::write));
 }

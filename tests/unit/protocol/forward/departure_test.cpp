@@ -1,4 +1,4 @@
-// A server that leaves: who is asked what, in which order, and when it stays after all.
+// A departing server: its requests, their order, and when it stays after all.
 
 #include "protocol/forward/departure.hpp"
 #include "protocol/raft/formation.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("a leader that leaves hands over first, then asks its heir") {
   CHECK(is_ok(l.at(milliseconds(250))));
 }
 
-// The heir may not be able to lead, or be leaving itself: it must not go on like that for ever.
+// The transfer target may be unable to lead, or leave as well: this must not go on forever.
 TEST_CASE("a leader that nobody takes over from is taken out by itself") {
   leaver l;
   CHECK(std::get<departure::hand_over>(l.at(milliseconds(0))).to == b);
@@ -114,7 +114,7 @@ TEST_CASE("a majority of those who stay is counted among those who vote") {
   const row rows[] = {
       {{a, b, c, node_id{4}, node_id{5}}, false},
       {{b, c, node_id{4}}, false}, // three of the four
-      {{a, b, c}, true},           // two of the four; the leaver does not count
+      {{a, b, c}, true},           // two of the four; the leaving one does not count
   };
   for (const auto& r : rows)
     CHECK(forward::too_few_without(five, a, r.heard).has_value() == r.too_few);
@@ -124,7 +124,7 @@ TEST_CASE("a majority of those who stay is counted among those who vote") {
   CHECK(forward::too_few_without(learner, a, {b, c}).has_value()); // one of three: a learner does not vote
 }
 
-// A read replica has no vote: what is left without the only voter could elect nobody, for ever.
+// A read replica has no vote: without the only voter the rest could never elect a leader.
 TEST_CASE("the only server with a vote stays while others are there, and ends when it is the last one") {
   leaver l;
   l.config = voters({a});

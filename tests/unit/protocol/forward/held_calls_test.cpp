@@ -45,7 +45,7 @@ TEST_CASE("so many bytes are held and no more") {
   REQUIRE(held.add(half));
   CHECK(held.add(call_of(2, 0)));
   CHECK_FALSE(held.add(call_of(3, 1)));
-  // What was taken makes room again.
+  // Taking calls makes room again.
   held.take_all();
   CHECK(held.add(half));
 }

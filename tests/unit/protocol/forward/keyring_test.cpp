@@ -1,5 +1,5 @@
-// The keys of `encrypt`: what one server makes of an operation, and how the answers of all members are gathered. The texts are
-// those of Consul 1.8.7 (serf's key manager).
+// The keys of `encrypt`: an operation on one server, and how the responses of all members are
+// collected. The texts are those of Consul 1.8.7 (serf's key manager).
 
 #include "protocol/forward/keyring_rounds.hpp"
 
@@ -34,7 +34,7 @@ TEST_CASE("an operation on the keys of one server", "[keyring]") {
   for (const auto& r : {
            row{{list, ""}, {"x", "y"}, {"x", "y"}, ""},
            row{{install, "y"}, {"x"}, {"x", "y"}, ""},
-           row{{install, "x"}, {"x", "y"}, {"x", "y"}, ""}, // again: nothing is wrong
+           row{{install, "x"}, {"x", "y"}, {"x", "y"}, ""}, // a repeat is no error
            row{{install, ""}, {"x"}, {"x"}, "key size must be 16, 24 or 32 bytes"},
            row{{install, "y"}, full, full, "Keyring is full: remove keys that are not used any more"},
            row{{install, "7"}, full, full, ""},
@@ -67,8 +67,8 @@ TEST_CASE("an operation is over when every member has answered, or cannot", "[ke
   REQUIRE(r.operation(request_id{7}) != nullptr);
   r.answered(request_id{7}, node_id{1}, yes({"x"}));
   r.answered(request_id{7}, node_id{1}, yes({"of nobody"})); // twice: the first one counts
-  r.answered(request_id{7}, node_id{9}, yes({"of nobody"})); // who was not asked
-  r.answered(request_id{8}, node_id{2}, yes({"of nobody"})); // to another question
+  r.answered(request_id{7}, node_id{9}, yes({"of nobody"})); // which got no request
+  r.answered(request_id{8}, node_id{2}, yes({"of nobody"})); // to another request
   r.not_asked(request_id{7}, node_id{2}, "not connected");
   CHECK(r.take_finished().empty());
   r.answered(request_id{7}, node_id{3}, {false, "no", {}, false});
@@ -99,7 +99,7 @@ TEST_CASE("a member that falls silent or is lost ends the waiting for it", "[key
   auto over = r.take_finished();
   REQUIRE(over.size() == 1);
   CHECK(over[0].members[2].answer.text == "no answer in time");
-  r.lost(node_id{2}); // which had answered before
+  r.lost(node_id{2}); // which had responded before
   CHECK(r.take_finished().empty());
   r.lost(node_id{3});
   over = r.take_finished();

@@ -1,4 +1,4 @@
-// What an operator reads in the log of a server that has no leader.
+// What an operator reads in the log of a server without a leader.
 
 #include "protocol/forward/leaderless.hpp"
 
@@ -61,7 +61,7 @@ TEST_CASE("a server of another datacenter is heard, and so is not told as missin
         "10.0.0.2:8300 (of datacenter dc2); not heard: 10.0.0.3:8300");
 }
 
-// With two full disks of three all voters hear each other, and an election is under way for hours.
+// With two of three disks full, all voters can communicate, and an election lasts for hours.
 TEST_CASE("a full disk is told as what is in the way of a leader") {
   auto f = one_that_expects(3);
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
@@ -71,7 +71,7 @@ TEST_CASE("a full disk is told as what is in the way of a leader") {
   CHECK(why_leaderless(f, config, {node_id{2}, node_id{3}}, {}, true) ==
         "2 of the 3 voters are needed, and 3 can be reached, this one included; disk full: this one, n2; an election "
         "is under way");
-  // What one said that is gone by now does not count.
+  // Reports of servers that are gone do not count.
   CHECK(why_leaderless(f, config, {node_id{3}}, {}) ==
         "2 of the 3 voters are needed, and 2 can be reached, this one included; missing: n2 at 10.0.0.2:8300; an "
         "election is under way");

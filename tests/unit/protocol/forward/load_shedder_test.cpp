@@ -1,4 +1,4 @@
-// Which requests are refused when more come than can be answered, and above all when none are.
+// Which requests are rejected when more come than can be answered, and above all when none are.
 
 #include "protocol/forward/load_shedder.hpp"
 #include "protocol/forward/proposal_delays.hpp"
@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t few = 1024; ///< the default of load_min
 
-/// Windows of a server, one after the other.
+/// Measurement windows of a server, one after another.
 struct windows {
   load_shedder shedder{shedding_rules{}};
   local_time now{1h};
 
-  /// In the next window writes wait so long (empty: none is finished), with so much load unfinished all the time.
-  /// @returns how many of 1,000 writes are refused in the window behind it
+  /// In the next window writes wait for these times (empty: none is finished), with this load
+  /// unfinished throughout. @returns how many of 1,000 writes are rejected in the window after it
   int pass(std::vector<std::chrono::milliseconds> delays, std::size_t load) {
     shedder.look(now, load);
     for (const auto d : delays)
@@ -60,11 +60,11 @@ TEST_CASE("load_shedder: what is no overload") {
   }
 }
 
-// An election, or a disk that stands still, makes all wait that came meanwhile. What comes behind it does not.
+// An election, or a stalled disk, delays everything that arrives meanwhile. Later requests are not delayed.
 TEST_CASE("load_shedder: a pause is no overload") {
   windows w;
   CHECK(w.pass({}, 30'000) == 0);
-  CHECK(w.pass({1200ms, 1150ms}, 30'000) == 0); // the window ends just when the log goes on
+  CHECK(w.pass({1200ms, 1150ms}, 30'000) == 0); // the window ends just when the log continues
   CHECK(w.pass({1100ms, 2ms}, 5'000) == 0);
   CHECK(w.pass({2ms}, 100) == 0);
 }
@@ -105,7 +105,7 @@ TEST_CASE("load_shedder: the limit follows what can be finished in time") {
   for (int i = 0; i < 10; ++i)
     w.pass({60s}, 3'125);
   CHECK(w.shedder.limit() == few);
-  w.pass({}, few); // nothing is finished, nothing is known
+  w.pass({}, few); // nothing is finished, so nothing is known
   CHECK(w.shedder.limit() == few);
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("load_shedder: it is over when nothing is refused and nothing waits to
   windows w;
   w.pass({1000ms}, 8'000);
   CHECK(w.pass({1000ms}, 8'000) == 1000);
-  CHECK(w.pass({300ms}, 100) == 0); // in the window before it some were refused
+  CHECK(w.pass({300ms}, 100) == 0); // some were rejected in the window before
   CHECK(w.shedder.limit());
   CHECK(w.pass({300ms}, 100) == 0);
   CHECK_FALSE(w.shedder.limit());
@@ -161,6 +161,6 @@ TEST_CASE("proposal_delays: the youngest batch that is committed says how long i
   CHECK_FALSE(d.committed(log_index{2}, 4s));
   CHECK(d.committed(log_index{5}, 4s) == 2s);
   CHECK_FALSE(d.committed(log_index{8}, 5s));
-  d.forget(); // of another leader's entries nothing is known
+  d.forget(); // nothing is known about another leader's entries
   CHECK_FALSE(d.committed(log_index{9}, 6s));
 }

@@ -1,4 +1,4 @@
-// Barriers of linearizable reads: who is asked, whose answer counts, and what happens when it does not come.
+// Barriers of linearizable reads: which server gets the request, whose response counts, and what happens without one.
 
 #include "tests/unit/protocol/forward/told.hpp"
 
@@ -17,10 +17,10 @@ namespace {
 constexpr local_time barrier_deadline = seconds(7);
 constexpr log_index commit{10};
 
-/// Server 1, and what it is told to do.
+/// Server 1, and the actions that it gets.
 struct barrier_story {
   pending_barriers barriers{self, 42};
-  std::uint64_t attempt = 0; ///< of the last question to a quorum or to another leader
+  std::uint64_t attempt = 0; ///< of the last request to a quorum or to another leader
   std::set<std::uint64_t> attempts;
 
   lines take() {
@@ -67,7 +67,7 @@ TEST_CASE("whom a barrier asks") {
   struct row {
     const char* story;
     leadership now;
-    bool lease_ok; // the reader trusts in it
+    bool lease_ok; // the reader relies on it
     node_id asker;
     lines expected;
   };
@@ -195,7 +195,7 @@ TEST_CASE("the leader says yes, no, or nothing") {
 }
 
 TEST_CASE("barriers of the quorum outlive a lost connection and another leader's rise") {
-  // The core says itself when it cannot confirm a read.
+  // The core reports itself when it cannot confirm a read.
   barrier_story s;
   s.hold(7);
   s.go_on(led_here());

@@ -1,4 +1,4 @@
-// From a call's arrival to its answer: held, proposed or forwarded once, done, refused or unknown.
+// From a call's arrival to its result: queued, proposed or forwarded once, done, refused or unknown.
 
 #include "tests/unit/protocol/forward/told.hpp"
 
@@ -15,13 +15,13 @@ namespace {
 constexpr local_time deadline = seconds(7);
 constexpr log_index nothing_committed{0};
 
-/// Server 1, and what it is told to do.
+/// Server 1, and the actions that it gets.
 struct story {
   pending_calls calls{self};
 
   lines take() { return words_of(calls.take_actions()); }
 
-  /// A client of this node, or one of another node that handed it over.
+  /// A client of this node, or of another node that forwarded the call.
   lines hold(std::uint64_t id, std::string bytes, call_kind kind = call_kind::propose, node_id from = self) {
     calls.hold({{from, request_id{id}}, kind, make_payload(std::move(bytes)), deadline});
     return take();
@@ -30,13 +30,13 @@ struct story {
     calls.go_on(now);
     return take();
   }
-  /// The leader answers. `index`: of the entry
+  /// The leader responds. `index`: of the entry
   lines answered(node_id from, std::uint64_t id, call_outcome outcome, std::string bytes = {}, log_index index = {},
                  log_index commit = log_index{100}) {
     calls.answered(from, {request_id{id}, outcome, index, std::move(bytes)}, commit);
     return take();
   }
-  /// Proposes what is held, the first of them at `first`.
+  /// Proposes the queued calls, the first of them at `first`.
   void propose(log_index first) {
     calls.go_on(led_here());
     for (auto& action : calls.take_actions())
@@ -126,7 +126,7 @@ TEST_CASE("a proposal of this node itself is of one term or none") {
 }
 
 TEST_CASE("a call that was handed over to this node is not passed on") {
-  // Two nodes that each take the other for the leader would pass it to and fro, and it might be proposed twice.
+  // Two nodes that each take the other for the leader would send it back and forth, and might propose it twice.
   story s;
   const call c{request_id{9}, call_kind::propose, make_payload("a")};
   SECTION("this node does not lead") {
@@ -186,7 +186,7 @@ TEST_CASE("answers of the leader find their call") {
 }
 
 TEST_CASE("an answer waits until this node has the entry") {
-  // Else a client could write through a follower, read there with ?stale, and not find what it wrote.
+  // Otherwise a client could write through a follower, read there with ?stale, and not find its write.
   story s;
   for (std::uint64_t id : {1, 2, 3})
     s.hold(id, "w" + std::to_string(id));
@@ -283,7 +283,7 @@ TEST_CASE("nobody waits for ever") {
                             "tell 2 unknown: rpc error making call: i/o timeout"});
     s.calls.expire(deadline + seconds(2), leaderless());
     CHECK(s.take().empty());
-    // When it is committed after all, only the other node hears of it.
+    // When it is committed after all, only the other node is notified.
     CHECK(ids(s.calls.committed(entries(5, 7))) == std::vector<std::uint64_t>{0, 8, 0});
   }
   SECTION("handed over: unknown, a second later, for the leader may have proposed it") {
@@ -298,7 +298,7 @@ TEST_CASE("nobody waits for ever") {
 }
 
 TEST_CASE("what the leader has done is told by the deadline, even if this node does not come to know the entry") {
-  // A follower without room on its disk: the write is done, and the client must not wait for ever to hear it.
+  // A follower's disk is full: the write is done, and its client must not wait forever for the result.
   story s;
   s.hold(1, "a");
   s.go_on(led_by(second));
@@ -344,7 +344,7 @@ TEST_CASE("a renewal that the session timers could not decide is asked again") {
 }
 
 TEST_CASE("a leader without a lease has itself confirmed before it renews") {
-  // The lease may be given up for the rest of a term: a transfer of the leadership that fails does that.
+  // The lease may be given up for the rest of a term: a failed leadership transfer does that.
   story s;
   s.hold(1, "mine", call_kind::renew_session);
   s.hold(2, "theirs", call_kind::renew_session, third);
@@ -420,7 +420,7 @@ TEST_CASE("what was proposed here becomes unknown with the leadership") {
     s.hold(id, "w");
   s.hold(14, "w", call_kind::propose, third);
   s.propose(log_index{4});
-  // 4 and 5 are committed by the next leader, it seems; of 6 and 7 nobody here knows.
+  // 4 and 5 seem to be committed by the next leader; the outcome of 6 and 7 is unknown here.
   s.calls.unknown_from(log_index{6});
   CHECK(s.take() == lines{"to 3: reply 14 unknown: leadership lost while committing log",
                           "tell 13 unknown: leadership lost while committing log"});
@@ -434,8 +434,8 @@ TEST_CASE("who has no request is told nothing") {
   CHECK(s.take().empty());
 }
 
-// A client that closes its side while its write waits for a leader may be gone. A call that is left waiting keeps the connection for the hold time;
-// two hundred of them keep out everyone else at that address.
+// A client that closes its side while its write waits for a leader may be gone. A call that keeps waiting
+// keeps the connection for the hold time; two hundred of them lock out all others at that address.
 TEST_CASE("a call whose client may be gone is refused as long as nobody leads") {
   story s;
   s.hold(1, "a");
@@ -464,7 +464,7 @@ TEST_CASE("a call whose client may be gone is refused when the leader sends it b
   s.go_on(led_by(second));
   s.calls.end_wait(request_id{1});
   s.calls.expire(local_time{0}, leaderless());
-  CHECK(s.take().empty()); // the leader may be working on it
+  CHECK(s.take().empty()); // the leader may be processing it
   s.answered(second, 1, call_outcome::retry);
   s.calls.ask_again();
   s.calls.expire(local_time{0}, leaderless());

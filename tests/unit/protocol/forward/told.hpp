@@ -1,5 +1,5 @@
 #pragma once
-// Actions of protocol/forward as lines of text, so that a test can show a story and what came of it.
+// Actions of protocol/forward as lines of text, so that a test shows a story and its result.
 
 #include "protocol/base/overloaded.hpp"
 #include "protocol/forward/pending_barriers.hpp"
@@ -71,14 +71,14 @@ inline constexpr node_id self{1}, second{2}, third{3};
 inline leadership led_here(std::uint64_t term = 5, bool serving = true) {
   return {true, serving, term_id{term}, {}, true};
 }
-/// It leads, and others may believe that they do.
+/// This server leads without a lease; others may believe that they lead.
 inline leadership led_here_without_a_lease() {
   return {true, true, term_id{5}, {}};
 }
 inline leadership led_by(node_id leader) {
   return {false, false, term_id{5}, leader};
 }
-/// Nobody leads, or it is not connected.
+/// There is no leader, or it is not connected.
 inline leadership leaderless() {
   return {false, false, term_id{5}, {}};
 }

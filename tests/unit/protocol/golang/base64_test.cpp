@@ -14,7 +14,7 @@ std::string written(std::string_view bytes) {
   return out.substr(7);
 }
 
-/// The bytes, or the failure's text.
+/// The bytes, or the error text.
 std::string read(std::string_view text) {
   auto r = decode_base64(text);
   return r ? *r : r.error();

@@ -1,4 +1,4 @@
-// What Go's flag package takes and refuses; scripts that start Consul are written for it.
+// What Go's flag package accepts and rejects; scripts that start Consul depend on it.
 
 #include "protocol/golang/flags.hpp"
 
@@ -19,7 +19,7 @@ std::optional<flag_takes> known(std::string_view name) {
   return std::nullopt;
 }
 
-/// Flags as `name`, `name:value` or `name=value` (attached), then `|` and the other words; or the complaint.
+/// Flags as `name`, `name:value` or `name=value` (attached), then `|` and the other words; or the error.
 std::string read_flags(const std::vector<std::string>& words) {
   flag_reader reader(words, known);
   std::string out;

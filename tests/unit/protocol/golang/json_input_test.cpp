@@ -1,4 +1,4 @@
-// Bodies as programs of other languages write them. What Go's decoder takes is taken; what it rejects is rejected in its words.
+// Bodies as other languages write them. What Go's decoder accepts is accepted; what it rejects gets its texts.
 
 #include "protocol/golang/json_input.hpp"
 
@@ -20,8 +20,8 @@ std::string complaint_about(std::string_view json) {
 
 } // namespace
 
-// JavaScript's JSON.stringify(text.slice(0, n)) cuts a pair in two. The update of a TTL check was rejected, its service
-// became critical, and its sessions ended.
+// JavaScript's JSON.stringify(text.slice(0, n)) splits a surrogate pair. The update of a TTL check
+// was rejected, its service became critical, and its sessions ended.
 TEST_CASE("half of a surrogate pair is read as U+FFFD") {
   CHECK(text_of(R"("cut \ud83d")") == "cut \xEF\xBF\xBD");
   CHECK(text_of(R"("\ude00 end")") == "\xEF\xBF\xBD end");
@@ -35,7 +35,7 @@ TEST_CASE("half of a surrogate pair is read as U+FFFD") {
   CHECK(complaint_about(R"("\ud8)") == "unexpected EOF");
 }
 
-// A check with such an ID was shown under another one, and could not be deregistered.
+// A check with such an ID was shown with another one, and could not be deregistered.
 TEST_CASE("each byte that is no UTF-8 is read as U+FFFD") {
   CHECK(text_of("\"a\xFF\xFE\"") == "a\xEF\xBF\xBD\xEF\xBF\xBD");
   CHECK(text_of("\"\xC3\"") == "\xEF\xBF\xBD");
@@ -54,7 +54,7 @@ TEST_CASE("the character that is wrong is shown as Go shows it") {
   CHECK(complaint_about("'") == "invalid character '\\'' looking for beginning of value");
 }
 
-// A client's author looks for what the error shows: `1.5E0` is nowhere in the program that sent 1.5.
+// A client's author searches for the number in the error: `1.5E0` is nowhere in the program that sent 1.5.
 TEST_CASE("a number that a member cannot hold is shown as it is written") {
   const auto complaint = [](std::string_view json) {
     const auto read = read_json(json, client_json);
@@ -71,7 +71,7 @@ TEST_CASE("a number that a member cannot hold is shown as it is written") {
   const std::string begins = "json: cannot unmarshal number ", ends = " into Go struct field T.A of type int";
   for (const std::string number : {"1.5", "8e1", "8E1", "1.0", "1.50", "-2.5e+3", "123456789012345678901"})
     CHECK(complaint("{\"A\": " + number + "}") == begins + number + ends);
-  // What stands in texts is no number, and neither is another one of another value.
+  // Digits in texts are not numbers, and other numbers have other values.
   CHECK(complaint(R"({"x":"\\\"8e1","y":79.5,"A":8e1})") == begins + "8e1" + ends);
   CHECK(complaint(R"({"A":18446744073709551615})") == begins + "18446744073709551615" + ends);
   CHECK(complaint(R"({"A":"x"})") == "json: cannot unmarshal string into Go struct field T.A of type int");
@@ -97,7 +97,7 @@ TEST_CASE("bytes are base64, or a list of numbers") {
   CHECK(bytes_of("{}") == "json: cannot unmarshal object into Go struct field T.Value of type []uint8");
 }
 
-// Of durations Consul's decoders look at texts and numbers only; PHP writes an empty array for what is not set.
+// For durations Consul's decoders accept texts and numbers only; PHP writes an empty array for what is not set.
 TEST_CASE("durations in all forms") {
   struct row {
     const char* json;
@@ -129,7 +129,7 @@ TEST_CASE("durations in all forms") {
     CHECK(readable.error().substr(0, std::string_view(t.wrong_if_readable).size()) == t.wrong_if_readable);
     CHECK(readable.ok() == (*t.wrong_if_readable == 0));
   }
-  json_decoder of_file(json_decoder::keeps::all_errors); // its author is told
+  json_decoder of_file(json_decoder::keeps::all_errors); // its author gets all errors
   std::int64_t ns = 1;
   of_file.duration_ns(true, {"T", "D"}, ns);
   CHECK(of_file.error() == "json: cannot unmarshal bool into Go struct field T.D of type time.Duration");

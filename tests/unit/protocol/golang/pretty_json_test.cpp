@@ -1,4 +1,4 @@
-// Indented JSON that is made piece by piece is what it is when made at once.
+// Indented JSON made in pieces equals JSON made at once.
 
 #include "protocol/golang/json_output.hpp"
 #include "protocol/golang/pretty_json.hpp"

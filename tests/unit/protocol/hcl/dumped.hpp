@@ -1,5 +1,5 @@
 #pragma once
-// A document as one line, so that a row of a table can say what is expected: `"key" "a" {"policy" "read"}; "n" [1, f1.5, true]`.
+// A document as one line, for the rows of tables: `"key" "a" {"policy" "read"}; "n" [1, f1.5, true]`.
 
 #include "protocol/base/hex.hpp"
 #include "protocol/base/overloaded.hpp"
@@ -12,7 +12,7 @@ namespace belay::hcl::tests {
 
 enum class places : bool { left_out, shown };
 
-/// Bytes that are not printable ASCII, quotes and backslashes as \xHH.
+/// Escapes as \xHH what is not printable ASCII, quotes and backslashes.
 inline std::string dumped(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -59,7 +59,7 @@ inline std::string dumped(const object& o, places p) {
   return out;
 }
 
-/// The document, or the error as Consul shows it behind an exclamation mark.
+/// The document, or an exclamation mark and the error as Consul shows it.
 inline std::string parsed(std::string_view text, places p = places::left_out, const limits& allowed = {}) {
   const auto result = parse(text, allowed);
   const auto* found = std::get_if<object>(&result);

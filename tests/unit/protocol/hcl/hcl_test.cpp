@@ -1,4 +1,4 @@
-// HCL: what comes out of a text, and what is said of a wrong one.
+// HCL: the document of a text, and the errors for invalid texts.
 
 #include "tests/unit/protocol/hcl/dumped.hpp"
 #include "tests/unit/protocol/hcl/samples.hpp"
@@ -9,7 +9,7 @@ using namespace std::string_view_literals;
 using namespace belay::hcl;
 using namespace belay::hcl::tests;
 
-// Somebody has rules or a configuration that Consul reads; each row is one thing that could come out otherwise here.
+// Rules or configurations that Consul can read; each row is something that could be parsed differently here.
 TEST_CASE("HCL: texts and their documents") {
   for (const auto& row : hcl_samples) {
     INFO(row.story);
@@ -17,7 +17,7 @@ TEST_CASE("HCL: texts and their documents") {
   }
 }
 
-// A complaint about a setting must lead to its line, also behind letters of several bytes, in labels and in lists.
+// An error about a setting must lead to its line, also after multi-byte letters, in labels and in lists.
 TEST_CASE("HCL: places") {
   struct {
     std::string_view story, text, document;
@@ -38,8 +38,8 @@ TEST_CASE("HCL: places") {
   }
 }
 
-// Operators look for the text that Consul says and for the place in it. All of these are hcl's, even where they surprise: the end of a text is a
-// column later if it was looked at twice.
+// Operators search for Consul's error text and for the location in it. All of these are hcl's, even
+// where they surprise: the end of a text is one column later if it was read twice.
 TEST_CASE("HCL: errors") {
   struct {
     std::string_view story, text, error;

@@ -1,4 +1,4 @@
-// The JSON that is HCL: what comes out of it, which of its names are labels, and what is said of a wrong text.
+// The JSON accepted as HCL: its document, which of its names are labels, and the errors for invalid texts.
 
 #include "tests/unit/protocol/hcl/dumped.hpp"
 #include "tests/unit/protocol/hcl/samples.hpp"
@@ -9,7 +9,7 @@ using namespace std::string_view_literals;
 using namespace belay::hcl;
 using namespace belay::hcl::tests;
 
-// Rules come as JSON from programs; hcl reads it in a way of its own, and a policy must mean here what it means in Consul.
+// Programs write rules as JSON; hcl reads it in its own way, and a policy must mean the same here as in Consul.
 TEST_CASE("JSON: texts and their documents") {
   for (const auto& row : json_samples) {
     INFO(row.story);
@@ -17,14 +17,14 @@ TEST_CASE("JSON: texts and their documents") {
   }
 }
 
-// hcl has no places of names and values in JSON. Ours lead to the line; all items that were made of one name have its place.
+// hcl has no locations in JSON. Ours lead to the line; all items made of one name have its location.
 TEST_CASE("JSON: places") {
   CHECK(parsed("{\n  \"a\": {\"b\": {\"c\": 1},\n \"d\": {}}\n}", places::shown) ==
         R"(@2:3 "a" "b" @2:14 {@2:15 "c" @2:20 1}; @2:3 "a" "d" @3:7 {})");
   CHECK(parsed(R"({"a": [1, {"b": "x"}]})", places::shown) == R"(@1:2 "a" @1:7 [@1:8 1, @1:11 {@1:12 "b" @1:17 "x"}])");
 }
 
-// Its scanner shows a place, its grammar none.
+// The scanner reports a location, the grammar none.
 TEST_CASE("JSON: errors") {
   struct {
     std::string_view story, text, error;
@@ -68,10 +68,10 @@ TEST_CASE("JSON: an error keeps the place that is not shown") {
   CHECK(e.at.column == 1);
 }
 
-// What decides is the first character that is no white space of Unicode.
+// The first character that is not Unicode white space decides.
 TEST_CASE("JSON or HCL") {
   CHECK(parsed("{\"a\": 1}") == "\"a\" 1");
-  CHECK(parsed("\xE3\x80\x80{\"a\": 1}") == "! 1:1: illegal char: \xE3\x80\x80"); // JSON, which knows no such space
+  CHECK(parsed("\xE3\x80\x80{\"a\": 1}") == "! 1:1: illegal char: \xE3\x80\x80"); // JSON, which has no such space
   CHECK(parsed("# {\n\"a\" = 1") == "\"a\" 1");
   CHECK(parsed("[1]") == "! At 1:1: expected: IDENT | STRING | ASSIGN | LBRACE got: LBRACK");
 }

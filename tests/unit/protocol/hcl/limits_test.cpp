@@ -1,4 +1,4 @@
-// Texts from strangers: large, deep, cut and spoilt ones. Parsing ends, in time linear in the text, and says what was too much.
+// Texts from clients: large, deep, truncated, damaged. Parsing ends in linear time, and names the exceeded limit.
 
 #include "protocol/base/random.hpp"
 #include "tests/unit/protocol/hcl/dumped.hpp"
@@ -27,7 +27,7 @@ std::vector<sample> all_samples() {
   return all;
 }
 
-/// Each character is looked at, perhaps once more ahead of time, perhaps again as part of a line; comments and the end are tokens, too.
+/// Each character is read once, perhaps again ahead of time or with its line; comments and the end are tokens, too.
 void ends_soon(std::string_view text) {
   steps taken;
   const auto result = parse(text, {}, &taken);
@@ -48,7 +48,7 @@ TEST_CASE("a text can be as long as its limit, and no longer") {
   CHECK(parsed("a = 12345", places::left_out, allowed) == "! At 1:1: text of 9 bytes is larger than 8 bytes");
 }
 
-// Each level costs stack, here and wherever the document is read.
+// Each level takes stack, here and wherever the document is read.
 TEST_CASE("nesting has a limit, whatever is nested") {
   const limits allowed{.nesting_max = 3};
   struct {
@@ -83,7 +83,7 @@ TEST_CASE("a megabyte of open braces, brackets or labels is refused, not followe
   CHECK(parsed("{\"a\":" + repeated("[{\"b\":", bytes / 8)) == "! At 1:301: nested deeper than 100 levels");
 }
 
-// One name of half a megabyte above a hundred thousand empty objects would be written fifty gigabytes long.
+// One name of half a megabyte above a hundred thousand empty objects would be written out as fifty gigabytes.
 TEST_CASE("names that are repeated as labels have a limit") {
   const std::string text = R"({"name": {"a": {}, "b": {}, "c": {"x": 1}}})";
   const std::size_t each = sizeof(std::string) + 4;
@@ -96,7 +96,7 @@ TEST_CASE("names that are repeated as labels have a limit") {
         "! At 1:2: names repeated for the objects below them take more than 16777216 bytes");
 }
 
-// Steps are counted, so that the machine's load does not matter: twice the text must take about twice the steps.
+// Counts steps, so that the machine's load does not matter: twice the text must take about twice the steps.
 TEST_CASE("parsing is linear in the text") {
   struct {
     std::string_view front, part, back;
@@ -143,7 +143,7 @@ TEST_CASE("parsing is linear in the text") {
   }
 }
 
-// A connection or a disk cuts texts anywhere.
+// A connection or a disk may truncate texts anywhere.
 TEST_CASE("every front part of every sample ends in a document or an error") {
   for (const auto& each : all_samples())
     for (std::size_t bytes = 0; bytes <= each.text.size(); ++bytes) {

@@ -1,4 +1,4 @@
-// Questions to documents: items by name, blocks however they were written, values as what their reader wants.
+// Queries on documents: items by name, blocks in any notation, values in the type that the reader needs.
 
 #include "protocol/hcl/reading.hpp"
 #include "tests/unit/protocol/hcl/dumped.hpp"
@@ -27,7 +27,7 @@ value only_value(std::string_view text) {
 
 TEST_CASE("items by name") {
   const auto d = document("a = 1 B = 2 b = 3 c \"b\" {}");
-  CHECK(find_all(d, "b").size() == 2); // in any case, and not where it is a label
+  CHECK(find_all(d, "b").size() == 2); // case-insensitive, and not where it is a label
   REQUIRE(find(d, "b") != nullptr);
   CHECK(find(d, "b")->at.column == 13); // the last one
   CHECK(find(d, "A") == &d.items[0]);
@@ -35,7 +35,7 @@ TEST_CASE("items by name") {
   CHECK(find_all(d, "d").empty());
 }
 
-// A policy is written by hand, or by a program as JSON. Whoever evaluates it must not see which.
+// A policy is written by hand, or by a program as JSON. The reader must not notice the difference.
 TEST_CASE("blocks look the same however they were written") {
   for (const std::string_view text : {
            R"(k "x" { p = "r" } k "y" { p = "w" })",
@@ -70,7 +70,7 @@ TEST_CASE("blocks: labels behind the name come first, others are not lost") {
   CHECK(found[0].at.column == 13);
   CHECK(found[1].label == "x");
   CHECK(found[1].at.column == 5);
-  CHECK(std::holds_alternative<number>(found[1].is->is)); // for the reader to refuse
+  CHECK(std::holds_alternative<number>(found[1].is->is)); // left for the reader to reject
 }
 
 TEST_CASE("values as texts") {

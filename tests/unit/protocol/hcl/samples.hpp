@@ -1,6 +1,6 @@
 #pragma once
-// Texts in HCL and JSON, and the documents that hashicorp/hcl at revision 65a6292f0157 makes of them: rows of tables, and what other tests cut and
-// spoil.
+// Texts in HCL and JSON, and the documents that hashicorp/hcl at revision 65a6292f0157 makes of
+// them: rows of tables, and input that other tests truncate and damage.
 
 #include <string_view>
 #include <vector>
@@ -10,7 +10,7 @@ namespace belay::hcl::tests {
 struct sample {
   std::string_view story;
   std::string_view text;
-  std::string_view document; ///< as dumped() writes it, without places
+  std::string_view document; ///< in the format of dumped(), without locations
 };
 
 inline const std::vector<sample> hcl_samples = {

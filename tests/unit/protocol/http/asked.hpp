@@ -1,5 +1,5 @@
 #pragma once
-// Asks the router as a client would, and takes the answer apart.
+// Sends requests to the router as a client would, and parses the results.
 
 #include "protocol/http/render.hpp"
 #include "protocol/http/request.hpp"
@@ -31,7 +31,7 @@ inline parsed_request ask(std::string_view method, std::string_view target, std:
   return parse(r, s, [] { return fresh_uuid; });
 }
 
-/// The response the router gave by itself.
+/// The response that the router made itself.
 inline response refusal_to(std::string_view method, std::string_view target, std::string_view body = {},
                            header_list headers = {}, const route_settings& s = usual_settings()) {
   auto p = ask(method, target, body, std::move(headers), s);
@@ -50,7 +50,7 @@ inline read_request read_asked(std::string_view method, std::string_view target,
   return std::get<read_request>(p.action);
 }
 
-/// The command a write request became.
+/// The command of a write request.
 template <class Command>
 Command written(std::string_view method, std::string_view target, std::string_view body = {},
                 const route_settings& s = usual_settings()) {

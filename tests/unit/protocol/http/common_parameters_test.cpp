@@ -1,6 +1,6 @@
-// Go's client sends `wait`, `index`, `stale`, `near`, `token`, `dc` and `pretty` with every request whose options name them, writes too. In 0.2.0
-// `wait` on a write of a key meant something of our own: check-and-set was refused, and locks went to clients that had given up. Here each
-// route is asked with and without each of them: the one does what the other does.
+// Go's client sends `wait`, `index`, `stale`, `near`, `token`, `dc` and `pretty` with every request if its
+// options have them. In 0.2.0 `wait` on a write had another meaning: check-and-set was rejected, and locks went
+// to clients that had given up. Here each route is tried with and without each of them: both must do the same.
 
 #include "protocol/http/routes.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -14,12 +14,12 @@ using namespace belay::http;
 
 namespace {
 
-/// A request that its route takes.
+/// A request that its route accepts.
 struct example {
   std::string method, path, query, body;
 };
 
-/// What the handlers of all routes want, one or the other.
+/// Bodies that satisfy the handlers of all routes.
 constexpr const char* bodies[] = {
     "",
     "{}",
@@ -77,7 +77,7 @@ std::optional<example> example_of(const route& r, std::string_view method) {
   return std::nullopt;
 }
 
-/// Of keys, where the parameters decide what is written.
+/// Writes of keys, where the parameters decide what is written.
 std::vector<example> writes_of_keys() {
   const auto session = fresh_uuid;
   std::vector<example> out;
@@ -88,7 +88,7 @@ std::vector<example> writes_of_keys() {
   return out;
 }
 
-/// Only agents ask it, on their own connections.
+/// Only agents send it, on their own connections.
 bool is_of_agents(const route& r) {
   return r.pattern == "/v1/internal/agent/alive" || r.pattern == "/v1/internal/acl/rules";
 }
@@ -108,14 +108,14 @@ std::vector<example> all_examples() {
   return out;
 }
 
-/// Everything that a write does, as an entry of the log has it.
+/// Everything that a write does, as in its log entry.
 std::string done_by(const write_request& w) {
   auto command = w.command;
-  command.by.reset(); // `token` changes it, which is what it is for
+  command.by.reset(); // `token` changes it, which is its purpose
   return wire::encode_command(command);
 }
 
-/// What the parameter must not change. The text of an answer, all of a write, and of reads what they read.
+/// What the parameter must not change: the text of a response, all of a write, and what a read reads.
 void same(const parsed_request& with, const parsed_request& without) {
   REQUIRE(with.action.index() == without.action.index());
   CHECK(with.needs == without.needs);
@@ -134,7 +134,7 @@ void same(const parsed_request& with, const parsed_request& without) {
     CHECK(g->what.index() == std::get<agent_request>(without.action).what.index());
   } else if (const auto* q = std::get_if<read_request>(&with.action)) {
     auto a = q->query, b = std::get<read_request>(without.action).query;
-    a.near = b.near = {}; // of the order only
+    a.near = b.near = {}; // affects the order only
     a.by.reset();
     b.by.reset();
     CHECK(a.index() == b.index());
@@ -142,12 +142,12 @@ void same(const parsed_request& with, const parsed_request& without) {
   }
 }
 
-/// Where a parameter means something beside what it means for reads. All of these are routes that Consul does not have, or Consul's own.
+/// Where a parameter has a meaning beyond that for reads. All of these are Belay's own routes, or as in Consul.
 bool means_more(const example& e, std::string_view parameter) {
   if (parameter.starts_with("wait="))
-    return e.path.starts_with("/v1/claim/") && e.method != "GET"; // a route of ours: how long it waits for its grant
+    return e.path.starts_with("/v1/claim/") && e.method != "GET"; // Belay's own: the claim's wait
   if (parameter == "stale")
-    return e.path == "/v1/snapshot" && e.method == "PUT"; // as Consul: a restore cannot be stale
+    return e.path == "/v1/snapshot" && e.method == "PUT"; // as in Consul: a restore cannot be stale
   return false;
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("what Go's client sends with every request means on reads what it mean
     return n;
   };
   using std::chrono::milliseconds;
-  // Fewer than there are reads of the replicated state; which of them read what is compared with Consul in tests/contract/differential.
+  // Fewer than the reads of the replicated state; tests/contract/differential compares those with Consul.
   CHECK(count("index=5", [](auto&, auto& r) { return r.min_index == 5; }) > 25);
   CHECK(count("index=5&wait=3000ms", [](auto&, auto& r) { return r.wait == milliseconds(3000); }) > 25);
   CHECK(count("stale", [](auto&, auto& r) { return r.mode == consistency::stale; }) > 25);

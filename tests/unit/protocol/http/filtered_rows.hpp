@@ -1,5 +1,5 @@
 #pragma once
-// Rows of the catalog and filters for them, as they stand in a request.
+// Rows of the catalog and filters for them, as in requests.
 
 #include "tests/unit/protocol/http/asked.hpp"
 

@@ -1,4 +1,4 @@
-// DNS rebinding: a page of another origin calls a server on the loopback by a name of its own (docs/pitfalls.md H5).
+// DNS rebinding: a page of another origin calls a loopback server by its own name (docs/pitfalls.md H5).
 
 #include "protocol/http/host_names.hpp"
 #include "protocol/http/routes.hpp"
@@ -64,7 +64,7 @@ TEST_CASE("without the setting, without a host, and through a Unix socket, nobod
   CHECK(body_of({"GET", "/", {{"Host", "evil.example"}}, "", ""}) == "Consul Agent");
 }
 
-// A page that an operator opens can send a form's POST to the loopback without asking first: it installed a gossip key of its own.
+// A page in an operator's browser can POST a form to loopback without a preflight: it installed its own gossip key.
 TEST_CASE("whatever changes something is refused to pages of other origins, for every route", "[B10]") {
   const auto refused = [](std::string_view method, std::string_view target, header_list headers,
                           std::vector<std::string> names = {}) {
@@ -88,7 +88,7 @@ TEST_CASE("whatever changes something is refused to pages of other origins, for 
       for (const auto origin : {"http://evil.example", "null", "", "http://h.example", "http://h.example:8501",
                                 "https://h.example", "http://localhost:8500", "http://h.example:8500.evil.example"}) {
         INFO(origin);
-        // h.example may call, so that it is any port of it: a page that names itself so is the operator's.
+        // h.example is permitted on any port: a page with that name is the operator's.
         const bool own = std::string_view(origin).find("h.example") != std::string_view::npos &&
                          !std::string_view(origin).ends_with(".evil.example");
         CHECK(refused(method, r.pattern, {{"Origin", origin}}) == (changes && !own));
@@ -124,14 +124,14 @@ TEST_CASE("the origin of a page is that of the server if host and port are", "[B
   CHECK(foreign("http://127.0.0.1:8500", ""));
   CHECK(foreign("null", "null"));
   CHECK(foreign("127.0.0.1:8500", "127.0.0.1:8500"));
-  // Behind a proxy the request has another host: then the operator says by which name people call.
+  // Behind a proxy the request has another host: then the operator configures the public name.
   CHECK(foreign("https://belay.example", "10.0.0.1:8500"));
   CHECK_FALSE(foreign("https://belay.example", "10.0.0.1:8500", {"belay.example"}));
   CHECK_FALSE(foreign("https://a.example:444", "10.0.0.1:8500", {".example"}));
   CHECK(foreign("http://localhost:3000", "127.0.0.1:8500", {"belay.example"}));
 }
 
-// What a client agent passes on it has judged itself, and it sends no such headers.
+// A client agent has checked what it forwards, and sends no such headers.
 TEST_CASE("a request that is passed on is not judged by where its page came from", "[B10]") {
   client_agent by;
   raw_request r{"PUT", "/v1/kv/a", {{"Sec-Fetch-Site", "cross-site"}}, "1", "127.0.0.1", request_time_ns, &by};

@@ -1,4 +1,4 @@
-// docs/openapi.json beside the table of routes.
+// Compares docs/openapi.json with the table of routes.
 #include "protocol/http/routes.hpp"
 
 #include <boost/json/parse.hpp>
@@ -15,7 +15,7 @@ namespace belay::http {
 
 namespace {
 
-// Client agents speak it with servers; nobody else should.
+// Client agents use it with servers; no other client should.
 constexpr std::string_view not_for_clients = "/v1/internal/agent/alive";
 
 boost::json::object openapi() {
@@ -29,7 +29,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-/// A path of the document with something in place of `{what}`.
+/// A path of the document with values for its `{what}`.
 std::string filled_in(std::string_view path) {
   std::string out(path);
   const auto open = out.find('{');

@@ -1,5 +1,5 @@
-// A holder of a client certificate, or anybody where there are none, connects to the server port as a client agent does, and sends requests
-// there that the server's http_config refuses on its HTTP port: that is a way around it, and the keyring is behind it.
+// A holder of a client certificate, or anyone if there are none, connects to the server port like a client agent,
+// and sends requests that the server's http_config rejects on its HTTP port: a bypass that would reach the keyring.
 
 #include "protocol/http/routes.hpp"
 #include "tests/unit/protocol/http/asked.hpp"

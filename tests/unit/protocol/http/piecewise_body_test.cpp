@@ -1,4 +1,4 @@
-// A large answer that is made in pieces is, byte by byte, the one that is made at once, and no piece is long.
+// A large response made in pieces is, byte by byte, the same as one made at once, and no piece is long.
 
 #include "protocol/http/piecewise_body.hpp"
 #include "protocol/http/reading/filtering.hpp"
@@ -111,7 +111,7 @@ whole_body in_pieces(const asked_for& a, const state::query& q, const render_opt
   return w;
 }
 
-/// The bytes of an answer, without its body if that is shared.
+/// The bytes of a response, without its body if that is shared.
 std::string bytes_of(const response& r, bool gzip) {
   std::string out;
   serialize(r, "today", true, gzip, {}, out);
@@ -126,7 +126,7 @@ TEST_CASE("piecewise_body: every kind of list, indented or compressed, is what i
       for (const bool gzip : {false, true}) {
         INFO(a.target << (pretty ? " pretty" : "") << (gzip ? " gzip" : ""));
         if (gzip && estimated_bytes(a.result) < 1'000)
-          continue; // what is small is wrapped without being compressed, and never made in pieces
+          continue; // small bodies are wrapped without compression, and never made in pieces
         const auto p = ask("GET", a.target);
         REQUIRE(std::holds_alternative<read_request>(p.action));
         const auto& request = std::get<read_request>(p.action);
@@ -139,7 +139,7 @@ TEST_CASE("piecewise_body: every kind of list, indented or compressed, is what i
         const auto head = render_read_head(request, a.result, {3, true}, options);
         std::string made;
         serialize_head(head, "today", true, body.gzip, body.text.size(), {}, made);
-        // Byte by byte: the compiler's text of a difference would be megabytes.
+        // Compared as a whole: the text of a difference would be megabytes.
         CHECK((made + body.text == at_once));
         if (a.result.data.index() == 0 || pretty || gzip)
           continue;
@@ -172,6 +172,6 @@ TEST_CASE("list_rows: the same rows are those that are shared, not those that lo
   CHECK(same_rows(a, b));
   std::get<state::kv_entries>(b.data).entries.pop_back();
   CHECK_FALSE(same_rows(a, b));
-  CHECK_FALSE(same_rows(a, tree(100, 10))); // written anew
+  CHECK_FALSE(same_rows(a, tree(100, 10))); // written again
   CHECK_FALSE(same_rows(a, {log_index{77}, state::sessions{}}));
 }

@@ -1,4 +1,4 @@
-// Answers as texts, whole, as the contract shows them.
+// Complete responses as texts, as the contract shows them.
 
 #include "protocol/golang/json_output.hpp"
 #include "tests/unit/protocol/http/asked.hpp"

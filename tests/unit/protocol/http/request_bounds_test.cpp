@@ -1,6 +1,6 @@
-// A stranger without a token sent 4 MB of JSON to a path that reads JSON: `{"Checks":[{},{},...]}`. Each `{}` became half a kilobyte of
-// check, before the token was looked at: four requests made 5 GB of 17 MB. Others named a tag 60,000 times. So every list that a
-// request brings has a bound, which the refusal names; the paths here come from the table of routes, so that a new one is asked, too.
+// A client without a token sent 4 MB of JSON: `{"Checks":[{},{},...]}`. Each `{}` became half a kilobyte of check
+// before the token was checked: four requests made 5 GB of 17 MB. Others named a tag 60,000 times. So every list
+// has a bound, which the rejection names; the paths here come from the table of routes, so new ones are included.
 
 #include "protocol/golang/json_input.hpp"
 #include "protocol/http/reading/filtering.hpp"
@@ -24,14 +24,14 @@ std::string target_of_route(const route& r) {
   return std::string(r.pattern) + (r.pattern.back() == '/' ? "x" : "");
 }
 
-/// The router's own answer, or an empty text.
+/// The router's own response, or an empty text.
 std::string router_says(std::string_view method, const std::string& target, const std::string& body) {
   const auto p = ask(method, target, body, {}, settings_with_acls());
   const auto* r = std::get_if<response>(&p.action);
   return r != nullptr ? std::to_string(r->status) + " " + r->body : "";
 }
 
-/// For each path and method whose handler reads the body as JSON.
+/// Calls f for each path and method whose handler parses the body as JSON.
 void for_each_json_reader(const std::function<void(std::string_view method, const std::string& path)>& f) {
   for (const auto& r : all_routes())
     for (const auto method : method_names_of(r))
@@ -69,7 +69,7 @@ TEST_CASE("every path that reads JSON refuses lists and bodies beyond the bounds
   });
   CHECK(
       readers >=
-      12); // sessions, transactions, the catalog, the agent, ACLs, operators: else the search above finds nothing any more
+      12); // sessions, transactions, catalog, agent, ACLs, operators: or the search above is broken
 }
 
 TEST_CASE("what clients send is far below the bounds") {
@@ -80,7 +80,7 @@ TEST_CASE("what clients send is far below the bounds") {
   const auto tags =
       R"({"Node":"n","Address":"a","Service":{"Service":"s","Tags":[)" + comma_list("\"tag\"", 8000) + "]}}";
   CHECK(std::holds_alternative<write_request>(ask("PUT", "/v1/catalog/register", tags).action));
-  // Commas and brackets in texts are no elements.
+  // Commas and brackets in texts are not elements.
   const auto text = R"({"Node":"n","Address":"a","NodeMeta":{"k":")" + std::string(20'000, ',') + R"(\"[[")" + "}}";
   CHECK(std::holds_alternative<write_request>(ask("PUT", "/v1/catalog/register", text).action));
   // What follows the first value is ignored, as in Go.
@@ -107,7 +107,7 @@ TEST_CASE("what a request becomes in memory is known, for the budget of bytes in
   CHECK(small.memory < 1024);
   const auto checks = ask("PUT", "/v1/session/create", R"({"Node":"n","Checks":[)" + comma_list("\"a\"", 8000) + "]}");
   CHECK(checks.memory >= 8000 * sizeof(std::string));
-  // 64 prefixes of a stream, and the name of a key that is waited for.
+  // 64 prefixes of a stream, and the name of a key in a blocking query.
   std::string prefixes;
   for (int i = 0; i < 64; ++i)
     prefixes += "&prefix=" + std::string(200, 'a') + std::to_string(i);
@@ -171,6 +171,6 @@ TEST_CASE("a filter that examines too much is refused with the bound") {
   const auto no = answered(many, rows);
   CHECK(no.status == 413);
   CHECK(no.body.find(std::to_string(filter::filter_work_max)) != std::string::npos);
-  CHECK(answered("not (" + many + ")", rows).status == 413); // what was not examined is not accepted either
+  CHECK(answered("not (" + many + ")", rows).status == 413); // rows that were not examined are not accepted either
   CHECK(answered("Value contains `zy` or Value contains `yz` or Key == `t/3`", rows).status == 200);
 }

@@ -1,4 +1,4 @@
-// What is refused first under overload, by what a request asks for.
+// Which requests are rejected first under overload.
 
 #include "protocol/http/request_class.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
@@ -9,7 +9,7 @@ using forward::request_class;
 
 namespace {
 
-/// What the request does, as the router understands it; vital if no class is asked for.
+/// The class of the request, as the router parses it; vital if it has none.
 request_class class_of_request(std::string_view method, std::string_view target, std::string_view body = {}) {
   const auto parsed = ask(method, target, body);
   if (const auto* known = std::get_if<response>(&parsed.action))

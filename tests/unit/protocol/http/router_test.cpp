@@ -1,4 +1,4 @@
-// Paths, methods and the order in which a request is judged (docs/contract/01, sections 2 to 6).
+// Paths, methods and the order in which a request is checked (docs/contract/01, sections 2 to 6).
 
 #include "protocol/golang/url.hpp"
 #include "protocol/http/network.hpp"
@@ -51,7 +51,7 @@ TEST_CASE("other methods, HEAD too, are 405 with the list of the path") {
   }
 }
 
-// Asked before the path is cleaned and the method is known to be allowed.
+// Called before the path is cleaned and the method is known to be allowed.
 TEST_CASE("how large a body may be follows from path and method") {
   auto s = usual_settings();
   s.kv_max_value_size = 10;
@@ -108,7 +108,7 @@ TEST_CASE("paths that are not clean are redirected, whatever the method") {
   CHECK(r.content_type == "text/html; charset=utf-8");
 }
 
-// Services and checks register in a body, with any ID. A path that is redirected to another ID would leave them for ever.
+// Services and checks are registered in a body, with any ID. If their path were redirected, they would stay forever.
 TEST_CASE("what a body registered under any ID is removed by its path") {
   const auto id_of = [](const char* target) {
     const auto p = ask("PUT", target, {});
@@ -287,7 +287,7 @@ TEST_CASE("namespaces are refused where the reference looks at them") {
   CHECK(refusal_to("GET", "/v1/kv/a", {}, {{"x-consul-namespace", "x"}}).body == in_header);
   CHECK(std::holds_alternative<read_request>(ask("GET", "/v1/kv/a?ns=").action));
   CHECK(std::holds_alternative<read_request>(ask("GET", "/v1/catalog/nodes?ns=x").action));
-  // Keys and sessions look at it behind the options.
+  // Keys and sessions check it after the options.
   CHECK(refusal_to("GET", "/v1/kv/a?ns=x&index=y").body == "Invalid index");
   CHECK(refusal_to("GET", "/v1/session/list?ns=x&index=y").body == "Invalid index");
 }
@@ -357,7 +357,7 @@ TEST_CASE("whom a server is to join, and who is to leave") {
     CHECK(r.text == t.address);
   }
   CHECK(refusal_to("PUT", "/v1/agent/join/").body ==
-        "1 error occurred:\n\t* Failed to resolve : lookup : no such host\n\n"); // Consul's
+        "1 error occurred:\n\t* Failed to resolve : lookup : no such host\n\n"); // Consul's text
   for (const std::string bad : {"a:", "a:b", "a:0", ":8300"})
     CHECK(refusal_to("PUT", "/v1/agent/join/" + bad).status == 500);
   CHECK(refusal_to("PUT", "/v1/agent/join/" + std::string(5000, 'x')).status == 500);

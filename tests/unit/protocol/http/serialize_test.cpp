@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto date = "Sat, 21 Nov 2026 10:00:00 GMT";
 
-/// What a client does with Content-Encoding: gzip.
+/// Decodes Content-Encoding: gzip as a client does.
 std::string gunzip(const std::string& packed) {
   z_stream z{};
   REQUIRE(inflateInit2(&z, 15 + 16) == Z_OK);
@@ -137,7 +137,7 @@ TEST_CASE("Go durations: written, and read back") {
         "-2562047h47m16.854775808s");
 }
 
-// A session's id of an archive once stood in `X-Belay-Holder` with its line breaks.
+// A session's id from an archive was once in `X-Belay-Holder` with its line breaks.
 TEST_CASE("no value of a header begins a new line") {
   response r;
   r.headers.emplace_back("X-Belay-Holder", std::string("a\r\nSet-Cookie: b\n\0c", 19));

@@ -60,19 +60,19 @@ TEST_CASE("an exact session is due at its TTL, and tells when") {
   CHECK(s.left("a", 8s) == 10s);
   CHECK(s.due(17'999ms, 1s) == list{"b"});
   CHECK(s.due(18s, 1s) == list{"a"});
-  CHECK(s.next_exact() == 19s); // told again after the pause, as long as it is there
+  CHECK(s.next_exact() == 19s); // reported again after the pause, while it exists
   s.remove("a");
   CHECK_FALSE(s.next_exact());
 }
 
-// docs/claims.md, rule 20: while the leader stood still it could not take in renewals either.
+// docs/claims.md, rule 20: while the leader was stalled it could not accept renewals either.
 TEST_CASE("a stall of the leader prolongs exact sessions that end soon, and no others") {
   session_deadlines s;
   s.restart("ended", 8s, 0s, belay::lease::precision::exact);
   s.restart("soon", 11s, 0s, belay::lease::precision::exact);
   s.restart("later", 15s, 0s, belay::lease::precision::exact);
   s.restart("other", 5s, 0s);
-  s.make_up_for(4s, 10s); // stood still from 6 s to 10 s
+  s.make_up_for(4s, 10s); // stalled from 6 s to 10 s
   CHECK(s.due(10s, 100s) == list{"other"});
   CHECK(s.left("ended", 10s) == 2s);
   CHECK(s.due(12s, 100s) == list{"ended"});
@@ -81,7 +81,7 @@ TEST_CASE("a stall of the leader prolongs exact sessions that end soon, and no o
   CHECK(s.due(15s, 100s) == list{"later"});
 }
 
-// A machine that runs half of the time ends sessions, too.
+// A machine that runs half of the time still ends sessions.
 TEST_CASE("stalls that come again and again keep no exact session alive for ever") {
   session_deadlines s;
   s.restart("exact", 10s, 0s, belay::lease::precision::exact);

@@ -1,4 +1,4 @@
-// What the leader does about servers by itself: docs/adr/0013, docs/contract/12.
+// What the leader does about servers automatically: docs/adr/0013, docs/contract/12.
 
 #include "protocol/raft/autopilot.hpp"
 #include "protocol/raft/formation.hpp"
@@ -36,7 +36,7 @@ std::vector<std::uint64_t> values_of(const std::vector<node_id>& all) {
 
 using list = std::vector<std::uint64_t>;
 
-/// A cluster of three voters, and what its leader makes of those who say hello.
+/// A cluster of three voters, and how its leader handles servers that send a hello.
 struct led_cluster {
   testing::raft_cluster c;
   std::uint64_t leader = 0;
@@ -74,7 +74,7 @@ struct led_cluster {
   configuration config() { return c.core(leader).config(); }
   list voters() { return values_of(config().voters); }
   list learners() { return values_of(config().learners); }
-  /// One tick of the leader: who has not been heard for a while is not healthy.
+  /// One tick of the leader: a server that was not heard for a while is not healthy.
   void look() {
     auto& core = c.core(leader);
     pilot.begin_look(core, c.now());
@@ -118,12 +118,12 @@ TEST_CASE("dead servers are removed as in Consul", "[autopilot]") {
   };
   const row rows[] = {
       {{1, 2, 3}, {4, 5}, {4}, 0, {1, 2, 3}, {5}},           // a replica at once
-      {{1, 2, 3}, {4}, {3}, 0, {1, 2, 3}, {4}},              // one of three is not fewer than half, rounded down
+      {{1, 2, 3}, {4}, {3}, 0, {1, 2, 3}, {4}},              // one of three is less than half, rounded down
       {{1, 2, 3, 4}, {}, {3}, 0, {1, 2, 4}, {}},             // its successor has come
       {{1, 2, 3, 4, 5}, {}, {3}, 0, {1, 2, 4, 5}, {}},       //
       {{1, 2, 3, 4, 5}, {}, {2, 3}, 0, {1, 2, 3, 4, 5}, {}}, // too many at once
       {{1, 2, 3, 4, 5, 6}, {}, {2, 3}, 0, {1, 4, 5, 6}, {}},
-      {{1, 2, 3, 4, 5}, {}, {3}, 5, {1, 2, 3, 4, 5}, {}}, // so many are to stay
+      {{1, 2, 3, 4, 5}, {}, {3}, 5, {1, 2, 3, 4, 5}, {}}, // this many must stay
       {{1, 2, 3, 4, 5}, {6}, {3, 6}, 5, {1, 2, 3, 4, 5}, {}},
       {{1, 2, 3, 4, 5}, {}, {3}, 4, {1, 2, 4, 5}, {}},
       {{1}, {2}, {2}, 0, {1}, {}},
@@ -152,7 +152,7 @@ TEST_CASE("a server that joins votes when it has been healthy for the stabilisat
   REQUIRE(t.until([&] { return t.learners() == list{4}; }) >= 0);
   t.run(30);
   CHECK(t.learners() == list{4});
-  // It falls silent for a moment: the time begins anew.
+  // It is silent for a moment: the time starts again.
   t.c.cut(t.leader, 4);
   t.run(12);
   t.c.join(t.leader, 4);
@@ -169,12 +169,12 @@ TEST_CASE("a new leader waits anew before it lets a server vote", "[autopilot]")
   rules.stabilization = seconds(1);
   t.pilot.follow(rules);
   t.run(1);
-  CHECK_FALSE(t.pilot.may_vote(node_id{t.leader})); // just seen
+  CHECK_FALSE(t.pilot.may_vote(node_id{t.leader})); // just heard
   t.run(60);
   CHECK(t.pilot.may_vote(node_id{t.leader}));
   const auto follower = t.leader == 1 ? node_id{2} : node_id{1};
   CHECK(t.pilot.may_vote(follower));
-  t.pilot.lost(follower); // it may have been started anew between two ticks
+  t.pilot.lost(follower); // it may have restarted between two ticks
   t.run(1);
   CHECK_FALSE(t.pilot.may_vote(follower));
   const auto before = t.leader;
@@ -209,7 +209,7 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
     t.hears(other, true);
     CHECK(t.until([&] { return t.learners() == list{other} && !t.config().joint(); }) >= 0);
     CHECK(t.voters().size() == 2);
-    // The last two: the leader alone is left, and goes on.
+    // The last two: the leader alone is left, and continues.
     const auto third = 6 - t.leader - other;
     t.hears(third, true);
     CHECK(t.until([&] { return t.voters() == list{t.leader} && !t.config().joint(); }) >= 0);
@@ -307,12 +307,12 @@ TEST_CASE("a replica takes nothing from a leader that would make a voter of it",
   REQUIRE_FALSE(f.met(i));
   CHECK_FALSE(f.may_learn_from(node_id{1}, {}));
   CHECK_FALSE(f.may_learn_from(node_id{1}, make_config({1, 2, 3}, {9})));
-  CHECK(f.may_learn_from(node_id{1}, make_config({1, 2, 9}))); // a voter is needed as long as it is one
+  CHECK(f.may_learn_from(node_id{1}, make_config({1, 2, 9}))); // a voter is needed while it is one
   i.knows_replicas = true;
   REQUIRE_FALSE(f.met(i));
   CHECK(f.may_learn_from(node_id{1}, {}));
-  CHECK_FALSE(f.may_learn_from(node_id{2}, {})); // has not introduced itself
-  // It counts for no first configuration, and makes none.
+  CHECK_FALSE(f.may_learn_from(node_id{2}, {})); // has not sent a hello
+  // It does not count for a first configuration, and makes none.
   CHECK(f.own().expect == 0);
   CHECK(f.own().replica);
   f.tick(true);
@@ -327,7 +327,7 @@ TEST_CASE("a replica takes nothing from a leader that would make a voter of it",
 }
 
 TEST_CASE("a stranger in the place of a lost replica is taken in by an operator only", "[autopilot]") {
-  // As a learner it would be one voter more as soon as it said that it is no replica.
+  // As a learner it would be an additional voter as soon as it reported that it is not a replica.
   formation_settings s;
   formation f(make_member(1), "dc1", s, 77);
   const auto config = make_config({1, 2, 3}, {4});

@@ -72,7 +72,7 @@ TEST_CASE("both halves of a joint configuration have to agree") {
   CHECK(quorum_value(make_config({1, 2, 3, 4}), [](node_id id) { return id.value; }) == 2);
 }
 
-// The log of a server names who came and who went; a count of voters would not tell a replaced disk from a quiet night.
+// The log names added and removed servers; a number of voters would not show that a disk was replaced.
 TEST_CASE("the difference of two configurations names each server that it is about") {
   using kind = member_change::kind;
   const auto of = [](const std::vector<member_change>& all) {

@@ -1,5 +1,5 @@
-// The example of docs/driving-raft.md, compiled and run. The document shows a part of this file; the last test compares
-// the two.
+// The example of docs/driving-raft.md, compiled and run. The page shows a part of this file; the
+// last test compares the two.
 
 #include "protocol/raft/core.hpp"
 
@@ -14,7 +14,7 @@ using namespace belay::raft;
 
 namespace {
 
-/// A disk that is slow: what is written is there only after sync().
+/// A slow disk: what is written is durable only after sync().
 struct example_disk {
   std::deque<persist_batch> unwritten;
   hard_state hard;
@@ -22,7 +22,7 @@ struct example_disk {
 
   void write(persist_batch b) { unwritten.push_back(std::move(b)); }
 
-  /// @returns the token of the last batch that is on the disk now; zero: there was nothing to write
+  /// @returns the token of the last durable batch; zero: there was nothing to write
   std::uint64_t sync() {
     std::uint64_t token = 0;
     for (; !unwritten.empty(); unwritten.pop_front()) {
@@ -51,7 +51,7 @@ struct server {
   log_index applied;                        ///< the last index applied
   std::map<log_index, std::string> waiting; ///< clients' proposals that are not answered yet
   std::map<std::uint64_t, log_index> reads; ///< confirmed reads, and how far the machine has to be for each
-  std::vector<std::string> answers;         ///< what clients were told
+  std::vector<std::string> answers;         ///< what clients received
 
   explicit server(node_id id, restored_state from_disk = {}) : core(id, limits{}, std::move(from_disk), id.value) {}
 
@@ -182,7 +182,7 @@ TEST_CASE("docs/driving-raft.md: three servers elect, commit, read, and go on af
       CHECK(s->answers == std::vector<std::string>{"refused: not_leader"});
   }
 
-  // A process begins again with what is on its disk. Without a checkpoint the machine gets all entries once more.
+  // A process restarts with what is on its disk. Without a checkpoint the machine gets all entries again.
   restored_state found{a->disk.hard, {}, a->disk.entries};
   const auto disk = a->disk;
   a.emplace(node_id{1}, found);

@@ -66,7 +66,7 @@ TEST_CASE("a follower whose ticks come early campaigns when an election time has
 
 // docs/pitfalls.md R12
 TEST_CASE("a voter that has nothing to keep yet guards its leader after a restart, too") {
-  // It answered the leader of its term, who may count on that for its lease although it has not sent an entry yet.
+  // It responded to the leader of its term, whose lease may rely on that although it has not sent an entry yet.
   const auto answer_of = [](std::uint64_t term) {
     raft_cluster c;
     c.add_node(2);
@@ -82,10 +82,10 @@ TEST_CASE("a voter that has nothing to keep yet guards its leader after a restar
     return reply->granted;
   };
   CHECK_FALSE(answer_of(4));
-  CHECK(answer_of(0)); // has never answered anybody
+  CHECK(answer_of(0)); // has never responded to any leader
 }
 
-// An operator asks at night why there was an election. The answer must be the one that began it, not a later one.
+// Why was there an election? The reported cause must be the one that started it, not a later one.
 TEST_CASE("a server knows why it began an election, and why it does not lead any more") {
   raft_cluster c;
   c.start(3);
@@ -93,7 +93,7 @@ TEST_CASE("a server knows why it began an election, and why it does not lead any
   REQUIRE(old != 0);
   c.run(5);
   const std::uint64_t other = old == 1 ? 2 : 1, third = 6 - old - other;
-  CHECK(c.core(old).why_election() == election_cause::no_leader); // nobody has led before
+  CHECK(c.core(old).why_election() == election_cause::no_leader); // there was no leader before
   CHECK(c.core(old).why_stepped_down() == step_down_cause::none);
 
   SECTION("its leader fell silent") {
@@ -111,7 +111,7 @@ TEST_CASE("a server knows why it began an election, and why it does not lead any
     c.partition({{1}, {2}, {3}});
     c.run(20 * small_limits().election_ticks);
     CHECK(c.core(other).soft().role == role::pre_candidate);
-    CHECK(c.core(other).why_election() == election_cause::leader_silent); // it asks again for the same reason
+    CHECK(c.core(other).why_election() == election_cause::leader_silent); // it campaigns again for the same reason
   }
 
   SECTION("the leader hands over") {

@@ -1,8 +1,8 @@
-// Servers come, go, restart and hear each other in any order, with what they were told in the wrong moment. However it
-// goes, no two clusters come into being; and when it is quiet again there is one, with all of its servers in it.
+// Servers start, stop, restart and exchange messages in any order, with stale messages at the wrong moment.
+// In no case may two clusters form; and when it is quiet again there is one, with all of its servers in it.
 //
-// A first configuration that was made is a cluster only if a majority of its servers can make it, or vote in it: a single
-// server that made what all others gave up has no cluster.
+// A first configuration becomes a cluster only if a majority of its servers can create it, or vote
+// in it: a single server that created what all others gave up has no cluster.
 
 #include "protocol/base/random.hpp"
 #include "protocol/raft/formation.hpp"
@@ -45,7 +45,7 @@ public:
     }
   }
 
-  /// Everybody runs who can, and hears everybody.
+  /// Runs all servers that can run, with all links up.
   void quiet() {
     quiet_ = true;
     for (std::size_t i = 0; i < all_.size(); ++i)
@@ -84,8 +84,8 @@ public:
     return found;
   }
 
-  /// Those who can still be in a cluster: a server that made alone what others gave up is lost to it until an operator
-  /// empties it.
+  /// The servers that can still be in a cluster: one that alone created what others gave up is lost
+  /// until an operator wipes it.
   std::size_t left() const {
     const auto alive = living();
     return static_cast<std::size_t>(std::count_if(all_.begin(), all_.end(), [&](const founder_process& p) {
@@ -129,14 +129,14 @@ private:
   void stop(std::size_t i) {
     all_[i].running.reset();
     for (std::size_t j = 0; j < all_.size(); ++j) {
-      wire(i, j).clear(); // what it said and nobody heard
+      wire(i, j).clear(); // messages that were never received
       wire(j, i).clear();
       if (all_[j].running && (quiet_ || random_.below(2) == 0)) // or it does not notice for now
         all_[j].running->lost(node_id{i + 1});
     }
   }
 
-  /// Two groups, and one server that both hear. What crosses between them is gone; some notice it, others do not.
+  /// Two groups, and one server that receives both. Messages between them are lost; some servers notice it.
   void partition() {
     std::vector<std::uint64_t> group(all_.size());
     for (auto& g : group)
@@ -167,12 +167,12 @@ private:
     if (auto next = all_[i].running->next_promise()) {
       const auto& old = all_[i].disk;
       REQUIRE(next->round >= old.round);
-      if (next->round == old.round) { // nothing but giving up
+      if (next->round == old.round) { // the only alternative is to give up
         REQUIRE(next->set == old.set);
         REQUIRE(next->given_up);
       }
       all_[i].disk = *next;
-      if (random_.below(8) == 0) { // it ends before anybody hears of it
+      if (random_.below(8) == 0) { // it ends before its message is received
         stop(i);
         if (!quiet_)
           return;
@@ -193,7 +193,7 @@ private:
     }
   }
 
-  /// As Raft does: who has the configuration asks its members for votes; with a majority the others get the log.
+  /// As in Raft: a server with the configuration requests votes; with a majority the others get the log.
   void campaign() {
     for (std::size_t i = 0; i < all_.size(); ++i) {
       if (!all_[i].made || !all_[i].running)
@@ -293,7 +293,7 @@ TEST_CASE("random formations: never two clusters, in the end one") {
         REQUIRE(w.living().size() <= 1);
         if (!w.somebody_is_gone() && w.left() >= s.expect)
           REQUIRE(w.living().size() == 1);
-        // With one gone for ever, and nobody to take its place, nobody can know; else it should be rare.
+        // If one is gone for good, without a replacement, this is undecidable; otherwise it should be rare.
         if (!w.somebody_is_gone() || s.servers > s.expect) {
           ++runs;
           without += w.living().empty() ? 1 : 0;

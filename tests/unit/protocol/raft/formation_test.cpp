@@ -1,4 +1,4 @@
-// How servers become one cluster, and never two.
+// How servers form one cluster, and never two.
 
 #include "protocol/raft/formation.hpp"
 #include "tests/unit/protocol/raft/raft_cluster.hpp"
@@ -22,7 +22,7 @@ void introduce(formation& to, const formation& from) {
   (void)to.met(from.own());
 }
 
-/// All there is to look for is found.
+/// All that discovery can find is found.
 formation of(std::uint64_t id, std::uint32_t expect, std::uint64_t cluster = 0, promise kept = {}) {
   formation_settings s;
   s.expect = expect;
@@ -33,7 +33,7 @@ formation of(std::uint64_t id, std::uint32_t expect, std::uint64_t cluster = 0, 
   return f;
 }
 
-/// Promises what there is to promise now. @returns whether there was anything
+/// Makes the next promise, if any. @returns whether there was one
 bool promise_next(formation& f) {
   auto p = f.next_promise();
   if (p)
@@ -41,7 +41,7 @@ bool promise_next(formation& f) {
   return p.has_value();
 }
 
-/// Everybody hears everybody, and promises.
+/// All servers exchange messages, and promise.
 void meet(std::vector<formation*> all) {
   for (auto* to : all)
     for (auto* from : all)
@@ -69,7 +69,7 @@ introduction said_by(const member& m, bool proven = false) {
   return i;
 }
 
-/// Three servers, of which one is down, and what their leader makes of those who say hello.
+/// Three servers, one of which is down, and how their leader handles servers that send a hello.
 struct cluster_with_one_lost {
   testing::raft_cluster c;
   std::uint64_t leader, other, lost;
@@ -90,7 +90,7 @@ struct cluster_with_one_lost {
   }
   void hears(const member& m, bool proven = false) { CHECK_FALSE(admission->met(said_by(m, proven))); }
   std::optional<configuration> next() { return admission->next_configuration(c.core(leader)); }
-  /// Carries out what is next, again and again, for so many ticks. @returns the most voters there ever were
+  /// Carries out the next steps for this many ticks. @returns the maximum number of voters
   std::size_t run(int ticks) {
     std::size_t most = 0;
     for (; ticks > 0; --ticks) {
@@ -130,7 +130,7 @@ TEST_CASE("three servers bootstrap with the same set, and only when each has nam
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3);
   meet({&a, &b, &c});
   CHECK(ids_of(a.own().first) == numbers{1, 2, 3});
-  CHECK_FALSE(a.first_configuration()); // b and c have not told theirs
+  CHECK_FALSE(a.first_configuration()); // b and c have not sent theirs
   introduce(a, b);
   CHECK_FALSE(a.first_configuration());
   introduce(a, c);
@@ -154,15 +154,15 @@ TEST_CASE("of four or five servers those with the lowest ids make the cluster, a
   }
   CHECK_FALSE(d.first_configuration());
 
-  // The fourth one was there before the cluster was: it needs no operator.
+  // The fourth one was there before the cluster: it needs no operator.
   const auto first = *a.first_configuration();
   a.joined(formation::cluster_id_of(first));
   CHECK(a.admits(said_by(server(4)), first));
   CHECK_FALSE(a.admits(said_by(server(5)), first));
 }
 
-// 1 and 3 do not hear each other: each set lacks somebody for somebody. What one server promises lets the others go on to
-// the next round, and they would do so as fast as they hear it, for as long as the link is broken.
+// 1 and 3 cannot communicate: each one's set lacks a server of the other's. A promise of one server lets the
+// others continue to the next round, and they would do so as fast as they receive it, while the link is broken.
 TEST_CASE("servers that want different sets promise anew after pauses that grow") {
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3), d = of(4, 3);
   const std::vector<std::pair<formation*, formation*>> links{{&a, &b}, {&a, &d}, {&b, &c}, {&b, &d}, {&c, &d}};
@@ -197,7 +197,7 @@ TEST_CASE("a promise outlives the process: who comes back and hears others does 
   REQUIRE(kept);
   CHECK(*kept == a.own().first);
   meet({&a, &b, &c});
-  REQUIRE(b.first_configuration()); // b has heard a, which goes now
+  REQUIRE(b.first_configuration()); // b has heard from a, which stops now
 
   auto again = of(1, 3, 0, *kept), d = of(4, 3), e = of(5, 3);
   for (int i = 0; i < 4; ++i)
@@ -206,7 +206,7 @@ TEST_CASE("a promise outlives the process: who comes back and hears others does 
   CHECK_FALSE(d.first_configuration());
   CHECK(ids_of(again.own().first) == numbers{1, 2, 3});
 
-  // It hears b, which has made the cluster: so all had promised it.
+  // It hears from b, which has formed the cluster: so all had promised it.
   b.joined(formation::cluster_id_of(*b.first_configuration()));
   introduce(again, b);
   CHECK(again.first_configuration());
@@ -235,7 +235,7 @@ TEST_CASE("a promise whose member is gone is given up, and those who gave it up 
   CHECK(b.first_configuration());
   CHECK(d.first_configuration());
 
-  // The third one had made the configuration: it asks for votes in vain.
+  // The third one had created the configuration: it requests votes in vain.
   auto made = of(3, 3, formation::cluster_id_of(configuration_of_voters(set.set)));
   introduce(a, made);
   CHECK_FALSE(a.may_follow(node_id{3}, false));
@@ -250,7 +250,7 @@ TEST_CASE("a member of the set that is back after a long silence is not given up
       if (to != from)
         introduce(*to, *from);
   REQUIRE(promise_next(a));
-  REQUIRE(promise_next(b)); // what c has promised is not on its disk yet
+  REQUIRE(promise_next(b)); // the promise of c is not on its disk yet
   a.lost(node_id{3});
   for (int i = 0; i < 30; ++i)
     a.tick(true);
@@ -334,7 +334,7 @@ TEST_CASE("a stranger's word that a cluster was given up counts for nothing") {
   for (auto* f : {&a, &b, &c})
     CHECK(f->own().first.set.empty());
 
-  // A member of that configuration knows: it is one of those who had promised it.
+  // A member of that configuration knows this: it is one of those that promised it.
   liar.self = server(2);
   for (auto* f : {&a, &b, &c})
     (void)f->met(liar);
@@ -352,7 +352,7 @@ TEST_CASE("as long as somebody is missing who was named, a server waits for othe
     f.tick(false);
     CHECK_FALSE(f.next_promise());
   }
-  introduce(f, of(2, 3)); // somebody new: perhaps more will come
+  introduce(f, of(2, 3)); // a new server: perhaps more will come
   for (int i = 0; i < 2; ++i) {
     f.tick(false);
     CHECK_FALSE(f.next_promise());
@@ -395,7 +395,7 @@ TEST_CASE("a newcomer with the name of a living member does not take its place; 
   CHECK(leader.rival_of(twin, config) == nullptr);
   twin.name = "n1"; // the leader's own
   CHECK(leader.rival_of(twin, config) != nullptr);
-  CHECK(leader.rival_of(server(2), config) == nullptr); // nobody is his own rival
+  CHECK(leader.rival_of(server(2), config) == nullptr); // a server is never its own rival
 }
 
 TEST_CASE("a server that is in no cluster is bound to the first one that leads it") {
@@ -407,7 +407,7 @@ TEST_CASE("a server that is in no cluster is bound to the first one that leads i
   (void)f.met(of_cluster(3, 88));
   (void)f.met(of_cluster(4, 0));
   (void)f.met(of_cluster(5, 77));
-  CHECK_FALSE(f.may_follow(node_id{4}, true)); // nobody leads who is in no cluster
+  CHECK_FALSE(f.may_follow(node_id{4}, true)); // a server without a cluster cannot lead
   CHECK(f.belongs(node_id{3}));
   REQUIRE(f.may_follow(node_id{2}, true));
   f.bind(node_id{2});
@@ -415,7 +415,7 @@ TEST_CASE("a server that is in no cluster is bound to the first one that leads i
   CHECK_FALSE(f.belongs(node_id{3}));
   CHECK_FALSE(f.may_follow(node_id{3}, true));
   CHECK(f.may_follow(node_id{5}, true));       // the next leader of the same cluster
-  CHECK_FALSE(f.may_follow(node_id{6}, true)); // has not introduced itself
+  CHECK_FALSE(f.may_follow(node_id{6}, true)); // has not sent a hello
   f.joined(77);
   CHECK(f.may_follow(node_id{2}, true));
   CHECK_FALSE(f.may_follow(node_id{3}, true));
@@ -431,7 +431,7 @@ TEST_CASE("after the formation only who replaces a lost member, or whom an opera
   CHECK_FALSE(admits(back)); // the name alone proves nothing
   back.address = server(2).address;
   CHECK(admits(back));
-  back.uuid = server(3).uuid; // and two it cannot replace
+  back.uuid = server(3).uuid; // and it cannot replace two
   CHECK_FALSE(admits(back));
   CHECK(admits(server(3))); // a member
   leader.admit(server(4).address);
@@ -443,7 +443,7 @@ TEST_CASE("after the formation only who replaces a lost member, or whom an opera
   leader.admit(by_id.uuid);
   CHECK(admits(by_id));
 
-  CHECK(leader.admits(said_by(server(5), true), config)); // it has proved who it is
+  CHECK(leader.admits(said_by(server(5), true), config)); // it is authenticated
   formation_settings s;
   s.admit_newcomers = true;
   CHECK(formation(server(1), "dc1", s, 77).admits(said_by(server(5)), config));
@@ -476,13 +476,13 @@ TEST_CASE("a member is known by its new name, unless another one has it") {
 }
 
 TEST_CASE("a stranger that has got the place of a lost member becomes no voter beside it by saying something else") {
-  // A server restarts. A stranger says its name and address, is made a learner, and then says a name and an address of
-  // its own: as soon as the log has come to it, it was one voter more.
+  // A server restarts. An unverified peer claims its name and address, becomes a learner, and then
+  // sends a name and an address of its own: when the log had reached it, it was an additional voter.
   cluster_with_one_lost t;
   auto stranger = t.in_place_of(t.lost, 9);
   t.run(t.settings.lost_ticks);
   t.hears(stranger);
-  t.run(1); // there is nobody yet who takes the log
+  t.run(1); // no server accepts the log yet
   REQUIRE(t.learns(9));
   t.c.add_node(9);
   SECTION("a name and an address of its own") {

@@ -8,7 +8,7 @@ using namespace belay::raft::testing;
 
 namespace {
 
-/// Messages that no honest peer sends, mixed with some that one might.
+/// Messages that no correct peer sends, mixed with some that one might.
 class strange_peer {
 public:
   explicit strange_peer(std::uint64_t seed) : chance_(seed) {}
@@ -115,7 +115,7 @@ void require(const broken_rule& broken, std::uint64_t seed, int step) {
 
 } // namespace
 
-// docs/pitfalls.md R16: whatever a peer says, it is checked, never asserted: the process goes on and its own rules hold.
+// docs/pitfalls.md R16: what a peer sends is checked, never asserted: the process continues and its own rules hold.
 TEST_CASE("fuzz: no message from a peer breaks a node") {
   std::size_t committed = 0;
   std::size_t installed = 0;
@@ -128,7 +128,7 @@ TEST_CASE("fuzz: no message from a peer breaks a node") {
     if (seed % 4 != 0)
       REQUIRE(core.bootstrap(
           make_config(seed % 4 == 1 ? std::vector<std::uint64_t>{1} : std::vector<std::uint64_t>{1, 2, 3})));
-    if (seed % 8 != 5) // most peers are of this cluster, whatever its configuration says
+    if (seed % 8 != 5) // most peers belong to this cluster, whatever its configuration says
       core.told_of(core.self(), {node_id{2}, node_id{3}, node_id{4}, node_id{5}});
     log_index delivered;
     std::uint64_t read = 1;
@@ -170,7 +170,7 @@ TEST_CASE("fuzz: no message from a peer breaks a node") {
         } else if (peer.below(3) == 0) {
           core.snapshot_failed(w.meta.index);
         } else {
-          REQUIRE(w.meta.index > delivered); // the state machine is never taken back
+          REQUIRE(w.meta.index > delivered); // the state machine never goes back
           core.snapshot_installed(w.meta);
           delivered = w.meta.index;
           ++installed;
@@ -185,7 +185,7 @@ TEST_CASE("fuzz: no message from a peer breaks a node") {
       require(check_node(core), seed, step);
     }
   }
-  // The strange peers got somewhere, so the rules were tried in interesting states.
+  // The fuzzing peers got far enough to test the rules in interesting states.
   CHECK(committed > 1000);
   CHECK(installed > 50);
   CHECK(led > 1000);

@@ -1,4 +1,4 @@
-// What a peer says is checked before it counts: far terms, strangers, transfers that nobody asked for.
+// Messages are checked before they have an effect: far terms, unknown servers, transfers that were never requested.
 #include "tests/unit/protocol/raft/raft_cluster.hpp"
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ struct named_body {
   message_body body;
 };
 
-/// What only servers of the cluster may ask for; each would be taken from the right sender in the right term.
+/// Requests that only servers of the cluster may send; each is accepted from the right sender in the right term.
 std::vector<named_body> requests(const raft::core& to) {
   snapshot_meta meta{log_index{1000}, to.term(), {}, make_config({9})};
   return {{"append", append_entries{to.last_index(), to.term_at(to.last_index()), to.commit_index(), 1, {}}},
@@ -156,7 +156,7 @@ TEST_CASE("a leader that removes itself leaves when nobody serves reads under it
       for (const auto id : others)
         REQUIRE(c.core(id).config().is_voter(node_id{l}));
     }
-    c.run(10); // the lease would have ended
+    c.run(10); // the lease would have expired
   }
   SECTION("as soon as they have heard of it") {
     c.core(l).lease_given_up();
@@ -170,7 +170,7 @@ TEST_CASE("a leader that removes itself leaves when nobody serves reads under it
 
 namespace {
 
-/// 3 is cut off while 4 joins and is made the leader. @returns 4's id if that has come about
+/// 3 is cut off while 4 joins and becomes the leader. @returns 4's id if that happened
 std::uint64_t led_by_a_newcomer(raft_cluster& c) {
   c.start(3);
   auto l = c.elect();
@@ -211,7 +211,7 @@ TEST_CASE("a server that was away follows a leader that its log does not name, o
     c.run(30);
     CHECK(c.core(3).soft().leader != node_id{4});
     CHECK(c.core(3).commit_index() < c.core(4).commit_index());
-    c.core(3).told_of(stranger, {node_id{4}, stranger}); // whose word does not count
+    c.core(3).told_of(stranger, {node_id{4}, stranger}); // which is not trusted
     CHECK_FALSE(c.core(3).counts(node_id{4}));
     CHECK_FALSE(c.core(3).counts(stranger));
     c.core(3).told_of(node_id{1}, {node_id{1}, node_id{2}, node_id{3}, node_id{4}});
@@ -226,10 +226,10 @@ TEST_CASE("a server that was away follows a leader that its log does not name, o
 }
 
 TEST_CASE("a vote is given to a candidate that the own log does not name, once members have told of it") {
-  // 2 is gone, so 4 needs the vote of 3, which has never heard of 4.
+  // 2 is gone, so 4 needs the vote of 3, which does not know 4.
   raft_cluster c;
   REQUIRE(led_by_a_newcomer(c) == 4);
-  c.propose(4, "only on 4"); // nobody else can lead now
+  c.propose(4, "only on 4"); // no other server can lead now
   c.partition({{4}, {1}, {2}, {3}});
   c.run(60);
   REQUIRE(c.leader() == 0);

@@ -64,7 +64,7 @@ TEST_CASE("the configuration in force follows the log") {
   CHECK(*log.config_at(log_index{2}) == c1);
   CHECK(log.truncate_from(log_index{4}));
   CHECK(log.config() == c2);
-  log.forget_until(log_index{3}); // what is forgotten still says what is in force
+  log.forget_until(log_index{3}); // dropped entries still determine what is in force
   CHECK(log.config() == c2);
   CHECK(log.config_index() == log_index{3});
   CHECK(log.config_at(log_index{2}) == nullptr);

@@ -1,4 +1,4 @@
-// Wall clocks of peers, and the time that a leader stamps entries with.
+// Wall clocks of peers, and the time with which a leader stamps entries.
 #include "protocol/raft/cluster_clock.hpp"
 #include "protocol/raft/peer_clocks.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 constexpr node_id a{1}, b{2};
 constexpr std::uint64_t wall_base = 1'795'000'000'000;
 
-/// Two servers and the way between them. Their monotonic clocks have nothing to do with each other.
+/// Two servers and the link between them. Their monotonic clocks are unrelated.
 struct pair {
   milliseconds skew{0}, there{0}, back{0};
   local_time a_now{seconds(1000)}, b_now{seconds(7)};
@@ -28,7 +28,7 @@ struct pair {
     return cluster_time{wall_base +
                         static_cast<std::uint64_t>((std::chrono::duration_cast<milliseconds>(a_now) + ahead).count())};
   }
-  /// What a learns of b from one exchange, in which b waits for a while before it says something.
+  /// What a learns about b from one exchange, in which b waits before it responds.
   std::optional<clock_skew> exchange(milliseconds b_waits) {
     const auto said = of_a.say(b, wall(milliseconds(0)), a_now);
     pass(there);
@@ -63,10 +63,10 @@ TEST_CASE("marks that cannot be answers to what was said measure nothing") {
   const cluster_time wall{wall_base};
   const auto heard = [&](const clock_mark& m) { return c.heard(b, m, wall, now).has_value(); };
   CHECK_FALSE(heard({5, wall, 0, 0}));            // has not heard this server yet
-  CHECK_FALSE(heard({5, wall, now_ns + 1, 0}));   // from the future: said to the process before this one
-  CHECK_FALSE(heard({5, wall, now_ns - 10, 11})); // held for longer than it has been there
+  CHECK_FALSE(heard({5, wall, now_ns + 1, 0}));   // from the future: a response to the previous process
+  CHECK_FALSE(heard({5, wall, now_ns - 10, 11})); // held for longer than the process runs
   CHECK_FALSE(heard({5, wall, 1, UINT64_MAX}));
-  CHECK_FALSE(heard({5, wall, now_ns - 3'000'000'000, 0})); // three seconds on the way
+  CHECK_FALSE(heard({5, wall, now_ns - 3'000'000'000, 0})); // three seconds in flight
   CHECK_FALSE(heard({5, cluster_time{UINT64_MAX}, now_ns - 10, 0}));
   CHECK(c.largest() == milliseconds(0));
   CHECK(heard({5, wall, now_ns - 10, 0}));
@@ -78,7 +78,7 @@ TEST_CASE("cluster time goes on from the last entry's with the leader's monotoni
   c.begin(term_id{4}, cluster_time{1'000'000}, cluster_time{wall_base}, seconds(50));
   CHECK(c.term() == term_id{4});
   CHECK(c.at(seconds(50)) == cluster_time{1'000'000});
-  CHECK(c.at(seconds(49)) == cluster_time{1'000'000}); // clocks do not go back; if they did, time would stand
+  CHECK(c.at(seconds(49)) == cluster_time{1'000'000}); // clocks do not go back; if they did, time would stop
   CHECK(c.at(seconds(65)) == cluster_time{1'015'000});
   c.begin(term_id{5}, cluster_time{0}, cluster_time{wall_base}, seconds(70)); // a log without a command
   CHECK(c.at(seconds(71)) == cluster_time{wall_base + 1000});

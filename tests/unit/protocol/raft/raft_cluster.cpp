@@ -64,7 +64,7 @@ struct message_text {
   std::string operator()(const timeout_now&) const { return "timeout_now"; }
 };
 
-/// Index, digest, and filling, so that it takes several chunks.
+/// Index, digest, and padding, so that it takes several chunks.
 std::string checkpoint_of(log_index index, std::uint32_t digest) {
   std::string bytes;
   byte_writer w(bytes);
@@ -148,7 +148,7 @@ void raft_cluster::restart(std::uint64_t id) {
   settle(id);
 }
 
-// ---- what may happen
+// ---- events
 
 void raft_cluster::tick(std::uint64_t id) {
   auto& n = node(id);

@@ -23,9 +23,9 @@ inline member make_member(std::uint64_t id) {
   return {node_id{id}, "uuid-" + std::to_string(id), "n" + std::to_string(id),
           "127.0.0.1:" + std::to_string(8000 + id)};
 }
-/// Members are all that are named.
+/// All named nodes are members.
 configuration make_config(const std::vector<std::uint64_t>& voters, const std::vector<std::uint64_t>& learners = {});
-/// Small numbers, so that windows and chunks fill in short tests.
+/// Small limits, so that windows and chunks fill in short tests.
 limits small_limits();
 std::string to_text(const message& m);
 
@@ -40,13 +40,13 @@ struct test_node {
   std::vector<entry> log;
   snapshot_meta checkpoint;
   std::string checkpoint_bytes;
-  bool joined = false; ///< has been a member; before, it takes all servers by their word
+  bool joined = false; ///< has been a member; before, it accepts all servers
 
   // ---- does not survive
   std::deque<persist_batch> writing; ///< handed to the disk, not synced
   bool disk_stalled = false;
-  bool install_stalled = false; ///< a complete checkpoint waits to be put in force
-  bool readers_slow = false;    ///< who serves reads under the lease does not hear that it is withdrawn
+  bool install_stalled = false; ///< a complete checkpoint waits to be installed
+  bool readers_slow = false;    ///< threads that read under the lease do not notice its end
   std::optional<snapshot_write> waiting_install;
   std::string incoming_bytes;
   log_index applied;
@@ -71,9 +71,9 @@ public:
   bool up(std::uint64_t id) { return node(id).core != nullptr; }
   std::vector<std::uint64_t> ids() const;
 
-  // ---- what may happen
+  // ---- events
   void tick(std::uint64_t id);
-  /// Every running node once, then time goes on by one tick.
+  /// Ticks every running node once, then advances time by one tick.
   void tick_all();
   /// Takes the readies of a node and carries them out, until there is nothing to do.
   void settle(std::uint64_t id);
@@ -81,15 +81,15 @@ public:
   void sync(std::uint64_t id, std::size_t n = SIZE_MAX);
   void stall_disk(std::uint64_t id, bool stalled);
   void stall_install(std::uint64_t id, bool stalled);
-  /// Power loss: of what was not synced, the first `survives` batches are there all the same.
+  /// Power loss: of what was not synced, the first `survives` batches are durable nevertheless.
   void crash(std::uint64_t id, std::size_t survives = 0);
   void restart(std::uint64_t id);
   /// @returns the index, or nullopt if refused
   std::optional<log_index> propose(std::uint64_t id, const std::string& text);
-  /// The state machine's state becomes a checkpoint; the log behind it is forgotten except for `keep` entries.
+  /// Makes a checkpoint of the state machine; the log before it is dropped except for `keep` entries.
   void checkpoint(std::uint64_t id, std::uint64_t keep);
 
-  /// Whether nodes tell those they reach whom their configuration names, as actors/consensus/raft_peer does.
+  /// Whether nodes send the members of their configuration to those they reach, like actors/consensus/raft_peer.
   bool introductions = true;
 
   // ---- the network
@@ -103,17 +103,17 @@ public:
   void join(std::uint64_t a, std::uint64_t b) { cut_.erase({std::min(a, b), std::max(a, b)}); }
   void heal() { cut_.clear(); }
   bool is_cut(std::uint64_t a, std::uint64_t b) const { return cut_.contains({std::min(a, b), std::max(a, b)}); }
-  /// Only nodes of the same group hear each other.
+  /// Only nodes of the same group can communicate.
   void partition(const std::vector<std::vector<std::uint64_t>>& groups);
 
-  /// Ticks and delivers until somebody leads and has committed in its term. @returns its id; 0: not within `ticks`
+  /// Ticks and delivers until a node leads and has committed in its term. @returns its id; 0: not within `ticks`
   std::uint64_t elect(int ticks = 1000);
   /// Ticks and delivers `n` times.
   void run(int n);
   /// The leader of the newest term; 0: none.
   std::uint64_t leader() const;
-  /// Heals and restarts everything, and runs until every voter has the same log, all of it committed and applied.
-  /// @returns what is wrong after `ticks`; empty: converged
+  /// Heals and restarts everything, and runs until every voter has the same log, all of it
+  /// committed and applied. @returns what is wrong after `ticks`; empty: converged
   std::string converge(int ticks = 2000);
   /// Compares all pairs of logs.
   void check_logs();

@@ -10,7 +10,7 @@ using namespace belay::raft::testing;
 
 namespace {
 
-/// Which faults a run has at all, and how often; most runs lack most of them.
+/// Which faults a run has, and how often; most runs lack most of them.
 struct fault_rates {
   std::uint64_t loss, duplicate, reorder, partition, cut, crash, disk, install, checkpoint, members, transfer, pause,
       idle;
@@ -65,7 +65,7 @@ private:
     } else if (happens(700)) {
       if (happens(rates_.idle))
         return; // without new entries a node that hears nothing stays electable
-      // Mostly where somebody believes to lead.
+      // Mostly where a node believes that it leads.
       auto id = any_node();
       for (int i = 0; i < 6 && !(cluster_.up(id) && cluster_.core(id).is_leader()); ++i)
         id = any_node();
@@ -158,7 +158,7 @@ private:
     cluster_.settle(leader);
   }
 
-  /// A confirmed read must see everything that was committed when it was asked.
+  /// A confirmed read must see everything that was committed when it was requested.
   void look_at_reads() {
     for (auto id : cluster_.ids()) {
       auto& n = cluster_.node(id);
@@ -169,7 +169,7 @@ private:
     }
   }
 
-  /// While a lease holds nobody else can have committed anything.
+  /// While a lease holds, no other node can have committed anything.
   void look_at_leases() {
     for (auto id : cluster_.ids())
       if (cluster_.up(id) && cluster_.core(id).lease_until() > cluster_.now() &&
@@ -191,7 +191,7 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
 
 } // namespace
 
-// BELAY_SEED and BELAY_SEEDS choose other runs, to look for what nobody thought of.
+// BELAY_SEED and BELAY_SEEDS choose other runs, to find the unexpected.
 TEST_CASE("random faults break no rule, and the healed cluster converges") {
   const auto first = number_from("BELAY_SEED", 1);
   const auto count = number_from("BELAY_SEEDS", 400);
@@ -215,5 +215,5 @@ TEST_CASE("random faults break no rule, and the healed cluster converges") {
     REQUIRE(problem == "");
   }
   INFO("committed per run: " << committed / count);
-  CHECK(committed > count * 20); // the runs got somewhere
+  CHECK(committed > count * 20); // the runs made progress
 }

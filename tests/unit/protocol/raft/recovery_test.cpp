@@ -1,4 +1,4 @@
-// How soon a cluster goes on when something is mended or lost: who campaigns, and how much is sent at once to those who are behind.
+// How soon a cluster continues after a repair or a loss: which server campaigns, and how much is sent at once.
 
 #include "tests/unit/protocol/raft/raft_cluster.hpp"
 
@@ -12,7 +12,7 @@ using namespace belay::raft::testing;
 
 namespace {
 
-/// Delivers all that is in flight and what follows from it, but for what is meant for `deaf`.
+/// Delivers all that is in flight and what follows from it, except messages to `deaf`.
 void deliver_all_but_to(raft_cluster& c, std::uint64_t deaf) {
   while (!c.in_flight().empty())
     if (c.in_flight().front().to.value == deaf)
@@ -29,7 +29,7 @@ std::size_t in_flight_to(raft_cluster& c, std::uint64_t to, bool (*counts)(const
   }));
 }
 
-/// Lets a follower come back until it has all, and counts messages of the leader to it.
+/// Heals a follower until it has caught up, and counts the leader's messages to it.
 template <class Body>
 std::size_t needed_to_catch_up(raft_cluster& c, std::uint64_t leader, std::uint64_t follower,
                                bool (*counts)(const Body&)) {
@@ -57,7 +57,7 @@ bool has_bytes(const snapshot_chunk& s) {
 
 } // namespace
 
-// The followers hear it until it steps down: on their own they would wait for an election time from then on.
+// The followers hear from it until it steps down: on their own they would wait for an election time from then on.
 TEST_CASE("a leader that is heard and hears nobody names its successor as its lease is over") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
@@ -72,7 +72,7 @@ TEST_CASE("a leader that is heard and hears nobody names its successor as its le
       REQUIRE(ticks <= lim.election_ticks + 1);
       lease = c.core(l).lease_until();
       c.tick_all();
-      if (c.core(l).is_leader()) { // until then nobody is told to campaign
+      if (c.core(l).is_leader()) { // until then no server is told to campaign
         CHECK(in_flight_to<timeout_now>(c, l == 1 ? 2 : 1, [](const timeout_now&) { return true; }) == 0);
         deliver_all_but_to(c, l);
       }
@@ -146,7 +146,7 @@ TEST_CASE("a follower that is behind gets few large appends, one that keeps up t
     c.deliver_all();
   }
   c.restart(behind);
-  // One to find out that the logs fit, one for all the rest.
+  // One to find out that the logs match, one for all the rest.
   CHECK(needed_to_catch_up<append_entries>(c, l, behind, has_entries) <= 3);
   c.propose(l, "v");
   CHECK(in_flight_to<append_entries>(c, behind, has_entries) == 1);
@@ -176,7 +176,7 @@ TEST_CASE("a snapshot is sent in parts that grow with what the follower has") {
   CHECK(c.converge() == "");
 }
 
-// Its disk is full. Each attempt costs a read of the leader's disk and a write of the follower's, twenty times a second for ever.
+// Its disk is full. Each attempt costs a read of the leader's disk and a write, twenty times a second forever.
 TEST_CASE("a snapshot that the follower cannot store is sent more and more seldom, and soon when it can") {
   raft_cluster c;
   c.start(3);
@@ -209,9 +209,9 @@ TEST_CASE("a snapshot that the follower cannot store is sent more and more seldo
       c.in_flight().push_back({m.to, m.from, m.term, snapshot_reply{chunk->meta.index, 0, false, true}});
     }
   }
-  CHECK(first_ticks <= 10 * lim.heartbeat_ticks); // a passing fault costs little
+  CHECK(first_ticks <= 10 * lim.heartbeat_ticks); // a transient fault costs little
   CHECK(begun >= 20);
-  CHECK(begun <= 45); // three election time-outs lie between two of them, when it has come to that
+  CHECK(begun <= 45); // at that point, three election timeouts are between two of them
   int needed = 0;
   for (; c.core(behind).last_index() < c.core(l).last_index(); ++needed) {
     REQUIRE(needed < 5 * lim.election_ticks);
@@ -220,7 +220,7 @@ TEST_CASE("a snapshot that the follower cannot store is sent more and more seldo
   CHECK(c.converge() == "");
 }
 
-// The log and the checkpoint are different files: after a loss of power one could be there and not the other.
+// The log and the checkpoint are separate files: after a power failure one could exist without the other.
 TEST_CASE("nothing is stored as a snapshot, or given to the state machine, before a term is on the disk") {
   raft_cluster c;
   c.add_node(2);

@@ -117,7 +117,7 @@ TEST_CASE("a heartbeat is answered at once while the disk is busy, with what is 
   for (const auto& p : c.core(l).progress())
     if (p.id.value == f)
       CHECK(p.match == before);
-  c.run(100); // far longer than an election time: the follower is heard all the while
+  c.run(100); // far longer than an election time: the follower responds throughout
   CHECK(c.leader() == l);
   for (const auto& p : c.core(l).progress())
     if (p.id.value == f) {
@@ -146,7 +146,7 @@ namespace {
 
 constexpr std::chrono::milliseconds gap{2};
 
-/// Three servers that agree, whose leader lets entries gather. @returns the leader
+/// Three servers in agreement, whose leader coalesces entries. @returns the leader
 std::uint64_t start_gathering(raft_cluster& c) {
   auto lim = small_limits();
   lim.append_gap = gap;
@@ -159,7 +159,7 @@ std::uint64_t start_gathering(raft_cluster& c) {
   return l;
 }
 
-/// How many entries each append on its way to a server has.
+/// The number of entries in each append in flight to a server.
 std::vector<std::size_t> appends_to(raft_cluster& c, std::uint64_t to) {
   std::vector<std::size_t> sizes;
   for (const auto& m : c.in_flight())
@@ -248,8 +248,8 @@ TEST_CASE("cluster time never goes back, whatever the leader's clock says") {
   CHECK(r.persist->entries[1].time == cluster_time{5000});
 }
 
-// A candidate that counted a vote which is not on its disk could lead, forget the vote in a crash, and give another one
-// in the same term.
+// A candidate that counted a vote which is not on its disk could lead, lose the vote in a crash,
+// and grant another one in the same term.
 TEST_CASE("a candidate's own vote counts only when it is on disk") {
   raft::core one(node_id{1}, small_limits(), {}, 1);
   REQUIRE(one.bootstrap(make_config({1, 2, 3})));
@@ -294,8 +294,8 @@ TEST_CASE("a checkpoint is kept up with: entries behind it go, those not applied
   CHECK(core.last_index() == log_index{13});
 }
 
-// docs/pitfalls.md R16: entries that were right are replaced by the same leader, in the same term. No honest one does that.
-// The follower must not take as committed what it has cut off again.
+// docs/pitfalls.md R16: the same leader replaces correct entries, in the same term. No correct
+// leader does that. The follower must not treat as committed what it has truncated again.
 TEST_CASE("a leader that contradicts itself within its term stops nobody") {
   raft::core one(node_id{1}, small_limits(), {}, 1);
   REQUIRE(one.bootstrap(make_config({1, 2, 3})));
@@ -314,7 +314,7 @@ TEST_CASE("a leader that contradicts itself within its term stops nobody") {
   CHECK(one.commit_index() == log_index{2});
 }
 
-// A follower whose disk is full takes no entry. By its own commit index it is behind by nothing, for ever.
+// A follower whose disk is full accepts no entry. By its own commit index it does not lag, forever.
 TEST_CASE("a follower knows how far its leader has committed, also while it can write nothing") {
   raft_cluster c;
   c.start(3);
@@ -346,14 +346,14 @@ TEST_CASE("what a leader of before had committed is not taken for what the next 
   c.deliver_all();
   const std::uint64_t f = old == 1 ? 2 : 1, other = 6 - old - f;
   auto& follower = c.core(f);
-  // A message that no honest leader sends: it is far ahead of its own log.
+  // A message that no correct leader sends: it is far ahead of its own log.
   follower.step(
       {node_id{old}, node_id{f}, follower.term(),
        append_entries{follower.last_index(), follower.term_at(follower.last_index()), log_index{1000}, 1, {}}},
       c.now());
   CHECK(follower.leader_commit() == log_index{1000});
   CHECK(follower.commit_index() == follower.last_index());
-  // One beyond all bounds is not believed.
+  // One beyond all bounds is ignored.
   follower.step(
       {node_id{old}, node_id{f}, follower.term(),
        append_entries{

@@ -1,5 +1,5 @@
 #pragma once
-// Requests to a server on which ACLs are in force.
+// Requests to a server with ACLs in force.
 
 #include "tests/unit/protocol/http/asked.hpp"
 
@@ -14,7 +14,7 @@ inline route_settings acl_settings() {
 
 inline const std::string some_id = "00000000-1111-2222-3333-444444444444";
 
-/// The response that the router gives by itself, shortened to `status text`.
+/// The router's own response, shortened to `status text`.
 inline std::string told(std::string_view method, std::string_view target, std::string_view body = {},
                         header_list headers = {}) {
   const auto r = refusal_to(method, target, body, std::move(headers), acl_settings());

@@ -1,4 +1,4 @@
-// Policies, roles and tokens as clients see them: members and their order as in Consul 1.8.7 (docs/contract/10, section 5).
+// Policies, roles and tokens as clients see them: members in the order of Consul 1.8.7 (docs/contract/10, section 5).
 
 #include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/list_rows.hpp"
@@ -44,7 +44,7 @@ state::acl_row row_of(state::acl_role r, std::vector<state::acl_link> policies =
   return {std::make_shared<const state::acl_role>(std::move(r)), std::move(policies), {}};
 }
 
-/// The row as JSON, with the hash cut out; it is checked to be one.
+/// The row as JSON without its hash, whose format is checked.
 std::string shown(const state::acl_row& row, acl_shape shape = acl_shape::whole, bool secrets = true) {
   std::string out;
   append_acl_row(out, row, shape, secrets);
@@ -113,7 +113,7 @@ TEST_CASE("a role") {
       R"("Policies":[{"ID":"22222222-0000-0000-0000-000000000001","Name":"p"}],"Hash":"","CreateIndex":1,"ModifyIndex":2})");
 }
 
-// Clients compare hashes to see whether something changed.
+// Clients compare hashes to detect changes.
 TEST_CASE("the hash follows the content, and nothing else") {
   const auto policy = some_policy();
   const auto changed = [](auto of, auto change) {
@@ -128,7 +128,7 @@ TEST_CASE("the hash follows the content, and nothing else") {
   CHECK(changed(policy, [](acl_policy& p) { p.datacenters.emplace(); }) == same);
   CHECK(changed(policy, [](acl_policy& p) { p.rules += " "; }) != same);
   CHECK(changed(policy, [](acl_policy& p) { p.datacenters = {"dc1"}; }) != same);
-  // The border between members is part of it.
+  // The boundary between members is part of it.
   CHECK(changed(policy, [](acl_policy& p) { p.name = "p<", p.description = "d>"; }) != same);
 
   const auto token = some_token();

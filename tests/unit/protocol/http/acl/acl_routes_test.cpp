@@ -1,5 +1,5 @@
-// What requests under /v1/acl ask for (docs/contract/10, section 5). Errors are those of the recorded exchanges in acl/*.jsonl where they
-// do not depend on what is stored.
+// How requests under /v1/acl are parsed (docs/contract/10, section 5). Errors are those of the
+// recorded exchanges in acl/*.jsonl where they do not depend on stored rows.
 
 #include "protocol/http/acl/acl_render.hpp"
 #include "tests/unit/protocol/http/acl/acl_asked.hpp"
@@ -70,7 +70,7 @@ TEST_CASE("policies are read by id, by name, and all") {
   CHECK(told("GET", "/v1/acl/policy/name/") == "400 Bad request: Missing policy Name");
 }
 
-// Who may not read them is not told either what an ID is like.
+// Without the permission to read them, a client is not even told the format of an ID.
 TEST_CASE("an id that is none is judged behind the permission, and never waited for") {
   CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/abc").which == state::acl_link{"abc", ""});
   CHECK(acl_asked<state::acl_role_read>("/v1/acl/role/abc").which == state::acl_link{"abc", ""});
@@ -109,7 +109,7 @@ TEST_CASE("a policy is made with a fresh id and changed under its own") {
   CHECK_FALSE(changed.fresh);
   CHECK(changed.policy.id == some_id);
   CHECK(changed.policy.rules.empty());
-  // As in Consul, the path of changes without an id makes one.
+  // As in Consul, a PUT or POST to the path of one row without an ID creates a row.
   CHECK(acl_written<state::acl_policy_set>("PUT", "/v1/acl/policy/", "{}").fresh);
   CHECK(acl_written<state::acl_policy_delete>("DELETE", "/v1/acl/policy/" + some_id).id == some_id);
 }
@@ -165,7 +165,7 @@ TEST_CASE("tokens are read one by one, as one's own, and in lists") {
   CHECK(told("GET", "/v1/acl/token/") == "400 Bad request: Missing token ID");
 }
 
-// Recorded of Consul 1.8.7: it minds neither a datacenter nor a namespace there.
+// Recorded from Consul 1.8.7: it checks neither a datacenter nor a namespace there.
 TEST_CASE("the list of before Consul 1.4 waits and has the consistency modes, and minds nothing else") {
   const auto r = read_asked("GET", "/v1/acl/list?index=7&wait=3s&stale&dc=far&ns=a", {}, acl_settings());
   CHECK(std::holds_alternative<state::acl_legacy_list>(r.query));
@@ -199,7 +199,7 @@ TEST_CASE("a token is made with what the client chose, and fresh ids for the res
                   "00000000A002'}"));
   CHECK(chosen.token.accessor == "A1B2C3D4-0000-4000-8000-00000000A001");
   CHECK(chosen.token.secret == "A1B2C3D4-0000-4000-8000-00000000A002");
-  // Whoever may not make tokens is told that first, so the state machine looks at ids.
+  // A client that may not create tokens is told that first, so the state machine checks IDs.
   CHECK(acl_written<state::acl_token_set>("PUT", "/v1/acl/token", quoted_body("{'AccessorID':'abc'}")).token.accessor ==
         "abc");
 }
@@ -246,7 +246,7 @@ TEST_CASE("a token lives between a minute and a day, from now on") {
         "500 Token Expiration TTL and Expiration Time cannot both be set");
   CHECK(refused_for("{'ExpirationTime':'2020-09-13T12:26:40Z'}") == "500 ExpirationTime cannot be before CreateTime");
   CHECK(refused_for("{'ExpirationTime':'1066-10-14T09:00:00Z'}") == "500 ExpirationTime cannot be before CreateTime");
-  // Longer than 63 bits of nanoseconds can say: no overflow.
+  // More nanoseconds than 63 bits hold: no overflow.
   CHECK(refused_for("{'ExpirationTime':'9999-01-01T00:00:00Z'}")
             .starts_with("500 ExpirationTime cannot be more than 24h0m0s in the future (was "));
   CHECK(refused_for("{'ExpirationTime':'tomorrow'}")
@@ -265,7 +265,7 @@ TEST_CASE("a token is changed under its accessor, keeps its secret, and may repe
   CHECK(changed.token.expiration_time_ns == request_time_ns + 2 * minute_ns);
   CHECK(changed.lives_ns == 0);
   CHECK(acl_written<state::acl_token_set>("PUT", "/v1/acl/token/" + some_id, quoted_body("{'ExpirationTTL':'2m'}"))
-            .lives_ns == 2 * minute_ns); // refused, but not here
+            .lives_ns == 2 * minute_ns); // rejected, but not here
   CHECK(acl_written<state::acl_token_delete>("DELETE", "/v1/acl/token/" + some_id).accessor == some_id);
 }
 
@@ -365,7 +365,7 @@ TEST_CASE("an agent's own tokens are changed by their names, old and new") {
     CHECK(local.token.kind == t.kind);
     CHECK(local.token.secret == "s");
   }
-  // First it is asked who may know that.
+  // The permission is checked first.
   for (const std::string name : {"mine", ""}) {
     const auto p = ask("PUT", "/v1/agent/token/" + name, "{}", {}, acl_settings());
     CHECK(p.needs == access::agent_write);
@@ -374,7 +374,7 @@ TEST_CASE("an agent's own tokens are changed by their names, old and new") {
     CHECK(local.text == name);
   }
   CHECK(told("PUT", "/v1/agent/token/agent") == "400 Request decode failed: EOF");
-  // It would be written into a header of each request that this agent makes.
+  // It would be written into a header of each request of this agent.
   for (const std::string secret : {"a\\r\\nX: b", "a b", "\\u0000", "\\u007f", "\\u00e4"})
     CHECK(told("PUT", "/v1/agent/token/agent", "{\"Token\":\"" + secret + "\"}") == "400 Invalid Token");
   CHECK(told("PUT", "/v1/agent/token/agent", "{\"Token\":\"" + std::string(256, 'x') + "\"}") == "400 Invalid Token");

@@ -1,5 +1,5 @@
-// docs/permissions.md is the table of routes. BELAY_REWRITE=1 writes it; git diff is the review: it shows who may do something now that he
-// could not do before.
+// docs/permissions.md is the table of routes. BELAY_REWRITE=1 writes it; git diff is the review: it
+// shows which requests need less permission than before.
 
 #include "protocol/http/routes.hpp"
 
@@ -96,7 +96,7 @@ TEST_CASE("docs/permissions.md is what the table of routes says") {
   CHECK(stored == made);
 }
 
-// A route that could be left without a rule would be open to everybody.
+// A route without a rule would be open to all clients.
 TEST_CASE("a route says whom it is for, or does not compile") {
   STATIC_REQUIRE_FALSE(std::is_default_constructible_v<access_rule>);
   STATIC_REQUIRE_FALSE(std::is_default_constructible_v<route>);

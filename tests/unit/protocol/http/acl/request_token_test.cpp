@@ -1,4 +1,4 @@
-// In whose name a request asks (docs/contract/01, section 5; docs/contract/10, section 1).
+// The token of a request (docs/contract/01, section 5; docs/contract/10, section 1).
 
 #include "protocol/http/routes.hpp"
 #include "protocol/http/tokens.hpp"
@@ -49,7 +49,7 @@ TEST_CASE("the token is that of the query, else of X-Consul-Token, else of Autho
   CHECK(secret_of("", {}) == "anonymous");
 }
 
-// A stranger's megabyte must not travel to the state machine and through the log, and a line break must not reach a header.
+// A client's megabyte must not travel through the log, and a line break must not reach a header.
 TEST_CASE("a text that cannot be a token becomes a short one that no token has", "[B1]") {
   const std::string longest(token_bytes_max, 'x'), longer(token_bytes_max + 1, 'x');
   CHECK(token_bytes_max == 255);
@@ -77,13 +77,13 @@ TEST_CASE("a header never carries a text that cannot be a token", "[B1]") {
   for (const auto& text : {longest + "x", std::string("a\r\nb"), std::string("a b"), std::string(1, '\0'),
                            std::string("\x7f"), std::string("\xc3\xa4")}) {
     const auto written = token_header(text);
-    CHECK_FALSE(could_be_token(written)); // or it could be somebody's
+    CHECK_FALSE(could_be_token(written)); // otherwise it could be a real token
     CHECK(written.find_first_not_of("abcdefghijklmnopqrstuvwxyz ") == written.npos);
     CHECK(written != text);
   }
 }
 
-// What a client agent passes on is written from what it has understood, for every route that there is.
+// A client agent rewrites a request from what it has parsed, for every route.
 TEST_CASE("a client agent asks servers with path and query as it understood them, without the token", "[B1]") {
   auto s = usual_settings();
   s.client_agent = true;
@@ -133,7 +133,7 @@ TEST_CASE("reads and writes carry in whose name they are asked, with the setting
   CHECK(local.by->secret == "t");
 }
 
-// The audit log names them. What cannot be read has no token, and must not be taken for somebody's who brought none.
+// The audit log names them. A request that cannot be parsed has no token, and must not count as one without a token.
 TEST_CASE("a request that is refused at once says who it was") {
   const header_list token{{"X-Consul-Token", "t"}};
   for (const auto* target : {"/v1/kv/a?cas=x", "/v1/txn", "/v1/acl/policies", "/v1/agent/reload?token=t"}) {
@@ -156,7 +156,7 @@ TEST_CASE("with ACLs off tokens are ignored") {
   CHECK_FALSE(std::get<write_request>(ask("PUT", "/v1/kv/a?token=q", "1", {}, s).action).command.by);
 }
 
-// An unknown token must not keep anybody from the first token, so the state machine is not asked about him.
+// An unknown token must not prevent the creation of the first token, so the state machine does not check it.
 TEST_CASE("what needs nothing is asked in the server's own name") {
   const auto p = ask("PUT", "/v1/acl/bootstrap", {}, {{"X-Consul-Token", "nobody"}}, acl_settings());
   CHECK(p.needs == access::nobody);

@@ -1,4 +1,4 @@
-// `?filter` on what the agent itself is asked (docs/contract/09).
+// `?filter` on the agent's own endpoints (docs/contract/09).
 
 #include "protocol/http/agent/agent_render.hpp"
 #include "tests/unit/protocol/http/filtered_rows.hpp"

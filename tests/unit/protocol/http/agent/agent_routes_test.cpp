@@ -62,7 +62,7 @@ TEST_CASE("a service as clients register it, in both spellings") {
   CHECK(r.definition.checks[2].args.size() == 1);
 }
 
-// The catalog is told in the name of whoever registered it, so the agent must know who that was.
+// The catalog is updated on behalf of the token that registered it, so the agent must know that token.
 TEST_CASE("the token of a registration: that of the request, else that of its body") {
   const std::string service = "/v1/agent/service/register", check = "/v1/agent/check/register";
   const std::string body = R"({"Name":"web","Token":"in-body","Check":{"TTL":"1s","Token":"of-check"}})";
@@ -182,7 +182,7 @@ TEST_CASE("members of checks that must have the right type, though they say noth
     CHECK(refusal_to("PUT", "/v1/agent/service/register",
                      std::string(R"({"Name":"a","Check":{"TTL":"30s",")") + member + R"(":{}}})")
               .status == 400);
-  // Durations that are neither text nor number count as none.
+  // Durations that are neither text nor number count as missing.
   CHECK(agent_asked<agent::register_check>("PUT", "/v1/agent/check/register",
                                            R"({"Name":"c","TTL":"30s","Interval":[],"Timeout":{}})")
             .definition.ttl_ns == 30'000'000'000);

@@ -1,4 +1,4 @@
-// Answers about claims, guards and ended sessions (docs/http-extensions.md).
+// Responses about claims, write guards and ended sessions (docs/http-extensions.md).
 
 #include "protocol/http/claims/claim_render.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
@@ -180,7 +180,7 @@ TEST_CASE("listings of claims come in pages", "[claims]") {
   state::claim_rows page;
   CHECK(read_answer(state::claims_list{}, page).body == "[]");
   page.list = {row(state::claim_state::waiting)};
-  page.list.front().place = 0; // not told here
+  page.list.front().place = 0; // unknown here
   page.next = std::string("cn\0i", 4);
   page.now = cluster_time{1500};
   const auto r = read_answer(state::claims_list{}, page);

@@ -1,4 +1,4 @@
-// Claims, guards and fences as requests (docs/http-extensions.md).
+// Requests about claims, write guards and fencing tokens (docs/http-extensions.md).
 
 #include "tests/unit/protocol/http/asked.hpp"
 
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The write request as a whole, for its patience.
+/// The whole write request, for its wait.
 write_request write_asked(std::string_view method, std::string_view target, std::string_view body = {}) {
   auto p = ask(method, target, body);
   INFO(method << " " << target);
@@ -35,7 +35,7 @@ TEST_CASE("PUT of a claim says everything about it", "[claims]") {
   CHECK(c.limit == 5);
   CHECK(c.priority == 3);
   CHECK(c.id == "me");
-  CHECK(c.deadline_ms == 2); // never less than asked for
+  CHECK(c.deadline_ms == 2); // never less than requested
   CHECK(c.refuse_deadlock);
   CHECK(*c.value == "v");
 }
@@ -70,7 +70,7 @@ TEST_CASE("other verbs of claims", "[claims]") {
   const auto release = written<state::claim_release>("DELETE", "/v1/claim/n?id=i");
   CHECK(release.name == "n");
   CHECK(release.id == "i");
-  CHECK(written<state::claim_ask>("PUT", "/v1/claim/limit?session=s").name == "limit"); // nothing before the slash
+  CHECK(written<state::claim_ask>("PUT", "/v1/claim/limit?session=s").name == "limit"); // no name
 }
 
 TEST_CASE("what is wrong with a claim is a 400 that names the parameter", "[claims]") {
@@ -182,7 +182,7 @@ TEST_CASE("an acquire that waits is a command of its own", "[claims]") {
   const auto fenced = written<state::kv_acquire>("PUT", "/v1/kv/k?acquire=s&queue=1s&deadlock=refuse&fence=8&claim=n");
   CHECK(fenced.refuse_deadlock);
   CHECK(fenced.fence == state::fence_ref{{"n", state::claim_space::claims}, 8});
-  // Without patience it is what Consul's clients ask for.
+  // Without a wait it is a plain acquire, as from Consul's clients.
   CHECK(written<state::kv_write>("PUT", "/v1/kv/k?acquire=s&queue=0s").op.verb == state::kv_verb::lock);
   CHECK(written<state::kv_write>("PUT", "/v1/kv/k?acquire=s").op.verb == state::kv_verb::lock);
   CHECK(refusal_to("PUT", "/v1/kv/k?cas=3&queue=1s").body == "Invalid queue: only together with \"acquire\"");
@@ -260,7 +260,7 @@ TEST_CASE("many sessions are renewed by one request", "[claims]") {
   CHECK(refusal_to("PUT", "/v1/session/renew", "").status == 400);
   CHECK(refusal_to("PUT", "/v1/session/renew", "[]").status == 400);
   CHECK(refusal_to("PUT", "/v1/session/renew", "{}").status == 400);
-  CHECK(refusal_to("PUT", "/v1/session/renew", "[\"x\"]").status == 500); // as of one that is too short
+  CHECK(refusal_to("PUT", "/v1/session/renew", "[\"x\"]").status == 500); // as for one that is too short
   CHECK(refusal_to("PUT", "/v1/session/renew", "[\"5f1a1a6e 0c8e-4d8f-9a55-2f6d3f1f1a02\"]").status == 500);
   std::string many = "[";
   for (int i = 0; i < 4097; ++i)

@@ -1,4 +1,4 @@
-// The console as files: what is answered for them, and what leads to them (docs/console.md).
+// The console's files: their responses, and the paths to them (docs/console.md).
 
 #include "protocol/http/console/console.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
@@ -62,7 +62,7 @@ TEST_CASE("who takes gzip is sent what was compressed when the program was built
   const auto plain = c.get("/ui/", {{"Accept-Encoding", "gzip;q=0"}});
   CHECK(*plain.body_shared == "<p>page");
   CHECK(header(plain, "Content-Encoding") == "(none)");
-  // The gateway compresses what its options say: not this once more.
+  // The gateway compresses according to the options: do not compress this again.
   CHECK_FALSE(ask("GET", "/ui/", {}, {{"Accept-Encoding", "gzip"}}, c.settings).options.gzip);
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("without the console its paths are unknown ones") {
   CHECK(refusal_to("GET", "/").body == "Consul Agent");
 }
 
-// A page of another origin that has the server's address under its own name must not get at the console either.
+// Nor must a page of another origin reach the console by resolving its own name to the server's address.
 TEST_CASE("a name by which the server may not be called gets no console") {
   asked_console c;
   c.settings.allowed_hosts.emplace();

@@ -86,7 +86,7 @@ TEST_CASE("a header names the history, and what clients of 0.2.0 read stays as i
   CHECK(headers_of(rows)["X-Consul-Index"] == "40.1");
   CHECK(headers_of(rows)["X-Belay-Cursor"] == "40.1@9f3c2a1b00000007");
   CHECK(render_read(asking(), {log_index{40}, rows}, {}, {}).body.starts_with(R"([{"ID":"12.1",)"));
-  rows.gone = true; // there is nothing to go on from
+  rows.gone = true; // there is nothing to resume from
   CHECK_FALSE(headers_of(rows).contains("X-Belay-Cursor"));
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("events have the id that their client goes on from", "[changes]") {
                R"(data: {"Key":"a","Value":null,"Flags":0,"Session":"","PreviousIndex":9,"Index":12})"
                "\n\n");
   out.clear();
-  append_event(out, *row("a\n", "v"), true); // of a snapshot; no line of data can end early
+  append_event(out, *row("a\n", "v"), true); // of a snapshot; a data line cannot end early
   CHECK(out == "event: set\n"
                R"(data: {"Key":"a\n","PreviousIndex":0,"Index":12})"
                "\n\n");

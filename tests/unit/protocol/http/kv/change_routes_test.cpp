@@ -1,4 +1,4 @@
-// Changes of keys, and keys as they were, as requests (docs/changes.md).
+// Requests for changes of keys, and for earlier states of keys (docs/changes.md).
 
 #include "tests/unit/protocol/http/asked.hpp"
 
@@ -64,10 +64,10 @@ TEST_CASE("a stream goes on behind the id that its client has seen last", "[chan
   const auto again = ask_stream("/v1/kv/a?recurse&changes&snapshot&index=5", "4711.3");
   CHECK(streamed(again).asked == kind_asked::changes);
   CHECK(streamed(again).after == places{log_index{4711}, 3});
-  // Cut inside a snapshot: what the client has is no state.
+  // Cut inside a snapshot: the client has no consistent state.
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "0")).asked == kind_asked::snapshot);
-  // One that this server has not given: its client has followed something else, and must not be
-  // told that it has missed nothing.
+  // An id that this server did not send: its client has followed something else, and must not be
+  // told that it missed nothing.
   for (const auto* id : {"x", "5.3@", "5.3@0000000000000000", "5.3@9f3c2a1b00000007x"}) {
     const auto strange = ask_stream("/v1/kv/a?recurse&changes&index=5", id);
     CHECK(streamed(strange).asked == kind_asked::changes);

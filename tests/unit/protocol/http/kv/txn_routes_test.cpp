@@ -45,7 +45,7 @@ TEST_CASE("members of a key operation") {
   const auto txn =
       txn_of(R"([{"kv":{"verb":"set","key":"a","value":"AP8=","flags":18446744073709551615,"Namespace":"x"}},
                               {},null,{"KV":{"Verb":"cas","Key":"b","Value":null,"Index":7,"Session":"s"}}] trailing)");
-  REQUIRE(txn.ops.size() == 2); // empty elements do not count
+  REQUIRE(txn.ops.size() == 2); // empty elements are ignored
   const auto& a = std::get<state::kv_op>(txn.ops[0]);
   CHECK(a.key == "a");
   CHECK(*a.value == std::string("\0\xFF", 2));
@@ -88,7 +88,7 @@ TEST_CASE("a transaction that only reads is a read in the mode asked for and nev
   CHECK(r.mode == consistency::stale);
   CHECK(r.min_index == 0);
   CHECK(refusal_to("PUT", "/v1/txn?stale&consistent", kv_op_text("get")).status == 400);
-  // With a write in it those parameters are not even looked at.
+  // With a write in it those parameters are ignored.
   CHECK(
       std::holds_alternative<write_request>(ask("PUT", "/v1/txn?stale&consistent&index=x", kv_op_text("set")).action));
   CHECK(refusal_to("PUT", "/v1/txn?dc=x", kv_op_text("set")).body == "No path to datacenter");
@@ -96,14 +96,14 @@ TEST_CASE("a transaction that only reads is a read in the mode asked for and nev
     CHECK(std::get<state::txn_read>(read_asked("PUT", "/v1/txn?ns=x", empty).query).ops.ops.empty());
 }
 
-// Clients that have no base64 send the value as a list of bytes, as Go's decoder allows.
+// Clients without base64 send the value as a list of bytes, which Go's decoder accepts.
 TEST_CASE("the value of an operation may be a list of bytes") {
   const auto body = R"([{"KV":{"Verb":"set","Key":"a","Value":[104,105,0]}}])";
   const auto txn = written<state::txn>("PUT", "/v1/txn", body);
   CHECK(std::string_view(*std::get<state::kv_op>(txn.ops.at(0)).value) == std::string_view("hi\0", 3));
 }
 
-// Consul decodes transactions into the structures of its client, which know other members than its registrations.
+// Consul decodes transactions into its client's structures, which have other members than its registrations.
 TEST_CASE("members that only transactions know, and that only registrations know") {
   const auto service = R"({"Service":"s","ContentHash":"x","Namespace":"x"})";
   const auto definition = R"({"TTL":"no duration","GRPC":7,"ScriptArgs":"x","IntervalDuration":"3s","TCP":"t"})";
@@ -159,7 +159,7 @@ TEST_CASE("unknown verbs fail the transaction with the shape it would have had")
   r = refusal_to("PUT", "/v1/txn", R"([{"Node":{"Verb":"bogus","Node":{"Node":"x"}}}])");
   CHECK(r.body == R"({"Results":null,"Errors":[{"OpIndex":0,"What":"unknown Node verb \"bogus\""}]})");
   CHECK(header(r, "X-Consul-Knownleader") == "(none)");
-  // Mistakes in arguments are found first and reported alone.
+  // Errors in arguments are found first and reported alone.
   r = refusal_to("PUT", "/v1/txn", R"([{"KV":{"Verb":"x","Key":"a"}},{"KV":{"Verb":"set"}}])");
   CHECK(r.body == R"({"Results":null,"Errors":[{"OpIndex":1,"What":"Must provide key"}]})");
 }

@@ -1,4 +1,4 @@
-// The text that says how the servers are: its bytes, and what is read out of it again.
+// The text about the health of the servers: its bytes, and parsing it.
 
 #include "protocol/http/operators/health_report.hpp"
 

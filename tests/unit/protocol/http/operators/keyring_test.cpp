@@ -1,5 +1,5 @@
-// /v1/operator/keyring: what is asked, what is refused, and how the answers of all members look. The texts were recorded from
-// Consul 1.8.7 with three servers.
+// /v1/operator/keyring: its requests, rejections, and the combined responses of all members. The
+// texts were recorded from Consul 1.8.7 with three servers.
 
 #include "protocol/http/operators/keyring_report.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
@@ -51,10 +51,10 @@ TEST_CASE("keyring: the method says what is done, the body with which key", "[ke
   }
   CHECK(asked("POST", "", R"({"key":")" + one + R"(","Token":"t","RelayFactor":3,"LocalOnly":false} and more)")
             .keys.key == one);
-  // Of another length: members answer, as they do for `{}` and `null`.
+  // Of another length: members reject it, as they do for `{}` and `null`.
   for (const auto* wrong : {R"({"Key":"YWJjZA=="})", "{}", "null"})
     CHECK(asked("POST", "", wrong).keys.key.empty());
-  // One spelling: line breaks are skipped.
+  // Line breaks are skipped.
   CHECK(asked("POST", "", R"({"Key":")" + one.substr(0, 20) + "\\n" + one.substr(20) + "\"}").keys.key == one);
   CHECK(asked("GET", "?dc=elsewhere").keys.verb == keyring_verb::list);
 }
@@ -123,7 +123,7 @@ TEST_CASE("keyring: a list counts who has which key", "[keyring]") {
   const auto local = outcome({with_keys("s1", {one})}, true);
   CHECK(render_keyring(local, "dc1") == R"([{"WAN":false,"Datacenter":"dc1","Segment":"","Keys":{")" + one +
                                             R"(":1},"PrimaryKeys":{")" + one + R"(":1},"NumNodes":1}])");
-  // What a member calls a key is its own; the answer stays JSON.
+  // A member may use any text as a key; the response must stay JSON.
   CHECK(render_keyring(outcome({with_keys("s1", {"a\"b"})}, true), "dc1").find(R"("a\"b":1)") != std::string::npos);
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("keyring: who did not do it is named, in both pools", "[keyring]") {
             .starts_with("3 errors occurred:\n\t* dc1 (LAN) error: 1/3 nodes reported failure\n"));
 }
 
-// `ports.serf_wan` -1: Consul names the pool of the datacenter alone, in the list and in errors, for each of the four methods.
+// `ports.serf_wan` -1: Consul names only the datacenter's pool, in lists and errors, for each method.
 TEST_CASE("keyring: without a WAN pool nothing is said of one", "[keyring]") {
   auto s = usual_settings();
   s.has_wan_pool = false;

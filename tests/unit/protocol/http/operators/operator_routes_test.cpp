@@ -1,4 +1,4 @@
-// Requests of operators about the set of servers (docs/contract/12).
+// Operators' requests about the servers (docs/contract/12).
 
 #include "tests/unit/protocol/http/asked.hpp"
 
@@ -91,7 +91,7 @@ TEST_CASE("autopilot: what is wrong is told in Consul's words") {
   CHECK(refused("", R"({"ModifyIndex":"x"})").find("of type uint64") != std::string::npos);
   CHECK(refused("", R"({"MaxTrailingLogs":2.50})").find("number 2.50 into") != std::string::npos);
   CHECK(refused("", R"({"LastContactThreshold":""})").find(R"(invalid duration "")") != std::string::npos);
-  // What is wrong with the request goes before the datacenter.
+  // Errors in the request take precedence over the datacenter.
   CHECK(refused("?dc=nowhere", "{").find("Error parsing autopilot config") != std::string::npos);
   CHECK(refused("?dc=nowhere&cas=abc", "{}").find("Error parsing cas value") != std::string::npos);
   CHECK(refusal_to("PUT", std::string(configuration) + "?dc=nowhere", "{}").body == "No path to datacenter");

@@ -1,4 +1,4 @@
-// docs/exactly-once.md: which requests take a key, what they become, and how answers are shown.
+// docs/exactly-once.md: which requests accept a key, what they become, and how outcomes are shown.
 
 #include "tests/unit/protocol/http/asked.hpp"
 
@@ -7,7 +7,7 @@ using namespace belay::http;
 
 namespace {
 
-/// With the header.
+/// Sends a request with the header.
 action keyed(std::string_view method, std::string_view target, std::string_view body = {}, std::string_view key = "k-1",
              const route_settings& s = usual_settings()) {
   return ask(method, target, body, {{"Idempotency-Key", key}}, s).action;
@@ -77,7 +77,7 @@ TEST_CASE("which requests take an idempotency key: table") {
 
 TEST_CASE("a key may be quoted, and must be one") {
   struct row {
-    std::string header, key; ///< key empty: refused
+    std::string header, key; ///< key empty: rejected
   };
   const row rows[] = {
       {"abc", "abc"},

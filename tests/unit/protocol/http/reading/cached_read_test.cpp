@@ -1,4 +1,4 @@
-// Which requests with `?cached` mean something, by what their answers are known, and how a server reads them.
+// Which requests accept `?cached`, the keys of their cached responses, and how a server reads them.
 
 #include "tests/unit/protocol/http/asked.hpp"
 
@@ -47,11 +47,11 @@ TEST_CASE("cached: only where Consul keeps answers, and only with ?cached") {
   }
 }
 
-// Its tables are the cache. TestAPI_CatalogServiceCached of Consul asks a server.
+// Its tables are the cache. TestAPI_CatalogServiceCached of Consul uses a server.
 TEST_CASE("cached: a server answers from its tables, also without a leader, and shows that as Consul does") {
   const auto p = ask("GET", "/v1/health/service/web?tag=b&cached&index=7&passing&near=_agent&pretty&token=secret");
   REQUIRE(p.cached);
-  CHECK(p.cached->target == "/v1/health/service/web?tag=b"); // what Consul keeps does not depend on the rest
+  CHECK(p.cached->target == "/v1/health/service/web?tag=b"); // Consul's cache key does not depend on the rest
   CHECK_FALSE(p.for_servers);
   const auto& read = std::get<read_request>(p.action);
   CHECK(read.mode == consistency::stale);
@@ -68,7 +68,7 @@ TEST_CASE("cached: a server answers from its tables, also without a leader, and 
   CHECK(header(answer, "X-Cache") == "MISS");
   CHECK(header(answer, "Age") == "(none)");
 
-  // A mode that the client names stays, and is shown.
+  // A mode named by the client stays, and is shown.
   const auto stale = read_asked("GET", "/v1/catalog/service/web?cached&stale");
   CHECK(stale.mode == consistency::stale);
   CHECK_FALSE(stale.cached);
@@ -76,7 +76,7 @@ TEST_CASE("cached: a server answers from its tables, also without a leader, and 
   CHECK(header(render_read(stale, none, {}, {}), "X-Cache") == "(none)");
   // Elsewhere it is the default mode.
   CHECK(read_asked("GET", "/v1/catalog/nodes?cached").mode == consistency::normal);
-  // The agent that passes a request on has a cache of its own.
+  // The agent that forwards a request has a cache of its own.
   const client_agent agent{"a", fresh_uuid, "10.0.0.9", false};
   const raw_request r{"GET", "/v1/health/service/web?cached", {}, {}, "10.0.0.9", request_time_ns, &agent};
   CHECK_FALSE(parse(r, usual_settings(), [] { return fresh_uuid; }).cached);

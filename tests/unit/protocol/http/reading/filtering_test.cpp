@@ -1,4 +1,4 @@
-// `?filter` from the query to the rows that are left (docs/contract/07, docs/http-extensions.md).
+// `?filter` from the query to the remaining rows (docs/contract/07, docs/http-extensions.md).
 
 #include "protocol/http/reading/filtering.hpp"
 #include "tests/unit/protocol/http/filtered_rows.hpp"
@@ -8,7 +8,7 @@ using namespace belay::http;
 
 namespace {
 
-/// The answer to such a read that found the data.
+/// The response to such a read that found the data.
 template <class Data>
 response answered(const std::string& path, std::string_view filter, Data data) {
   const auto p = ask("GET", target(path, filter));
@@ -125,7 +125,7 @@ TEST_CASE("sessions and keys, which Consul does not filter") {
     CHECK(shows(r, "\"a/1\""));
     CHECK(!shows(r, "\"a/2\""));
   }
-  // Nothing left is the same as nothing there.
+  // No remaining row is the same as no row.
   CHECK(answered("/v1/kv/a?recurse", "Flags == 1", keys).status == 404);
   CHECK(header(answered("/v1/kv/a?recurse", "Flags == 1", keys), "X-Consul-Index") == "42");
 }
@@ -141,7 +141,7 @@ TEST_CASE("filters that are wrong are refused before anything is read") {
     CHECK(header(r, "X-Consul-Knownleader") == "false");
     r = refusal_to("GET", target(path, "32 == 32"));
     CHECK(r.body == text + R"(1:4 (3): no match found, expected: "in", "not" or [ \t\r\n])");
-    // Indexes are no fields in Consul.
+    // Indexes are not fields in Consul.
     CHECK(refusal_to("GET", target(path, "ModifyIndex == 7")).body == text + "Selector \"ModifyIndex\" is not valid");
     CHECK(std::holds_alternative<read_request>(ask("GET", std::string(path) + "?filter=").action));
   }

@@ -60,7 +60,7 @@ TEST_CASE("LockDelay: a text, nanoseconds, or seconds when it is small") {
     INFO(t.json);
     CHECK(created(std::string("{\"LockDelay\":") + t.json + "}").lock_delay_ns == t.ns);
   }
-  // Whatever is written, a negative delay stays one: it must not wrap around.
+  // In any notation, a negative delay stays negative: it must not wrap around.
   for (const auto negative : {"-1", "\"-10s\"", "-9223372036854775808", "\"-2562047h\""})
     CHECK(created(std::string("{\"LockDelay\":") + negative + "}").lock_delay_ns < 0);
 }
@@ -172,7 +172,7 @@ TEST_CASE("members of a session that are not the client's must have the right ty
   CHECK(created(R"({"CreateIndex":7,"ModifyIndex":8,"ID":"x","ServiceChecks":[]})").id == fresh_uuid);
 }
 
-// An answer "true" to such a destroy says that a session is gone which never was one.
+// A "true" in response to such a destroy would say that a session is gone that never existed.
 TEST_CASE("texts of 36 characters that can be no ID are refused as Consul's tables refuse them") {
   const std::string begins = "failed session lookup: index error: ";
   for (const auto& [id, complaint] : {
