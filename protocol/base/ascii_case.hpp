@@ -1,5 +1,5 @@
 #pragma once
-// Letters without regard to their case, ASCII only: names of headers and JSON members, of nodes and services.
+// Case-insensitive comparison, ASCII only: names of headers, JSON members, nodes and services.
 
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes in a fixed little-endian layout: the one writer, reader and checksum for log, checkpoint and peer frames.
+// Bytes in a fixed little-endian layout: writer, reader, checksum for log, checkpoint and frames.
 
 #include "protocol/base/payload.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace belay {
 
-/// CRC32C (Castagnoli) of `bytes`, continuing from `seed` (the CRC of what came before; 0 at the start).
+/// CRC32C (Castagnoli) of `bytes`, continued from `seed` (CRC of the bytes before; 0 at the start).
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed = 0);
 
 /// Appends integers (little-endian) and length-prefixed texts to a string.
@@ -43,8 +43,8 @@ private:
   std::string& out_;
 };
 
-/// Reads what byte_writer wrote. After the first read past the end, or an ill-formed varint, `ok()` is false for good
-/// and every further read yields 0 or an empty text: check once at the end.
+/// Reads what byte_writer wrote. After the first read past the end, or a malformed varint,
+/// `ok()` stays false and every further read returns 0 or an empty text: check once at the end.
 class byte_reader {
 public:
   explicit byte_reader(std::string_view in) : in_(in) {}
@@ -54,7 +54,7 @@ public:
   std::uint32_t u32() { return fixed<std::uint32_t>(); }
   std::uint64_t u64() { return fixed<std::uint64_t>(); }
   std::uint64_t varint();
-  /// True only for 1; any other byte than 0 and 1 is an error.
+  /// True only for 1; any byte other than 0 and 1 is an error.
   bool boolean();
   /// A view into the input.
   std::string_view text();
@@ -62,7 +62,7 @@ public:
   std::string_view raw(std::size_t n);
 
   bool ok() const { return ok_; }
-  /// All read, and nothing went wrong.
+  /// Everything was read, without an error.
   bool complete() const { return ok_ && pos_ == in_.size(); }
   std::size_t position() const { return pos_; }
   std::size_t remaining() const { return in_.size() - pos_; }

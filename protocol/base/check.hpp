@@ -1,12 +1,12 @@
 #pragma once
-// Checks that stay on in release. For our own bugs only: bytes from a peer, a client or a disk are checked, never asserted.
+// Checks that stay on in release. For our own bugs only: external input is checked, not asserted.
 
 namespace belay {
 
-/// Writes the broken condition to stderr and aborts.
+/// Writes the violated condition to stderr and aborts.
 [[noreturn]] void check_failed(const char* kind, const char* condition, const char* file, int line);
 
-/// Gets the text before the process aborts. The simulator's throws, so that the run ends and not the process.
+/// Receives the text before the process aborts. The simulator's throws, to end only the run.
 using check_failed_handler = void (*)(const char* text);
 void on_check_failed(check_failed_handler handler);
 

@@ -1,11 +1,11 @@
 #pragma once
-// Variants of many alternatives are slow to compile: behind each copy, move and end of one is a function for every
-// alternative, in every file that has one.
+// Variants of many alternatives are slow to compile: each copy, move and
+// destructor generates a function per alternative, in every file that uses one.
 
 namespace belay {
 
-/// A variant whose copies, moves and end are compiled in one file: the one that includes compiled_once_here.hpp and has the
-/// line `template struct compiled_once<V::plain>;` for the variant V. Without that line programs are not linked.
+/// A variant whose copies, moves and destructor are compiled once: by a file with
+/// compiled_once_here.hpp and `template struct compiled_once<V::plain>;`. Without it linking fails.
 template <class Variant>
 struct compiled_once : Variant {
   using plain = Variant;

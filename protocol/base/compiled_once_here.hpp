@@ -1,5 +1,5 @@
 #pragma once
-// What compiled_once.hpp leaves out. For the files that instantiate one.
+// The definitions for compiled_once.hpp, for files that instantiate it.
 
 #include "protocol/base/compiled_once.hpp"
 

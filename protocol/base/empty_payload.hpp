@@ -1,11 +1,11 @@
 #pragma once
-// The payload of no bytes, which many may hold.
+// The empty payload, shared.
 
 #include "protocol/base/payload.hpp"
 
 namespace belay {
 
-/// Not null, and always the same piece of memory.
+/// Not null, and always the same block of memory.
 inline const payload& empty_payload() {
   static const payload none = make_payload({});
   return none;

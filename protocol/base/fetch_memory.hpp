@@ -1,5 +1,5 @@
 #pragma once
-// Asking the processor for memory that will be read soon, without waiting for it.
+// Prefetches memory that will be read soon.
 
 #include <cstddef>
 #include <memory>
@@ -11,11 +11,11 @@ inline void fetch_memory(const void* begin, std::size_t bytes = 1) {
   const auto* at = static_cast<const char*>(begin);
   for (const auto* end = at + bytes; at < end; at += line)
     __builtin_prefetch(at);
-  // g++ 12 takes a function that only fetches for one without effects, and leaves its calls out.
+  // g++ 12 considers a function that only prefetches free of effects, and removes calls to it.
   asm volatile("");
 }
 
-/// The object and the counters of its owners, if std::make_shared() made it: they are in front of it.
+/// The object and its reference counts, which std::make_shared() puts in front of it.
 template <class T>
 void fetch_shared(const std::shared_ptr<T>& p) {
   constexpr std::size_t counters = 16;

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers for questions that other nodes will answer: an answer must never be taken for that of another question.
+// Numbers for requests to other nodes: no reply may be taken for that of another request.
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/random.hpp"
@@ -8,19 +8,19 @@
 
 namespace belay {
 
-/// Counts from a place that no two processes share: an answer that was meant for an earlier process of this node, and
-/// comes to this one, finds nobody who has asked (docs/pitfalls.md R24). 48 bits.
+/// Starts at a number that no two processes share: a late reply to an earlier process
+/// of this node matches no request of this one (docs/pitfalls.md R24). 48 bits.
 class fresh_numbers {
 public:
   static constexpr std::uint64_t mask = 0xFFFF'FFFF'FFFFULL;
 
-  /// @param seed differs from process to process
+  /// @param seed different for each process
   explicit fresh_numbers(std::uint64_t seed)
       : next_(MUTANT(numbers_start_again) ? 1 : seeded_random(seed).next() & mask) {}
 
   std::uint64_t next() {
     next_ = (next_ + 1) & mask;
-    if (next_ == 0) // is nobody's number
+    if (next_ == 0) // zero is reserved
       next_ = 1;
     return next_;
   }

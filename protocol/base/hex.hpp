@@ -1,5 +1,5 @@
 #pragma once
-// Hexadecimal digits: numbers as texts of a fixed width (names of files, digests, ids), and back.
+// Hexadecimal digits: numbers as texts of a fixed width (file names, digests, ids), and back.
 
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace belay {
 
-/// Value of a digit in either case; -1 if it is none.
+/// Value of a digit in either case; -1: not a digit.
 constexpr int hex_value(char c) {
   if (c >= '0' && c <= '9')
     return c - '0';
@@ -19,11 +19,11 @@ constexpr int hex_value(char c) {
   return -1;
 }
 
-/// The last `digits` digits of `value`, in lower case, with leading zeros. @pre digits is from 1 to 16
+/// The last `digits` digits of `value`, lower case, with leading zeros. @pre digits is from 1 to 16
 void append_hex(std::string& out, std::uint64_t value, int digits);
 /// All 16 digits.
 std::string to_hex(std::uint64_t value);
-/// Exactly what to_hex() writes; nullopt: anything else, such as a digit that was damaged or a text that was cut.
+/// Inverse of to_hex(); nullopt: any other text, such as a damaged or truncated one.
 std::optional<std::uint64_t> from_hex(std::string_view text);
 
 } // namespace belay

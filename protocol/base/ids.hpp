@@ -1,5 +1,5 @@
 #pragma once
-// Strong integer types: a term is not an index, and the compiler knows it.
+// Strong integer types, so that the compiler does not confuse, for example, a term with an index.
 
 #include <compare>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace belay {
 
-/// An unsigned 64-bit number that does not mix with others of its kind.
+/// An unsigned 64-bit number that does not convert to other kinds.
 template <class Tag>
 struct strong_id {
   std::uint64_t value = 0;
@@ -26,12 +26,12 @@ struct strong_id {
 using term_id = strong_id<struct term_tag>;
 /// Position in the replicated log, first is 1; 0 = none. Also Consul's index.
 using log_index = strong_id<struct log_index_tag>;
-/// One server *and* one birth of its data directory: a wiped server comes back under another id. 0 = none.
+/// One server with one data directory: a wiped server returns with another id. 0 = none.
 using node_id = strong_id<struct node_id_tag>;
-/// Names a client's request between the actors of one node; never reused while the process lives. 0 = none.
+/// Identifies a client's request among the actors of a node; never reused in a process. 0 = none.
 using request_id = strong_id<struct request_id_tag>;
 
-/// Milliseconds of *cluster time*: stamped into each log entry by the leader, never decreasing along the log.
+/// Milliseconds of *cluster time*: stamped on log entries by the leader, never decreasing.
 using cluster_time = strong_id<struct cluster_time_tag>;
 
 template <class Tag>

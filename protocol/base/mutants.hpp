@@ -1,8 +1,8 @@
 #pragma once
-// Known bugs that can be switched on, to see that the simulator finds them. A bug is one condition inside an expression,
-// as in `if (e.term == term || MUTANT(commit_any_term))`, and never a statement of its own. Only where
-// BELAY_SIMULATION_HOOKS is defined (tests, the sim preset); in shipped builds MUTANT() is the constant false. Each bug,
-// its source and how soon it is found: tests/mutants/README.md.
+// Known bugs that can be switched on, to check that the simulator finds them. A bug is one
+// condition in an expression, as in `if (e.term == term || MUTANT(commit_any_term))`, never a
+// statement. Only if BELAY_SIMULATION_HOOKS is defined (tests, the sim preset); in shipped builds
+// MUTANT() is false. tests/mutants/README.md lists each bug, its source and how soon it is found.
 
 #include <string_view>
 #include <vector>
@@ -277,8 +277,8 @@ inline mutant active_mutant = mutant::none;
 #define MUTANT(name) false
 #endif
 
-/// Switches that one on and all others off; "" switches all off.
-/// @returns false: there is no such mutant, or this build has none.
+/// Switches that mutant on and all others off; "" switches all off.
+/// @returns false: unknown mutant, or a build without mutants.
 bool activate_mutant(std::string_view name);
 
 } // namespace belay

@@ -1,5 +1,5 @@
 #pragma once
-// One function object out of several lambdas, for std::visit.
+// A function object that combines several lambdas, for std::visit.
 
 namespace belay {
 

@@ -1,5 +1,5 @@
 #pragma once
-// Immutable bytes with a count of owners in one piece of memory: commands in the log, values of keys, parts of answers.
+// Immutable reference-counted bytes in one block: commands in the log, values, response parts.
 
 #include "protocol/base/check.hpp"
 
@@ -15,9 +15,9 @@ namespace belay {
 class hosted_bytes;
 class payload_ref;
 
-/// Shared between log, peers and state machine without a copy, from any thread. Empty bytes and none (null) are
-/// different things. Never null in a log entry. Costs 8 bytes where it is held, and 8 beside the bytes.
-/// The bytes may be a part of a larger piece of memory, which ends with their last owner (hosted_bytes).
+/// Shared by log, peers and state machine without a copy, from any thread. Empty bytes and null
+/// differ. Never null in a log entry. Takes 8 bytes per owner, and 8 beside the bytes. The bytes
+/// may be part of a larger block, which lives until their last owner is gone (hosted_bytes).
 class payload {
 public:
   payload() noexcept = default;
@@ -36,7 +36,7 @@ public:
       block_->end();
   }
 
-  /// Copies `bytes`. @pre less than 2 GiB: what comes from outside has smaller limits
+  /// Copies `bytes`. @pre less than 2 GiB: input from outside has smaller limits
   friend payload make_payload(std::string_view bytes) {
     payload p;
     p.block_ = block::of(bytes);
@@ -44,7 +44,7 @@ public:
   }
 
   explicit operator bool() const noexcept { return block_ != nullptr; }
-  /// Valid as long as somebody owns the bytes. @pre not null
+  /// Valid while the bytes have an owner. @pre not null
   std::string_view operator*() const noexcept { return block_->view(); }
   class arrow {
   public:
@@ -58,7 +58,7 @@ public:
   };
   arrow operator->() const noexcept { return arrow(**this); }
 
-  /// Whether both are the same piece of memory, or none: not whether the bytes are equal.
+  /// Whether both are the same block or both null: does not compare bytes.
   friend bool operator==(const payload&, const payload&) noexcept = default;
 
 private:
@@ -79,30 +79,30 @@ private:
     void add_owner() noexcept { owners.fetch_add(1, std::memory_order_relaxed); }
     /// @returns whether it was the last one
     bool remove_owner() noexcept { return owners.fetch_sub(1, std::memory_order_acq_rel) == 1; }
-    /// Behind the last owner.
+    /// Called when the last owner is gone.
     void end() noexcept;
 
     std::atomic<std::uint32_t> owners = 1;
-    std::uint32_t size_and_mark; ///< the mark: the block is that of hosted_bytes
+    std::uint32_t size_and_mark; ///< the mark: the block belongs to hosted_bytes
   };
 
   block* block_ = nullptr;
 };
 
-/// Bytes that others may keep as a payload, at the end of a larger piece of memory, their host. Has one owner at first; those of the payloads are
-/// owners of the host, too. The bytes are behind this object: the host makes room for them.
+/// Bytes that can be kept as a payload, at the end of a larger block, their host. Starts with
+/// one owner; owners of payloads also own the host. The bytes follow: the host reserves space.
 class hosted_bytes {
 public:
   using end_function = void (*)(hosted_bytes&) noexcept;
 
-  /// Copies `bytes` to where they have room. `end` ends the host, on the thread of its last owner.
+  /// Copies `bytes` after it. `end` destroys the host, on the thread of its last owner.
   hosted_bytes(std::string_view bytes, end_function end) noexcept : end_(end), block_(bytes, payload::block::hosted) {}
   hosted_bytes(const hosted_bytes&) = delete;
   hosted_bytes& operator=(const hosted_bytes&) = delete;
 
   std::string_view view() noexcept { return block_.view(); }
   void add_owner() noexcept { block_.add_owner(); }
-  /// Behind the last one there is nothing here any more.
+  /// After the last one this object is gone.
   void remove_owner() noexcept {
     if (block_.remove_owner())
       end_(*this);
@@ -116,7 +116,7 @@ private:
   payload::block block_; ///< the last member: its bytes follow
 };
 
-/// The bytes of a payload that somebody else owns: becomes a payload where they are kept.
+/// A reference to a payload's bytes without ownership; converts to a payload to keep them.
 class payload_ref {
 public:
   payload_ref() noexcept = default;
@@ -142,7 +142,7 @@ private:
 
 payload make_payload(std::string_view bytes);
 
-/// None reads as empty. Valid as long as somebody owns the bytes.
+/// Null reads as empty. Valid while the bytes have an owner.
 inline std::string_view view_of(payload_ref p) noexcept {
   return p ? *p : std::string_view();
 }

@@ -6,7 +6,7 @@ namespace belay {
 
 namespace {
 
-// Only ever grows, at its head; a probe lives until the process ends.
+// Only grows, at its head; a probe lives until the process ends.
 std::atomic<const probe*> newest{nullptr};
 
 } // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// PROBE("name") marks a rare path, so that the simulator can tell whether its runs ever get there. Nothing in shipped
-// builds; where BELAY_SIMULATION_HOOKS is defined, a counter. Any thread.
+// PROBE("name") marks a rare path, to see whether the simulator's runs reach it: a
+// counter if BELAY_SIMULATION_HOOKS is defined, nothing in shipped builds. Thread-safe.
 
 #include <atomic>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace belay {
 
 #ifdef BELAY_SIMULATION_HOOKS
 
-/// One place in the code; registers itself when it is first reached.
+/// One location in the code; registers itself when it is first reached.
 class probe {
 public:
   explicit probe(const char* name);
@@ -41,8 +41,8 @@ private:
 
 #endif
 
-/// How often each probe was reached since the process began, places of the same name together. Without the hooks:
-/// empty.
+/// How often each probe was reached since the process
+/// started, summed by name. Without the hooks: empty.
 std::map<std::string, std::uint64_t> probe_counts();
 
 } // namespace belay

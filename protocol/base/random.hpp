@@ -1,5 +1,5 @@
 #pragma once
-// The only source of chance below actors/: seeded, the same on every machine.
+// The only source of randomness below actors/: seeded, the same on every machine.
 
 #include "protocol/base/check.hpp"
 
@@ -7,7 +7,7 @@
 
 namespace belay {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): small, fast, good enough for jitter and schedules; not for secrets.
+/// SplitMix64 (Steele, Lea, Flood 2014): small, fast; for jitter and schedules, not for secrets.
 class seeded_random {
 public:
   explicit seeded_random(std::uint64_t seed) : state_(seed) {}

@@ -1,5 +1,5 @@
 #pragma once
-// A value, or what went wrong: a text for people, and a kind for those who have to decide what to do next.
+// A value or an error: a text for people, and a kind for code that must react to it.
 
 #include "protocol/base/check.hpp"
 
@@ -10,14 +10,14 @@
 
 namespace belay {
 
-/// What somebody does differently because of it. A kind is added when there is somebody who asks.
+/// Kinds that some caller handles differently. Add one only with such a caller.
 enum class failure_kind : std::uint8_t {
   other,
-  no_space, ///< a disk, a quota or a limit of bytes is full: nothing was changed, and it may work later
-  unproven, ///< it was written and reads back different: what was in force before still is
+  no_space, ///< a disk, a quota or a size limit is full: nothing was changed; may succeed later
+  unproven, ///< it was written and reads back different: the previous state is still in force
 };
 
-/// Why something was not done; `text` is for people and logs, and nobody compares it.
+/// Why something failed; `text` is for people and logs, and never compared.
 struct failure {
   std::string text;
   failure_kind kind = failure_kind::other;
@@ -49,7 +49,7 @@ public:
     PRECONDITION(!ok());
     return std::get<1>(data_).text;
   }
-  /// The whole failure, to be handed on or asked for its kind.
+  /// The whole failure, to pass on or to examine its kind.
   const failure& why() const {
     PRECONDITION(!ok());
     return std::get<1>(data_);

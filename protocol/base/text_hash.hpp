@@ -1,5 +1,5 @@
 #pragma once
-// For tables that are looked up by views of their keys.
+// Hash for tables that are searched by views of their keys.
 
 #include <functional>
 #include <string_view>

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::uint32_t no_digit = 1u << 31;
 
-/// For each place in a group of four digits: the digit's value where it belongs in the 24 bits, or no_digit.
+/// For each position in a group of four digits: the digit's value, shifted, or no_digit.
 constexpr auto values = [] {
   std::array<std::array<std::uint32_t, 256>, 4> v{};
   for (std::size_t place = 0; place < 4; ++place) {
@@ -37,7 +37,7 @@ std::uint32_t value_at(std::size_t place, char c) {
   return values[place][static_cast<unsigned char>(c)];
 }
 
-/// Whole groups of four digits up to the first that is none. @returns bytes of text used
+/// Decodes groups of four digits up to the first invalid one. @returns bytes of text used
 std::size_t decode_groups(std::string_view text, std::string& out) {
   const auto begin = out.size();
   out.resize(begin + text.size() / 4 * 3);
@@ -57,12 +57,12 @@ std::size_t decode_groups(std::string_view text, std::string& out) {
 }
 
 #if defined(__x86_64__)
-/// Mula, Lemire, "Faster Base64 Encoding and Decoding using AVX2 Instructions", ACM TWEB 2018, section 3: 24 bytes become 32
-/// digits in about ten instructions. @returns bytes used: a multiple of 24; some may be left.
+/// Mula, Lemire, "Faster Base64 Encoding and Decoding using AVX2 Instructions", ACM TWEB 2018,
+/// section 3: 24 bytes to 32 digits in about ten instructions. @returns bytes used (n * 24).
 __attribute__((target("avx2"))) std::size_t encode_avx2(std::string_view bytes, char* to) {
-  // In each 128-bit half: bytes 0 1 2 become 1 0 2 1, so that every digit's six bits lie within one 16-bit word.
+  // In each half: bytes 0 1 2 become 1 0 2 1, so that a digit's six bits are in one 16-bit word.
   const auto spread = _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10));
-  // What to add to a six-bit value for its digit; by 0: a to z, 1 to 10: 0 to 9, 11: +, 12: /, 13: A to Z.
+  // To add to a six-bit value for its digit; by 0: a-z, 1 to 10: 0-9, 11: +, 12: /, 13: A-Z.
   const auto offsets =
       _mm256_broadcastsi128_si256(_mm_setr_epi8('a' - 26, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52,
                                                 '0' - 52, '0' - 52, '0' - 52, '0' - 52, '+' - 62, '/' - 63, 'A', 0, 0));
@@ -128,7 +128,7 @@ result<std::string> decode_base64(std::string_view text) {
       ++padding;
       if (digits + padding < 4)
         continue;
-      // Behind the padding nothing may follow.
+      // Nothing may follow the padding.
       for (auto rest = i + 1; rest < text.size(); ++rest)
         if (!is_line_break(text[rest]))
           return illegal(rest);

@@ -14,7 +14,7 @@ inline std::string base64(std::string_view bytes) {
   append_base64(out, bytes);
   return out;
 }
-/// Line breaks are skipped. The failure reads `illegal base64 data at input byte 0`.
+/// Skips line breaks. The error is `illegal base64 data at input byte 0`.
 result<std::string> decode_base64(std::string_view text);
 
 } // namespace belay::golang

@@ -58,7 +58,7 @@ outcome parse(std::string_view s) {
       any = true;
       s.remove_prefix(1);
     }
-    // Digits that no longer fit cannot change the result: cut off, as Go does.
+    // Ignores digits that cannot change the result, like Go.
     std::uint64_t fraction = 0, scale = 1;
     if (!s.empty() && s[0] == '.') {
       s.remove_prefix(1);
@@ -97,7 +97,7 @@ outcome parse(std::string_view s) {
   return {flaw::none, {}, negative ? -ns : ns};
 }
 
-/// `value` in units of 10^digits with the trailing zeros of the fraction left out.
+/// `value` in units of 10^digits, without trailing zeros of the fraction.
 std::string decimal(std::uint64_t value, int digits) {
   std::uint64_t scale = 1;
   for (int i = 0; i < digits; ++i)

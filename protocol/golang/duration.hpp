@@ -1,5 +1,5 @@
 #pragma once
-// Durations as Go's time.ParseDuration reads and Duration.String writes them: "1h30m", "1.5s", "300ms".
+// Durations as in Go's time.ParseDuration and Duration.String: "1h30m", "1.5s", "300ms".
 
 #include <chrono>
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace belay::golang {
 
-/// An optional sign, then "0" or numbers each with a unit: ns, us (also µs or μs), ms, s, m, h. Fractions are cut off
-/// at whole nanoseconds. @returns nullopt for anything else and beyond 63 bits of nanoseconds.
+/// An optional sign, then "0" or numbers, each with a unit: ns, us (also µs or μs), ms, s, m, h.
+/// Truncates to nanoseconds. @returns nullopt for any other text, and above 63 bits of nanoseconds.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
-/// Why parse_duration refused `text`, in Go's words: `time: invalid duration "abc"`, `time: missing unit in
-/// duration "10"`, `time: unknown unit "x" in duration "10x"`.
+/// Why parse_duration rejected `text`, in Go's words: `time: invalid duration "abc"`,
+/// `time: missing unit in duration "10"`, `time: unknown unit "x" in duration "10x"`.
 std::string duration_complaint(std::string_view text);
 
 /// Shortest exact form: "1m30s", "1.5s", "38.308952ms", "0s".

@@ -22,8 +22,8 @@ namespace belay::golang {
 
 namespace {
 
-// Deep enough for every registration; a nest of brackets from the network must not exhaust the stack of those that walk
-// over the value.
+// Deep enough for every registration; protects the stack of
+// recursive code against deeply nested input from the network.
 constexpr std::size_t depth_max = 64;
 
 std::string_view view(const boost::json::string& s) {
@@ -51,7 +51,7 @@ std::string kind_name(const boost::json::value& v) {
   }
 }
 
-/// Of a number that 64 bits with a sign cannot hold. Go's conversion gives the smallest number there is; this one can be negated.
+/// For a number beyond signed 64 bits. Go converts to the smallest; this one can be negated.
 constexpr std::int64_t beyond_64_bits = -std::numeric_limits<std::int64_t>::max();
 
 /// @pre finite
@@ -60,12 +60,12 @@ std::int64_t whole(double d) {
   return d >= -bound && d <= bound ? static_cast<std::int64_t>(d) : beyond_64_bits;
 }
 
-/// The number at the front of the text, as it is written; empty: there is none.
+/// The number at the front of the text, as written; empty: there is none.
 std::string_view number_at(std::string_view text) {
   return text.substr(0, std::min(text.find_first_not_of("+-.0123456789Ee"), text.size()));
 }
 
-/// The first number outside of texts that is `wanted`.
+/// The first number outside of strings that equals `wanted`.
 std::string_view number_as_written(std::string_view text, double wanted) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '"') {
@@ -88,11 +88,11 @@ struct json_count {
   std::size_t longest = 0; ///< elements of the longest list or object
 };
 
-/// Counts brackets and commas outside of texts, up to the end of the first value or until `more(count)` returns false. A text that is no JSON
-/// is counted up to where the parser gives up, or beyond.
+/// Counts brackets and commas outside of strings, up to the end of the first value or until
+/// `more(count)` returns false. For invalid JSON it counts at least up to where the parser stops.
 template <class More>
 json_count count_values(std::string_view text, More more) {
-  std::array<std::size_t, depth_max> elements{}; // of those that are open
+  std::array<std::size_t, depth_max> elements{}; // of the open ones
   std::size_t depth = 0;
   json_count n;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -105,7 +105,7 @@ json_count count_values(std::string_view text, More more) {
     case '{':
     case '[':
       if (depth == depth_max)
-        return n; // the parser says so
+        return n; // the parser reports it
       elements[depth++] = 1;
       break;
     case '}':
@@ -128,10 +128,10 @@ json_count count_values(std::string_view text, More more) {
   return n;
 }
 
-/// Empty: it fits.
+/// Empty: within the limits.
 std::string beyond(std::string_view text, const json_bounds& bounds) {
   if (text.size() / 2 < std::min(bounds.values_max, bounds.elements_max))
-    return {}; // the usual case costs nothing
+    return {}; // the common case costs nothing
   const auto n = count_values(text, [&](const json_count& so_far) {
     return so_far.values <= bounds.values_max && so_far.longest <= bounds.elements_max;
   });
@@ -142,14 +142,14 @@ std::string beyond(std::string_view text, const json_bounds& bounds) {
   return {};
 }
 
-/// Go reads each byte of a text that is no UTF-8 as U+FFFD; Boost.JSON keeps it. A row with such a name could not be named by what is
-/// shown of it. @returns nullopt: there are none
+/// Go reads each invalid byte of UTF-8 as U+FFFD; Boost.JSON keeps it, and then a
+/// row could not be named by its displayed name. @returns nullopt: there are none
 std::optional<std::string> with_whole_characters(std::string_view text) {
   const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   if (std::all_of(text.begin(), text.end(), is_ascii))
     return std::nullopt;
   std::string mended;
-  bool inside = false, any = false; // of a text
+  bool inside = false, any = false; // inside: of a string
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
     std::size_t length = 1;
@@ -185,8 +185,8 @@ std::optional<std::uint32_t> escaped_unit(std::string_view text) {
   return unit;
 }
 
-/// Go reads half of a surrogate pair as U+FFFD; Boost.JSON 1.81 rejects it. JavaScript and Python write halves when a text
-/// was cut. @returns nullopt: there are none
+/// Go reads an unpaired surrogate as U+FFFD; Boost.JSON 1.81 rejects it. JavaScript
+/// and Python write them when a text was truncated. @returns nullopt: there are none
 std::optional<std::string> with_whole_surrogates(std::string_view text) {
   constexpr std::size_t length = 6;
   std::optional<std::string> mended;
@@ -220,7 +220,7 @@ std::size_t json_values_at_most(std::string_view text) {
 
 namespace {
 
-/// @param whole_text nothing but blanks may follow
+/// @param whole_text only spaces may follow
 result<boost::json::value> read_value(std::string_view text, const json_bounds& bounds, bool whole_text) {
   while (!text.empty() && is_space(text.front()))
     text.remove_prefix(1);
@@ -241,7 +241,7 @@ result<boost::json::value> read_value(std::string_view text, const json_bounds& 
   boost::json::error_code wrong;
   const auto used = parser.write_some(text.data(), text.size(), wrong);
   if (!wrong && !parser.done())
-    parser.finish(wrong); // a number at the very end, or a text that stops too early
+    parser.finish(wrong); // a number at the very end, or a truncated text
   if (!wrong) {
     const auto rest = text.substr(used);
     const auto junk = std::find_if_not(rest.begin(), rest.end(), is_space);
@@ -288,7 +288,7 @@ void json_decoder::wrong_type(const boost::json::value& v, std::string_view what
 
 void json_decoder::wrong_field(const boost::json::value& v, json_field at, std::string_view type) {
   auto shown = kind_name(v);
-  // Go shows a number if the type is a number, too, but cannot hold this one.
+  // Go shows the number if the type is numeric, too, but cannot represent it.
   if (v.is_number() && (type == "int" || type == "uint64" || type == "uint8" || type == "float64"))
     shown += " " + shown_number(v);
   fail("json: cannot unmarshal " + shown + " into Go struct field " + std::string(at.owner) + "." +
@@ -296,7 +296,7 @@ void json_decoder::wrong_field(const boost::json::value& v, json_field at, std::
 }
 
 std::string json_decoder::shown_number(const boost::json::value& v) const {
-  // Integers are written in one way only.
+  // Integers have only one notation.
   if (const auto* d = v.if_double())
     if (const auto number = number_as_written(written_, *d); !number.empty())
       return std::string(number);

@@ -1,5 +1,5 @@
 #pragma once
-// JSON bodies read with the rules and error texts of Go's decoder (docs/contract/01, section 9).
+// Decodes JSON bodies with the rules and error texts of Go's decoder (docs/contract/01, section 9).
 
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/ids.hpp"
@@ -19,39 +19,39 @@
 
 namespace belay::golang {
 
-/// How much a text may become in memory. A value takes tens of bytes, hundreds where it becomes a check or an operation, and needs two bytes
-/// of text.
+/// Limits of a text's size in memory. A value takes tens of bytes, hundreds
+/// if it becomes a check or an operation, and at least two bytes of text.
 struct json_bounds {
-  std::size_t values_max = 0;   ///< of the whole text
-  std::size_t elements_max = 0; ///< of one list or object
+  std::size_t values_max = 0;   ///< in the whole text
+  std::size_t elements_max = 0; ///< in one list or object
 };
-/// Of what a client sends: well above what any client of Consul's does (4,096 sessions to renew, some thousand tags), and 10 MB at most.
+/// For clients: well above what Consul's send (4,096 sessions to renew, some 1000 tags); 10 MB.
 inline constexpr json_bounds client_json{65'536, 8'192};
-/// Of what this cluster's servers send: as much as their tables hold.
+/// For servers of this cluster: as much as their tables contain.
 inline constexpr json_bounds server_json{std::numeric_limits<std::size_t>::max(),
                                          std::numeric_limits<std::size_t>::max()};
 
-/// The first JSON value of the text; what follows is ignored. An empty text fails with `EOF`. A text beyond the bounds fails with one that
-/// names them, before it is parsed.
+/// The first JSON value of the text; ignores the rest. An empty text is the error `EOF`. A
+/// text beyond the limits is rejected, with an error that names them, before it is parsed.
 result<boost::json::value> read_json(std::string_view text, const json_bounds& bounds = client_json);
-/// The same of a text that has nothing else behind it but blanks, as a file; else `invalid character 'x' after top-level value`.
+/// For a text with only spaces after it; else `invalid character 'x' after top-level value`.
 result<boost::json::value> read_json_file(std::string_view text, const json_bounds& bounds = server_json);
-/// Not less than the number of values in the text; only a scan.
+/// Upper bound of the number of values in the text; only a scan.
 std::size_t json_values_at_most(std::string_view text);
 
-/// Where a value stands, for error texts: "RegisterRequest.Service" and "Tags".
+/// Location of a value for error texts: "RegisterRequest.Service" and "Tags".
 struct json_field {
   std::string_view owner, name;
 };
 
-/// Fills typed fields from JSON values. Of all mistakes the first is kept; decoding goes on behind it, as in Go.
-/// null leaves a plain field as it is and empties an optional one.
+/// Decodes JSON values into typed fields. Keeps the first error and continues,
+/// as Go does. null leaves a plain field unchanged and empties an optional one.
 class json_decoder {
 public:
   enum class keeps : bool { first_error, all_errors };
-  /// @param errors all of them only for a text that its author is told about, not for a stranger's
+  /// @param errors all of them only if the text's author receives them, not for untrusted texts
   explicit json_decoder(keeps errors = keeps::first_error) : keeps_(errors) {}
-  /// @param written what the values were read from: errors show a number as it is written there, as Go does
+  /// @param written the source of the values: errors show numbers as written there, like Go's
   explicit json_decoder(std::string_view written) : written_(written) {}
 
   /// The first one; empty: there is none.
@@ -63,7 +63,7 @@ public:
       errors_.push_back(std::move(text));
   }
 
-  /// @returns false: a list of `n` elements is too long, which is an error that names the bound
+  /// @returns false: a list of `n` elements is too long, an error that names the limit
   bool fits(std::size_t n, json_field at, std::size_t elements_max);
   void text(const boost::json::value& v, json_field at, std::string& out);
   void boolean(const boost::json::value& v, json_field at, bool& out);
@@ -79,14 +79,14 @@ public:
   void map(const boost::json::value& v, json_field at, std::optional<std::map<std::string, std::string>>& out);
   /// Bytes: base64 as a text, or a list of numbers below 256. null: none.
   void bytes(const boost::json::value& v, json_field at, std::string& out);
-  /// A Go duration as text, or a number of nanoseconds. A decoder that keeps the first error ignores values of other types, as the
-  /// decoders of Consul's registrations do.
+  /// A Go duration as text, or a number of nanoseconds. If only the first error is
+  /// kept, ignores values of other types, as the decoders of Consul's registrations do.
   void duration_ns(const boost::json::value& v, json_field at, std::int64_t& out);
-  /// The same, but any other type is an error, and so is null (ReadableDuration of Consul's api package).
+  /// The same, but other types and null are errors (ReadableDuration of Consul's api package).
   void readable_duration_ns(const boost::json::value& v, json_field at, std::int64_t& out);
 
-  /// Calls `member(lower-case name, value)` for each member; it returns false for a name it does not know, which is an
-  /// error unless `unknown_names_pass`. null: no members.
+  /// Calls `member(lower-case name, value)` for each member; it returns false for an
+  /// unknown name, which is an error unless `unknown_names_pass`. null: no members.
   template <class Member>
   void object(const boost::json::value& v, std::string_view what, Member member, bool unknown_names_pass = false) {
     if (v.is_null())
@@ -102,7 +102,7 @@ public:
         unknown(name);
   }
 
-  /// `what` completes "json: cannot unmarshal string into Go ", such as "value of type api.TxnOps".
+  /// `what` completes "json: cannot unmarshal string into Go ", e.g. "value of type api.TxnOps".
   void wrong_type(const boost::json::value& v, std::string_view what);
 
 private:

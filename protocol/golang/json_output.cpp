@@ -18,7 +18,7 @@ namespace belay::golang {
 
 namespace {
 
-/// Bytes that stand for themselves inside a string.
+/// Bytes that need no escape inside a string.
 constexpr std::array<bool, 256> plain_bytes = [] {
   std::array<bool, 256> plain{};
   for (std::size_t b = 0x20; b < 0x80; ++b)
@@ -26,7 +26,7 @@ constexpr std::array<bool, 256> plain_bytes = [] {
   return plain;
 }();
 
-/// One character that may need an escape. @returns the bytes it took.
+/// Appends one character, escaped if needed. @returns its bytes.
 std::size_t append_character(std::string& out, std::string_view text) {
   std::uint32_t c = 0;
   const auto length = utf8_character(text, c);
@@ -80,7 +80,7 @@ std::string prettify_json(std::string_view compact) {
   return out += '\n';
 }
 
-/// encoding/json of Go, floatEncoder.
+/// Go's encoding/json, floatEncoder.
 void append_float(std::string& out, double value) {
   PRECONDITION(std::isfinite(value));
   const double size = std::abs(value);

@@ -14,7 +14,7 @@
 
 namespace belay::golang {
 
-/// Writes text as a JSON string: `<`, `>`, `&` and two line separators of Unicode are escaped, too.
+/// A JSON string; also escapes `<`, `>`, `&` and Unicode's two line separators.
 void append_json_string(std::string& out, std::string_view text);
 template <class Int>
 void append_number(std::string& out, Int value) {
@@ -25,14 +25,14 @@ void append_number(std::string& out, Int value) {
 inline void append_number(std::string& out, log_index value) {
   append_number(out, value.value);
 }
-/// As Go writes a float64: the fewest digits that mean it, with an exponent below 1e-6 and from 1e21 on. @pre finite
+/// Like Go's float64: the shortest exact digits, exponent below 1e-6 and from 1e21 on. @pre finite
 void append_float(std::string& out, double value);
 inline void append_bool(std::string& out, bool value) {
   out += value ? "true" : "false";
 }
 /// Begins the next member of an object, `"name":`, with a comma unless `out` ends in its `{`.
 void append_json_name(std::string& out, std::string_view name);
-/// A member whose value is a string.
+/// A member with a string value.
 void append_json_member(std::string& out, std::string_view name, std::string_view value);
 inline void append_json_number_member(std::string& out, std::string_view name, std::uint64_t value) {
   append_json_name(out, name);
@@ -43,9 +43,9 @@ void append_json_strings(std::string& out, const std::vector<std::string>& list)
 void append_json_strings(std::string& out, const std::optional<std::vector<std::string>>& list);
 /// null if there is none.
 void append_json_map(std::string& out, const std::optional<std::map<std::string, std::string>>& map);
-/// What a client gave, to be echoed.
+/// A client's value, returned as received.
 void append_json_value(std::string& out, const boost::json::value& value);
-/// Four-space indentation and a final newline, as ?pretty asks.
+/// Four-space indentation and a final newline, for ?pretty.
 std::string prettify_json(std::string_view compact);
 
 } // namespace belay::golang

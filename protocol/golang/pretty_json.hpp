@@ -1,5 +1,5 @@
 #pragma once
-// Compact JSON with four-space indentation, as ?pretty asks, for text that comes in pieces.
+// Indents compact JSON by four spaces, for ?pretty, if the text comes in pieces.
 
 #include <cstddef>
 #include <string>
@@ -9,7 +9,7 @@ namespace belay::golang {
 
 class pretty_json {
 public:
-  /// A piece ends anywhere but inside a string or between the brackets of an empty list or object.
+  /// A piece may end anywhere except in a string or between the brackets of an empty container.
   void append(std::string& out, std::string_view compact);
 
 private:

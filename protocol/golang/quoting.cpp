@@ -29,7 +29,7 @@ std::string quoted(std::string_view text) {
       text.remove_prefix(1);
       continue;
     }
-    constexpr std::string_view escaped = "\a\b\f\v", letters = "abfv"; // that JSON has not, or not all of them
+    constexpr std::string_view escaped = "\a\b\f\v", letters = "abfv"; // those that JSON does not have, or not all of
     if (const auto known = escaped.find(c); known != std::string_view::npos)
       (out += '\\') += letters[known];
     else if (code_point < 0x20 || code_point == 0x7F) {
@@ -73,7 +73,7 @@ std::size_t utf8_character(std::string_view text, std::uint32_t& code_point) {
       return 0;
     value = (value << 6) | (byte(i) & 0x3F);
   }
-  // Too long a form, a surrogate, or beyond the last character (Unicode 15, table 3-7).
+  // An overlong form, a surrogate, or beyond the last character (Unicode 15, table 3-7).
   if ((length == 3 && value < 0x800) || (length == 4 && value < 0x10000) || value > 0x10FFFF ||
       (value >= 0xD800 && value <= 0xDFFF))
     return 0;

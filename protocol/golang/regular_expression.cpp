@@ -6,7 +6,7 @@ namespace belay::golang {
 
 namespace {
 
-/// The words of Go's regexp/syntax.
+/// The error texts of Go's regexp/syntax.
 std::string_view go_words(re2::RE2::ErrorCode code) {
   using re2::RE2;
   switch (code) {

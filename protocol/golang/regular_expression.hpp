@@ -1,6 +1,6 @@
 #pragma once
-// Regular expressions of Go, as strangers send them. RE2 runs in time linear in the text: no expression makes it try all ways to match,
-// as backtracking libraries do for minutes.
+// Go's regular expressions, from untrusted clients. RE2 takes time
+// linear in the text, whereas backtracking libraries can take minutes.
 
 #include "protocol/base/result.hpp"
 
@@ -16,20 +16,20 @@ namespace belay::golang {
 
 class regular_expression {
 public:
-  /// Length of the text of an expression.
+  /// Max length of an expression's text.
   static constexpr std::size_t text_bytes_max = 512;
-  /// Of the compiled expression and what it keeps while it matches.
+  /// Limit of the compiled expression and its matching state.
   static constexpr std::size_t memory_bytes_max = 512 * 1024;
 
-  /// @returns a failure in the words of Go's regexp/syntax, without `error parsing regexp: `: "missing closing ]: `[`"; or one that
-  /// says that the text is too long
+  /// @returns an error of Go's regexp/syntax, without `error parsing regexp:
+  /// `: "missing closing ]: `[`"; or one that says that the text is too long
   static result<regular_expression> compile(const std::string& text);
 
   regular_expression(regular_expression&&) noexcept;
   regular_expression& operator=(regular_expression&&) noexcept;
   ~regular_expression();
 
-  /// Anywhere in the text.
+  /// Matches anywhere in the text.
   bool matches(std::string_view text) const;
 
 private:

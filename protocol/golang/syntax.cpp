@@ -9,7 +9,7 @@ namespace {
 
 enum class number_error { none, syntax, range };
 
-/// Go looks at one digit after the other: a number that is too large stays so, whatever follows.
+/// Like Go, digit by digit: a number that is too large stays so, whatever follows.
 number_error scan(std::string_view text, std::uint64_t& value) {
   constexpr auto largest = std::numeric_limits<std::uint64_t>::max();
   value = 0;

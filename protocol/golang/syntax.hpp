@@ -1,5 +1,5 @@
 #pragma once
-// Numbers and booleans with the rules and error texts of Go's strconv, which clients of Consul see and match.
+// Numbers and booleans with rules and error texts of Go's strconv, which Consul's clients match.
 
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/result.hpp"
@@ -12,11 +12,11 @@
 
 namespace belay::golang {
 
-/// Decimal without sign. The failure reads `strconv.ParseUint: parsing "abc": invalid syntax`.
+/// Decimal without sign. The error is `strconv.ParseUint: parsing "abc": invalid syntax`.
 result<std::uint64_t> read_uint(std::string_view text);
-/// The same where nobody sees the text.
+/// The same, if the error text is not needed.
 std::optional<std::uint64_t> parse_uint(std::string_view text);
-/// Decimal, perhaps with a minus, in 64 bits.
+/// Decimal with optional minus, in 64 bits.
 std::optional<std::int64_t> parse_int(std::string_view text);
 /// 1 t T true TRUE True, 0 f F false FALSE False.
 std::optional<bool> parse_bool(std::string_view text);

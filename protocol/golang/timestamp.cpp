@@ -17,7 +17,7 @@ void append_padded(std::string& out, std::uint64_t n, std::size_t width) {
   out.append(width - std::min(width, digits.size()), '0').append(digits);
 }
 
-/// Takes parts off the front of a text.
+/// Parses parts from the front of a text.
 struct time_reader {
   std::string_view rest;
   bool ok = true;
@@ -29,7 +29,7 @@ struct time_reader {
     return true;
   }
   void expect(char c) { ok = ok && take(c); }
-  /// Exactly so many digits, of a number from `low` to `high`.
+  /// Exactly `digits` digits, with a value from `low` to `high`.
   int number(std::size_t digits, int low, int high) {
     int n = 0;
     ok = ok && rest.size() >= digits;
@@ -42,7 +42,7 @@ struct time_reader {
     ok = ok && n >= low && n <= high;
     return n;
   }
-  /// At least one digit behind the point.
+  /// At least one digit after the point.
   std::uint32_t fraction() {
     std::uint32_t n = 0;
     std::size_t digits = 0;

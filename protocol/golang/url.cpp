@@ -55,7 +55,7 @@ void append_query_escaped(std::string& out, std::string_view text) {
 struct range {
   std::uint32_t first, last;
 };
-// Characters that Go's unicode.IsPrint refuses: controls, separators, format characters, private use, non-characters.
+// Rejected by Go's unicode.IsPrint: controls, separators, formats, private use, non-characters.
 constexpr range unprintable[] = {{0x80, 0xA0},       {0xAD, 0xAD},       {0x600, 0x605},     {0x61C, 0x61C},
                                  {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x8E2, 0x8E2},     {0x1680, 0x1680},
                                  {0x180E, 0x180E},   {0x2000, 0x200F},   {0x2028, 0x202F},   {0x205F, 0x206F},
@@ -151,7 +151,7 @@ bool query_string::parse(std::string_view raw) {
   if (escapes)
     decoded_.reserve(raw.size()); // decoding never lengthens, so views into it stay valid
   while (!raw.empty()) {
-    // Go before 1.17 separates at ';' too.
+    // Go before 1.17 also separates at ';'.
     const auto end = std::min(raw.find_first_of("&;"), raw.size());
     const auto part = raw.substr(0, end);
     raw.remove_prefix(std::min(end + 1, raw.size()));
