@@ -90,7 +90,7 @@ bool may_call_by_host(const raw_request& r, const route_settings& s) {
   if (host.empty())
     return true;
   const auto name = name_in(host);
-  // No foreign page can have the last two, which Consul's clients and local proxies send by default.
+  // No foreign page can have the last two; Consul's clients and local proxies send them by default.
   const auto is_usual = [&](std::string_view usual) { return equal_ignoring_case(name, usual); };
   return parse_ip(name) || is_usual("localhost") || is_usual("consul") || is_usual("consul.service.consul") ||
          (!s.node_name.empty() && equal_ignoring_case(name, s.node_name)) || is_allowed_name(name, s);

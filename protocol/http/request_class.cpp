@@ -46,7 +46,7 @@ request_class class_of(const state::command& c) {
                         [](const state::session_create&) { return request_class::write; },
                         [](const state::session_begin&) { return request_class::write; },
                         [](const state::catalog_register&) { return request_class::write; },
-                        // Ends of sessions and services, settings and restores, the server's own upkeep.
+                        // Ends of sessions or services, settings, restores, internal upkeep.
                         [](const auto&) { return request_class::vital; },
                     },
                     c);
