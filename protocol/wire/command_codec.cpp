@@ -9,30 +9,30 @@
 
 #include <algorithm>
 
-// Records and their members are laid out as record_codec.hpp draws them.
+// record_codec.hpp has the layout of records and members. An inner command extends to the end.
 //
 //   command   u8 version = 1 | u8 state::command_tag | the command, a record
 //             u8 version = 2 | u16 feature level > 0 | text first version that has it | u8 tag | the command
-//             on_behalf: in place of the command, state::authority, a record | a command that is not on_behalf, up to the end
-//             judged_on_behalf: state::authority, a record | varint judged_at > 0 | a command that is not on_behalf, up to the end
-//             once: state::once_mark, a record | a command that is none of these, up to the end
-//             addressed: text the client's address | a command that is none of these, but perhaps counting, up to the end
-//             counting: a command that is none of these and has the verb `add` in it, up to the end
+//             on_behalf: instead of it, state::authority, a record | a command not on_behalf
+//             judged_on_behalf: state::authority | varint judged_at > 0 | a command not on_behalf
+//             once: state::once_mark, a record | a command that is none of these
+//             addressed: text the client's address | a command that is none of these but counting
+//             counting: a command that is none of these and contains the verb `add`
 //
-//   reply     u8 version = 1 | u8 place in state::plain_reply | its value
+//   reply     u8 version = 1 | u8 position in state::plain_reply | its value
 //             u8 version = 1 | u8 5 | bool | lock_note, a record                   (a bool with a note)
 //             u8 version = 1 | u8 6 | acl_row
 //             u8 version = 1 | u8 7 | claim_answer, a record   or   u8 version = 1 | u8 8 | claim_refusal, a record
 //             u8 version = 1 | u8 9 | kv_added, a record       or   u8 version = 1 | u8 10 | once_refusal, a record
-//             u8 version = 1 | u8 128 | varint decided_at > 0 | the same from the place on
-//   acl_row   u8 place in acl_row::row | the row, a record | list of policies | list of roles, acl_link records
+//             u8 version = 1 | u8 128 | varint decided_at > 0 | the same from the position on
+//   acl_row   u8 position in acl_row::row | the row | list of policies | list of roles, acl_link records
 //   txn_reply list of results | list of txn_error, records
-//   result    u8 place in state::txn_result | bool with value | the row, a record
-//             a key's: text key | the record, its value empty unless it is shown
+//   result    u8 position in state::txn_result | bool with value | the row, a record
+//             for a key: text key | the record, its value empty unless it is shown
 //
-//   row       u8 version = 1 | the record, without what its key tells (as::by_key)
-//             u8 version = 2 | the same | each of what came later (as::later), of which one is not absent
-//             u8 version = 3 | the same as 2, all of which may be absent | each as::latest, of which one is not absent
+//   row       u8 version = 1 | the record, without what its key contains (as::by_key)
+//             u8 version = 2 | the same | each as::later member, of which one is not absent
+//             u8 version = 3 | the same, all may be absent | each as::latest, one is not absent
 
 namespace belay::wire {
 
@@ -46,7 +46,7 @@ constexpr std::uint8_t noted_bool = 5, decided_before = 128;
 constexpr std::uint8_t first_place_behind_noted = 6;
 static_assert(std::is_same_v<std::variant_alternative_t<noted_bool, state::plain_reply>, state::acl_row>);
 
-/// The number in bytes of a reply's place in state::plain_reply, and the other way round.
+/// The number of a reply's position in state::plain_reply, and its inverse.
 constexpr std::uint8_t number_of_place(std::size_t place) {
   return static_cast<std::uint8_t>(place < noted_bool ? place : place + 1);
 }
@@ -58,7 +58,7 @@ constexpr std::size_t place_of_number(std::uint8_t number) {
 
 template <class Command>
 void put(byte_writer& w, const Command& c) {
-  // Room for the fixed part and the longest varints, so that the value is copied exactly once.
+  // Space for the fixed part and the longest varints, so that the value is copied exactly once.
   if constexpr (std::is_same_v<Command, state::kv_write>)
     w.out().reserve(w.out().size() + 64 + c.op.key.size() + c.op.session.size() +
                     (c.op.value ? c.op.value->size() : 0));
@@ -137,7 +137,7 @@ bool is_on_behalf(std::uint8_t tag) {
   return tag == static_cast<std::uint8_t>(state::command_tag::on_behalf) ||
          tag == static_cast<std::uint8_t>(state::command_tag::judged_on_behalf);
 }
-/// The tags that a command can have around it, the outermost first.
+/// The tags that may precede a command, the outermost first.
 enum class around : std::uint8_t { name, once, address, counting, nothing };
 around kind_of(std::uint8_t tag) {
   return is_on_behalf(tag)                                                 ? around::name
@@ -146,7 +146,7 @@ around kind_of(std::uint8_t tag) {
          : tag == static_cast<std::uint8_t>(state::command_tag::counting)  ? around::counting
                                                                            : around::nothing;
 }
-/// What it begins with: told before it is read, so that names around names are no recursion.
+/// The first tag: read in advance, so that nested authorities cause no recursion.
 around kind_of(std::string_view bytes) {
   byte_reader r(bytes);
   if (!get_needs(r))
@@ -155,7 +155,7 @@ around kind_of(std::string_view bytes) {
   return r.ok() ? kind : around::name;
 }
 
-/// Reads the command that has this tag into `out`. @returns false: none has it
+/// Decodes the command with this tag into `out`. @returns false: unknown tag
 template <class... Commands>
 bool get_command(byte_reader& r, std::uint8_t tag, std::variant<Commands...>& out) {
   return ((tag == static_cast<std::uint8_t>(Commands::tag) ? (read_record(r, out.template emplace<Commands>()), true)
@@ -176,7 +176,7 @@ void put(byte_writer& w, const state::txn_result& result) {
   std::visit(overloaded{
                  [&](const state::kv_entry_ptr& row) {
                    w.text(row->key);
-                   // Results of writes do not show the value, so it need not travel.
+                   // Results of writes do not show the value, so it is not sent.
                    for_each_written(*row, [&](auto f, const auto& value) {
                      if constexpr (std::is_same_v<typename decltype(f)::type, payload_ref>)
                        w.text(result.with_value ? std::string_view(*value) : std::string_view());
@@ -254,7 +254,7 @@ bool get_plain(byte_reader& r, std::size_t place, std::variant<Bodies...>& out) 
 
 // ---- rows
 
-/// Calls `f(member)` for each member that has the trait: as::later or as::latest.
+/// Calls `f(member)` for each member with the trait as::later or as::latest.
 template <unsigned Trait, class Record, class F>
 void for_each_with(Record& record, F f) {
   state::for_each_field<std::remove_const_t<Record>>([&](auto field) {
@@ -270,7 +270,7 @@ bool any_with(const Record& record) {
   return any;
 }
 
-/// The lowest version whose bytes hold all of the record: each row has one spelling.
+/// The lowest version that can encode the whole record: the encoding of a row is unique.
 template <class Record>
 std::uint8_t version_of(const Record& record) {
   return any_with<state::as::latest>(record)  ? version_with_latest
@@ -304,7 +304,7 @@ void get_record(byte_reader& r, std::uint8_t row_version, Record& record) {
     r.fail();
 }
 
-/// @returns false: rows of this kind have no such version
+/// @returns false: rows of this kind do not have this version
 template <class Record>
 bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, Record& out) {
   const bool known = row_version == version ||
@@ -333,7 +333,7 @@ bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, 
   return known;
 }
 
-/// Reads the row of the table that has this number into `out`. @returns false: none has it, or not in this version
+/// Decodes the row of the table with this number into `out`. @returns false: unknown
 template <class... Rows>
 bool get_row_value(byte_reader& r, std::uint8_t table, std::uint8_t row_version, std::string_view key,
                    std::variant<std::monostate, Rows...>& out) {
@@ -362,7 +362,7 @@ void read_batch(byte_reader& r, state::row_batch& out) {
     const auto table = r.u8();
     const auto key = r.text();
     const auto value = r.text();
-    // Batches hold no batches: nobody writes such, and reading them would be a recursion as deep as the sender likes.
+    // Batches contain no batches: none are written, and decoding them could recurse without limit.
     if (table == static_cast<std::uint8_t>(state::table::staging))
       r.fail();
     auto row = r.ok() ? decode_row(table, key, value) : std::nullopt;
@@ -392,7 +392,7 @@ void read_answer(byte_reader& r, kept_answer& out) {
 
 std::string encode_command(const state::command& c) {
   if (const auto* plain = std::get_if<state::txn>(&c))
-    PRECONDITION(!has_fence_op(*plain)); // such a one is a fenced_txn
+    PRECONDITION(!has_fence_op(*plain)); // else it must be a fenced_txn
   std::string out;
   byte_writer w(out);
   c.by ? put_on_behalf(w, c) : put_plain(w, c);
@@ -408,7 +408,7 @@ std::optional<state::command> decode_on_behalf(byte_reader& r, const command_nee
   if (judged && judged_at.is_zero())
     return std::nullopt;
   const auto plain = r.raw(r.remaining());
-  // What is in nobody's name cannot be a command in somebody's name: whoever stands behind two names has none.
+  // The inner command must have no authority: nested authorities are invalid.
   const auto inner = r.ok() ? needs_of(plain) : std::nullopt;
   if (!inner || level_on_behalf(judged_at, inner->level) != needs.level)
     return std::nullopt;
@@ -441,7 +441,7 @@ std::optional<state::command> decode_addressed(byte_reader& r, const command_nee
   return state::level_of(*c) == needs.level ? std::move(c) : std::nullopt;
 }
 
-/// Without any tag around it. @param counting it stands behind that tag
+/// Without tags around it. @param counting it follows that tag
 std::optional<state::command> decode_plain(std::string_view bytes, bool counting) {
   byte_reader r(bytes);
   const auto needs = get_needs(r);
@@ -450,7 +450,7 @@ std::optional<state::command> decode_plain(std::string_view bytes, bool counting
   if (!needs || !get_command(r, tag, static_cast<state::plain_command&>(c)) || !r.complete() ||
       state::level_of(static_cast<state::command_tag>(tag)) != needs->level)
     return std::nullopt;
-  // What is in it and older servers do not know must show in its tag.
+  // Content that older servers do not know must be announced by a tag.
   const auto* transaction = std::get_if<state::txn>(&c);
   if ((transaction != nullptr && has_fence_op(*transaction)) || state::has_add(c) != counting)
     return std::nullopt;
@@ -571,7 +571,7 @@ std::optional<state::reply> decode_reply(std::string_view bytes) {
     static_cast<state::plain_reply&>(reply) = r.boolean();
     read_record(r, reply.note);
     if (reply.note == state::lock_note{})
-      r.fail(); // would be a plain bool: each reply has one spelling
+      r.fail(); // would be a plain bool: the encoding of a reply is unique
   } else if (!get_plain(r, place_of_number(place), static_cast<state::plain_reply&>(reply)))
     r.fail();
   if (!r.complete())
@@ -593,7 +593,7 @@ void append_row(std::string& out, const state::dirty_row& row) {
 }
 
 std::size_t row_bytes_max(const state::dirty_row& row) {
-  // Of a key's row: the version, flags, and ten bytes at most for each other number.
+  // For a key's row: the version, flags, and at most ten bytes for each other number.
   constexpr std::size_t numbers = 128;
   if (const auto* e = std::get_if<state::kv_entry_ptr>(&row.row))
     return (*e)->value->size() + (*e)->session.size() + numbers;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint8_t version = 1;
 
-/// @returns r.ok(); every later read of a failed reader yields zeros.
+/// @returns r.ok(); later reads of a failed reader return zeros.
 bool read_version(byte_reader& r) {
   if (r.u8() != version)
     r.fail();

@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::uint8_t version = 1;
 constexpr std::size_t header_bytes = 8; // length, CRC
-constexpr std::size_t kind_at = 9;      // behind the version
-// As much as is read of a peer at once (actors/consensus/peer_link.cpp): more is given back when a large frame is complete.
+constexpr std::size_t kind_at = 9;      // after the version
+// As much as is read at once (actors/consensus/peer_link.cpp): more is freed after a large frame.
 constexpr std::size_t spare_capacity_max = 256u << 10;
-constexpr std::size_t members_max = 1000; // more in one hello is nonsense, and would only cost memory
+constexpr std::size_t members_max = 1000; // a hello with more is invalid, and would only use memory
 constexpr std::size_t known_max = 64;
 constexpr std::size_t refused_max = 64;
 
@@ -58,19 +58,19 @@ enum class extension : std::uint8_t {
   coordinates = 8,
 };
 
-// What came after the first version of a hello: blocks of u8 extension | u32 length | bytes. Whoever does not know a block
-// skips it.
+// Later extensions of a hello: blocks of u8 extension
+// | u32 length | bytes. Unknown blocks are skipped.
 //
 //   feature_level   u16
 //   known_servers   varint count, then each: text host:port
-//   has_log         u8: 1 has a log, 2 hears a cluster, 4 its disk is full; the sum
+//   has_log         u8: sum of 1 has a log, 2 can reach a cluster, 4 its disk is full
 //   client_agent    nothing
 //   coordinates     nothing
 //   round           u64 round | u8 given up | varint count of refused clusters, then each (u64)
-//   replica         u8: 1 it is to have no vote. Whoever says nothing does not know of replicas
+//   replica         u8: 1 it must not get a vote. Without the block: does not know replicas
 //
-// The blocks are the address of one more member of `agreed`, the last one, with the id zero. Servers of the first version
-// refuse a frame with bytes behind its end, and of an unknown kind; with `agreed` they do nothing but compare it.
+// The blocks are the address of an extra last member of `agreed` with id zero. Servers of the
+// first version reject frames with trailing bytes or unknown kinds, but only compare `agreed`.
 std::string extensions_of(const hello& h) {
   std::string out;
   byte_writer w(out);
@@ -284,8 +284,8 @@ gossip get_gossip(byte_reader& r) {
   return g;
 }
 
-// A coordinate is 11 numbers of IEEE 754 with 64 bits: the 8 of its vector, error, adjustment, height. Whoever gets one looks whether
-// they are numbers.
+// A coordinate is 11 IEEE 754 doubles: the 8 of its vector, error,
+// adjustment, height. The receiver checks that they are finite.
 //
 //   coordinate_probe    u64 sent_ns
 //   coordinate_answer   u64 sent_ns | coordinate

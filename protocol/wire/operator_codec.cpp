@@ -23,12 +23,12 @@ constexpr std::string_view forced_out = "force-leave ";
 
 constexpr std::string_view agent_is_there = "agent there ";
 constexpr std::string_view agent_leaves = "agent leaves ";
-/// With what shows whether it may speak for the node: of client_address_level.
+/// With what proves that it may act for the node: of client_address_level.
 constexpr std::string_view proving_agent_is_there = "proving agent there ";
 constexpr std::string_view proving_agent_leaves = "proving agent leaves ";
 constexpr std::string_view no_proof = "-", authenticated_word = "authenticated", anybody_word = "anybody";
 
-/// Takes a word and the space behind it off the front; empty: there is none.
+/// Removes a word and the space after it from the front; empty: there is none.
 std::string take_word(std::string_view& bytes) {
   const auto end = bytes.find(' ');
   if (end == std::string_view::npos)
@@ -95,7 +95,7 @@ std::optional<forward::operator_call> decode_change(std::string_view bytes) {
   return std::nullopt;
 }
 
-/// Takes a number and the space behind it off the front. @returns false: they are not there
+/// Removes a number and the space after it from the front. @returns false: they are missing
 template <class Int>
 bool take_number(std::string_view& bytes, Int& out) {
   const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), out);

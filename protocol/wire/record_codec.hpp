@@ -1,6 +1,6 @@
 #pragma once
-// Bytes of records: the members of a record one after the other, in the order of its list of fields
-// (protocol/state/fields.hpp), each by its type. Readers leave their error in the byte_reader.
+// Encoding of records: the members in the order of the record's list of fields
+// (protocol/state/fields.hpp), each by its type. Errors are left in the byte_reader.
 //
 //   type of the member         bytes
 //   -------------------------  ------------------------------------------------------------------------------------
@@ -12,15 +12,15 @@
 //   text, payload              varint length | the bytes; no payload: like an empty one
 //   optional                   u8: 0, or 1 and the value
 //   vector                     varint count | the elements
-//   map                        varint count | text name and value of each, in ascending order of the names
-//   variant                    u8: place of the alternative | its value
+//   map                        varint count | text name and value of each, ascending by name
+//   variant                    u8: position of the alternative | its value
 //   another record             its members
 //   batch of rows              varint count | { u8 state::table | text key | text row } of each
-//   answer that is kept        u8: 0, or 1 and the reply (command_codec.hpp) as a text
-//   kv_op                      its members; of the verb `add` then amount, min, max
+//   kept reply                 u8: 0, or 1 and the reply (command_codec.hpp) as a text
+//   kv_op                      its members; for the verb `add` then amount, min, max
 //
-// Members marked as::by_key, as::later, as::latest and as::apart are not among a record's bytes: command_codec.cpp and
-// registration_codec.cpp say where they are.
+// Members marked as::by_key, as::later, as::latest and as::apart are not part
+// of a record's bytes: see command_codec.cpp and registration_codec.cpp.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/state/commands.hpp"
@@ -52,7 +52,7 @@ template <class>
 inline constexpr bool has_no_layout = false;
 } // namespace detail
 
-/// Number of elements that follow. More than bytes are left is an error: every element takes at least one.
+/// Number of elements that follow. An error if more than the bytes left: each has at least one.
 std::size_t read_count(byte_reader& r);
 
 using kept_answer = std::shared_ptr<const state::reply>;
@@ -117,7 +117,7 @@ void write_value(byte_writer& w, const T& v) {
 template <unsigned Traits = 0, class T>
 void read_value(byte_reader& r, T& v);
 
-/// The alternative at that place; another place is an error.
+/// The alternative at that position; an error if there is none.
 template <class... Ts>
 void read_alternative(byte_reader& r, std::size_t place, std::variant<Ts...>& v) {
   const bool known = [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -148,7 +148,7 @@ void read_value(byte_reader& r, T& v) {
   else if constexpr (detail::is_strong_id<T>)
     v = T{r.varint()};
   else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>)
-    v = r.text(); // a view is one into what is read
+    v = r.text(); // a view into the input
   else if constexpr (std::is_same_v<T, payload>)
     v = make_payload(r.text());
   else if constexpr (std::is_same_v<T, state::row_batch>)
@@ -181,7 +181,7 @@ template <class Field>
 inline constexpr bool is_written =
     !Field::is(state::as::by_key | state::as::later | state::as::latest | state::as::apart);
 
-/// Calls `write(field, value)` for each member that is among the record's bytes.
+/// Calls `write(field, value)` for each member that is part of the record's bytes.
 template <state::listed Record, class Write>
 void for_each_written(const Record& record, Write write) {
   state::for_each_field<Record>([&](auto f) {

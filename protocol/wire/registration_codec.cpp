@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-//   u8 version (1) | u8 kind: 1 service, 2 check, 3 gRPC check, 4 with a token | body | u32 CRC32C of everything before
+//   u8 version (1) | u8 kind: 1 service, 2 check, 3 gRPC check, 4 with a token | body | u32 CRC32C of all before
 //
-//   service   state::service_record, as record_codec.hpp draws records
-//   check     agent::check_definition, by the list below | text last status | text last output | u64 valid until, ms
-//   gRPC      text GRPC | u8 GRPCUseTLS | as check: a kind of its own, for files that were written before there was one
+//   service   state::service_record, encoded as in record_codec.hpp
+//   check     agent::check_definition, as below | text last status | text last output | u64 valid until, ms
+//   gRPC      text GRPC | u8 GRPCUseTLS | as check: a kind of its own, for older files
 //   token     text token, not empty | u8 kind, 1 to 3 | its body: the same
 
 namespace belay::state {
@@ -37,7 +37,7 @@ inline constexpr auto fields_of<agent::check_definition> = std::tuple{
     field<&agent::check_definition::tls_skip_verify>{},
     field<&agent::check_definition::maintenance>{},
     field<&agent::check_definition::args>{},
-    field<&agent::check_definition::grpc, "", as::apart>{}, // these came later, each with a kind of file of its own
+    field<&agent::check_definition::grpc, "", as::apart>{}, // added later, each with a kind of file of its own
     field<&agent::check_definition::grpc_use_tls, "", as::apart>{},
     field<&agent::check_definition::token, "", as::apart>{},
 };
@@ -131,7 +131,7 @@ result<registration> decode_registration(std::string_view bytes, std::uint64_t n
     c.output = r.text();
     const auto until = r.u64();
     const auto left_ms = until > now_ms ? until - now_ms : 0;
-    // A clock that was set back makes nothing valid for longer than its TTL.
+    // If the clock was set back, nothing is valid for longer than its TTL.
     const auto ttl = static_cast<std::uint64_t>(std::max<std::int64_t>(0, c.definition.ttl_ns));
     c.valid_ns = static_cast<std::int64_t>(std::min(ttl, left_ms > ttl / ns_per_ms ? ttl : left_ms * ns_per_ms));
     found = std::move(c);
