@@ -7,7 +7,7 @@ namespace belay::forward {
 
 namespace {
 
-// Below that nothing would be learned about what can be answered.
+// A smaller share would not show what load is possible.
 constexpr double share_min = 1.0 / 64;
 
 constexpr auto writes = static_cast<std::size_t>(request_class::write);
@@ -46,7 +46,7 @@ void arrival_shedder::look(local_time now, std::size_t unfinished) {
 void arrival_shedder::probe_served(local_time now, std::size_t unfinished) {
   if (!std::exchange(waits_, false) || judged_ || rules_.delay_max.count() == 0)
     return;
-  // What was read while the probe waited had waited with it. A few slow requests are no overload.
+  // Requests read while the probe waited had waited like it. A few slow requests are no overload.
   const bool many = came_with_probe_ + unfinished > rules_.load_min;
   judge(many ? now - since_ : std::chrono::nanoseconds{});
 }
@@ -63,7 +63,7 @@ void arrival_shedder::judge(std::chrono::nanoseconds delay) {
   came_ = {};
 }
 
-/// What comes is what came: so many of each class are refused that the share is kept.
+/// Predicts by the last arrivals: rejects so many of each class that the share is kept.
 void arrival_shedder::divide() {
   if (!share_)
     return;

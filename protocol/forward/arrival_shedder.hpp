@@ -1,7 +1,7 @@
 #pragma once
-// Which requests are refused when more come than one thread can read and answer. They wait in the kernel then, before anybody can count
-// them (protocol/forward/load_shedder.hpp counts what was read), and all of them alike. The signal is a probe that waits as they do;
-// what is refused is a share of them, since how many wait is not known. No clock: the caller brings times.
+// Which requests to reject when more arrive than one thread can read. They wait in the kernel, all
+// alike and uncounted (load_shedder.hpp counts requests read). The signal is a probe that waits as
+// they do; a share of requests is rejected, as their number is unknown. The caller passes times.
 
 #include "protocol/base/random.hpp"
 #include "protocol/forward/load_shedder.hpp"
@@ -12,24 +12,24 @@
 
 namespace belay::forward {
 
-/// The share that is taken is fitted to what can be answered within delay_max. Writes make room first: reads are refused
-/// only when all writes are.
+/// The accepted share is adapted to what can be served within delay_max.
+/// Writes are rejected first: reads only when all writes are.
 class arrival_shedder {
 public:
   explicit arrival_shedder(shedding_rules r) : rules_(r) {}
 
-  /// A request was read. @returns false: it should be refused
+  /// A request was read. @returns false: reject it
   bool admits(request_class c);
 
-  /// A probe begins to wait behind the requests that are there. @pre the one before it was served
+  /// A probe starts to wait after the requests already there. @pre the previous one was served
   void begin_probe(local_time now);
-  /// Called with requests: one that waits for too long is known to before it is served.
-  /// @param unfinished load of the requests that were read and not answered
+  /// Call with each request: detects a probe that waits too long before it is served.
+  /// @param unfinished load of requests without a response
   void look(local_time now, std::size_t unfinished);
   void probe_served(local_time now, std::size_t unfinished);
 
   bool refusing() const { return share_.has_value(); }
-  /// Of writes and reads, how many are taken: above 0, at most 1.
+  /// Share of writes and reads that is accepted: above 0, at most 1.
   double share() const { return share_.value_or(1); }
 
 private:
@@ -41,13 +41,13 @@ private:
   bool waits_ = false;              ///< a probe
   bool judged_ = false;             ///< before it was served
   std::size_t came_with_probe_ = 0; ///< while it waited
-  // Since a delay was judged:
+  // Since a delay was evaluated:
   std::array<std::size_t, 3> came_{}; ///< by class
   bool refused_ = false;
   int late_ = 0; ///< delays in a row
   std::optional<double> share_;
   std::array<double, 3> refused_share_{}; ///< by class
-  seeded_random random_{1};               ///< who is refused must not be the same one every time
+  seeded_random random_{1};               ///< so that rejections do not always hit the same client
 };
 
 } // namespace belay::forward

@@ -12,7 +12,7 @@ bool contains(const std::vector<node_id>& list, node_id id) {
   return std::find(list.begin(), list.end(), id) != list.end();
 }
 
-/// Those who vote behind the change that is under way, if one is.
+/// The voters after the change in progress, if there is one, except this server.
 std::vector<node_id> others_who_vote(const raft::configuration& now, node_id self) {
   auto all = now.voters;
   std::erase(all, self);
@@ -78,7 +78,7 @@ departure::step departure::next(const place& here, time now) {
       return hand_over{heirs[hand_overs_++]};
     }
   } else if (here.leader.is_zero() && now < next_hand_over_) {
-    return wait{}; // the heir's election
+    return wait{}; // the target's election
   }
   asked_ = true;
   return ask_leader{};

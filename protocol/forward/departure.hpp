@@ -1,6 +1,6 @@
 #pragma once
-// How a server leaves its cluster while it runs: it hands leadership over if it has it, and then asks the leader to take it out of the
-// configuration. It never leaves others behind who could not decide anything.
+// How a running server leaves its cluster: it transfers leadership if it leads,
+// then asks the leader to remove it. It never leaves the others without a quorum.
 
 #include "protocol/base/result.hpp"
 #include "protocol/raft/core.hpp"
@@ -13,8 +13,8 @@
 
 namespace belay::forward {
 
-/// Why that server must not be taken out: with `heard` alone, those who stay would have no majority. nullopt: it may.
-/// @param heard the servers that answer; whether `leaver` is among them does not matter
+/// Why that server must not be removed: the rest has no majority among `heard`. nullopt: it may.
+/// @param heard the servers that respond; `leaver` may be one of them
 std::optional<std::string> too_few_without(const raft::configuration& now, node_id leaver,
                                            const std::vector<node_id>& heard);
 
@@ -22,15 +22,15 @@ class departure {
 public:
   using time = std::chrono::nanoseconds;
 
-  /// Another server shall lead; look again later.
+  /// Transfer leadership to another server; try again later.
   struct hand_over {
     node_id to;
   };
-  /// Ask the leader with forward::let_leave, and call answered() with what it says.
+  /// Send forward::let_leave to the leader, and call answered() with its reply.
   struct ask_leader {};
-  /// Look again later.
+  /// Try again later.
   struct wait {};
-  /// It is over. ok: this server belongs to no cluster, or is all of it.
+  /// Finished. ok: this server belongs to no cluster, or is the whole cluster.
   struct over {
     status how;
   };
@@ -42,17 +42,17 @@ public:
     node_id leader;      ///< zero: unknown
     bool serves = false; ///< it leads, and its term has a committed entry
     const raft::configuration& config;
-    const std::vector<node_id>& heard; ///< by the leader; of no meaning to others
+    const std::vector<node_id>& heard; ///< by the leader; otherwise unused
   };
   step next(const place& here, time now);
   void answered(status how) { answer_ = std::move(how); }
 
 private:
-  // A hand-over takes two round trips and a write; after that the next candidate is tried.
+  // A transfer takes two round trips and a write; then the next candidate is tried.
   static constexpr std::chrono::milliseconds hand_over_limit{1500};
-  // A leader that was just elected has not heard all of its followers yet.
+  // A newly elected leader has not received from all of its followers yet.
   static constexpr std::chrono::milliseconds patience{1500};
-  // Candidates may be leaving, too; then the leader takes itself out, which costs an election.
+  // Candidates may be leaving, too; then the leader removes itself, which costs an election.
   static constexpr std::size_t hand_overs_max = 2;
 
   std::optional<time> begun_;

@@ -1,5 +1,5 @@
 #pragma once
-// A queue of calls that wait for a leader. It is bounded, because clients may bring more than memory holds.
+// A queue of calls that wait for a leader. Bounded, because clients may send more than fits memory.
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/forward/requests.hpp"
@@ -10,15 +10,15 @@
 
 namespace belay::forward {
 
-/// Bounded in count and bytes; in order of arrival. What this node wants itself (the end of a session, for example) has room of its
-/// own: however many clients wait, it is not behind them.
+/// Bounded in count and bytes; in order of arrival. This node's own calls (the end of
+/// a session, for example) have a separate limit, so they never wait behind clients'.
 class held_calls {
 public:
-  /// Of clients' calls.
+  /// For clients' calls.
   static constexpr std::size_t count_max = 65536;
-  /// Of this node's own.
+  /// For this node's own.
   static constexpr std::size_t own_count_max = 1024;
-  /// Of each.
+  /// For each of them.
   static constexpr std::size_t bytes_max = 128u << 20;
 
   /// @param limit of clients' calls
@@ -29,7 +29,7 @@ public:
     return r.count < r.limit && r.bytes + c.bytes->size() <= bytes_max;
   }
 
-  /// @returns false: full, nothing was kept.
+  /// @returns false: full, nothing was added.
   bool add(held_call c) {
     if (!has_room_for(c))
       return false;

@@ -1,6 +1,6 @@
 #pragma once
-// Operations on the keyrings of all members, while they are under way: who was asked, who has answered, and what came of it. The
-// actor that sends the calls and keeps the clock is raft_peer.
+// Keyring operations of all members that are in progress: requests, replies
+// and results. The actor that sends the calls and keeps the time is raft_peer.
 
 #include "protocol/forward/keyring.hpp"
 #include "protocol/forward/requests.hpp"
@@ -15,20 +15,20 @@ namespace belay::forward {
 struct keyring_of_member {
   std::string name;
   bool answered = false;
-  keyring_answer answer; ///< not answered: its text says why not
+  keyring_answer answer; ///< if not answered, its text says why
 };
 
-/// An operation that is over.
+/// A finished operation.
 struct keyring_outcome {
   request_id id;
   keyring_operation asked;
-  bool local_only = false; ///< the client did not want to hear of the pool that spans datacenters
+  bool local_only = false; ///< the client did not request the WAN pool
   std::vector<keyring_of_member> members;
 };
 
 class keyring_rounds {
 public:
-  /// At one time; a client that asks for more is refused.
+  /// Limit of concurrent operations; more are rejected.
   static constexpr std::size_t rounds_max = 16;
 
   struct member {
@@ -36,22 +36,22 @@ public:
     std::string name;
   };
 
-  /// @param who all of whom an answer is expected
-  /// @param deadline nobody is waited for any longer
-  /// @returns false: too many are under way
+  /// @param who all members that should reply
+  /// @param deadline when to stop waiting
+  /// @returns false: too many are in progress
   bool begin(request_id id, keyring_operation what, bool local_only, const std::vector<member>& who,
              local_time deadline);
-  /// Null: it is over.
+  /// Null: finished.
   const keyring_operation* operation(request_id id) const;
-  /// Of members and operations that are not waited for nothing counts.
+  /// Ignores replies of other members and of finished operations.
   void answered(request_id id, node_id from, keyring_answer a);
-  /// That member could not be asked.
+  /// The request could not be sent to that member.
   void not_asked(request_id id, node_id member, std::string why);
-  /// The connection to it is gone: nobody knows whether it did what it was asked.
+  /// Its connection is lost: it is unknown whether it completed the operation.
   void lost(node_id member);
   void expire(local_time now);
 
-  /// Those that are over, once each.
+  /// The finished operations, once each.
   std::vector<keyring_outcome> take_finished();
 
 private:

@@ -10,7 +10,7 @@ using raft::introduction;
 
 namespace {
 
-/// `a, b, c`; `nobody` if there is none.
+/// `a, b, c`; `nobody` if empty.
 std::string listed(const std::vector<std::string>& all) {
   std::string out;
   for (const auto& each : all)
@@ -41,7 +41,7 @@ std::string why_there_is_no_cluster(const formation& f, const std::vector<std::s
     cluster = cluster || (p.cluster_id != 0 && p.datacenter == own.datacenter);
     fitting += p.cluster_id == 0 && p.expect == own.expect && p.datacenter == own.datacenter ? 1 : 0;
   }
-  for (const auto& address : named) // of other datacenters, too: they are heard, if in vain
+  for (const auto& address : named) // also of other datacenters: they are connected, although useless
     if (address != own.self.address && std::find(heard_at.begin(), heard_at.end(), address) == heard_at.end())
       missing.push_back(address);
   std::string out;

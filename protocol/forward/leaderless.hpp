@@ -1,5 +1,5 @@
 #pragma once
-// Why a server has no leader, in one sentence for operators: who is missing, and who says something that does not fit.
+// Explains in a sentence for operators why a server has no leader: missing, conflicting servers.
 
 #include "protocol/raft/formation.hpp"
 
@@ -9,10 +9,10 @@
 
 namespace belay::forward {
 
-/// @param config as this server knows it; empty: it belongs to no cluster yet
-/// @param connected servers that hear this one
-/// @param named addresses of servers that it was told to look for
-/// @param disk_full of this server: with a full disk nobody can become the leader
+/// @param config of this server; empty: it belongs to no cluster yet
+/// @param connected servers that this one can send to
+/// @param named addresses of servers that it is configured to contact
+/// @param disk_full of this server: with a full disk it cannot become leader
 std::string why_leaderless(const raft::formation& f, const raft::configuration& config,
                            const std::set<node_id>& connected, const std::vector<std::string>& named,
                            bool disk_full = false);

@@ -7,7 +7,7 @@ namespace belay::forward {
 
 namespace {
 
-// In one window the limit becomes at most so much smaller or larger.
+// Max change of the limit in one window, as a factor.
 constexpr double least_step = 0.5, largest_step = 1.25;
 
 } // namespace
@@ -23,11 +23,11 @@ void load_shedder::waited(stage s, std::chrono::nanoseconds delay) {
   least = least ? std::min(*least, delay) : delay;
 }
 
-/// Of the stage in which the luckiest request waited longest; nullopt: nothing was finished.
+/// The longest of the stages' minimum delays; nullopt: nothing was finished.
 std::optional<std::chrono::nanoseconds> load_shedder::take_delay() {
   std::optional<std::chrono::nanoseconds> longest;
   for (auto& least : least_) {
-    longest = std::max(longest, least); // nothing is less than any time
+    longest = std::max(longest, least); // nullopt is less than any time
     least.reset();
   }
   return longest;
@@ -49,7 +49,7 @@ void load_shedder::look(local_time now, std::size_t load) {
   const auto delay = take_delay();
   const bool refused = std::exchange(refused_, false);
   const bool late = delay && *delay > rules_.delay_max;
-  if (delay) // when nothing is finished, as without a leader, nothing is known
+  if (delay) // if nothing is finished, for example without a leader, nothing is known
     late_windows_ = late ? late_windows_ + 1 : 0;
   if (limit_ && !late && !refused)
     limit_.reset();
@@ -62,7 +62,7 @@ void load_shedder::look(local_time now, std::size_t load) {
 bool load_shedder::admits(request_class c, std::size_t load) {
   if (!limit_ || c == request_class::vital)
     return true;
-  // Reads only when there are too many even without writes.
+  // Rejects reads only if there are too many even without writes.
   const auto most = c == request_class::write ? *limit_ : 2 * *limit_;
   const bool admitted = load < most;
   refused_ = refused_ || !admitted;

@@ -1,7 +1,7 @@
 #pragma once
-// Which requests are refused when more come than can be answered. The signal is the time that requests wait, as in CoDel ("Controlling
-// Queue Delay", Nichols and Jacobson, ACM Queue 2012): a queue that is long for a moment is what queues are for; one in which even
-// the luckiest waits too long, for longer than a moment, only grows. No clock: the caller brings times.
+// Which requests to reject when overloaded. The signal is the queueing time, as in CoDel
+// ("Controlling Queue Delay", Nichols and Jacobson, ACM Queue 2012): a short burst is fine, but if
+// even the minimum delay is too long for some time, the queue only grows. The caller passes times.
 
 #include "protocol/forward/requests.hpp"
 
@@ -13,39 +13,39 @@
 
 namespace belay::forward {
 
-/// In the order in which they are refused.
+/// In the order in which they are rejected.
 enum class request_class : std::uint8_t {
-  write, ///< begins something: puts, locks, new sessions, registrations
+  write, ///< starts something: puts, locks, new sessions, registrations
   read,
-  vital, ///< keeps or ends what is there: renewals, releases, deregistrations; operators' questions. Never refused here
+  vital, ///< keeps or ends something: renewals, releases, deregistrations; operators' requests. Never rejected here
 };
 
 struct shedding_rules {
-  /// What every request may wait. Zero: nothing is ever refused. The default is short beside the shortest TTL of a session, and long
-  /// beside what a commit takes on a slow disk.
+  /// Acceptable delay of a request. Zero: never reject. The default is short compared
+  /// to the shortest session TTL, and long compared to a commit on a slow disk.
   std::chrono::nanoseconds delay_max{std::chrono::milliseconds(500)};
-  /// With at most so much load unfinished nothing is refused, however long it takes: so many clients that wait for their answers before
-  /// they ask again are no overload.
+  /// Below this unfinished load nothing is rejected, however slow: so many
+  /// clients that wait for a response before the next request are no overload.
   std::size_t load_min = 1024;
 };
 
-/// By what the limit of something changes that waits so long: so much less or more can be finished in time (Little's law), but a measurement
-/// is not taken for more than half or a quarter more.
+/// Factor for the limit of something with that delay: what can be finished in time
+/// (Little's law). A single measurement changes it by at most a half down or a quarter up.
 double step_to(std::chrono::nanoseconds delay_max, std::chrono::nanoseconds delay);
 
-/// So many measurements in a row have to be too long before anything is refused. They do not begin when trouble does: after an election or a
-/// pause of the disk the first of them may have seen nothing but what had to wait for that.
+/// Late measurements in a row before anything is rejected. They do not start with the problem:
+/// after an election or a disk stall the first may include only requests that had to wait for it.
 inline constexpr int late_before_shedding = 2;
 
-/// Says what is refused as a limit of unfinished load. While it lasts, the limit is fitted to what can be finished within delay_max
-/// (Little's law: what waits is what is finished in the time of waiting).
+/// Rejects by a limit of unfinished load. It is adapted to what can be finished within
+/// delay_max (Little's law: the queue is the throughput times the waiting time).
 class load_shedder {
 public:
-  /// A request waits for one of them most of the time.
+  /// A request spends most of its waiting in one of them.
   enum class stage : std::uint8_t { log, reading };
 
-  /// Load is counted in requests; one with many bytes counts as several. 1,024 of them are the bytes that the log takes at one time
-  /// (raft::limits::uncommitted_bytes_max).
+  /// Load is counted in requests; large ones count as several. 1,024 of them are the
+  /// bytes that the log accepts at one time (raft::limits::uncommitted_bytes_max).
   static constexpr std::size_t unit_bytes = 64 << 10;
   static constexpr std::size_t load_of(std::size_t bytes) { return 1 + bytes / unit_bytes; }
 
@@ -54,16 +54,16 @@ public:
 
   explicit load_shedder(shedding_rules r) : rules_(r) {}
 
-  /// A request was finished that waited so long.
+  /// A request was finished after that delay.
   void waited(stage s, std::chrono::nanoseconds delay);
-  /// Called with requests and now and then: closes a window when its time is over.
+  /// Call with each request, and periodically: closes a window when its time is over.
   /// @param load unfinished
   void look(local_time now, std::size_t load);
 
-  /// @returns false: it should be refused
+  /// @returns false: reject it
   bool admits(request_class c, std::size_t load);
 
-  /// Unfinished load above which writes are refused; nullopt: none are.
+  /// Unfinished load above which writes are rejected; nullopt: none are.
   std::optional<std::size_t> limit() const { return limit_; }
 
 private:

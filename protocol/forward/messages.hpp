@@ -1,6 +1,6 @@
 #pragma once
-// What nodes say to each other about the requests of clients: calls that a node hands to the leader, the leader's
-// answers, and the question up to where a linearizable read must wait. Their bytes are in protocol/wire.
+// Messages between nodes about clients' requests: calls that are forwarded
+// to the leader, its replies, and read barriers. protocol/wire encodes them.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -10,11 +10,11 @@
 
 namespace belay::forward {
 
-/// What is in a call's bytes. The numbers travel between nodes: never renumber.
+/// Content of a call's bytes. Sent between nodes: never renumber.
 enum class call_kind : std::uint8_t {
-  propose = 0,         ///< a command for the log, as protocol/wire/command_codec.hpp encodes it
+  propose = 0,         ///< a command for the log (protocol/wire/command_codec.hpp)
   renew_session = 1,   ///< the session's id
-  remove_member = 2,   ///< operator_calls.hpp, as protocol/wire/operator_codec.hpp encodes it
+  remove_member = 2,   ///< operator_calls.hpp (protocol/wire/operator_codec.hpp)
   describe_health = 3, ///< likewise
 };
 
@@ -32,12 +32,12 @@ constexpr const char* name_of(call_kind k) {
   return "?";
 }
 
-/// What became of a call. The numbers travel between nodes: never renumber.
+/// Outcome of a call. Sent between nodes: never renumber.
 enum class call_outcome : std::uint8_t {
   done = 0,
   refused = 1, ///< it did not happen and will not
-  unknown = 2, ///< it may have happened: nobody tries again for the client
-  retry = 3,   ///< between nodes only: the one that was asked does not lead, and has done nothing
+  unknown = 2, ///< it may have happened: never retried for the client
+  retry = 3,   ///< between nodes only: the receiver does not lead, and has done nothing
 };
 
 constexpr const char* name_of(call_outcome o) {
@@ -54,9 +54,9 @@ constexpr const char* name_of(call_outcome o) {
   return "?";
 }
 
-/// A request handed to the leader, once: the leader never passes it on (docs/pitfalls.md R24).
+/// A request forwarded to the leader, once: the leader never forwards it (docs/pitfalls.md R24).
 struct call {
-  request_id id; ///< of the asking node
+  request_id id; ///< of the requesting node
   call_kind kind = call_kind::propose;
   payload bytes;
 };
@@ -64,19 +64,19 @@ struct call {
 struct reply {
   request_id id; ///< of the call
   call_outcome outcome = call_outcome::unknown;
-  log_index index;   ///< done, and it was an entry of the log: which one
-  std::string bytes; ///< done: the encoded answer; refused and unknown: a text for the client
+  log_index index;   ///< done, and it was a log entry: its index
+  std::string bytes; ///< done: the encoded reply; refused and unknown: a text for the client
 };
 
-/// Asks the leader up to where a read must wait (etcd calls it ReadIndex).
+/// Asks the leader for the index that a read must wait for (etcd's ReadIndex).
 struct read_index {
   std::uint64_t id = 0;
-  bool lease_ok = false; ///< the leader's lease is proof enough; else it asks a quorum
+  bool lease_ok = false; ///< the leader's lease suffices; else it asks a quorum
 };
 
 struct read_index_reply {
-  std::uint64_t id = 0; ///< of the question
-  bool ok = false;      ///< false: not the leader, or it could not find out in time
+  std::uint64_t id = 0; ///< of the request
+  bool ok = false;      ///< false: not the leader, or not confirmed in time
   log_index index;      ///< ok: serve the read once this is applied
 };
 

@@ -34,7 +34,7 @@ void pending_barriers::go_on(const leadership& now, log_index commit) {
     const auto attempt = attempts_.next(); // never reused: docs/pitfalls.md R11
     if (now.here) {
       actions_.push_back(confirm_leadership{attempt});
-    } else if (b.asker != self_) { // asked while this node led: the asker looks for the new leader itself
+    } else if (b.asker != self_) { // requested while this node led: the requester looks for the new leader
       PROBE("peer: barrier sent back, leadership lost");
       finish(b, false, {});
       continue;
@@ -103,7 +103,7 @@ void pending_barriers::peer_lost(node_id peer) {
   wait_again([peer](node_id asked) { return asked == peer; });
 }
 
-// Asked at once, the same node would be asked again and again, as fast as the wire allows.
+// An immediate retry would repeat at once, at the speed of the network.
 void pending_barriers::ask_again() {
   std::move(asked_in_vain_.begin(), asked_in_vain_.end(), std::back_inserter(waiting_));
   asked_in_vain_.clear();

@@ -1,7 +1,7 @@
 #pragma once
-// Barriers of linearizable reads: up to which index must a read wait, so that it sees all that was committed before it
-// was asked? A leader asks its quorum, or trusts its lease; a follower asks the leader. No clock and no network: an
-// actor brings what happened and carries out what comes back.
+// Barriers of linearizable reads: the index that a read must wait for, to see all that was
+// committed before it. A leader asks its quorum, or relies on its lease; a follower asks
+// the leader. No clock and no network: an actor passes events and carries out actions.
 
 #include "protocol/base/fresh_numbers.hpp"
 #include "protocol/forward/requests.hpp"
@@ -14,14 +14,14 @@
 
 namespace belay::forward {
 
-/// A barrier for a read of this node, or for a follower that asks this node.
+/// A barrier for a read of this node, or for a follower that asked this node.
 struct held_barrier {
   node_id asker;        ///< this node or a follower
-  std::uint64_t id = 0; ///< the asker's
+  std::uint64_t id = 0; ///< the requester's
   bool lease_ok = false;
   local_time deadline{0};
   node_id asked{};   ///< the leader it was sent to; zero: not sent
-  bool waits = true; ///< false: it fails at once while there is no leader
+  bool waits = true; ///< false: fails at once while there is no leader
 };
 
 /// A read of this node: serve it once `index` is applied, or fail it.
@@ -35,33 +35,33 @@ using barrier_action = std::variant<to_peer, barrier_done, confirm_leadership>;
 
 class pending_barriers {
 public:
-  /// @param seed of the attempts' numbers; differs from process to process
+  /// @param seed of the attempts' numbers; different for each process
   pending_barriers(node_id self, std::uint64_t seed) : self_(self), seed_(seed), attempts_(seed) {}
 
-  // ---- inputs. After each of them take_actions() says what is to be done.
+  // ---- inputs. Call take_actions() after each of them.
 
-  /// It waits for the next go_on().
+  /// Waits for the next go_on().
   void hold(held_barrier b) { waiting_.push_back(std::move(b)); }
-  /// A follower asks this node.
+  /// A follower's request.
   void asked_by(node_id follower, const read_index& q, bool leading, local_time deadline);
-  /// What waits goes on, if somebody leads.
+  /// Sends waiting barriers, if there is a leader.
   void go_on(const leadership& now, log_index commit);
 
   void confirmed(std::uint64_t attempt, log_index index);
-  /// Leadership was lost or is uncertain: asked again, as another attempt (docs/pitfalls.md R11).
+  /// Leadership was lost or is uncertain: retried as another attempt (docs/pitfalls.md R11).
   void failed(std::uint64_t attempt);
-  /// What the leader says; of somebody else who was not asked it counts for nothing.
+  /// The leader's reply. Ignored if it comes from another node.
   void answered(node_id from, const read_index_reply& r);
 
-  /// The leader is another one, or the term is. Zero: nobody leads.
+  /// The leader or the term changed. Zero: no leader.
   void leader_changed(node_id leader);
   void peer_lost(node_id peer);
-  /// With every tick, and when a leader is known: who was asked in vain is asked again.
+  /// At every tick, and when a leader is known: retries requests that a non-leader received.
   void ask_again();
-  /// With every tick.
+  /// At every tick.
   void expire(local_time now);
 
-  /// What is to be done since the last call, in this order.
+  /// Actions since the last call, in order.
   std::vector<barrier_action> take_actions() { return std::exchange(actions_, {}); }
 
   /// No barrier waits for go_on().

@@ -11,13 +11,13 @@ namespace {
 constexpr auto overloaded = "too many writes are waiting, try again";
 constexpr auto connection_lost = "rpc error making call: EOF";
 constexpr auto never_answered = "rpc error making call: i/o timeout";
-// A leader that was asked holds a call as long as this node would have, and then says that it gave up; when even that
-// does not come the link is cut.
+// A leader keeps a call as long as this node would have, and then
+// replies that it gave up; without even that reply the link is closed.
 constexpr std::chrono::seconds forward_timeout{1};
 
 } // namespace
 
-// ---- held
+// ---- queued
 
 bool pending_calls::hold(held_call c) {
   if (held_.has_room_for(c)) {
@@ -46,7 +46,7 @@ void pending_calls::go_on(const leadership& now) {
     hand_over(now.elsewhere);
 }
 
-/// Among the log, the session timers and the decisions of the leader itself.
+/// Distributes calls among the log, the session timers and the leader's own decisions.
 void pending_calls::share_out(const leadership& now) {
   std::vector<held_call> batch;
   std::vector<renew_here> unconfirmed;
@@ -101,7 +101,7 @@ void pending_calls::failed(std::uint64_t attempt) {
 
 void pending_calls::hand_over(node_id leader) {
   for (auto& c : held_.take_all()) {
-    if (c.from.node != self_) { // once forwarded is enough (docs/pitfalls.md R24)
+    if (c.from.node != self_) { // forwarded at most once (docs/pitfalls.md R24)
       send_back(c.from);
       continue;
     }
@@ -111,19 +111,19 @@ void pending_calls::hand_over(node_id leader) {
   }
 }
 
-/// What has no origin was this node's own wish as the leader, and ends here.
+/// Calls without origin are this node's own as a leader, and end here.
 void pending_calls::send_back(const origin& from) {
   if (!from.id.is_zero())
     actions_.push_back(to_peer{from.node, reply{from.id, call_outcome::retry, {}, {}}});
 }
 
-// Asked at once, the same node would be asked again and again, as fast as the wire allows.
+// An immediate retry would repeat at once, at the speed of the network.
 void pending_calls::ask_again() {
   for (auto& c : asked_in_vain_.take_all())
     keep(held_, std::move(c));
 }
 
-/// Once more: what was not proposed, or can be done twice. If there is no room it is refused, for somebody waits for an answer.
+/// Queues again what was not proposed, or may be done twice. If there is no space it is rejected.
 void pending_calls::keep(held_calls& where, held_call c) {
   if (where.has_room_for(c)) {
     where.add(std::move(c));
@@ -168,8 +168,8 @@ void pending_calls::expire(local_time now, const leadership& leader) {
     tell(it->second.asked.from, call_outcome::unknown, never_answered);
     it = forwarded_.erase(it);
   }
-  // This node leads, and hears a quorum, but not one that has the entry: a new member may be far behind. Whoever forwarded
-  // a call has a deadline of his own. About in the order of their deadlines.
+  // This node leads with a quorum that lacks the entry: a new member may be far behind.
+  // Nodes that forward calls have their own deadline. Roughly ordered by deadline.
   for (auto& o : origins_) {
     if (o.deadline + forward_timeout > now || MUTANT(own_write_waits_for_ever))
       break;
@@ -178,7 +178,7 @@ void pending_calls::expire(local_time now, const leadership& leader) {
     PROBE("peer: own write not committed in time");
     tell(std::exchange(o.from, origin{}), call_outcome::unknown, never_answered);
   }
-  // It is done, and this node does not come to know the entry: it may have no room on its disk.
+  // Done, but this node does not receive the entry: its disk may be full.
   for (auto it = until_committed_.begin(); it != until_committed_.end();) {
     if (it->second.asked.deadline > now) {
       ++it;
@@ -221,7 +221,7 @@ std::vector<origin> pending_calls::committed(const std::vector<raft::entry>& ent
   for (const auto& e : entries) {
     while (!origins_.empty() && origins_first_ < e.index) {
       PROBE("peer: snapshot in the place of an own write");
-      tell(next(), call_outcome::unknown, leadership_lost); // nobody here knows with what answer
+      tell(next(), call_outcome::unknown, leadership_lost); // the reply is unknown here
     }
     found.push_back(!origins_.empty() && origins_first_ == e.index ? next() : origin{});
   }
@@ -236,7 +236,7 @@ void pending_calls::unknown_from(log_index first) {
   }
 }
 
-// ---- handed to the leader
+// ---- forwarded to the leader
 
 bool pending_calls::answered(node_id from, reply r, log_index commit) {
   const auto it = forwarded_.find(r.id);

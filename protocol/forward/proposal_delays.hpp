@@ -1,5 +1,5 @@
 #pragma once
-// How long commands take from their arrival at the leader to their commit: one sample for each batch that is proposed.
+// Time from a command's arrival at the leader to its commit: one sample per proposed batch.
 
 #include "protocol/forward/requests.hpp"
 
@@ -10,9 +10,9 @@ namespace belay::forward {
 
 class proposal_delays {
 public:
-  /// A batch was proposed. @param last index of its last entry @param arrived when the command in it came
+  /// A batch was proposed. @param last index of its last entry @param arrived when its command came
   void proposed(log_index last, local_time arrived) { waiting_.push_back({last, arrived}); }
-  /// @returns how long the youngest of the batches waited that are committed now; nullopt: none is
+  /// @returns the delay of the newest batch committed now; nullopt: none
   std::optional<std::chrono::nanoseconds> committed(log_index commit, local_time now) {
     std::optional<std::chrono::nanoseconds> delay;
     while (!waiting_.empty() && waiting_.front().last <= commit) {
@@ -21,7 +21,7 @@ public:
     }
     return delay;
   }
-  /// Leadership is lost.
+  /// Leadership was lost.
   void forget() { waiting_.clear(); }
 
 private:

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view answer_begin = "lifetimes ";
 constexpr std::string_view not_renewed = "-";
 
-/// Calls `word(text)` for each word that has a space behind it. @returns false: it said so, or the last one has none
+/// Calls `word(text)` for each word with a space after it. @returns false: `word` did, or no space
 template <class Word>
 bool for_each_word(std::string_view bytes, Word word) {
   while (!bytes.empty()) {

@@ -1,6 +1,6 @@
 #pragma once
-// Several sessions renewed by one call of the kind renew_session. Its bytes are their IDs with a space behind each, which is no session's
-// ID: a leader of a version before answers as for one that it does not know, with nothing, and a leader that knows lists never does.
+// Renews several sessions by one renew_session call: its bytes are IDs, each followed by a
+// space, so no session ID: an older leader replies with nothing, which newer ones never do.
 
 #include <cstdint>
 #include <optional>
@@ -10,18 +10,18 @@
 
 namespace belay::forward {
 
-/// @pre none of them has a space in it
+/// @pre none of them contains a space
 std::string renewal_list(const std::vector<std::string>& ids);
 inline bool is_renewal_list(std::string_view bytes) {
   return bytes.find(' ') != std::string_view::npos;
 }
 std::vector<std::string> sessions_of(std::string_view list);
 
-/// For each session in its order how long it lives now, in milliseconds, zero if it has no TTL; nullopt: it was not renewed.
+/// For each session its remaining life in ms, zero without a TTL; nullopt: it was not renewed.
 using renewed_lifetimes = std::vector<std::optional<std::uint64_t>>;
 /// Never empty.
 std::string encode_lifetimes(const renewed_lifetimes& all);
-/// nullopt: encode_lifetimes() made no such text
+/// nullopt: not a text of encode_lifetimes()
 std::optional<renewed_lifetimes> decode_lifetimes(std::string_view bytes);
 
 } // namespace belay::forward
