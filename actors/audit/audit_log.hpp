@@ -10,7 +10,7 @@
 
 namespace belay::actors {
 
-/// Appends the lines of write_audit to the file, responds to the gateway with audit_written. No sync
+/// Appends the lines of write_audit to the file, answers the gateway with audit_written. No syncs.
 class audit_log : public audit_log_actor::base {
 public:
   /// @param wall_ns wall clock in nanoseconds since 1970; called on this actor's thread

@@ -16,7 +16,7 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-// It is asked only when somebody dials. A host that moved is found so late; its name server is asked so often.
+// Names are looked up for dialling only. A host that moved is found this late, at this rate.
 constexpr std::chrono::seconds fresh_for{2};
 constexpr std::chrono::minutes kept_for{1};
 
@@ -25,10 +25,10 @@ constexpr std::chrono::minutes kept_for{1};
 struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
   struct name {
     addresses newest; ///< empty: no such host
-    addresses last;   ///< that was not empty
+    addresses last;   ///< the last non-empty one
     steady::time_point answered{}, wanted{};
     bool known = false;
-    bool asked = false; ///< a thread is waiting for it, or it waits for a thread
+    bool asked = false; ///< a thread looks it up, or it waits for a thread
     std::vector<std::weak_ptr<name_lookups::answered>> waiting;
   };
 
@@ -60,7 +60,7 @@ struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
     try {
       std::thread([self = shared_from_this(), host] { self->work(host); }).detach();
       ++threads;
-    } catch (const std::system_error&) { // no thread: whoever asks next tries again
+    } catch (const std::system_error&) { // no thread: the next call retries
       settle(n, {});
     }
   }
@@ -80,7 +80,7 @@ struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
   }
 
   void settle(name& n, addresses found) {
-    if (!found.empty()) // to find(), a name server that is away for a while makes nobody unreachable
+    if (!found.empty()) // for find(): a name server that is away for a while makes no host unreachable
       n.last = found;
     n.newest = std::move(found);
     n.answered = steady::now();
@@ -128,7 +128,7 @@ std::optional<socket_endpoint> name_lookups::find(const std::string& host, std::
 
 void name_lookups::ask(const std::string& host, const std::shared_ptr<answered>& then) {
   std::lock_guard lock(state_->mutex);
-  // Longer ones getaddrinfo() refuses, too; they are not kept.
+  // getaddrinfo() rejects longer ones, too; they are not stored.
   auto* n = host.size() < NI_MAXHOST ? state_->wanted(host) : nullptr;
   if (n == nullptr)
     return (*then)({});

@@ -1,6 +1,6 @@
 #pragma once
-// Addresses behind the names of hosts. A name server may take many seconds or never answer: names are looked up on threads of their own,
-// one for each name, and nobody waits for another one's name.
+// Resolves host names. A name server may take many seconds or never answer, so each name is
+// looked up on a thread of its own, and no lookup waits for another.
 
 #include "actors/names/socket_endpoint.hpp"
 
@@ -15,26 +15,26 @@ namespace belay::actors {
 class name_lookups {
 public:
   using addresses = std::vector<socket_endpoint>;
-  /// @returns all there are, the preferred one first; empty: no such host, or nobody who knew
+  /// @returns all addresses, the preferred one first; empty: no such host, or no server knew it
   using lookup = std::function<addresses(const std::string& host)>;
   using answered = std::function<void(const addresses&)>;
 
-  /// @param look_up waits as long as it likes; called on threads that outlive this object.
-  /// @param names_max are remembered, each with a waiting thread at most; who was not wanted for a minute makes room
-  /// @param threads_max beyond that, names wait for one of them
+  /// @param look_up may block as long as it needs; called on threads that outlive this object
+  /// @param names_max names kept, each with at most one thread; a name unused for a minute
+  /// makes room @param threads_max further names wait for one of these threads
   explicit name_lookups(lookup look_up = system_lookup(), std::size_t names_max = 64, std::size_t threads_max = 64);
-  /// Nobody is called any more.
+  /// No callback runs after this.
   ~name_lookups();
   name_lookups(const name_lookups&) = delete;
   name_lookups& operator=(const name_lookups&) = delete;
 
-  /// An address at once; for a name the last answer, which is asked for anew if it is old.
+  /// A numeric address, or the last result for a name, which is refreshed if it is old.
   /// @returns nullopt: not known, or not yet
   std::optional<socket_endpoint> find(const std::string& host, std::uint16_t port);
 
-  /// Asks for a name, unless somebody did in these two seconds. `then` is called once, maybe on another thread, maybe before this
-  /// returns, if it is still held by then. It returns at once and calls nothing here. No answer, no call; an empty one: no such host, or
-  /// no room for one more name.
+  /// Looks up a name, unless that happened in the last two seconds. Calls `then` once, perhaps on
+  /// another thread or before this returns, if it is still owned then. It must return at once, without
+  /// calling this object. No answer: no call; an empty one: no such host, or no room for a name.
   void ask(const std::string& host, const std::shared_ptr<answered>& then);
 
   /// getaddrinfo().

@@ -10,7 +10,7 @@ namespace belay::actors {
 
 namespace {
 
-// In the kernel and not sent yet: what is written later waits behind it, heartbeats, too.
+// In the kernel and not sent yet: what is written later waits for it, heartbeats, too.
 constexpr int not_sent_bytes_max = 128 << 10;
 
 } // namespace

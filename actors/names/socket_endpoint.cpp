@@ -47,7 +47,7 @@ std::string host_text(const socket_endpoint& e) {
   char text[NI_MAXHOST] = {};
   if (getnameinfo(e.any(), e.size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
     return "?";
-  constexpr std::string_view mapped = "::ffff:"; // how a socket of IPv6 shows an address of IPv4
+  constexpr std::string_view mapped = "::ffff:"; // how an IPv6 socket shows an IPv4 address
   const std::string_view host = text;
   if (host.starts_with(mapped) && host.find('.') != host.npos)
     return std::string(host.substr(mapped.size()));

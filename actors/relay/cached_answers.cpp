@@ -171,7 +171,7 @@ bool cached_answers::serves(const entry& e, const http::cached_read& r) const {
          (!r.max_age || settings_.now() - e.fetched <= *r.max_age || MUTANT(cached_beyond_max_age));
 }
 
-/// As in Consul: the age of an answer that a blocking query keeps current is the time without server
+/// As in Consul: an answer that a blocking query keeps current ages while no server answers.
 header_list cached_answers::marked(const entry& e, const answer& a, bool hit) const {
   auto headers = a.headers;
   headers.emplace_back("X-Cache", hit ? "HIT" : "MISS");

@@ -15,8 +15,8 @@ bool can_be_written(const relayed_request& r);
 std::string written(const relayed_request& r);
 
 /// What an agent sends after a request that waits for a lock if that request's client disconnected,
-/// before it ends the connection. It is a request that servers of 0.2.0 answer with 404, which is
-/// ignored. Without it a server cannot tell whether the client or the agent is gone.
+/// before it ends the connection. It is a request that servers of 0.2.0 answer with 404, which
+/// is ignored. Without it a server cannot distinguish a lost client from a lost agent.
 inline constexpr std::string_view client_disconnected =
     "DELETE /v1/internal/agent/wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
 

@@ -6,7 +6,7 @@ namespace belay::actors {
 
 namespace {
 
-// Without a watchdog: what `systemctl status` shows need not be fresher.
+// Without a watchdog: `systemctl status` needs no fresher data.
 constexpr std::chrono::seconds status_period{10};
 constexpr std::chrono::hours nothing_to_tell{1};
 
@@ -65,7 +65,8 @@ void service_reports::ready(std::shared_ptr<const vitals> numbers, time now) {
 }
 
 void service_reports::reloading(time now) {
-  // systemd compares the time with when it asked, from version 253 on (Type=notify-reload): CLOCK_MONOTONIC, which is this clock.
+  // From version 253 on (Type=notify-reload) systemd compares this with its own time:
+  // CLOCK_MONOTONIC, which is this clock.
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
   say("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us) + "\nSTATUS=Reads its configuration again\n");
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What a service manager is told of a server, and when: that it is ready, reloads or stops, how it stands in its cluster, and, while
-// its parts move, that it lives.
+// What a service manager is notified of, and when: that the server is ready, reloads or stops,
+// its role in the cluster, and, while its parts make progress, a watchdog signal.
 
 #include "actors/service/service_socket.hpp"
 #include "actors/service/stall_watch.hpp"
@@ -14,27 +14,27 @@
 
 namespace belay::actors {
 
-/// For one thread at a time, which asks until_due() and calls look().
+/// For one thread at a time, which waits for until_due() and calls look().
 class service_reports {
 public:
   using time = stall_watch::time;
   using duration = stall_watch::duration;
 
-  /// Takes what stands in the environment. An address that is none is said in the log, and nothing is sent.
+  /// Reads the environment. An invalid address is logged, and nothing is sent.
   /// @pre there is one thread only
   static service_reports from_environment();
   service_reports(service_socket to, std::chrono::microseconds watchdog) : to_(std::move(to)), watchdog_(watchdog) {}
 
-  /// It serves from now on; `numbers` say how.
+  /// It serves from now on; `numbers` has its state.
   void ready(std::shared_ptr<const vitals> numbers, time now);
   void reloading(time now);
   void reloaded(bool taken_over, time now);
   void stopping();
 
   bool wanted() const { return to_.wanted(); }
-  /// How long nothing is to be told unless something happens.
+  /// Time until the next notification, unless something happens.
   duration until_due(time now) const;
-  /// Tells what is due, if anything is.
+  /// Sends what is due, if anything.
   void look(time now);
 
 private:
@@ -45,16 +45,16 @@ private:
   service_socket to_;
   std::chrono::microseconds watchdog_;
   std::shared_ptr<const vitals> numbers_;
-  std::optional<stall_watch> watch_; ///< none: no signs of life are wanted
+  std::optional<stall_watch> watch_; ///< none: no watchdog
   time next_{};
-  std::string last_reload_; ///< what came of it, if that is not what is expected
+  std::string last_reload_; ///< its result, if it failed
   std::string told_;        ///< the last status
   bool fed_ = true;
-  bool complained_ = false; ///< that it cannot be told
+  bool complained_ = false; ///< logged that notifications fail
 };
 
-/// Tells on a thread of its own, so that nothing that takes long (a reload, leaving the cluster) keeps signs of life back. Without a service
-/// manager there is no such thread.
+/// Sends notifications on its own thread, so that nothing slow (a reload, leaving the cluster)
+/// delays the watchdog signal. Without a service manager there is no such thread.
 class service_reporter {
 public:
   explicit service_reporter(service_reports reports) : reports_(std::move(reports)) {}
@@ -62,7 +62,7 @@ public:
   service_reporter(const service_reporter&) = delete;
   service_reporter& operator=(const service_reporter&) = delete;
 
-  /// As service_reports; `ready` once. After `stopping` nothing else is told.
+  /// As service_reports; `ready` once. After `stopping` nothing else is sent.
   void ready(std::shared_ptr<const vitals> numbers);
   void reloading();
   void reloaded(bool taken_over);

@@ -39,7 +39,7 @@ service_environment service_environment::take() {
   out.socket = taken("NOTIFY_SOCKET");
   const auto watchdog = number_in(taken("WATCHDOG_USEC"));
   const auto whose = taken("WATCHDOG_PID");
-  // A day is more than any watchdog has; it keeps sums of times far from their limits.
+  // No watchdog is longer than a day; the limit keeps sums of times from overflowing.
   constexpr std::uint64_t longest = 24ull * 3600 * 1000 * 1000;
   if (watchdog > 0 && (whose.empty() || number_in(whose) == static_cast<std::uint64_t>(::getpid())))
     out.watchdog = std::chrono::microseconds(static_cast<std::int64_t>(std::min(watchdog, longest)));

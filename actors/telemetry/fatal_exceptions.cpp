@@ -29,7 +29,7 @@ bool is_ended_for_test(const std::exception_ptr& e) {
 void log_fatal_exception(std::string_view who, const std::exception_ptr& e) {
   try {
     log::error("node", "stopping: ended by an exception", {{"actor", who}, {"exception", text_of(e)}});
-  } catch (...) { // no memory even for a line
+  } catch (...) { // not even memory for a line
   }
 }
 

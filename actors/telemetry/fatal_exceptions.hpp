@@ -1,6 +1,6 @@
 #pragma once
-// An exception that nobody expected ends the node, and the log says whose it was. CAF would end the actor only: the others would go on
-// without it, and the node would look healthy (docs/pitfalls.md F12).
+// An unexpected exception ends the node, and the log names the actor. CAF would end only the actor:
+// the others would continue without it, and the node would look healthy (docs/pitfalls.md F12).
 
 #include "actors/surroundings.hpp"
 
@@ -14,16 +14,16 @@
 
 namespace belay::actors {
 
-/// What the exception says of itself, or that it says nothing. @pre `e` holds one
+/// Text of the exception, or a remark that it has none. @pre `e` holds one
 std::string text_of(const std::exception_ptr& e);
 
 bool is_ended_for_test(const std::exception_ptr& e);
 
-/// Logs that `who` ended by an exception, and with which text.
+/// Logs that an exception ended `who`, with its text.
 void log_fatal_exception(std::string_view who, const std::exception_ptr& e);
 
-/// From now on an exception that leaves a handler of `self` ends its node. Called in the constructor of every actor of a node; `name` is
-/// what the log calls it, a literal.
+/// From now on an exception that leaves a handler of `self` ends its node. Every actor of a node
+/// calls this in its constructor; `name` is its name in the log, a literal.
 inline void end_node_by_exceptions_of(caf::scheduled_actor& self, wiring_ptr wires, const char* name) {
   self.set_exception_handler([wires = std::move(wires), name](std::exception_ptr& e) -> caf::error {
     if (is_ended_for_test(e))
@@ -33,8 +33,8 @@ inline void end_node_by_exceptions_of(caf::scheduled_actor& self, wiring_ptr wir
   });
 }
 
-/// For exceptions outside of handlers (callbacks of sockets and timers, threads of libraries): before the process aborts, the log is told
-/// of them. In force for the whole process.
+/// Logs exceptions outside of handlers (callbacks of sockets and timers, threads of libraries)
+/// before the process aborts. Applies to the whole process.
 void log_uncaught_exceptions();
 
 } // namespace belay::actors

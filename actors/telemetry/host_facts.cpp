@@ -30,7 +30,7 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-/// Lines of the form NAME SEPARATOR VALUE; later ones of a name do not count.
+/// Lines of the form NAME SEPARATOR VALUE; of equal names the first one counts.
 texts named_lines(std::string_view text, char separator) {
   texts all;
   while (!text.empty()) {
@@ -43,7 +43,7 @@ texts named_lines(std::string_view text, char separator) {
   return all;
 }
 
-/// The number that a text begins with; 0: none.
+/// The number at the start of a text; 0: none.
 std::uint64_t number_in(std::string_view text) {
   std::uint64_t n = 0;
   std::from_chars(text.data(), text.data() + text.size(), n);
@@ -70,7 +70,7 @@ double percent(std::uint64_t part, std::uint64_t all) {
   return all == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(all);
 }
 
-/// Gathers what cannot be read.
+/// Collects the files that cannot be read.
 class reader {
 public:
   std::string read(const char* file) {
@@ -86,7 +86,7 @@ private:
   std::vector<std::string> errors_;
 };
 
-/// Processes: the folders of /proc that are numbers.
+/// Number of processes: the folders of /proc that are numbers.
 std::uint64_t count_processes() {
   std::uint64_t n = 0;
   if (auto* all = ::opendir("/proc")) {
@@ -228,7 +228,7 @@ std::string memory_json(std::string_view meminfo) {
 
 std::string processors_json(std::string_view cpuinfo) {
   std::string out = "[";
-  while (!cpuinfo.empty()) { // an empty line stands behind each
+  while (!cpuinfo.empty()) { // an empty line follows each
     const auto end = std::min(cpuinfo.find("\n\n"), cpuinfo.size());
     const auto facts = named_lines(cpuinfo.substr(0, end), ':');
     cpuinfo.remove_prefix(std::min(end + 2, cpuinfo.size()));

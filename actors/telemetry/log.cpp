@@ -23,9 +23,9 @@ namespace belay::log {
 
 namespace {
 
-std::atomic<int> lowest{static_cast<int>(level::info)}; ///< that anybody wants to see
+std::atomic<int> lowest{static_cast<int>(level::info)}; ///< of all outputs
 
-/// Where lines go. Guarded by `mutex`: lines of two threads must not mix.
+/// The outputs of the log. Guarded by `mutex`: lines of two threads must not mix.
 struct sink {
   std::mutex mutex;
   settings now;
@@ -245,13 +245,13 @@ void write(level l, std::string_view module, std::string_view message, fields mo
       continue;
     const auto line = format_line(t->json_, ms, l, module, message, more) + '\n';
     if (t->lines_.size() + line.size() > t->bytes_max_ || t->lost_ != 0)
-      ++t->lost_; // what comes behind is lost, too, so that lines stay in their order
+      ++t->lost_; // later lines are dropped, too, so that lines stay in order
     else
       t->lines_ += line;
   }
 }
 
-// ---- those who read along
+// ---- followers
 
 tap::tap(level l, bool json, std::size_t bytes_max) : lowest_(l), json_(json), bytes_max_(bytes_max) {
   auto& to = the_sink();

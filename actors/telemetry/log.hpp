@@ -1,6 +1,6 @@
 #pragma once
-// The log of a node, for operators: one line for each event, with `key=value` pairs behind the text; on stdout, in a
-// file, or as JSON. docs/operations.md lists the lines that matter.
+// The log of a node, for operators: one line per event, with `key=value` pairs after the text;
+// on stdout, in a file, or as JSON. docs/operations.md lists the important lines.
 
 #include <concepts>
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace belay::log {
 
-/// In order of urgency: a line is written if its level is not below the one set.
+/// In order of urgency: a line is written if its level is not below the configured one.
 enum class level : int { trace, debug, info, warn, error };
 
-/// Consul's names, any case: TRACE DEBUG INFO WARN ERR (also WARNING and ERROR).
+/// Consul's names, in any case: TRACE DEBUG INFO WARN ERR (also WARNING and ERROR).
 std::optional<level> level_named(std::string_view name);
 
-/// A value beside its key. Refers to the caller's text: good until the end of the call.
+/// A value and its key. Refers to the caller's text: valid until the end of the call.
 class field {
 public:
   field(std::string_view key, std::string_view v) : key_(key), kind_(kind::text), text_(v) {}
@@ -40,7 +40,7 @@ public:
   std::string_view key() const { return key_; }
   bool is_text() const { return kind_ == kind::text; }
   std::string_view text() const { return text_; }
-  /// Appends what is not text: a number, `true` or `false`.
+  /// Appends a value that is not text: a number, `true` or `false`.
   void append_plain(std::string& out) const;
 
 private:
@@ -54,9 +54,9 @@ private:
 };
 using fields = std::initializer_list<field>;
 
-/// What one line says, without the line break: `2026-11-21T10:00:00.123Z [INFO]  raft: became leader term=3`, or as
-/// one JSON object. Texts with blanks, quotes or control characters are quoted, so that an event is always one line.
-/// @param unix_ms milliseconds since 1970, UTC
+/// One line without the line break: `2026-11-21T10:00:00.123Z [INFO] raft: became leader
+/// term=3`, or a JSON object. Texts with blanks, quotes or control characters are quoted:
+/// an event is always one line. @param unix_ms milliseconds since 1970, UTC
 std::string format_line(bool json, std::int64_t unix_ms, level l, std::string_view module, std::string_view message,
                         fields more);
 
@@ -64,26 +64,26 @@ struct settings {
   level lowest = level::info;
   bool json = false;
   bool to_stdout = true;
-  std::string file; ///< appended to, as well as stdout; empty: none; a folder: `belay.log` in it
+  std::string file; ///< appended to, in addition to stdout; empty: none; a folder: `belay.log` in it
 };
 
-/// Takes effect for the lines that follow, in every thread.
+/// Applies to later lines, in every thread.
 /// @returns empty, or why the file cannot be opened (then nothing has changed).
 std::string configure(const settings& s);
 void set_level(level lowest);
-/// One atomic load: ask before building something costly.
+/// One atomic load: check it before you build something costly.
 bool enabled(level l);
 
-/// Somebody who reads the log along, at a level of his own. Lines wait for him up to a limit; what comes then is counted and lost.
+/// A follower of the log, with its own level. Lines are queued up to a limit; more are dropped.
 class tap {
 public:
-  /// Sees the lines that follow, of all threads. @param bytes_max of lines that wait
+  /// Receives later lines of all threads. @param bytes_max of queued lines
   tap(level lowest, bool json, std::size_t bytes_max);
   ~tap();
   tap(const tap&) = delete;
   tap& operator=(const tap&) = delete;
 
-  /// The lines since the last call, each with its line break; where some are lost, the last one says how many.
+  /// The lines since the last call, each with its line break; the last one counts dropped ones.
   std::string take();
 
 private:

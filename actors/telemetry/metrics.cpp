@@ -56,7 +56,7 @@ std::string json_name(std::string_view prefix, std::string_view name) {
   return out;
 }
 
-/// Of Prometheus: quotes, backslashes and line ends would end it.
+/// A label value for Prometheus: quotes, backslashes and line ends would end it.
 std::string label_value(std::string_view text) {
   std::string out;
   for (const char c : text)
@@ -96,8 +96,8 @@ void append_histogram(std::string& out, const std::string& name, const std::stri
 
 // ---- distribution
 
-// Counts and durations share one scale: 1, then steps of four up to 2^16 (65 us in ns), of two up to 2^26 (67 ms), of
-// four up to 2^34 (17 s). A write takes 100 us to 10 ms here; that is where the steps are fine.
+// Counts and durations share one scale: 1, then factors of 4 up to 2^16 (65 us in ns), of 2 up to
+// 2^26 (67 ms), of 4 up to 2^34 (17 s). A write takes 100 us to 10 ms, where the scale is fine.
 std::size_t distribution::bucket_of(std::uint64_t value) {
   for (std::size_t i = 0; i + 1 < buckets; ++i)
     if (value <= bucket_end(i))
@@ -306,7 +306,7 @@ metrics::closed_interval metrics::measure(std::int64_t began, std::int64_t now, 
   c.began = began;
   c.ended = now;
   c.samples = samples_now();
-  // Rows are only ever added at the end, so the same place is the same series.
+  // Rows are only ever appended, so equal indexes are the same series.
   for (std::size_t i = 0; i < c.samples.size(); ++i) {
     auto& s = c.samples[i];
     s.in_interval = s.at_end;

@@ -1,6 +1,6 @@
 #pragma once
-// Numbers about this node, counted by all its actors, shown at /v1/agent/metrics (docs/contract/09). All of them are in
-// docs/metrics.md, which is made from the tables in metrics.cpp.
+// Metrics of this node, counted by all its actors, served at /v1/agent/metrics (docs/contract/09).
+// docs/metrics.md lists all of them; it is generated from the tables in metrics.cpp.
 
 #include "actors/telemetry/metrics_history.hpp"
 
@@ -15,10 +15,10 @@
 
 namespace belay::actors {
 
-/// Distribution of a quantity since the start, and its extremes within the present interval. Any thread may add.
+/// Distribution of a quantity since the start; extremes of the current interval. Thread-safe.
 class distribution {
 public:
-  /// Finer above 2^16: durations in nanoseconds are told apart by a factor of two from 65 us on.
+  /// Finer above 2^16: durations in nanoseconds have a resolution of a factor of two from 65 us on.
   static constexpr std::size_t buckets = 24;
 
   void add(std::uint64_t value) {
@@ -42,7 +42,7 @@ public:
     std::array<std::uint64_t, buckets> bucket{};
   };
   totals look() const;
-  /// Also begins a new interval for least and most.
+  /// Also starts a new interval for least and most.
   totals take_totals();
 
   static std::size_t bucket_of(std::uint64_t value);
@@ -56,7 +56,7 @@ private:
   std::array<std::atomic<std::uint64_t>, buckets> bucket_{};
 };
 
-/// All of them may be called from any thread; none blocks (a route seen for the first time excepted).
+/// Thread-safe and non-blocking (except for the first request of a route).
 class metrics {
 public:
   metrics() = default;
@@ -72,7 +72,7 @@ public:
   // ---- raft_peer, peer_link
   void leader_change() { bump(leader_changes_); }
   void candidacy() { bump(candidacies_); }
-  /// On the leader: how long the follower that was heard least lately has been silent.
+  /// On the leader: the longest time since a follower last responded.
   void last_contact(std::chrono::nanoseconds longest) { last_contact_.add(ns(longest)); }
   void raft_state(std::uint64_t term, bool leader) {
     set(term_, term);
@@ -96,15 +96,15 @@ public:
     set(autopilot_healthy_, unknown);
     set(failure_tolerance_, unknown);
   }
-  /// On the leader: so many commands were proposed; the last of those that are committed now had waited so long.
+  /// On the leader: number of proposed commands; waiting time of the last committed one.
   void proposed(std::size_t commands) { proposed_.fetch_add(commands, std::memory_order_relaxed); }
   void commit_time(std::chrono::nanoseconds took) { commit_time_.add(ns(took)); }
   void disk_full(bool full) { set(disk_full_, full ? 1 : 0); }
-  /// A frame that was thrown away because a peer takes no more.
+  /// A frame that was dropped because a peer takes no more.
   void dropped_frame() { bump(dropped_frames_); }
-  /// A request turned away because too much is waiting already.
+  /// A request rejected because too many are waiting.
   void refused() { bump(refused_); }
-  /// A write that another server forwarded, refused because more came than could be answered.
+  /// A forwarded write, rejected because more arrived than could be answered.
   void shed_forwarded_write() { bump(shed_forwarded_); }
 
   // ---- fsm, watch_registry
@@ -122,26 +122,26 @@ public:
     set(outcomes_kept_, kept);
     set(outcome_bytes_, bytes);
   }
-  /// A write with an Idempotency-Key was answered from what is kept of it.
+  /// A write with an Idempotency-Key was answered from its record.
   void outcome_replayed() { bump(outcomes_replayed_); }
-  /// The search for a deadlock was given up: too much would have had to be looked at (docs/claims.md, rule 32).
+  /// The search for a deadlock was given up because of its size (docs/claims.md, rule 32).
   void deadlock_search_cut() { bump(deadlock_searches_cut_); }
   void parked_queries(std::size_t n) { set(parked_, n); }
   void changes_kept(std::size_t bytes, std::uint64_t floor) {
     set(changes_bytes_, bytes);
     set(changes_floor_, floor);
   }
-  /// On the leader: sessions whose TTL runs; elsewhere none.
+  /// On the leader: sessions with a running TTL; elsewhere none.
   void session_timers(std::size_t n) { set(session_timers_, n); }
-  /// On the leader: a session was at the end of its TTL; so long it took until it was gone.
+  /// On the leader: time from the end of a session's TTL until its end was applied.
   void session_invalidated(std::chrono::nanoseconds took) { session_invalidated_.add(ns(took)); }
 
   // ---- http_gateway
-  // Of what each gateway has, the metrics show the sum: these are told how many it had when it told the last time, and how many it has.
+  // Gauges of gateways show the sum: each call has the gateway's previous and current value.
   void connections(std::size_t before, std::size_t now) { add(connections_, before, now); }
   struct streams_counted {
     std::size_t streams = 0;
-    std::size_t behind = 0; ///< of them, those that have not been sent all there is, or are being sent it
+    std::size_t behind = 0; ///< of them, those that are behind, or are being sent data
     std::size_t queued = 0; ///< bytes that wait until their clients take more
   };
   void change_streams(const streams_counted& before, const streams_counted& now) {
@@ -149,25 +149,25 @@ public:
     add(change_streams_behind_, before.behind, now.behind);
     add(change_streams_queued_, before.queued, now.queued);
   }
-  /// So many entries of the log lay between what a stream has had and what this server has applied, when it was read for.
+  /// Log entries between a stream's position and the applied index, when it was read for.
   void change_stream_lag(std::uint64_t entries) { change_stream_lag_.add(entries); }
-  /// Its client took too little.
+  /// A stream was closed because its client took too little.
   void change_stream_cut() { bump(change_streams_cut_); }
-  /// What its client knew is void, and it is sent everything.
+  /// A stream starts over, because the client's state is invalid.
   void change_stream_reset() { bump(change_streams_reset_); }
   void connection_refused() { bump(refused_connections_); }
   void connection_shed() { bump(shed_connections_); }
-  /// Requests refused because more came than could be answered.
+  /// Requests rejected because more arrived than could be answered.
   void shed_write() { bump(shed_writes_); }
   void shed_read() { bump(shed_reads_); }
-  /// A write was decided: of a key, a transaction, a session's beginning or end, a renewal, a registration and its end.
+  /// A write was decided: of a key, a transaction, a session (begin, end, renewal), a registration.
   void kv_write(std::chrono::nanoseconds took) { kv_write_.add(ns(took)); }
   void transaction(std::chrono::nanoseconds took) { transaction_.add(ns(took)); }
   void session_write(std::chrono::nanoseconds took) { session_write_.add(ns(took)); }
   void session_renewal(std::chrono::nanoseconds took) { session_renewal_.add(ns(took)); }
   void registration(std::chrono::nanoseconds took) { registration_.add(ns(took)); }
   void deregistration(std::chrono::nanoseconds took) { deregistration_.add(ns(took)); }
-  /// A large answer was rendered; one more client got an answer that was rendered for others.
+  /// A large answer was rendered; another client got an answer that was rendered for others.
   void rendering() { bump(renderings_); }
   void shared_answer() { bump(shared_answers_); }
   void held_bytes(std::size_t before, std::size_t now) { add(held_bytes_, before, now); }
@@ -177,7 +177,7 @@ public:
   // ---- the audit log
   void audit_lines(std::size_t n) { audit_lines_.fetch_add(n, std::memory_order_relaxed); }
   void audit_lost(std::size_t n) { audit_lost_.fetch_add(n, std::memory_order_relaxed); }
-  /// Not answered, because the audit log could not be written.
+  /// Rejected, because the audit log could not be written.
   void audit_refused() { bump(audit_refused_); }
   void audit_broken(bool broken) { set(audit_broken_, broken ? 1 : 0); }
 
@@ -185,22 +185,22 @@ public:
   struct certificate {
     std::string use;            ///< peers or https
     std::string name;           ///< its subject
-    std::int64_t days_left = 0; ///< negative: it is over
+    std::int64_t days_left = 0; ///< negative: it has expired
   };
   void certificates(std::vector<certificate> all);
 
-  /// Ends the interval that json() shows, if at least `interval` of it has passed. Called now and then.
+  /// Ends the interval that json() shows, if `interval` has passed. Call it regularly.
   /// @param now seconds since 1970
   void close_interval(std::int64_t now);
-  static constexpr std::int64_t interval = 10; ///< seconds, as Consul's
+  static constexpr std::int64_t interval = 10; ///< seconds, as in Consul
 
-  /// The last complete interval, in the shape of docs/contract/09; before there is one, what was counted since the start.
+  /// The last complete interval, in the form of docs/contract/09; before that, counts since start.
   std::string json(std::string_view prefix, std::int64_t now) const;
-  /// Each interval of the last hour, a row (metrics_history).
+  /// A row for each interval of the last hour (metrics_history).
   std::string history_json() const;
   /// Prometheus text format; counters and histograms since the start.
   std::string prometheus(std::string_view prefix) const;
-  /// docs/metrics.md: what each of them is.
+  /// Generates docs/metrics.md, with a description of each metric.
   static std::string reference();
 
 private:
@@ -217,7 +217,7 @@ private:
 
   static constexpr std::uint64_t unknown = UINT64_MAX; ///< of a gauge: it is not shown
 
-  // What there is, once: json(), prometheus() and reference() go through these.
+  // The lists of all metrics: json(), prometheus() and reference() use these.
   struct number_ref {
     const char* name;
     const std::atomic<std::uint64_t>* value;
@@ -227,7 +227,7 @@ private:
     const char* name; ///< in json()
     const char* prometheus_name;
     distribution metrics::*values;
-    double shown, prometheus_shown; ///< factors from what is counted to the unit shown
+    double shown, prometheus_shown; ///< factors from the counted to the shown unit
     const char* means;
   };
   std::array<number_ref, 28> gauges() const;
@@ -240,7 +240,7 @@ private:
     int status = 0;
     distribution took;
   };
-  // Routes times statuses that occur; what does not fit is counted in the last row.
+  // Enough for all routes times statuses; what does not fit is counted in the last row.
   static constexpr std::size_t served_max = 160;
 
   std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0},

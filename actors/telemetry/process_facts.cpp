@@ -47,7 +47,7 @@ std::uint64_t count_open_files() {
     while (const auto* each = ::readdir(all))
       n += each->d_name[0] != '.' ? 1 : 0;
     ::closedir(all);
-    --n; // the one that was opened to look
+    --n; // the one opened for reading the folder
   }
   return n;
 }
@@ -70,7 +70,7 @@ process_facts read_process_facts() {
   process_facts f;
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   const auto stat = text_of("/proc/self/stat");
-  // proc(5): the name, in parentheses, may contain anything; the third field stands behind it.
+  // proc(5): the name, in parentheses, may contain anything; the third field follows it.
   if (const auto name_end = stat.rfind(')'); name_end != std::string::npos && ticks > 0) {
     std::istringstream fields(stat.substr(name_end + 1));
     std::string skipped;

@@ -1,5 +1,5 @@
 #pragma once
-// What the operating system says of this process, under the names that Prometheus' own clients use (Consul's among them).
+// Facts of the operating system about this process, with the names in Prometheus' own libraries.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ struct process_facts {
   double started = 0;               ///< seconds since 1970
 };
 
-/// Reads /proc, which takes milliseconds with thousands of connections. What cannot be read is zero.
+/// Reads /proc, which takes milliseconds with thousands of sockets. What cannot be read is zero.
 process_facts read_process_facts();
 
 /// Prometheus' text format.

@@ -1,5 +1,5 @@
 #pragma once
-// A few numbers about a node that one of its actors keeps current and others read without asking it by a message.
+// Numbers about a node that one actor updates and others read without a message.
 
 #include <algorithm>
 #include <array>
@@ -10,35 +10,35 @@
 
 namespace belay::actors {
 
-/// How a server stands to the leader of its cluster, as it takes it; a client agent: whether the servers answer it.
+/// A server's relation to its leader, as it sees it; client agent: whether the servers respond.
 enum class cluster_standing : std::uint8_t { alone, follows, leads, relays, cut_off };
 
 struct vitals {
-  static constexpr std::size_t fronts_max = 16; ///< threads that serve clients
+  static constexpr std::size_t fronts_max = 16; ///< HTTP threads
 
-  /// When the leader was last heard, in nanoseconds of the node's monotonic clock; 0: never. raft_peer sets it with each message of
-  /// the leader; while it leads itself, to now with every tick.
+  /// Time of the last message from the leader, in nanoseconds of the node's monotonic clock; 0:
+  /// never. raft_peer sets it; while it leads itself, to the current time on every tick.
   std::atomic<std::int64_t> leader_heard_ns{0};
-  /// The commit index, stored before this server sends a message that carries it. Another server may answer clients from the
-  /// entry at this index before this server has applied it.
+  /// The commit index, stored before this server sends a message that carries it. Another server
+  /// may answer clients from the entry at this index before this server has applied it.
   std::atomic<std::uint64_t> committed_index{0};
   std::atomic<std::uint64_t> applied_index{0};
-  /// A digest of the state machine and the applied index it belongs to (written in that order of fields, read for display only).
+  /// A digest of the state machine and its applied index (stored in this order, for display only).
   std::atomic<std::uint64_t> digest{0};
   std::atomic<std::uint64_t> digest_index{0};
-  /// Rise as long as the threads of clients and of Raft move: each time sockets were looked at after a tick of http_gateway, and with
-  /// each tick of raft_peer.
+  /// Progress counters of the HTTP threads and of Raft: they rise each time sockets were polled
+  /// after a tick of http_gateway, and with each tick of raft_peer.
   std::array<std::atomic<std::uint64_t>, fronts_max> front_turns{};
   std::atomic<std::uint64_t> raft_turns{0};
-  std::size_t fronts = 1; ///< of those, from the first. Not changed once others know of it
+  std::size_t fronts = 1; ///< number in use, from the first on. Constant once shared
   std::atomic<cluster_standing> standing{cluster_standing::alone};
-  bool has_raft = true; ///< false: a client agent. Not changed once others know of it
-  /// The newest checkpoint read back different from what was written.
+  bool has_raft = true; ///< false: a client agent. Constant once shared
+  /// The newest checkpoint reads back different from what was written.
   std::atomic<bool> checkpoint_unproven{false};
   /// Of this node's agent.
   std::atomic<std::uint32_t> agent_services{0}, agent_checks{0}, agent_ttls{0}, agent_monitors{0};
 
-  /// Of the thread of clients that has had the fewest: if one stands still, this soon does.
+  /// The lowest counter of the HTTP threads: if one thread stalls, this soon stops rising.
   std::uint64_t fewest_front_turns() const {
     auto fewest = UINT64_MAX;
     for (std::size_t i = 0; i < fronts; ++i)

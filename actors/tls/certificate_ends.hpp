@@ -1,6 +1,6 @@
 #pragma once
-// When certificates are over: those that a server shows, and those of the authorities that it trusts. And whether it is time to tell
-// somebody.
+// Expiry of certificates: those that a server presents, and those of the authorities
+// that it trusts. Decides when to warn.
 
 #include <cstdint>
 #include <map>
@@ -14,18 +14,18 @@ namespace belay::tls {
 struct certificate_end {
   std::string name;          ///< the subject, as `CN = server.dc1.consul`
   std::int64_t at = 0;       ///< seconds since 1970
-  bool of_authority = false; ///< it is trusted, not shown
+  bool of_authority = false; ///< trusted, not presented
 
   bool operator==(const certificate_end&) const = default;
 };
 
-/// Of what is in the context: the certificate that is shown, the chain behind it, the authorities. Null: nothing.
+/// Certificates in the context: the presented one, its chain, the authorities. Null: none.
 std::vector<certificate_end> certificate_ends(ssl_ctx_st* context);
 
-/// Whole days until then; negative: it is over.
+/// Whole days until then; negative: it has expired.
 std::int64_t days_left(const certificate_end& c, std::int64_t now_seconds);
 
-/// Remembers what was told, so that each threshold is told once.
+/// Remembers previous results, so that each threshold is reported once.
 class certificate_watch {
 public:
   static constexpr std::int64_t warn_days = 30, urgent_days = 7;
@@ -36,7 +36,7 @@ public:
     urgency how = urgency::none;
     std::int64_t days = 0;
   };
-  /// @returns those that have become more urgent since the last call; one that was replaced begins anew
+  /// @returns those that became more urgent since the last call; a replaced one starts over
   std::vector<news> look(const std::vector<certificate_end>& all, std::int64_t now_seconds);
 
 private:

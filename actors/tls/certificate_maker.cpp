@@ -28,7 +28,7 @@ std::string pem_of(X509* certificate) {
   return content_of(out.get());
 }
 
-/// In the form that Go writes, `EC PRIVATE KEY`.
+/// In Go's format, `EC PRIVATE KEY`.
 std::string pem_of(EVP_PKEY* key) {
   const bio_ptr out(BIO_new(BIO_s_mem()));
   PEM_write_bio_PrivateKey_traditional(out.get(), key, nullptr, nullptr, 0, nullptr, nullptr);
@@ -54,7 +54,7 @@ certificate_ptr begin_certificate(const std::string& common_name, EVP_PKEY* key,
   if (!c || RAND_bytes(serial, sizeof serial) != 1)
     return nullptr;
   serial[0] &= 0x7f;
-  serial[0] |= 0x40; // of the same length always
+  serial[0] |= 0x40; // always of the same length
   BIGNUM* number = BN_bin2bn(serial, sizeof serial, nullptr);
   const bool numbered = number != nullptr && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(c.get())) != nullptr;
   BN_free(number);
@@ -74,7 +74,7 @@ bool is_numeric_address(const std::string& text) {
   return inet_pton(AF_INET, text.c_str(), &any) == 1 || inet_pton(AF_INET6, text.c_str(), &any) == 1;
 }
 
-/// A name that can stand in an extension: its syntax separates by commas.
+/// Whether a name is safe in an extension, whose syntax separates by commas.
 bool is_plain_name(const std::string& text) {
   return !text.empty() &&
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_*") ==

@@ -1,6 +1,6 @@
 #pragma once
-// Makes what `belay tls` writes: a certificate authority of one's own, and certificates signed by it. Keys are on the curve P-256,
-// as Consul's are.
+// Creates what `belay tls` writes: a certificate authority, and certificates signed by it.
+// Keys are on the curve P-256, as in Consul.
 
 #include "protocol/base/result.hpp"
 
@@ -16,21 +16,21 @@ struct certificate_and_key {
   std::string key;
 };
 
-/// From the moment it is made, each way: a beginning before it is below zero.
+/// Relative to the time of creation: an earlier begin is negative.
 struct validity {
   std::chrono::seconds begin{-60}; ///< a minute for clocks that differ
   std::chrono::seconds end;
 };
 
-/// @param permitted domains that the authority may name; empty: any
+/// @param permitted domains for which the authority may sign; empty: any
 result<certificate_and_key> make_authority(const std::string& common_name, validity when,
                                            const std::vector<std::string>& permitted = {});
 
 struct certificate_request {
   std::string common_name;
   std::vector<std::string> dns_names;
-  std::vector<std::string> addresses; ///< numeric; another one is a failure
-  bool for_connections = true;        ///< may stand at either end of a connection; false: says nothing of its use
+  std::vector<std::string> addresses; ///< numeric; others are a failure
+  bool for_connections = true;        ///< for both ends of a connection; false: no key usage
   validity when;
 };
 result<certificate_and_key> make_certificate(const certificate_and_key& authority, const certificate_request& wanted);

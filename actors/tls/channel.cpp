@@ -11,7 +11,7 @@ namespace belay::tls {
 
 namespace {
 
-// As much as a record of TLS holds.
+// Size of a TLS record.
 constexpr std::size_t read_step = 16u << 10;
 
 } // namespace
@@ -23,7 +23,7 @@ struct channel::state {
   std::optional<peer_proof> peer;
   std::optional<failure> broken;
   std::size_t handshake_bytes = 0;
-  std::string unknown_key; ///< identity of a key that was offered to us and that we do not have
+  std::string unknown_key; ///< identity of an offered key that this server does not have
   certificate_refusal refused_certificate;
 
   static state* of(const SSL* ssl) { return static_cast<state*>(SSL_get_app_data(ssl)); }
@@ -48,7 +48,7 @@ struct channel::state {
     *identity = nullptr;
     *length = 0;
     if (digest != nullptr && EVP_MD_get_type(digest) != NID_sha256)
-      return 1; // the peer wants another hash: then a certificate has to do
+      return 1; // the peer wants another hash: then a certificate is needed
     const auto& key = of(ssl)->mine->keys().front();
     *session = session_of(ssl, key);
     *identity = reinterpret_cast<const unsigned char*>(key.identity.data());
@@ -65,7 +65,7 @@ struct channel::state {
       *session = session_of(ssl, *key);
     else
       self->unknown_key = wanted.size() <= 64 ? std::string(wanted) : "of no known kind";
-    return 1; // without a session it is a matter of certificates
+    return 1; // no session: certificates are used
   }
 
   static int judge_certificate(int good, X509_STORE_CTX* store) {
@@ -100,7 +100,7 @@ struct channel::state {
     return which == side::dials && mine->dials_with_key() ? "our encrypt key" : "our certificate";
   }
 
-  /// What an error of OpenSSL means for those who run the servers.
+  /// What an error of OpenSSL means for operators.
   std::string complaint(unsigned long error) const {
     if (refused_certificate)
       return certificate_complaint();
@@ -158,7 +158,7 @@ struct channel::state {
     return *broken;
   }
 
-  /// @param returned what an operation of OpenSSL returned. @returns done if it only waits for the peer
+  /// @param returned result of an OpenSSL operation. @returns done if it only waits for the peer
   status judge(int returned) {
     switch (SSL_get_error(ssl.get(), returned)) {
     case SSL_ERROR_NONE:
@@ -209,7 +209,7 @@ channel::channel(credentials_ptr mine, side s) : state_(std::make_unique<state>(
   auto* in = BIO_new(BIO_s_mem());
   auto* out = BIO_new(BIO_s_mem());
   INVARIANT(me.ssl != nullptr && in != nullptr && out != nullptr);
-  // Empty is not the end: there may be more.
+  // Empty is not the end: more may arrive.
   BIO_set_mem_eof_return(in, -1);
   BIO_set_mem_eof_return(out, -1);
   SSL_set_bio(me.ssl.get(), in, out);
@@ -222,7 +222,7 @@ channel::channel(credentials_ptr mine, side s) : state_(std::make_unique<state>(
     (void)me.shake_hands();
   } else {
     SSL_set_accept_state(me.ssl.get());
-    // Asked even where keys are not accepted, so that the reason of a refusal is known.
+    // Set even if keys are not accepted, so that the reason for a rejection is known.
     SSL_set_psk_find_session_callback(me.ssl.get(), state::find_key);
   }
 }
@@ -236,7 +236,7 @@ status channel::feed(std::string_view ciphertext, std::string& plaintext) {
   if (me.broken)
     return *me.broken;
   while (!me.peer && !ciphertext.empty()) {
-    // In steps, so that a peer may say its first words behind its handshake, however long they are.
+    // In steps, so that a peer may send any number of bytes after its handshake.
     const auto step = ciphertext.substr(0, read_step);
     me.handshake_bytes += step.size();
     if (me.handshake_bytes > handshake_bytes_max)

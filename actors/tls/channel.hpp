@@ -1,6 +1,6 @@
 #pragma once
-// One TLS 1.3 connection without its socket: bytes of the wire in, bytes of the user out, and the other way round. Both ends
-// prove who they are, by certificates or by a pre-shared key, before the first byte of the user passes.
+// One TLS 1.3 connection without its socket: converts between bytes of the wire and plaintext.
+// Both ends authenticate, by certificates or a pre-shared key, before any plaintext passes.
 
 #include "actors/tls/credentials.hpp"
 #include "protocol/base/result.hpp"
@@ -11,19 +11,19 @@
 
 namespace belay::tls {
 
-/// Bytes of the peer before its handshake is over. Chains of certificates are a few KiB.
+/// Bytes of the peer before the end of its handshake. Chains of certificates are a few KiB.
 constexpr std::size_t handshake_bytes_max = 32u << 10;
 
 /// What the other end has proved.
 struct peer_proof {
-  bool by_key = false;           ///< by a pre-shared key; else by a certificate
+  bool by_key = false;           ///< by a pre-shared key; otherwise by a certificate
   std::string name;              ///< for logs: the identity of the key, or the first name of the certificate
   bool may_be_raft_peer = false; ///< has a key, or a certificate that names server.DATACENTER.DOMAIN
-  /// The same, or one that names client.DATACENTER.DOMAIN, or none at all: that is as good as no TLS.
+  /// The same, or one that names client.DATACENTER.DOMAIN, or none: then as trusted as without TLS.
   bool may_be_client_agent = false;
 };
 
-/// Not to be used after a failure, which every later call repeats.
+/// Do not use it after a failure, which every later call repeats.
 class channel {
 public:
   enum class side { dials, accepts };
@@ -34,19 +34,19 @@ public:
   channel(channel&&) noexcept;
   channel& operator=(channel&&) noexcept;
 
-  /// Takes what came from the peer; appends what it said to `plaintext`. There may be output afterwards, also after a
-  /// failure: it tells the peer why.
-  /// @returns a failure that says what is wrong with the peer, or what the peer found wrong with us.
+  /// Takes received bytes; appends decrypted ones to `plaintext`. There may be output afterwards,
+  /// also after a failure: it gives the peer the reason. @returns a failure that says what
+  /// is wrong with the peer, or what the peer reported as wrong here
   status feed(std::string_view ciphertext, std::string& plaintext);
 
   /// @pre established()
   status write(std::string_view plaintext);
 
-  /// Appends what is to be sent to the peer, and forgets it.
+  /// Moves the bytes to send to the peer to the end of `out`.
   void take_output(std::string& out);
 
-  /// Whether the user's bytes may pass. At the dialling side this is one message earlier than at the accepting one, which may still
-  /// refuse: then feed() fails with its reason.
+  /// Whether plaintext may pass. The dialling side gets here one message earlier than the accepting
+  /// one, which may still reject it: then feed() fails with the reason.
   bool established() const;
   /// @pre established()
   const peer_proof& peer() const;

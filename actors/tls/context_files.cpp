@@ -14,7 +14,7 @@ namespace belay::tls {
 
 namespace {
 
-/// As Go words it.
+/// In Go's words.
 std::string reason(int why) {
   std::string text = std::strerror(why);
   text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -26,7 +26,7 @@ failure cannot_read(std::string_view key, const std::string& path) {
   return {std::string(key) + ": " + (why == EISDIR ? "read " : "open ") + path + ": " + reason(why)};
 }
 
-/// All certificates of a file, in their order; at least one.
+/// All certificates of a file, in order; at least one.
 result<std::vector<certificate_ptr>> certificates_of(std::string_view key, const std::string& path) {
   ERR_clear_error();
   errno = 0;
@@ -39,7 +39,7 @@ result<std::vector<certificate_ptr>> certificates_of(std::string_view key, const
   std::vector<certificate_ptr> found;
   while (X509* one = PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr))
     found.emplace_back(one);
-  if (found.empty() && errno == EISDIR) { // a folder can be opened, and not read
+  if (found.empty() && errno == EISDIR) { // a folder can be opened, but not read
     auto f = cannot_read(key, path);
     ERR_clear_error();
     return f;
@@ -63,7 +63,7 @@ status trust(X509_STORE* store, std::string_view key, const std::string& path) {
   return done{};
 }
 
-/// As Consul: each file of the folder, whatever its name.
+/// As in Consul: every file of the folder, whatever its name.
 status trust_folder(X509_STORE* store, const std::string& path) {
   std::error_code ec;
   std::size_t files = 0;
@@ -110,7 +110,7 @@ status show_certificate(SSL_CTX* context, const std::string& cert_file, const st
     ERR_clear_error();
     return f;
   }
-  // A pass phrase has nobody who could give it: the answer is none.
+  // No pass phrase is available: answer with none.
   const auto no_phrase = [](char*, int, int, void*) { return -1; };
   const key_ptr key(PEM_read_bio_PrivateKey(in.get(), nullptr, no_phrase, nullptr));
   if (!key)

@@ -1,5 +1,5 @@
 #pragma once
-// Certificates and keys from files, into a context of OpenSSL. Failures name the configuration key and the file.
+// Loads certificates and keys from files into an OpenSSL context. Failures name key and file.
 
 #include "actors/tls/setting_complaint.hpp"
 #include "protocol/base/result.hpp"
@@ -11,16 +11,16 @@ struct ssl_ctx_st;
 
 namespace belay::tls {
 
-/// Whoever has a certificate of these is trusted. @param ca_file,ca_path PEM: a file, a folder of files; empty: none
+/// Trusts these authorities. @param ca_file,ca_path PEM: a file, a folder of files; empty: none
 status trust_authorities(ssl_ctx_st* context, const std::string& ca_file, const std::string& ca_path);
 
-/// What is shown to the other end. @param cert_file PEM: the certificate with the chain behind it. @param key_file its private key
+/// Sets the presented certificate. @param cert_file PEM, its chain follows. @param key_file its key
 status show_certificate(ssl_ctx_st* context, const std::string& cert_file, const std::string& key_file);
 
-/// `to` trusts and shows what `from` does. Files are read once so: while one is being replaced, both still have the same.
+/// Copies certificates to `to`. Each file is read once, so both agree if a file is being replaced.
 status share_certificates(ssl_ctx_st* from, ssl_ctx_st* to);
 
-/// What the first two would complain of, all of it; each file is opened. @param cert_file,key_file looked at if both are there
+/// All errors of the first two; opens each file. @param cert_file,key_file checked if both are set
 std::vector<setting_complaint> complaints_about_files(const std::string& ca_file, const std::string& ca_path,
                                                       const std::string& cert_file, const std::string& key_file);
 

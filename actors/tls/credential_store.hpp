@@ -1,5 +1,5 @@
 #pragma once
-// The credentials in force. A reload puts new ones in their place; whoever begins a connection asks for those of the moment.
+// The credentials in force. A reload replaces them; each new connection uses the current ones.
 
 #include "actors/tls/credentials.hpp"
 #include "actors/tls/https_credentials.hpp"
@@ -10,7 +10,7 @@
 
 namespace belay::tls {
 
-/// For any thread.
+/// Thread-safe.
 template <class Credentials>
 class store_of {
 public:
@@ -32,10 +32,10 @@ private:
   pointer now_;
 };
 
-/// Those for peers.
+/// For peers.
 class credential_store : public store_of<credentials> {
 public:
-  /// Without credentials: nothing is shown and nothing is demanded.
+  /// Without credentials: nothing is presented and nothing is required.
   credential_store() : store_of(none()) {}
   explicit credential_store(credentials_ptr first) : store_of(std::move(first)) {}
 
@@ -46,7 +46,7 @@ private:
   }
 };
 
-/// Those for HTTPS clients.
+/// For HTTPS clients.
 using https_credential_store = store_of<https_credentials>;
 
 } // namespace belay::tls

@@ -9,7 +9,7 @@ namespace belay::tls {
 
 namespace {
 
-/// The first is the hash of the pre-shared keys, too (peer_key.hpp); AES in hardware makes it the cheapest.
+/// The first is also the hash of pre-shared keys (peer_key.hpp), and cheapest with AES in hardware.
 constexpr char cipher_suites[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 constexpr unsigned char context_name[] = "belay peer";
 
@@ -19,7 +19,7 @@ result<context_ptr> context_for(const SSL_METHOD* method) {
       SSL_CTX_set_max_proto_version(c.get(), TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_ciphersuites(c.get(), cipher_suites) != 1)
     return failure{"TLS 1.3 is not there: " + openssl_complaint()};
-  // Connections of peers live for days; a ticket would only be bytes that nobody reads.
+  // Connections of peers live for days; tickets would never be used.
   SSL_CTX_set_session_cache_mode(c.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(c.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_num_tickets(c.get(), 0);
@@ -84,7 +84,7 @@ result<std::shared_ptr<const credentials>> credentials::load(const credential_se
       return made.why();
     *kept = made->release();
   }
-  // OpenSSL wants one from those who ask for certificates and take pre-shared keys.
+  // OpenSSL requires one on a side that requests certificates and accepts pre-shared keys.
   SSL_CTX_set_session_id_context(c->accepting_, context_name, sizeof context_name - 1);
   if (auto ok = trust_authorities(c->dialling_, s.ca_file, s.ca_path); !ok)
     return ok.why();

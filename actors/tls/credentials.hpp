@@ -1,6 +1,6 @@
 #pragma once
-// What a server shows to its peers and what it wants to see of them: certificates, pre-shared keys, or nothing. Loaded from
-// files once; a reload makes new credentials, and channels keep those they began with. docs/security.md has the table.
+// What a server presents to peers and requires of them: certificates, pre-shared keys, or nothing.
+// Files are read once; a reload makes new ones, channels keep theirs. docs/security.md has a table.
 
 #include "actors/tls/peer_key.hpp"
 #include "actors/tls/setting_complaint.hpp"
@@ -19,32 +19,32 @@ namespace belay::tls {
 /// Consul's keys of the same names.
 struct credential_settings {
   std::string ca_file, ca_path;        ///< PEM: a file, a folder of files
-  std::string cert_file, key_file;     ///< PEM: the certificate with the chain behind it, its private key
+  std::string cert_file, key_file;     ///< PEM: the certificate followed by its chain, its private key
   std::vector<std::string> encrypt;    ///< base64; all are accepted, the first one is used to dial. Empty: none
   bool verify_incoming = false;        ///< only certificates are accepted
-  bool verify_outgoing = false;        ///< only peers with certificates are talked to
+  bool verify_outgoing = false;        ///< only peers with certificates are dialled
   bool verify_server_hostname = false; ///< ... that name server_name(); verify_outgoing, too
   bool encrypt_verify_incoming = true; ///< false: peers without the key are accepted, too
   bool encrypt_verify_outgoing = true; ///< false: peers are dialled without the key
   std::string datacenter = "dc1", domain = "consul";
 };
 
-/// What can be seen without opening a file: a setting that needs another one, a key that is none.
+/// Errors visible without opening a file: a setting that requires another one, an invalid key.
 std::vector<setting_complaint> complaints_about(const credential_settings& s);
 
 class credentials {
 public:
-  /// @returns a failure that names the key and the file, or the first of complaints_about() them.
+  /// @returns a failure that names the key and the file, or the first of complaints_about()
   static result<std::shared_ptr<const credentials>> load(const credential_settings& s);
-  /// The same with other keys; no file is read again. @returns a failure for a key that is none
+  /// The same with other keys; reads no file again. @returns a failure for an invalid key
   static result<std::shared_ptr<const credentials>> with_keys(const credentials& c,
                                                               const std::vector<std::string>& encrypt);
   ~credentials();
   credentials& operator=(const credentials&) = delete;
 
-  /// `server.DATACENTER.DOMAIN`: whose certificate names this may be a Raft peer.
+  /// `server.DATACENTER.DOMAIN`: a certificate with that name may be a Raft peer's.
   const std::string& server_name() const { return server_name_; }
-  /// client.DATACENTER.DOMAIN: names that make a client agent of whoever dials.
+  /// client.DATACENTER.DOMAIN: name in the certificates of client agents.
   const std::string& client_name() const { return client_name_; }
 
   bool dials_with_tls() const { return dials_with_certificate() || dials_with_key(); }
@@ -52,7 +52,7 @@ public:
   bool dials_with_key() const { return !verify_outgoing_ && !keys_.empty() && key_outgoing_; }
   bool accepts_tls() const { return has_certificate_ || accepts_key(); }
   bool accepts_key() const { return !keys_.empty() && !verify_incoming_; }
-  /// Whether a peer may speak without TLS.
+  /// Whether a peer may connect without TLS.
   bool accepts_plaintext() const {
     return !verify_incoming_ && (keys_.empty() || !key_incoming_ || MUTANT(key_not_demanded));
   }

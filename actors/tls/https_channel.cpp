@@ -14,19 +14,19 @@ namespace {
 
 using bio_method_ptr = std::unique_ptr<BIO_METHOD, openssl_free<BIO_meth_free>>;
 
-// As much as a record of TLS holds.
+// Size of a TLS record.
 constexpr std::size_t record_bytes = 16u << 10;
 
-/// What others on this thread have left behind would be taken for ours. Clearing all places of the queue costs much more than a look.
+/// Errors of other code on this thread would be taken for ours. Clearing costs more than a check.
 void forget_errors() {
   if (ERR_peek_error() != 0)
     ERR_clear_error();
 }
 
-// As Go's server answers, which stands in front of Consul.
+// The response of Go's server, which Consul uses.
 constexpr std::string_view plain_http_answer =
     "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
-// Go's, and DELETE, which this API has, too. As long as the header of a record.
+// Go's, and DELETE, which this API also has. As long as the header of a record.
 constexpr std::array<std::string_view, 6> plain_http_beginnings = {"GET /", "HEAD ", "POST ",
                                                                    "PUT /", "OPTIO", "DELET"};
 constexpr std::size_t header_bytes = 5;
@@ -38,8 +38,8 @@ constexpr char no_certificate[] = "no certificates configured: set cert_file and
 struct https_channel::state {
   https_credentials_ptr mine;
   ssl_ptr ssl;
-  std::string first;       ///< bytes that do not say yet whether they are TLS
-  std::string_view source; ///< of the wire, not taken yet; within feed() only
+  std::string first;       ///< bytes too few to show whether they are TLS
+  std::string_view source; ///< of the wire, not consumed yet; within feed() only
   std::string output;
   std::optional<failure> broken;
   std::size_t handshake_bytes = 0;
@@ -47,14 +47,14 @@ struct https_channel::state {
   bool is_tls = false, established = false, ended_by_client = false;
   certificate_refusal refused_certificate;
 
-  // ---- OpenSSL's way to the bytes: no copy on the way in, one on the way out
+  // ---- input and output of OpenSSL: no copy on the way in, one on the way out
 
   static int read_bytes(BIO* bio, char* to, std::size_t size, std::size_t* got) {
     BIO_clear_retry_flags(bio);
     auto& source = static_cast<state*>(BIO_get_data(bio))->source;
     *got = std::min(size, source.size());
     if (*got == 0) {
-      BIO_set_retry_read(bio); // empty is not the end: there may be more
+      BIO_set_retry_read(bio); // empty is not the end: more may arrive
       return 0;
     }
     std::memcpy(to, source.data(), *got);
@@ -96,19 +96,19 @@ struct https_channel::state {
   static void message_passed(int written, int, int kind, const void*, std::size_t, SSL* ssl, void*) {
     auto* self = of(ssl);
     if (written == 0 && kind == SSL3_RT_HANDSHAKE && self->established && ++self->late_messages > late_messages_max)
-      self->source = {}; // OpenSSL would work through all there is before we are asked again
+      self->source = {}; // OpenSSL would process all input before the next check
   }
 
   // ---- texts
 
-  /// What an error of OpenSSL means for those who run the server.
+  /// What an error of OpenSSL means for operators.
   std::string complaint(unsigned long error) const {
     if (refused_certificate)
       return refused_certificate.text("client");
     switch (ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0) {
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
       return "client has no certificate, and verify_incoming or verify_incoming_https demands one";
-    case SSL_R_CALLBACK_FAILED: // there is one that fails: that of credentials without a certificate
+    case SSL_R_CALLBACK_FAILED: // only one can fail: that of credentials without a certificate
       return no_certificate;
     case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
     case SSL_R_NO_SHARED_CIPHER:
@@ -144,7 +144,7 @@ struct https_channel::state {
     return *broken;
   }
 
-  /// @param returned what an operation of OpenSSL returned. @returns done if it only waits for the client
+  /// @param returned result of an OpenSSL operation. @returns done if it only waits for the client
   status judge(int returned) {
     switch (SSL_get_error(ssl.get(), returned)) {
     case SSL_ERROR_NONE:
@@ -163,7 +163,7 @@ struct https_channel::state {
     }
   }
 
-  /// The first bytes say whether it is TLS at all. @returns false: not enough of them yet
+  /// The first bytes show whether it is TLS at all. @returns false: not enough of them yet
   bool is_known(std::string_view& wire) {
     if (is_tls)
       return true;
@@ -175,7 +175,7 @@ struct https_channel::state {
 
   status shake_hands(std::string_view& wire) {
     while (!established && !wire.empty()) {
-      // In steps, so that a client may say its first words behind its handshake, however long they are.
+      // In steps, so that a client may send any number of bytes after its handshake.
       source = wire.substr(0, record_bytes);
       const auto given = source.size();
       forget_errors();
@@ -210,7 +210,7 @@ struct https_channel::state {
       if (!said({plaintext.data(), got}))
         return done{};
       if (source.empty() && SSL_has_pending(ssl.get()) == 0)
-        return done{}; // to ask OpenSSL would take it a buffer and a look in vain
+        return done{}; // calling OpenSSL would cost a buffer and find nothing
     }
   }
 };

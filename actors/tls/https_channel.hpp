@@ -1,6 +1,6 @@
 #pragma once
-// The server's end of one HTTPS connection without its socket: bytes of the wire in, bytes of the client out, and the other way
-// round. TLS 1.2 and 1.3, HTTP/1.1 inside.
+// The server's end of one HTTPS connection without its socket: converts between bytes
+// of the wire and plaintext. TLS 1.2 and 1.3, HTTP/1.1 inside.
 
 #include "actors/tls/https_credentials.hpp"
 #include "protocol/base/result.hpp"
@@ -13,14 +13,14 @@
 
 namespace belay::tls {
 
-/// Not to be used after a failure, but for output().
+/// After a failure only output() may be used.
 class https_channel {
 public:
-  /// Bytes of a client before its handshake is over. Its certificates are at most 16 KiB of it.
+  /// Bytes of a client before the end of its handshake. At most 16 KiB of them are certificates.
   static constexpr std::size_t handshake_bytes_max = 32u << 10;
-  /// Messages of a handshake that a client may send when it is over: new keys. Few clients ever send one.
+  /// Handshake messages that a client may send afterwards: new keys. Few clients ever send one.
   static constexpr int late_messages_max = 32;
-  /// What OpenSSL holds for a connection between two messages, about: 17 KiB were measured, without a client's certificates.
+  /// Approximate memory of an idle connection in OpenSSL: 17 KiB measured, without certificates.
   static constexpr std::size_t resting_bytes = 24u << 10;
 
   explicit https_channel(https_credentials_ptr mine);
@@ -28,25 +28,25 @@ public:
   https_channel(https_channel&&) noexcept;
   https_channel& operator=(https_channel&&) noexcept;
 
-  /// Gets what the client said, at most 16 KiB at once. @returns false: no more, the rest is dropped
+  /// Gets decrypted bytes, at most 16 KiB at once. @returns false: stop, the rest is dropped
   using listener = std::function<bool(std::string_view plaintext)>;
-  /// Takes what came from the client. There may be output afterwards, also after a failure: it tells the client why.
-  /// @returns a failure that says what is wrong with the client, or what the client found wrong with us.
+  /// Takes received bytes. There may be output afterwards, also after a failure (the reason).
+  /// @returns a failure: what is wrong with the client, or what it reported as wrong here
   status feed(std::string_view wire, const listener& said);
 
   /// @pre established()
   status write(std::string_view plaintext);
-  /// Tells the client that nothing follows. Nothing before established().
+  /// Sends close_notify. No effect before established().
   void end();
-  /// What is to be sent to the client; whoever has sent it takes it away.
+  /// Bytes to send to the client; the caller removes what it has sent.
   std::string& output();
   const std::string& output() const;
 
-  /// Whether bytes of the user may pass.
+  /// Whether plaintext may pass.
   bool established() const;
-  /// The client has told that nothing follows.
+  /// The client has sent close_notify.
   bool ended_by_client() const;
-  /// It goes on with a session of before.
+  /// It resumed an earlier session.
   bool resumed() const;
 
 private:

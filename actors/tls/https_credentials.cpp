@@ -15,7 +15,7 @@ struct cipher_suite {
   std::string_view consul, openssl;
 };
 
-/// All that Consul 1.8.7 knows. OpenSSL has each of them, so that no list of them leaves TLS 1.2 without a suite.
+/// All that Consul 1.8.7 knows. OpenSSL has each, so no list leaves TLS 1.2 without a suite.
 constexpr cipher_suite known_suites[] = {
     {"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"},
     {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"},
@@ -30,11 +30,11 @@ constexpr cipher_suite known_suites[] = {
 };
 
 constexpr char default_suites[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
-// Those that clients of today offer first, and whose cost is known: others of OpenSSL's take milliseconds.
+// Those that today's clients offer first, with known cost: others of OpenSSL take milliseconds.
 constexpr char groups[] = "X25519:P-256:P-384";
-// Bytes of a client's chain of certificates.
+// Bytes of a client's certificate chain.
 constexpr long chain_bytes_max = 16 << 10;
-// Of a session that is gone on with. The client's certificate is not looked at again within that time.
+// Lifetime of resumable sessions. The client's certificate is not checked again within it.
 constexpr long session_seconds = 3600;
 constexpr std::string_view http_1_1 = "http/1.1";
 
@@ -45,14 +45,14 @@ std::string_view openssl_name(std::string_view consul) {
   return {};
 }
 
-/// A client that comes before there is a certificate gets the alert that Go's servers send, and Consul with them. Called for every
-/// client, whether it names a server or not.
+/// Without a certificate, clients get the alert that Go's servers, and so Consul, send.
+/// Called for every client, with or without a server name.
 int refuse_without_certificate(SSL*, int* alert, void*) {
   *alert = SSL_AD_UNRECOGNIZED_NAME;
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/// RFC 7301, section 3.2: a client that names protocols, and not ours, gets the alert no_application_protocol.
+/// RFC 7301, section 3.2: a client that offers only other protocols gets no_application_protocol.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_length, const unsigned char* offered,
                     unsigned length, void*) {
   const std::string_view names(reinterpret_cast<const char*>(offered), length);
@@ -82,7 +82,7 @@ status choose_ciphers(SSL_CTX* context, const https_settings& s) {
   return done{};
 }
 
-/// What proves that a client was let in: a session is gone on with only where the same would be demanded. SHA-256 of it.
+/// SHA-256 of the requirements for clients: sessions are resumed only where they are the same.
 status name_sessions(SSL_CTX* context, bool verifies_clients) {
   std::string demanded = verifies_clients ? "belay https, clients signed by " : "belay https";
   const auto* trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
@@ -105,7 +105,7 @@ status name_sessions(SSL_CTX* context, bool verifies_clients) {
   return done{};
 }
 
-/// So that who chooses among several certificates takes the right one.
+/// Lets clients with several certificates choose the right one.
 void name_authorities(SSL_CTX* context) {
   const auto* trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
   for (int i = 0; i < sk_X509_OBJECT_num(trusted); ++i)
@@ -173,7 +173,7 @@ result<std::shared_ptr<const https_credentials>> https_credentials::load(const h
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_max_cert_list(context, chain_bytes_max);
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
-  // Sessions are kept by the clients, in tickets.
+  // The clients keep sessions, in tickets.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_timeout(context, session_seconds);
   if (before != nullptr)

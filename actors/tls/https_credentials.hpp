@@ -1,6 +1,6 @@
 #pragma once
-// What HTTPS clients are shown, and what is wanted of them. Loaded from files once; a reload makes new credentials, and channels keep
-// those they began with. docs/security.md, "HTTPS".
+// What HTTPS clients are presented, and what is required of them. Read from files once;
+// a reload makes new credentials, and channels keep theirs. docs/security.md, "HTTPS".
 
 #include "actors/tls/setting_complaint.hpp"
 #include "protocol/base/result.hpp"
@@ -17,24 +17,24 @@ namespace belay::tls {
 /// Consul's keys of the same names.
 struct https_settings {
   std::string ca_file, ca_path;           ///< PEM: a file, a folder of files
-  std::string cert_file, key_file;        ///< PEM: the certificate with the chain behind it, its private key
-  bool verify_incoming = false;           ///< verify_incoming or verify_incoming_https: clients must show a certificate
-  std::string tls_min_version = "tls12";  ///< tls10, tls11 or tls12. Less than TLS 1.2 is never spoken
-  std::vector<std::string> cipher_suites; ///< of TLS 1.2, as Go names them; empty: those with forward secrecy and AEAD
-  bool prefer_server_cipher_suites = false; ///< the order of `cipher_suites` counts, not the client's
+  std::string cert_file, key_file;        ///< PEM: the certificate followed by its chain, its private key
+  bool verify_incoming = false;           ///< verify_incoming or verify_incoming_https: clients must have a certificate
+  std::string tls_min_version = "tls12";  ///< tls10, tls11 or tls12. Versions before TLS 1.2 are never used
+  std::vector<std::string> cipher_suites; ///< of TLS 1.2, in Go's names; empty: those with forward secrecy and AEAD
+  bool prefer_server_cipher_suites = false; ///< use the order of `cipher_suites`, not the client's
 };
 
-/// Consul's `tls_cipher_suites`: names separated by commas. The failure is in Consul's words.
+/// Consul's `tls_cipher_suites`: names separated by commas. Failures have Consul's text.
 result<std::vector<std::string>> parse_cipher_suites(std::string_view text);
 
-/// What can be seen without opening a file.
+/// Errors visible without opening a file.
 std::vector<setting_complaint> complaints_about(const https_settings& s);
 
 class https_credentials {
 public:
-  /// Without a certificate every handshake will fail, as Consul's do: has_certificate() tells.
-  /// @param before in force until now: its clients can go on with their sessions, unless other authorities count now. Null: none
-  /// @returns a failure that names the key and the file, or the first of complaints_about() them.
+  /// Without a certificate every handshake fails, as in Consul; see has_certificate(). @param
+  /// before in force until now: its clients can resume sessions, unless authorities changed. Null:
+  /// none @returns a failure that names the key and the file, or the first of complaints_about()
   static result<std::shared_ptr<const https_credentials>> load(const https_settings& s,
                                                                const https_credentials* before = nullptr);
   ~https_credentials();

@@ -1,5 +1,5 @@
 #pragma once
-// OpenSSL's objects as owning pointers, and its error queue as a text.
+// OpenSSL's objects as owning pointers, and its error queue as text.
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -28,7 +28,7 @@ using context_ptr = std::unique_ptr<SSL_CTX, openssl_free<SSL_CTX_free>>;
 using ssl_ptr = std::unique_ptr<SSL, openssl_free<SSL_free>>;
 using session_ptr = std::unique_ptr<SSL_SESSION, openssl_free<SSL_SESSION_free>>;
 
-/// What OpenSSL complained of first, in its words; empties its queue. Empty: it complained of nothing.
+/// The first error in OpenSSL's queue, in its words; empties the queue. Empty: there was none.
 inline std::string openssl_complaint() {
   const auto first = ERR_get_error();
   ERR_clear_error();

@@ -1,6 +1,6 @@
 #pragma once
-// Consul's `encrypt`: a secret that all servers share. Here it is the root of a pre-shared key of TLS 1.3 (RFC 8446, section
-// 2.2), by which two servers prove to each other that they have it; the traffic has fresh keys all the same (psk_dhe_ke).
+// Consul's `encrypt`: a secret shared by all servers. It is the root of a TLS 1.3 pre-shared key
+// (RFC 8446, section 2.2) that authenticates servers; traffic keys are still fresh (psk_dhe_ke).
 //
 //   pre-shared key   HKDF-SHA256(secret, no salt, info "belay peer psk v1"), 32 bytes
 //   its identity     HKDF-SHA256(secret, no salt, info "belay peer psk identity v1"), 8 bytes in hex; sent in the clear
@@ -13,13 +13,13 @@
 namespace belay::tls {
 
 struct peer_key {
-  std::string text;   ///< of `encrypt`: base64, in the one spelling that all servers write
+  std::string text;   ///< of `encrypt`: base64, in the canonical form that all servers write
   std::string secret; ///< 32 bytes, for TLS
   std::string
-      identity; ///< 16 hex digits; by it the accepting side finds which of its keys is meant. Tells nothing of the secret
+      identity; ///< 16 hex digits by which the accepting side finds the right key. Reveals nothing about the secret
 };
 
-/// @param encrypt base64 of 16, 24 or 32 bytes. The failure says what is wrong and never contains the key.
+/// @param encrypt base64 of 16, 24 or 32 bytes. The failure gives the reason, never the key.
 result<peer_key> derive_peer_key(std::string_view encrypt);
 
 /// A new secret for `encrypt`: base64 of 32 random bytes.

@@ -1,5 +1,5 @@
 #pragma once
-// What is wrong with the settings of TLS, for those who know where a setting was written.
+// An error in the TLS settings, for callers that know where the setting was written.
 
 #include <string>
 #include <string_view>
@@ -8,9 +8,9 @@
 namespace belay::tls {
 
 struct setting_complaint {
-  std::string_view key; ///< of the configuration, that is to blame
-  std::string text;     ///< in Consul's words where it has some
-  /// Keys that would make it right if they were there; empty: the value itself can never be right.
+  std::string_view key; ///< of the configuration, which has the error
+  std::string text;     ///< Consul's text where it has one
+  /// Keys that would make it valid if they were set; empty: the value itself is invalid.
   std::vector<std::string_view> missing = {};
 };
 
