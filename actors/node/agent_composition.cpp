@@ -23,7 +23,7 @@ agent_composition::agent_composition(caf::actor_system& system, agent_plan plan)
   plan.relay.cluster_answers = [this](bool answers) { view_changed(answers); };
   relay_.emplace(loop_, std::move(plan.relay));
   cached_answers_settings c;
-  // The time while the machine is suspended makes answers older, too.
+  // Answers also age while the machine is suspended.
   c.now = [loop = &loop_, clock = plan.clock] {
     return clock == nullptr || MUTANT(cache_sleeps_with_machine) ? loop->now() : clock->now();
   };

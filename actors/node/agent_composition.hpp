@@ -1,6 +1,6 @@
 #pragma once
-// One client agent, put together: its way to the servers, its cache, and its actors. The program and the simulator differ in what is
-// around it (sockets, clocks, disks), not in this. A server's is node_composition.
+// Assembles a client agent: its relay to the servers, its cache, its actors. The program and the
+// simulator differ in the environment (sockets, clocks, disks), not in this. Servers: node_composition.
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/relay/cached_answers.hpp"
@@ -15,23 +15,23 @@
 
 namespace belay::actors {
 
-/// Who a client agent is, how it is set, and what is around it.
+/// Identity, settings and environment of a client agent.
 struct agent_plan {
   raft::member self;
   std::string datacenter;
-  state::string_map node_meta; ///< of its row in the catalog, besides what every agent's has
+  state::string_map node_meta; ///< of its row in the catalog, in addition to that of every agent
 
-  relay_loop* loop = nullptr;   ///< outlives it
-  server_relay_settings relay;  ///< what is said of the cluster is heard here
-  health_checks_settings agent; ///< what is said above of the agent is filled in
+  relay_loop* loop = nullptr;   ///< outlives the agent
+  server_relay_settings relay;  ///< cluster_answers is also handled here
+  health_checks_settings agent; ///< members that are given above are filled in
   health_checks_start registered;
-  std::shared_ptr<probe_runner> probes; ///< null: only checks that report by themselves (TTL) have results
+  std::shared_ptr<probe_runner> probes; ///< null: only checks that report themselves (TTL) have results
   std::function<agent_secrets()> secrets;
   std::shared_ptr<vitals> numbers;
 
   std::shared_ptr<const node_clock> clock; ///< null: the actor system's
-  std::function<void()> fail_stop;         ///< null: abort(); else it throws
-  actor_host* front = nullptr;             ///< null: all run on CAF's scheduler, and so on that of a test
+  std::function<void()> fail_stop;         ///< null: abort(); otherwise it throws
+  actor_host* front = nullptr;             ///< null: all run on CAF's scheduler, or that of a test
 
   /// @param relay is gateway_settings::relay
   std::function<http_gateway_actor(const wiring_ptr&, request_relay& relay)> spawn_gateway;
@@ -41,26 +41,26 @@ struct agent_plan {
 
 class agent_composition {
 public:
-  /// Spawns its actors. None does anything before begin().
+  /// Spawns its actors. None acts before begin().
   agent_composition(caf::actor_system& system, agent_plan plan);
   agent_composition(const agent_composition&) = delete;
   agent_composition& operator=(const agent_composition&) = delete;
   ~agent_composition() { release(); }
 
-  /// Timers run from now on.
+  /// Starts the timers.
   void begin();
-  /// The servers are told that it leaves; `then` is called on the loop. @pre on the loop
+  /// Notifies the servers that it leaves; `then` is called on the loop. @pre on the loop
   void leave(std::function<void()> then) { relay_->stop(true, std::move(then)); }
-  /// The gateway ends first, while those who answer are still there: `drained` waits for that. Then all others are told to end.
+  /// Ends the gateway first, while others still respond: `drained` waits for it. Then ends the rest.
   void stop(const std::function<void()>& drained);
-  /// Lets go of the handles of its actors, which are strong. They were told to stop, or killed.
+  /// Releases the (strong) handles of its actors, which have been stopped or killed.
   void release() { *wires_ = {}; }
   /// Closes its connections. @pre on the loop, and its actors have ended
   void disconnect();
 
   const wiring& wires() const { return *wires_; }
 
-  /// Calls `f` with the handle of each actor, in the order in which they were spawned.
+  /// Calls `f` with the handle of each actor, in the order of spawning.
   template <class F>
   void for_each_actor(F&& f) const {
     const auto& w = *wires_;
@@ -84,7 +84,7 @@ private:
   std::optional<cached_answers> cache_;
   relay_loop::timer cache_timer_;
   wiring_ptr wires_ = std::make_shared<wiring>();
-  std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for what is called later
+  std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for callbacks that run later
 };
 
 } // namespace belay::actors

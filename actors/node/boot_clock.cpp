@@ -12,7 +12,7 @@ bool boot_clock::counts_suspensions() {
 
 boot_clock::time_point boot_clock::now() {
   timespec t{};
-  // The former is there since Linux 2.6.39, and as cheap as the other one.
+  // CLOCK_BOOTTIME exists since Linux 2.6.39, and is as cheap as the other one.
   ::clock_gettime(counts_suspensions() ? CLOCK_BOOTTIME : CLOCK_MONOTONIC, &t);
   return time_point(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
 }

@@ -1,13 +1,13 @@
 #pragma once
-// The monotonic clock of a running node. The usual one stands still while the machine is suspended, and a leader that wakes up would take
-// its lease for valid that others have long outlived; CLOCK_BOOTTIME goes on. Only a hypervisor that stops the whole machine stops it, too:
-// docs/operations.md says what is left then.
+// The monotonic clock of a running node. The usual one stops while the machine is suspended, so
+// that a leader that wakes up would trust a lease that has long expired. CLOCK_BOOTTIME continues.
+// Only a hypervisor that pauses the whole machine stops it, too (docs/operations.md).
 
 #include "actors/interfaces.hpp"
 
 namespace belay::actors {
 
-/// In the type of all times of a node; only differences mean anything, and only between times of this clock.
+/// With the type of all times of a node; only differences of this clock's times are meaningful.
 struct boot_clock {
   using time_point = monotonic_time;
   static time_point now();
@@ -15,7 +15,7 @@ struct boot_clock {
   static bool counts_suspensions();
 };
 
-/// It for the actors of a node. Timers are the system's, and come late by what the machine was suspended for.
+/// The clock for a node's actors. System timers are late by the time of a suspension.
 class suspension_proof_clock final : public node_clock {
 public:
   monotonic_time now() const override { return boot_clock::now(); }

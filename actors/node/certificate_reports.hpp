@@ -1,5 +1,5 @@
 #pragma once
-// Operators are told how long the certificates of a node last: by metrics, and by the log when it is time to make new ones.
+// Reports the expiry of certificates to operators: in metrics, and in the log when renewal is due.
 
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/certificate_ends.hpp"
@@ -13,14 +13,14 @@ namespace belay::actors {
 
 class certificate_reports {
 public:
-  /// How often look() should be called, besides after each reload.
+  /// How often to call look(), in addition to each reload.
   static constexpr std::chrono::hours interval{1};
 
   /// @param https null: no HTTPS
   certificate_reports(std::shared_ptr<tls::credential_store> peers, std::shared_ptr<tls::https_credential_store> https)
       : peers_(std::move(peers)), https_(std::move(https)) {}
 
-  /// Tells the log what is new. @returns what the metrics shall show
+  /// Logs what is new. @returns what the metrics show
   std::vector<metrics::certificate> look(std::int64_t now_seconds);
 
 private:

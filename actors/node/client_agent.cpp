@@ -45,20 +45,20 @@ server_relay_settings relay_settings_of(const node_config& config) {
   return s;
 }
 
-/// The agent says itself what the servers write, so that neither undoes the other's.
+/// The agent writes the same as the servers, so that neither overwrites the other.
 state::string_map with_proof(state::string_map meta, const std::string& secret) {
   meta[std::string(agent::proof_of_agent)] = proof_of(secret);
   return meta;
 }
 
-/// What it is made of.
+/// Parts of a client agent.
 struct parts {
   std::string secret_of_node;
   std::shared_ptr<tls::credential_store> credentials;
   std::shared_ptr<tls::https_credential_store> https; ///< null: no HTTPS
   live_limit http_connections{0};
   std::shared_ptr<agent_tokens> tokens;
-  std::vector<std::pair<std::string, std::string>> registrations; ///< kept by the last process
+  std::vector<std::pair<std::string, std::string>> registrations; ///< stored by the last process
   std::vector<std::string> remembered;                            ///< servers that the last process knew
   std::shared_ptr<known_servers_keeper> servers;
   std::optional<rotated_file> audit;
@@ -72,7 +72,7 @@ public:
 
   status start();
   void stop();
-  /// Both wait, so not on the thread of the actors.
+  /// Both block, so call them on no actor's thread.
   status change_definitions(agent::configured_definitions now);
   void leave();
   std::shared_ptr<const vitals> numbers() const { return numbers_; }
@@ -196,7 +196,7 @@ void running_client_agent::stop() {
   front_.stop();
 }
 
-/// Servers that the last process knew, unless it has left them for good. @returns a failure if that cannot be told
+/// Servers that the last process knew, unless it left them for good. @returns a failure if unknown
 result<std::vector<std::string>> remembered_servers(const node_config& config) {
   const auto left = has_left(config.data_dir);
   if (!left)
@@ -304,7 +304,7 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
     const int signal = wait_for_signal(signals);
     if (signal < 0)
       continue;
-    look_at_certificates = {}; // they may be others after a reload
+    look_at_certificates = {}; // a reload may have changed them
     if (signal == SIGHUP) {
       const auto waiting = reload_asked.take();
       service.reloading();
@@ -315,7 +315,7 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
       continue;
     }
     const auto waiting = signal == SIGUSR1 ? leave_asked.take() : std::vector<signalled_requests::then>();
-    if (signal == SIGUSR1 && waiting.empty()) // somebody else's signal
+    if (signal == SIGUSR1 && waiting.empty()) // another process's signal
       continue;
     left = signal == SIGUSR1 || (signal == SIGINT ? !config.skip_leave_on_interrupt : config.leave_on_terminate);
     log::info("node", left ? "leaving" : "stopping",

@@ -17,7 +17,7 @@ http_gateway_actor client_front::spawn(caf::actor_system& system, const wiring_p
 
 void client_front::start() {
   thread_ = std::thread([this] { front_loop(loop_, [this] { return gateway_->last_answer(); }).run(); });
-  pthread_setname_np(thread_.native_handle(), "front"); // for those who look at threads
+  pthread_setname_np(thread_.native_handle(), "front"); // name in tools that list threads
 }
 
 void client_front::run_to_the_end() {

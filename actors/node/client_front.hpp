@@ -1,5 +1,5 @@
 #pragma once
-// A thread that serves clients: its event loop, and the gateway that lives there.
+// An HTTP thread: its event loop, and the gateway that runs on it.
 
 #include "actors/gateway/http_gateway.hpp"
 #include "actors/host.hpp"
@@ -24,9 +24,9 @@ public:
 
   http_gateway_actor spawn(caf::actor_system& system, const wiring_ptr& wires, gateway_settings settings, metrics& m);
   void start();
-  /// If it was never started, the loop runs from now on, because whoever waits for it is ended by running it.
+  /// If it was never started, runs the loop now, because pending waits need it to end.
   void run_to_the_end();
-  /// @pre start() or run_to_the_end(), and the actors on it have ended
+  /// @pre start() or run_to_the_end() was called, and its actors have ended
   void stop();
 
 private:

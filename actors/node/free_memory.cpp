@@ -19,7 +19,7 @@ namespace belay::actors {
 
 namespace {
 
-constexpr std::size_t step_bytes = 1 << 20; // others that want memory wait for about a millisecond
+constexpr std::size_t step_bytes = 1 << 20; // other threads that allocate wait about a millisecond
 constexpr std::chrono::milliseconds pause{1};
 constexpr std::chrono::seconds interval{2};
 

@@ -1,5 +1,5 @@
 #pragma once
-// Runs the front thread's event loop, and decides when it is worth waiting awake.
+// Runs an HTTP thread's event loop, and decides when to poll instead of sleeping.
 
 #include "actors/node/boot_clock.hpp"
 
@@ -10,16 +10,16 @@
 
 namespace belay::actors {
 
-/// A sleeping thread costs its next request a wake-up: 30 to 50 us on a virtual machine, more than the request itself. A client that asks
-/// again as soon as it has its answer is therefore awaited awake, but only if it did so the last time, for at most `awake_max`, and giving
-/// way to every other thread that could run. An idle node sleeps.
+/// A sleeping thread costs its next request a wake-up: 30 to 50 us on a virtual machine, more than
+/// the request. So if a client sends one right after its response, the loop polls for the next
+/// one, at most for `awake_max`, and yields to all other threads. An idle node sleeps.
 class front_loop {
 public:
   using clock = boot_clock; // the gateway's
 
   static constexpr std::chrono::microseconds awake_max{50};
 
-  /// @param last_answer when the newest answer was sent; called on the loop's thread
+  /// @param last_answer time of the newest response; called on the loop's thread
   front_loop(boost::asio::io_context& loop, std::function<clock::time_point()> last_answer)
       : loop_(loop), last_answer_(std::move(last_answer)) {}
 
@@ -31,7 +31,7 @@ private:
 
   boost::asio::io_context& loop_;
   std::function<clock::time_point()> last_answer_;
-  bool quick_client_ = false; ///< the newest answer but one was followed by something within twice awake_max
+  bool quick_client_ = false; ///< the last answer but one was followed by an event within twice awake_max
 };
 
 } // namespace belay::actors

@@ -1,6 +1,6 @@
 #pragma once
-// Lists and changes the keys of `encrypt` of this server, one operation after the other (protocol/forward/keyring.hpp). Blocks for
-// the disk; run it detached.
+// Lists and changes the keys of `encrypt` of this server, one operation at a time
+// (protocol/forward/keyring.hpp). Blocks on the disk; run it detached.
 
 #include "actors/interfaces.hpp"
 
@@ -12,7 +12,7 @@ namespace belay::actors {
 
 class keyring_keeper : public keyring_keeper_actor::base {
 public:
-  /// What is done with the keys; called on the thread of this actor.
+  /// Carries out an operation; called on the thread of this actor.
   using operate = std::function<forward::keyring_answer(const forward::keyring_operation&)>;
 
   keyring_keeper(caf::actor_config& config, wiring_ptr wires, operate keys);

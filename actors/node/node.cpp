@@ -50,7 +50,7 @@ namespace belay::actors {
 
 namespace {
 
-// Requests are held for 7 s without a leader, a hand-over takes less than two; what takes longer is as above.
+// Requests wait 7 s for a leader, a transfer takes less than two; what takes longer is as above.
 constexpr std::chrono::seconds leave_limit{30};
 constexpr auto interrupted = "a signal came while this server was leaving";
 
@@ -72,7 +72,7 @@ result<server_state> open_state(const node_config& config, const identity& who) 
   return open_server_state(data_dir, who, files, open_log, open_checkpoints, config.raft_trailing_logs);
 }
 
-/// Whether this server has left its cluster, and nobody has told it since to look for one.
+/// Whether this server has left its cluster, and was not configured since to join one.
 result<bool> stays_out_of_cluster(const node_config& config) {
   const auto left = has_left(config.data_dir);
   if (!left || !*left)
@@ -87,8 +87,8 @@ result<bool> stays_out_of_cluster(const node_config& config) {
   return true;
 }
 
-/// What was acknowledged meanwhile by this server alone is lost with its files; going on would lose more. It ends at once,
-/// since what an orderly stop writes could go into the wrong directory.
+/// What only this server acknowledged meanwhile is lost with its files; continuing would lose
+/// more. It ends at once, because an orderly stop could write into the wrong directory.
 [[noreturn]] void end_without_data_directory(const std::string& why) {
   log::error(
       "node", "data directory deleted or replaced while the server ran: stopping at once",
@@ -99,9 +99,9 @@ result<bool> stays_out_of_cluster(const node_config& config) {
   std::_Exit(data_directory_gone);
 }
 
-/// A node with the real disk, sockets, clocks and threads around it.
-/// On a machine with two cores a second one makes puts of some clients slower: Raft and the log need a core, too
-/// (docs/adr/0024-reads-beside-the-tables.md).
+/// Number of HTTP threads by default.
+/// On a machine with two cores a second one makes puts of some clients slower:
+/// Raft and the log need a core, too (docs/adr/0024-reads-beside-the-tables.md).
 std::size_t fronts_of(const node_config& config) {
   constexpr std::size_t usual_max = 4;
   if (config.fronts > 0)
@@ -123,25 +123,25 @@ public:
                std::shared_ptr<agent_tokens> tokens, std::optional<rotated_file> audit);
   ~running_node() { stop(); }
 
-  /// Opens the doors: timers run, clients and peers are listened to.
+  /// Starts timers, and listens for clients and peers.
   status start();
   void stop();
-  /// Waits for the agent, so not on a thread of the actors.
+  /// Blocks on the agent, so call it on no actor's thread.
   status change_definitions(agent::configured_definitions now);
   /// Any thread.
   void serve_client_agent(introduced_peer p);
   std::shared_ptr<const vitals> numbers() const { return numbers_; }
-  /// Out of the cluster. The same; SIGINT and SIGTERM, blocked, end it with a failure.
+  /// Leaves the cluster. Blocks, too; SIGINT and SIGTERM (blocked) end it with a failure.
   status leave();
   void show_certificates(std::vector<metrics::certificate> all) { metrics_.certificates(std::move(all)); }
 
 private:
-  /// By the first front: whether another one serves this connection.
+  /// On the first HTTP thread: whether another one serves this connection.
   bool hand_over(const accepted_connection& c);
 
   system_config caf_config_;
   caf::actor_system system_;
-  std::vector<std::unique_ptr<client_front>> fronts_; ///< the first is that of the tables, too, and accepts connections
+  std::vector<std::unique_ptr<client_front>> fronts_; ///< the first one also has the tables, and accepts connections
   multiplexer_host raft_host_;
   metrics metrics_;
   std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
@@ -250,7 +250,7 @@ status running_node::start() {
   return done{};
 }
 
-/// In turn: each front has as many connections as the others, but for those that ended since.
+/// Round-robin: each thread has equally many connections, apart from those that ended since.
 bool running_node::hand_over(const accepted_connection& c) {
   const auto to = std::exchange(next_front_, (next_front_ + 1) % fronts_.size());
   if (to == 0)
@@ -280,7 +280,7 @@ bool is_authenticated(const introduced_peer& p) {
 
 void running_node::serve_client_agent(introduced_peer p) {
   const auto& self = p.hello.self;
-  // Any thread, so not in turn: by the ID of the agent.
+  // Any thread, so not round-robin: by the ID of the agent.
   const auto& to = fronts_[std::hash<std::string>()(self.uuid) % fronts_.size()];
   to->gateway().serve({p.fd,
                        {self.name, self.uuid, split_host_port(self.address).host, is_authenticated(p)},
@@ -456,7 +456,7 @@ int run_node(parsed_command_line begun, config_reader read_again) {
     }
     if (signal < 0)
       continue;
-    look_at_certificates = {}; // they may be others after a reload
+    look_at_certificates = {}; // a reload may have changed them
     if (signal == SIGHUP) {
       const auto waiting = reload_asked.take();
       service.reloading();
@@ -466,7 +466,7 @@ int run_node(parsed_command_line begun, config_reader read_again) {
         then(s ? std::string() : s.error());
     } else if (signal == SIGUSR1) {
       const auto waiting = leave_asked.take();
-      if (waiting.empty()) // somebody else's signal, or a request whose leaving has failed
+      if (waiting.empty()) // another process's signal, or a request whose leave failed
         continue;
       const auto s = leaves();
       for (const auto& then : waiting)

@@ -13,7 +13,7 @@ namespace belay::actors {
 
 namespace {
 
-/// On a thread of its own, because it blocks; or like any other, where a test decides who goes next.
+/// On its own thread, because it blocks; or scheduled as usual, where a test decides the order.
 template <class Actor, class... Args>
 auto spawn_for_disk(caf::actor_system& system, bool own_thread, Args&&... args) {
   return own_thread ? system.spawn<Actor, caf::detached>(std::forward<Args>(args)...)
@@ -56,7 +56,7 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   founding.expect = plan.bootstrap_expect;
   founding.admit_newcomers = plan.admit_newcomers;
   founding.replica = plan.peer.replica;
-  // 5 s with raft_multiplier 1, as long as a member is silent before its health turns critical.
+  // 5 s with raft_multiplier 1, the time after which a silent member's health turns critical.
   founding.lost_ticks = 20 * plan.peer.limits.election_ticks;
   raft::formation formation(plan.self, plan.datacenter, founding, plan.cluster_id, std::move(plan.promised));
   w.raft_peer = system.spawn<raft_peer>(plan.consensus, wires_, plan.peer, plan.self, std::move(formation),
@@ -101,7 +101,7 @@ void node_composition::stop(const std::function<void()>& drained) {
   drained();
   if (wires_->audit) // it has the gateway's last lines
     end(wires_->audit);
-  // In the order in which data passes them; each still handles what is in its mailbox.
+  // In the order in which data passes them; each still handles its mailbox.
   end(wires_->health);
   if (wires_->keeper)
     end(wires_->keeper);

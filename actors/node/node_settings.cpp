@@ -11,8 +11,8 @@ namespace belay::actors {
 
 namespace {
 
-/// What performance.raft_multiplier scales: docs/configuration.md. Not Consul's time of 1 s x n: that was made for disks and
-/// networks of 2014, and would mean 10 s without writes.
+/// What performance.raft_multiplier scales: docs/configuration.md. Not Consul's 1 s x n, which
+/// was made for disks and networks of 2014, and would mean 10 s without writes.
 raft::limits limits_for(int raft_multiplier) {
   raft::limits l;
   l.election_ticks = 7 + 3 * raft_multiplier;
@@ -23,7 +23,7 @@ forward::shedding_rules shedding_of(const node_config& config) {
   return {config.overload_delay, config.overload_requests};
 }
 
-/// As Consul names them in DebugConfig. Secrets are only said to be there.
+/// As Consul names them in DebugConfig. Secrets are shown as "hidden".
 std::vector<std::pair<std::string, std::string>> shown_settings_of(const acl_config& acl) {
   const auto hidden = [](const std::string& secret) { return secret.empty() ? "\"\"" : "\"hidden\""; };
   return {{"ACLAgentMasterToken", hidden(acl.agent_master)},
@@ -72,7 +72,7 @@ fsm_settings machine_settings_of(const node_config& config) {
 }
 
 raft::member member_of(const node_config& config, const identity& who) {
-  // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
+  // Without brackets even around IPv6 addresses: this text is stored in clusters' configurations.
   return {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
 }
 

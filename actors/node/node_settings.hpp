@@ -1,5 +1,5 @@
 #pragma once
-// What the configuration says, as the actors of a node want to be told.
+// Converts the configuration to the settings of a node's actors.
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/consensus/raft_peer.hpp"
@@ -14,16 +14,16 @@ namespace belay::actors {
 std::int64_t wall_ns();
 cluster_time wall_clock();
 
-/// Of a peer to be joined, who may be named without a port: then it is Consul's for servers.
+/// Address of a peer to join; without a port it gets Consul's for servers.
 std::string with_port(const std::string& address);
 
 fsm_settings machine_settings_of(const node_config& config);
 raft::member member_of(const node_config& config, const identity& who);
 raft_peer_settings peer_settings_of(const node_config& config, const identity& who);
 health_checks_settings agent_settings_of(const node_config& config);
-/// As asio_probes takes it. Null: everywhere.
+/// For asio_probes. Null: everywhere.
 std::shared_ptr<const std::vector<std::string>> networks_of_http_checks(const node_config& config);
-/// All but what depends on the process: tokens, files, orders, seeds.
+/// All settings except those of the process: tokens, files, callbacks, seeds.
 gateway_settings gateway_settings_of(const node_config& config, const identity& who);
 
 } // namespace belay::actors

@@ -25,7 +25,7 @@ namespace belay::actors {
 
 system_config::system_config() {
   load<caf::io::middleman>();
-  // Measured: sharing wakes an idle system in 7 us and burns nothing; stealing takes up to 115 us (docs/adr/0004).
+  // Measured: sharing wakes an idle system in 7 us, without polling; stealing: 115 us (docs/adr/0004).
   set("scheduler.policy", caf::atom("sharing"));
   set("scheduler.max-threads", std::size_t{1});
   set("scheduler.max-throughput", std::size_t{100});
@@ -55,7 +55,7 @@ sigset_t blocked_signals() {
 }
 
 int wait_for_signal(const sigset_t& signals) {
-  // Where in it a standstill began is not known: so short that the length told is nearly right.
+  // The start of a pause in it is unknown: short, so that the reported length is nearly right.
   constexpr std::chrono::milliseconds pause{250};
   const timespec limit{0, std::chrono::nanoseconds(pause).count()};
   const auto begun = boot_clock::now();
@@ -71,7 +71,7 @@ int wait_for_signal(const sigset_t& signals) {
 namespace {
 
 constexpr const char* dev_prefix = "belay-dev-";
-// An empty server takes 50 MB, and containers have 64 MB of this memory if nobody said otherwise.
+// An empty server takes 50 MB, and containers have 64 MB of this memory by default.
 constexpr std::uint64_t room_in_memory = 256u << 20;
 
 bool has_memory(const std::string& folder) {
@@ -80,7 +80,7 @@ bool has_memory(const std::string& folder) {
          facts.f_bavail * static_cast<std::uint64_t>(facts.f_bsize) >= room_in_memory;
 }
 
-/// @returns -1: somebody uses it, or it is another user's
+/// @returns -1: it is in use, or belongs to another user
 int lock_directory(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat facts {};
@@ -110,7 +110,7 @@ temporary_directory::temporary_directory(bool wanted, const std::string& in_memo
   const bool memory = has_memory(in_memory);
   const auto folder = memory ? in_memory : std::string("/tmp");
   remove_left_behind(folder);
-  // Another process may take it for left behind before it is locked: then there is nothing under its name any more.
+  // Before it is locked, another process may remove it as left behind: then the name is gone.
   for (int attempt = 0; attempt < 10 && path_.empty(); ++attempt) {
     auto name = folder + "/" + dev_prefix + "XXXXXX";
     if (mkdtemp(name.data()) == nullptr)

@@ -1,5 +1,5 @@
 #pragma once
-// What a process has once, whatever kind of node it runs.
+// What a process has once, for every kind of node.
 
 #include <caf/actor_system_config.hpp>
 
@@ -15,34 +15,34 @@ public:
   system_config();
 };
 
-/// For answers on their way to clients, when a node stops.
+/// Time for sending responses when a node stops.
 constexpr std::chrono::seconds drain_limit{5};
-/// The thread of the agent never waits; what takes longer is a machine that stands still.
+/// The agent's thread never blocks; only a paused machine takes longer.
 constexpr std::chrono::seconds definitions_limit{30};
 
-/// Exit code of a server whose data directory is gone (EX_NOINPUT of sysexits.h). The unit for systemd does not start it
-/// again: what is under that name now is empty or another directory.
+/// Exit code of a server whose data directory is gone (EX_NOINPUT of sysexits.h).
+/// The systemd unit does not restart it: the path now has nothing, or another directory.
 constexpr int data_directory_gone = 66;
 
 /// Logs the reason. @returns the exit code of the process
 int cannot_start(const std::string& why);
 
-/// Opened files are connections and parked queries; the soft limit is often 1,024.
+/// Open files are connections and parked queries; the soft limit is often 1,024.
 void raise_file_limit();
-/// Those that end or change a node; SIGUSR1 is a request of a client (signalled_requests.hpp). They are blocked from now on, so that threads
-/// that are made later leave them to whoever waits for them.
+/// Signals that end or change a node; SIGUSR1 is a client's request (signalled_requests.hpp).
+/// Blocks them, so that later threads leave them to the one that waits for them.
 sigset_t blocked_signals();
 
-/// Waits for one of `signals`, for a quarter of a second at most. If the process did not run for two seconds or more
-/// meanwhile, the log says for how long.
-/// @returns the signal; -1: none came
+/// Waits for one of `signals`, for at most a quarter of a second.
+/// If the process did not run for two seconds or more meanwhile, logs for how long.
+/// @returns the signal; -1: there was none
 int wait_for_signal(const sigset_t& signals);
 
-/// A directory that is gone when the process ends; empty name: none was made. In memory, if the machine has room there, else in /tmp,
-/// and the log says so. What processes that were killed have left is removed first.
+/// A directory that is removed when the process ends; empty name: none. In memory, if there is
+/// enough, otherwise in /tmp, as logged. Directories of killed processes are removed first.
 class temporary_directory {
 public:
-  /// @param in_memory the tmpfs to be used
+  /// @param in_memory the tmpfs to use
   explicit temporary_directory(bool wanted, const std::string& in_memory = "/dev/shm");
   ~temporary_directory();
   temporary_directory(const temporary_directory&) = delete;
@@ -52,7 +52,7 @@ public:
 
 private:
   std::string path_;
-  int lock_ = -1; ///< held as long as the directory is in use
+  int lock_ = -1; ///< held while the directory is in use
 };
 
 } // namespace belay::actors

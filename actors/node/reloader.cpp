@@ -85,7 +85,7 @@ status reloader::try_reload() {
     return https.why();
   if (auto wrong = log::configure(next.log); !wrong.empty())
     return failure{wrong};
-  // Last of what can fail.
+  // The last step that can fail.
   if (auto s = parts_.change_definitions(next); !s) {
     config_ = MUTANT(refused_reload_forgets) ? with_reloaded(config_, node_config()) : config_;
     if (auto wrong = log::configure(MUTANT(refused_reload_keeps_its_log) ? next.log : config_.log); !wrong.empty())

@@ -11,7 +11,7 @@ void signalled_requests::add(then t) {
     std::lock_guard hold(mutex_);
     if (!closed_) {
       waiting_.push_back(std::move(t));
-      ::kill(::getpid(), signal_); // it waits for the thread that asks for signals
+      ::kill(::getpid(), signal_); // stays pending until the thread waits for signals
       return;
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Clients that want something of whoever runs the node (read the configuration again, leave the cluster), and the thread that does it: it
-// waits for signals, and is woken by one.
+// Requests of clients to the node as a whole (reload the configuration, leave the cluster),
+// and the thread that executes them: it waits for signals, and is woken by one.
 
 #include <functional>
 #include <mutex>
@@ -14,14 +14,14 @@ public:
   using then = std::function<void(std::string error)>;
 
   /// @param signal wakes the thread; blocked in all threads
-  /// @param too_late what is told after close()
+  /// @param too_late error after close()
   signalled_requests(int signal, std::string too_late) : signal_(signal), too_late_(std::move(too_late)) {}
 
-  /// Any thread. Whoever takes `t` calls it; after close() it is called at once.
+  /// Any thread. The caller of take() calls `t`; after close() it is called at once.
   void add(then t);
-  /// Those who have asked until now. Whoever asks later has not been heard by what begins now.
+  /// The requests so far. Later ones are not covered by what begins now.
   std::vector<then> take();
-  /// Nobody will do it any more.
+  /// No more requests are executed.
   void close();
 
 private:
