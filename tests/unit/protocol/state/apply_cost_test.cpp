@@ -1,8 +1,8 @@
-// Every server applies the entries of the log on one thread, and applies them again when it starts. Situation: clients filled the tables up
-// to their bounds. Event: one request of any kind. If its entry cost in proportion to the tables, that request would stop all reads and
-// writes of all servers at once (audit of November 2026, B5: 32 s for one claim).
+// Every server applies the entries of the log on one thread, and again when it starts. Situation: clients filled
+// the tables up to their bounds. Event: one request of any kind. If the cost of its entry were proportional to
+// the tables, it would stop all reads and writes of all servers (audit of November 2026, B5: 32 s for one claim).
 //
-// Each kind of command is applied at its bounds to the largest state that the bounds allow. A kind without entries here does not compile.
+// Applies each kind of command at its bounds to the largest state. A kind without entries here does not compile.
 
 #include "protocol/state/answer_size.hpp"
 #include "tests/harness/cpu_time.hpp"
@@ -20,7 +20,7 @@ using namespace belay::state;
 
 namespace {
 
-// Tables that have no bound of their own: so many rows that a search through all of them costs several times what an entry may.
+// For tables without a bound of their own: a scan of this many rows costs several times what an entry may.
 constexpr int many = 50'000;
 constexpr int operations_max = 64; // of a transaction (protocol/http/kv/txn_routes.cpp)
 constexpr int list_max = 8'192;    // of a list in a request (protocol/golang/json_input.hpp)
@@ -30,7 +30,7 @@ std::string text(std::string_view prefix, int n) {
   return std::string(prefix) + std::to_string(n);
 }
 
-/// Entries go to the machine itself: a driver counts all rows again after some of them.
+/// Entries go to the machine itself: a driver recounts all rows after some of them.
 struct world {
   machine m;
   cluster_time now{1'000};
@@ -103,12 +103,12 @@ struct world {
   }
 };
 
-/// One entry to be measured.
+/// One entry to measure.
 struct entry {
   const char* name;
-  /// Makes the state, and then says what is measured.
+  /// Creates the state, and returns the command to measure.
   std::function<command(world&)> prepare;
-  bool refused = false; ///< at the end of a search, or for a bound
+  bool refused = false; ///< after a search, or because of a bound
 };
 using entries = std::vector<entry>;
 
@@ -124,7 +124,7 @@ void many_keys(world& w, const std::string& prefix, int n = many) {
     w.set(text(prefix, i));
 }
 
-/// As many as there may be, of so many lengths that a key has to be looked up for each.
+/// As many as permitted, with so many lengths that each must be looked up for a key.
 void all_guards(world& w, int holders = 1) {
   w.node("n");
   for (int i = 0; i < holders; ++i)
@@ -137,7 +137,7 @@ void all_guards(world& w, int holders = 1) {
   }
 }
 
-/// A holder, and as many behind it as there may be.
+/// A holder, and as many waiters as permitted.
 void full_queue(world& w, const std::string& name, const claims_driver::change& holder,
                 const claims_driver::change& waiter, std::uint64_t left = 0) {
   w.node("n");
@@ -146,7 +146,7 @@ void full_queue(world& w, const std::string& name, const claims_driver::change& 
     REQUIRE(w.asks(name, w.open(), text("w", static_cast<int>(i)), waiter).starts_with("waiting"));
 }
 
-/// @returns who holds it
+/// @returns the holder's session
 std::string full_lock_queue(world& w, const std::string& key, std::uint64_t left = 0) {
   w.node("n");
   const auto s = w.open();
@@ -184,7 +184,7 @@ std::string rich_session(world& w, int n = 20'000) {
   return s;
 }
 
-/// Of one node.
+/// On one node.
 void large_node(world& w, int n = 20'000) {
   w.node("big");
   for (int i = 0; i < n; ++i) {
@@ -461,7 +461,7 @@ row_batch some_rows() {
   many_keys(w, "k/", rows_of_a_batch);
   return std::make_shared<const std::vector<dirty_row>>(save(w.m).rows);
 }
-/// As many as `many`.
+/// `many` rows of them.
 void gathered(world& w) {
   w.apply(restore_begin{"id", log_index{5}});
   for (int i = 0; i < many / rows_of_a_batch; ++i) {
@@ -740,14 +740,14 @@ entries of(std::type_identity<settings_set<Settings>>) {
            }}};
 }
 
-// ---- how much that is
+// ---- the bounds on time
 
 // What an entry may cost (docs/security.md): searches and checks, and more for each row that it changes or removes.
 constexpr double entry_us = 10'000, row_us = 5;
-// One pass of loop() takes that long in a build of preset release on the machine of docs/performance.md.
+// Time of one pass of loop() in a build of preset release on the machine of docs/performance.md.
 constexpr double loop_us = 5'400;
 
-/// Does what applying an entry does: looks up names, makes rows, changes trees. So it is slower where that is slower.
+/// Does the same kind of work as an entry: looks up names, makes rows, changes trees. So it slows down alike.
 void loop() {
   std::map<std::string, std::shared_ptr<const std::string>, std::less<>> rows;
   for (int i = 0; i < 10'000; ++i)

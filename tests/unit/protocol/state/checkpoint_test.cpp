@@ -1,4 +1,4 @@
-// Rows leave the machine for a checkpoint and come back: nothing that decides an answer may be lost on the way.
+// Rows leave the machine for a checkpoint and return: nothing that decides a result may be lost on the way.
 
 #include "protocol/base/random.hpp"
 #include "tests/unit/protocol/state/driver.hpp"
@@ -42,7 +42,7 @@ std::vector<query> all_queries() {
   return q;
 }
 
-/// All kinds of rows, and traces of rows that are gone.
+/// All kinds of rows, and traces of removed ones.
 void fill(driver& d) {
   d.add_service("n", "w1", "web", {"x"});
   d.add_service("m", "g", "gone");
@@ -77,8 +77,8 @@ TEST_CASE("load(all_rows): equal digest, equal answers, equal future") {
   CHECK(copy.locked_out_until("z") == d.m.locked_out_until("z"));
   CHECK(copy.newest_tombstone() == d.m.newest_tombstone());
 
-  // delay_survives_checkpoint (docs/pitfalls.md C4): 29.999 s later the key is refused, then granted; and a held lock still falls with
-  // its session.
+  // delay_survives_checkpoint (docs/pitfalls.md C4): 29.999 s later the key is refused, then
+  // granted; and a held lock is still released with its session.
   driver other;
   other.m = std::move(copy);
   for (auto* each : {&d, &other}) {

@@ -1,5 +1,5 @@
 #pragma once
-// A state machine with a hand on its log: every call is one entry, one index, and a moment of cluster time.
+// A state machine driven by a test: every call is one entry, one index, and a time of the cluster.
 
 #include "protocol/state/machine.hpp"
 
@@ -44,7 +44,7 @@ public:
   reply apply(const command& c) {
     changed.clear();
     auto answer = m.apply(m.applied_index().next(), now, c, changed);
-    // All of the first entries, and ever fewer then: of large tables each costs as much as there are rows.
+    // Recounts after each of the first entries, and then ever less often: the cost grows with the rows.
     if (++applied_ < 64 || (applied_ & (applied_ - 1)) == 0)
       if (const auto wrong = m.recount())
         throw std::logic_error("after entry " + std::to_string(index().value) + ": " + *wrong);
@@ -112,7 +112,7 @@ public:
     return apply(catalog_deregister{node, service_id, check_id});
   }
 
-  /// On node "n", which is made if need be.
+  /// On node "n", which is created if needed.
   std::string open(int n, std::int64_t lock_delay_ms = 0, session_behavior behavior = session_behavior::release) {
     if (!node_known("n"))
       add_node("n");
@@ -146,7 +146,7 @@ private:
   std::uint64_t applied_ = 0;
 };
 
-/// What an archive holds: all rows but those of a restore under way.
+/// The content of an archive: all rows except those of a restore in progress.
 struct archive {
   std::vector<dirty_row> rows;
   log_index index;

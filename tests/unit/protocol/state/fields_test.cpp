@@ -12,7 +12,7 @@ using namespace belay::state;
 
 namespace {
 
-// Another value than a member has at first, whatever its type.
+// Sets a member to a value other than its initial one, whatever its type.
 void change(std::string& v) {
   v += "x";
 }
@@ -89,7 +89,7 @@ std::uint64_t hash_of(const Record& r) {
     return row_hash(r);
 }
 
-/// How many hashes there are of a record and of those that differ from it in one member.
+/// The number of different hashes of a record and of those that differ from it in one member.
 template <class Record>
 std::size_t hashes(std::size_t& members) {
   std::set<std::uint64_t> all = {hash_of(plain<Record>())};
@@ -117,7 +117,7 @@ void check_names() {
 
 } // namespace
 
-// A member that is missing in a list would not reach disks, and two nodes that differ in it would look alike.
+// A member missing in a list would not reach disks, and two nodes that differ in it would look alike.
 TEMPLATE_TEST_CASE("every member of a row is in its list, and makes another hash", "", kv_draft, session_record,
                    node_record, service_record, check_record, autopilot_settings, tombstone, lock_delay_record, counter,
                    staged_record, claim_record, claim_resource, claim_ghost, claim_end_record, guard_record,

@@ -1,6 +1,6 @@
-// Something holds until a time, or up to an index, and is over from then on. Runs with random times do not hit such a horizon
-// exactly, and a `<` in place of a `<=` is seen by nobody until a client stands just there. Each is hit here: one before, at,
-// and one behind it.
+// A condition holds until a time, or up to an index, and ends there. Random runs do not hit such a
+// horizon exactly, and a `<` in place of a `<=` stays unnoticed until a client is exactly there.
+// Each is hit here: one before, at, and one after.
 
 #include "protocol/state/restore/staging.hpp"
 #include "tests/unit/protocol/state/claims/claims_driver.hpp"
@@ -15,12 +15,12 @@ using namespace belay::state;
 
 namespace {
 
-/// What holds until some cluster time.
+/// A condition that holds until some cluster time.
 struct horizon {
   const char* name;
-  /// Begins it. @returns how many milliseconds later it is over
+  /// Begins it. @returns its length in milliseconds
   std::function<std::uint64_t(claims_driver&)> begin;
-  /// Asked once, by an entry at that time.
+  /// Evaluated once, by an entry at that time.
   std::function<bool(claims_driver&)> holds;
 };
 
@@ -30,7 +30,7 @@ command once(const claims_driver& d, const std::string& key, cluster_time asked)
   return c;
 }
 
-/// The session is on a node of its own, and has that delay.
+/// The session is on its own node, and has that delay.
 std::string session_with_delay(claims_driver& d, int n) {
   return d.open(n, 2'000);
 }
@@ -143,7 +143,7 @@ TEST_CASE("what holds until a time holds just before it, and not at it", "[horiz
     }
 }
 
-// A client that has not seen the deletion one entry above the horizon would never learn it.
+// A client that has not seen the deletion one entry above the horizon would never get it.
 TEST_CASE("tombstones are forgotten up to an index and no further, whichever indexes there are", "[horizons]") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);

@@ -1,4 +1,4 @@
-// X-Consul-Index of key reads: never 0, and it does not go back when keys disappear.
+// X-Consul-Index of key reads: never 0, and it does not decrease when keys disappear.
 
 #include "tests/unit/protocol/state/driver.hpp"
 
@@ -67,7 +67,7 @@ TEST_CASE("recursive delete: the prefix itself, shorter ones, and longer ones th
   d.set("other");      // 6
   CHECK(d.prefix_index("t/") == 5);
   CHECK(d.prefix_index("t") == 5);
-  // The reference would fall back to 3 here, and a reader waiting at 3 would never see its keys go.
+  // The reference would fall back to 3 here, and a reader waiting at 3 would never see its keys disappear.
   CHECK(d.prefix_index("t/a/") == 5);
   CHECK(d.prefix_index("t/a/2") == 5);
   // Without keys or tombstones of its own: as if it had never been used.

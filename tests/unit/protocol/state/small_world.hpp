@@ -1,6 +1,6 @@
 #pragma once
-// Random commands and queries of every kind, about so few names that they meet: a new kind of either does not compile
-// until it is made here.
+// Random commands and queries of every kind, with so few names that they collide: a new kind does
+// not compile until it is generated here.
 
 #include "protocol/base/random.hpp"
 #include "tests/unit/protocol/state/driver.hpp"
@@ -15,19 +15,19 @@ namespace belay::state {
 
 class small_world {
 public:
-  /// @param with_access ACLs are in force: policies, roles and tokens come and go
+  /// @param with_access ACLs are in force: policies, roles and tokens are created and deleted
   small_world(std::uint64_t seed, bool with_access) : random_(seed), with_access_(with_access) {}
 
   static constexpr std::size_t command_kinds = std::variant_size_v<plain_command::plain>;
   static constexpr std::size_t query_kinds = std::variant_size_v<plain_query::plain>;
 
-  /// Those that need much to be there before they change anything come more often.
+  /// Kinds that need much existing state to have an effect come more often.
   std::size_t random_command_kind() {
     static const std::array<command, 5> often{session_create{}, claim_ask{}, kv_acquire{}, catalog_register{},
                                               kv_write{}};
     return one_in(2) ? often[below(often.size())].index() : below(command_kinds);
   }
-  /// Of that kind. @returns nullopt: it makes no sense now
+  /// A command of that kind. @returns nullopt: it is pointless now
   std::optional<command> random_command(std::size_t kind, const machine& m) {
     return made<plain_command::plain, command>(kind, [&](auto which) { return make(which, m); });
   }
@@ -43,7 +43,7 @@ public:
   std::uint64_t below(std::uint64_t n) { return random_.below(n); }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
 
-  /// Of the token that may do everything.
+  /// The secret of the management token.
   static constexpr auto master = "master-secret";
   static authority in_name_of(const std::string& secret) { return {secret, false, "dc1"}; }
   std::string secret() { return secret_of(token()); }
@@ -91,7 +91,7 @@ public:
     return one_in(2) ? resource_name{claim(), claim_space::claims} : resource_name{key(), claim_space::keys};
   }
   acl_link link(std::string id) { return {std::move(id), ""}; }
-  /// Of a row that is there, or zero, or any.
+  /// Of an existing row, or zero, or any.
   log_index index(const machine& m) {
     const auto found = m.evaluate(kv_get{key()}).index;
     return one_in(4) ? log_index{} : one_in(2) ? found : log_index{1 + below(m.applied_index().value + 1)};
@@ -228,7 +228,7 @@ private:
     return one_in(3) ? std::optional(tombstone_reap{log_index{below(m.applied_index().value + 1)}}) : std::nullopt;
   }
 
-  // A restore is several commands: each goes on where the one before it left off.
+  // A restore is several commands: each continues where the previous one stopped.
   made_command<restore_begin> make(std::type_identity<restore_begin>, const machine& m) {
     if (saved_ && one_in(3)) {
       restore_ = uuid(400 + static_cast<int>(below(100)));
@@ -364,7 +364,7 @@ private:
     return guard_remove{one_in(2) ? "b/" : "c", one_in(2) ? 0 : fence(m).fence};
   }
   made_command<claims_alarm> make(std::type_identity<claims_alarm>, const machine& m) { return claims_alarm{m.now()}; }
-  /// Of any that waits, sometimes as it stood before it was asked for again.
+  /// Of any wait, sometimes with the state before it was requested again.
   made_command<waits_withdraw> make(std::type_identity<waits_withdraw>, const machine& m) {
     waits_withdraw c;
     const auto found = m.evaluate(claims_list{});
@@ -474,7 +474,7 @@ private:
   seeded_random random_;
   bool with_access_;
   std::optional<archive> saved_;
-  std::string restore_; ///< under way; empty: none
+  std::string restore_; ///< in progress; empty: none
   std::uint64_t batches_ = 0;
 };
 

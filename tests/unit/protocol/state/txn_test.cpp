@@ -225,8 +225,8 @@ TEST_CASE("txn of nodes, services and checks: results and error texts") {
   CHECK_FALSE(d.node_known("n"));
 }
 
-// One request that names a tree of 20 MB 64 times was answered with 1.7 GB in one text: five seconds in which nothing else was served, and
-// three gigabytes of memory that no budget knew.
+// One request that named a tree of 20 MB 64 times was answered with 1.7 GB in one text: five
+// seconds without any other response, and three gigabytes of memory outside all budgets.
 TEST_CASE("a transaction that would read too much is refused before it is carried out") {
   driver d;
   for (int i = 0; i < 10; ++i)
@@ -249,7 +249,7 @@ TEST_CASE("a transaction that would read too much is refused before it is carrie
   REQUIRE(early);
   CHECK(std::get<refusal>(*early).text.starts_with("Answer too large: "));
   CHECK(d.m.refuse_early(fenced_txn{trees(64, write)}, d.now));
-  // What came into the log is decided as ever, and a retry is answered with what was kept.
+  // An entry in the log is decided as before, and a retry gets the stored response.
   CHECK(run(d, trees(64, write).ops).errors.empty());
   command keyed = trees(64, write);
   keyed.once = once_mark{};

@@ -49,13 +49,13 @@ TEST_CASE("a changed key wakes its readers and the readers of every prefix of it
   CHECK(p.size() == 7);
 }
 
-// 190 streams parked 12,000 prefixes of different lengths: each write of a long key looked for each length, and all waited for it.
+// 190 streams parked 12,000 prefixes of different lengths: each write of a long key tried each length.
 TEST_CASE("long prefixes wake their readers and cost no more than short ones") {
   const std::string stem(200, 'a');
   parked_queries p;
   p.park(1, kv_list{stem + "/x"});
-  p.park(2, kv_changes{{stem + "/y", stem + "/z", "b"}, {}}); // two of them begin alike
-  CHECK(woken(p, {kv_changed{stem + "/x/1"}}) == ids{1, 2});  // 2 looks again, and finds nothing
+  p.park(2, kv_changes{{stem + "/y", stem + "/z", "b"}, {}}); // two of them have a common prefix
+  CHECK(woken(p, {kv_changed{stem + "/x/1"}}) == ids{1, 2});  // 2 is evaluated, and finds nothing
   CHECK(woken(p, {kv_changed{stem + "/z"}}) == ids{1, 2});
   CHECK(woken(p, {kv_changed{"b/1"}}) == ids{2});
   CHECK(woken(p, {kv_changed{"a"}}).empty());
@@ -126,7 +126,7 @@ TEST_CASE("sessions and catalog: by id, by node in any case, by service in any c
   p.park(5, catalog_service{"Web", {}, {}});
   p.park(6, catalog_nodes{});
   p.park(7, catalog_node{"node"});
-  p.park(8, catalog_node{"ab12"}); // may be the beginning of an id
+  p.park(8, catalog_node{"ab12"}); // may be the prefix of an id
   p.park(9, health_service{"db", {}, {}, false});
   p.park(10, health_state{"any", {}});
   CHECK(woken(p, {session_end(uuid(1), "node")}) == ids{1, 2, 3});
@@ -152,7 +152,7 @@ TEST_CASE("who waits for a claim is woken by what becomes of his own", "[claims]
   p.park(2, claim_status{of, "b"});
   p.park(3, claim_status{lock, "a"});
   p.park(4, claim_read{of});
-  p.park(5, claim_status{of, "a"}); // the same claim, asked for twice
+  p.park(5, claim_status{of, "a"}); // the same claim, queried twice
   CHECK(woken(p, {claim_changed{of}}) == ids{4});
   CHECK(woken(p, {claim_granted{of, "a", "s", 7, log_index{9}}}) == ids{1, 5});
   CHECK(woken(p, {claim_ended{of, "b", "s", claim_end::deadline, {}, true, log_index{9}}}) == ids{2});
@@ -187,13 +187,13 @@ TEST_CASE("what was in the output before stays there") {
 }
 
 TEST_CASE("no wake-up is missed: whatever changes the index of a key read wakes it") {
-  // Every random write is checked against every parked read, so a wrong index structure shows as a read that moved in
-  // silence. Missing keys and unused prefixes are excepted: they have the table's index, which moves without cause.
+  // Every random write is checked against every parked read, so a wrong index structure shows as a change without
+  // a wake. Missing keys and unused prefixes are excepted: they have the table's index, which moves without cause.
   const std::vector<std::string> alphabet = {"a", "a/", "a/b", "a/b/", "a/b/c", "b", "b/a", "ab", ""};
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     seeded_random random(seed);
     driver d;
-    d.apply(tombstone_reap{}); // index 1 is never that of data: in a cluster it is the first leader's no-op
+    d.apply(tombstone_reap{}); // index 1 never belongs to data: in a cluster it is the first leader's no-op
     parked_queries p;
     std::vector<query> queries;
     for (const auto& name : alphabet) {
@@ -228,7 +228,7 @@ TEST_CASE("no wake-up is missed: whatever changes the index of a key read wakes 
           CHECK(std::find(told.begin(), told.end(), id) != told.end());
           CHECK(after.index > before[id].index);
         }
-        // Never back, reaping aside.
+        // Never back, except by reaping.
         if (std::holds_alternative<kv_list>(queries[id]))
           CHECK(after.index >= before[id].index);
       }

@@ -1,6 +1,6 @@
-// A client waits for a change of what it has read, of any kind, while any command is applied. A query that sleeps through a
-// change of its answer tells the client at its timeout; one that is woken for nothing costs a look for each entry. Each
-// kind used to be tested with the effects that its author thought of. Here all of both lists meet at random.
+// A client waits for a change of what it has read, of any kind, while any command is applied. If a query is not woken
+// by a change of its result, the client gets it at its timeout; a needless wake costs an evaluation for each entry.
+// Each kind used to be tested with the effects that its author thought of. Here all of both lists meet at random.
 
 #include "protocol/watch/parked_queries.hpp"
 #include "tests/harness/members.hpp"
@@ -18,12 +18,12 @@ using belay::watch::parked_queries;
 
 namespace {
 
-// ---- whether two answers show the same
+// ---- whether two results show the same
 
 template <class T>
 bool alike(const T& a, const T& b);
 
-/// Each answer to a token that may not see all of it is a copy.
+/// Each result for a token that may not see all of it is a copy.
 bool alike(const ended_session_ptr& a, const ended_session_ptr& b) {
   return a == b || (a && b && same_in_all(*a, *b));
 }
@@ -44,14 +44,14 @@ bool alike(const std::optional<T>& a, const std::optional<T>& b) {
   return a.has_value() == b.has_value() && (!a || alike(*a, *b));
 }
 bool alike(const std::shared_ptr<const acl::authorizer>&, const std::shared_ptr<const acl::authorizer>&) {
-  return true; // what it allows is another part of the answer
+  return true; // its permissions are another part of the result
 }
 template <class T>
 bool alike(const std::shared_ptr<const T>& a, const std::shared_ptr<const T>& b) {
   return a == b || (a && b && alike(*a, *b));
 }
 bool alike(const cluster_time&, const cluster_time&) {
-  return true; // of answers about claims: the time of the machine
+  return true; // in results about claims: the time of the machine
 }
 template <class T>
 bool alike(const T& a, const T& b) {
@@ -76,9 +76,9 @@ bool alike(const T& a, const T& b) {
 
 using plain_data = query_data::plain;
 
-/// What a client that waits is to be told: not of all that its answer shows.
+/// The changes that a waiting client must get: not of everything in its result.
 struct expected_news {
-  /// Whoever waits for his own claim waits for its grant or its end, not for his place in the queue.
+  /// A client that waits for its claim waits for the grant or the end, not for its position in the queue.
   bool operator()(const claim_status&, const query_data& before, const query_data& after) const {
     const auto waits = [](const query_data& d) { // false: or the token may not see it
       const auto* found = std::get_if<claim_standing>(&d);
@@ -86,19 +86,19 @@ struct expected_news {
     };
     return waits(before) && !waits(after) && std::holds_alternative<claim_standing>(after);
   }
-  /// The end of a lock delay is no change of the key: no index moves.
+  /// The end of a lock delay is not a change of the key: no index moves.
   bool operator()(const claim_read& q, query_data before, query_data after) const {
     for (auto* each : {&before, &after})
       if (auto* view = std::get_if<claim_view>(each); view != nullptr && q.of.space == claim_space::keys)
         view->delays.clear();
     return !alike(static_cast<const plain_data&>(before), static_cast<const plain_data&>(after));
   }
-  /// From where it was asked nothing had happened.
+  /// Nothing had happened since its cursor.
   bool operator()(const kv_changes&, const query_data&, const query_data& after) const {
     const auto* found = std::get_if<change_rows>(&after);
     return found != nullptr && !found->nothing_yet();
   }
-  /// Never wait.
+  /// These never wait.
   template <class Query>
   requires(std::is_same_v<Query, kv_at> || std::is_same_v<Query, kv_history> || std::is_same_v<Query, outcome_read> ||
            std::is_same_v<Query, txn_read> || std::is_same_v<Query, autopilot_get> ||
@@ -114,7 +114,7 @@ struct expected_news {
 
 // ---- what a query may depend on
 
-/// What one entry did.
+/// The effects of one entry.
 struct done_by_entry {
   dirty_rows rows;
   effects changed;
@@ -134,7 +134,7 @@ struct done_by_entry {
     return any_row([&](const dirty_row& r) { return r.table == table::kv && r.key.starts_with(prefix); }) ||
            tree_around(prefix);
   }
-  /// A recursive delete names no keys: whoever looks below its prefix is woken.
+  /// A recursive delete names no keys: queries below its prefix are woken.
   bool tree_around(const std::string& text) const {
     return any<kv_tree_removed>([&](const kv_tree_removed& e) { return text.starts_with(e.prefix); });
   }
@@ -151,17 +151,17 @@ struct done_by_entry {
   }
 };
 
-/// Of those whose index does not move with all that they show, as Consul's does not: they are woken, and put to sleep again.
+/// Queries whose index does not move with all that they show, as in Consul: they are woken, and parked again.
 struct index_may_stay {
   const query_result& after;
   const done_by_entry& by;
 
-  /// A check that is given to another service moves the index of that one alone, as Consul's does.
+  /// A check that moves to another service changes only that service's index, as in Consul.
   bool operator()(const health_service&) const { return by.any_of({table::checks}); }
   /// The metadata of a node decides which checks are shown, and the index is that of checks.
   bool operator()(const health_checks& q) const { return !q.node_meta.empty(); }
   bool operator()(const health_state& q) const { return !q.node_meta.empty(); }
-  /// Of a node that is gone the index is 1 (docs/contract/02).
+  /// For a removed node the index is 1 (docs/contract/02).
   bool operator()(const catalog_node&) const { return after.index == log_index{1}; }
   /// They show names of other tables' rows, of policies and roles, as these are now.
   bool operator()(const acl_role_read&) const { return true; }
@@ -169,7 +169,7 @@ struct index_may_stay {
   bool operator()(const acl_token_read&) const { return true; }
   bool operator()(const acl_token_list&) const { return true; }
   bool operator()(const acl_legacy_list&) const { return true; }
-  /// A client of changes looks at the changes.
+  /// A client of changes reads the changes.
   bool operator()(const kv_changes&) const { return true; }
   template <class Query>
   bool operator()(const Query&) const {
@@ -215,7 +215,7 @@ struct may_be_woken {
   bool operator()(const guards_list&) const { return by.any_of({table::guards}); }
   bool operator()(const coordinate_nodes&) const { return by.any<coordinates_changed>(); }
   bool operator()(const coordinate_node&) const { return by.any<coordinates_changed>(); }
-  /// They wait for anything: nobody waits with one.
+  /// They wait for anything: no client waits with one.
   bool operator()(const outcome_read&) const { return true; }
   bool operator()(const txn_read&) const { return true; }
   template <class Settings>
@@ -231,7 +231,7 @@ struct may_be_woken {
   }
 
 private:
-  /// Policies, roles, tokens, and what they amount to.
+  /// Policies, roles, tokens, and the permissions that they give.
   template <class Query>
   static constexpr bool of_access = std::is_same_v<Query, permissions_read> || std::is_same_v<Query, acl_policy_read> ||
                                     std::is_same_v<Query, acl_policy_list> || std::is_same_v<Query, acl_role_read> ||
@@ -244,7 +244,7 @@ private:
         std::is_same_v<Query, catalog_node> || std::is_same_v<Query, health_node> ||
             requires(const Query& q) { q.node_meta; },
         "say what a query of this kind depends on");
-    // An identical check moves the index of checks (docs/contract/02, section 5), and all of the catalog looks again.
+    // An identical check moves the index of checks (docs/contract/02, section 5): all catalog queries are evaluated.
     return by.any_of({table::nodes, table::services, table::checks}) || by.any<catalog_changed>();
   }
   bool of_any_claim() const {
@@ -273,7 +273,7 @@ public:
   }
 
   void step() {
-    d_.pass(world_.one_in(100) ? 300'000 : world_.below(400)); // what is kept for ten minutes goes, too
+    d_.pass(world_.one_in(100) ? 300'000 : world_.below(400)); // what is kept for ten minutes is removed, too
     const auto kind = world_.random_command_kind();
     auto c = world_.random_command(kind, d_.m);
     if (!c)
@@ -293,36 +293,36 @@ public:
       const auto after = d_.m.evaluate(client.asked);
       const bool news = std::visit([&](const auto& q) { return expected_news()(q, client.before.data, after.data); },
                                    static_cast<const plain_query::plain&>(client.asked));
-      // Of a check whose service has another name by now, the metadata of its node concerns no service.
+      // If a check's service was renamed, the metadata of its node affects no service.
       const auto* checks = std::get_if<health_checks>(&client.asked);
       const bool excused = checks != nullptr && !checks->node_meta.empty() && after.index == client.before.index;
       if (news && !excused) {
         CHECK(told);
         ++news_[client.kind];
-        // Else the client would be put to sleep again. Of what is judged anew, and after a restore, it is told anyway.
+        // Otherwise it would be parked again. After a restore, or a check of its token, it always gets a response.
         if (!everything && !client.asked.by &&
             !std::visit(index_may_stay{after, by}, static_cast<const plain_query::plain&>(client.asked)))
           CHECK(after.index.value > client.before.index.value);
       }
-      // An index that moves is news, too, whatever the rows are.
+      // A moved index is a change, too, whatever the rows are.
       const bool may = everything || after.index != client.before.index ||
                        (client.asked.by && by.any<access_changed>()) ||
                        std::visit(may_be_woken{by}, static_cast<const plain_query::plain&>(client.asked));
       if (told)
         CHECK(may);
     }
-    for (const auto id : woken) { // they are told, and ask for something else
+    for (const auto id : woken) { // they get a response, and send another query
       const auto kind_of_it = clients_.at(id).kind;
       parked_.remove(id);
       clients_.erase(id);
       park(kind_of_it);
     }
-    // The others have seen what is there, as if they had asked again.
+    // The others have seen the present state, as if they had read again.
     for (auto& [id, client] : clients_)
       client.before = d_.m.evaluate(client.asked);
   }
 
-  /// How often each kind of query had something to tell.
+  /// How often each kind of query had a change to report.
   const std::map<std::size_t, std::size_t>& news() const { return news_; }
   std::optional<std::string> recount() const { return d_.m.recount(); }
 
@@ -361,7 +361,7 @@ TEST_CASE("every kind of query is woken by every command that changes its answer
     for (const auto& [kind, times] : r.news())
       news[kind] += times;
   }
-  // A kind whose answer never changed was not tested. Those that never wait, and coordinates, have none.
+  // A kind whose result never changed was not tested. Kinds that never wait, and coordinates, have none.
   const auto silent = [](std::size_t kind) {
     static const std::vector<query> queries{kv_at{},         kv_history{},       outcome_read{},     txn_read{},
                                             autopilot_get{}, permissions_read{}, coordinate_nodes{}, coordinate_node{},

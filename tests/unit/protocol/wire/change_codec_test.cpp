@@ -1,4 +1,4 @@
-// Bytes of changes of keys, as they are kept beside a checkpoint.
+// The bytes of changes of keys, as stored beside a checkpoint.
 
 #include "protocol/wire/change_codec.hpp"
 
@@ -84,7 +84,7 @@ TEST_CASE("a change that is cut, has more, or has unknown flags is damaged") {
     auto flags = bytes;
     flags[1] = 16;
     CHECK_FALSE(decode_change(c.index, c.effect, flags));
-    flags[1] = 8; // goes on, and has no row after
+    flags[1] = 8; // continues, and has no row after
     CHECK_FALSE(decode_change(c.index, c.effect, flags));
     auto version = bytes;
     version[0] = 2;

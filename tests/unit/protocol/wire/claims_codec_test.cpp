@@ -1,4 +1,4 @@
-// Bytes of what came with claims: every kind there and back, at its level, and not under the tag of a kind that servers of before know.
+// The bytes of commands about claims: every kind at its level, and never with the tag of a kind of older servers.
 
 #include "protocol/wire/command_codec.hpp"
 
@@ -124,7 +124,7 @@ TEST_CASE("commands of claims: there and back, at their level") {
   }
 }
 
-// Servers of before claims would take the bytes for a transaction, and stop at what is in it.
+// Servers without claims would take the bytes for a transaction, and stop at its contents.
 TEST_CASE("a fence in a transaction of the old kind is not read") {
   const auto fenced = encode_command(fenced_txn{{{fence_op{{claim_n, 5}}}}});
   auto plain = encode_command(txn{});

@@ -108,7 +108,7 @@ acl_token full_token() {
   return t;
 }
 
-/// The kinds that came with ACLs, and others in somebody's name.
+/// The kinds that came with ACLs, and others on behalf of a token.
 std::vector<command> commands_of_acls() {
   std::vector<command> all = {
       acl_initialize{"secret", full_token().accessor, -1},
@@ -230,7 +230,7 @@ std::vector<reply> replies() {
 
 } // namespace
 
-// Equality is judged on the bytes: two different values that encode alike would be caught by the field checks below.
+// Compares the bytes: different values with equal bytes would be caught by the field checks below.
 
 TEST_CASE("commands survive encoding") {
   for (const auto& c : commands()) {
@@ -309,7 +309,7 @@ TEST_CASE("fields of policies, roles and tokens come back as they were") {
   CHECK(shown.policies == std::vector<acl_link>{{full_policy().id, "p-1"}});
 }
 
-// A name around a name could say one thing to whoever judges and another to whoever applies; and thousands of them would be a recursion.
+// A token around a token could differ between authorization and apply(); and thousands would be a recursion.
 TEST_CASE("a command in somebody's name has one spelling, and one name") {
   command plain = kv_write{full_op(kv_verb::set)};
   const auto inner = encode_command(plain);
@@ -361,7 +361,7 @@ TEST_CASE("ends of sessions can be said as older servers know them") {
   CHECK_FALSE(as_session_destroy(""));
 }
 
-// A server of 0.2.0 does not know the address of a client, and decides about the claim without it.
+// A server of 0.2.0 cannot parse the address of a client, and decides about the claim without it.
 TEST_CASE("the address of a client can be left out for older servers") {
   claim_ask ask;
   ask.name = "n";
@@ -410,7 +410,7 @@ TEST_CASE("only commands about claims come with the address of a client, and wit
   CHECK_FALSE(decode_command(head + encode_command(at_once)));
 }
 
-/// The log keeps it in memory, and counts its bytes and not what was allocated for them.
+/// The log keeps it in memory, and counts its bytes, not the allocated size.
 TEST_CASE("the text of a large transaction has no more room than it needs") {
   txn t;
   for (int i = 0; i < 64; ++i) {
@@ -447,7 +447,7 @@ TEST_CASE("rows survive encoding") {
     CHECK(encode_row(*back) == bytes);
     CHECK(row_bytes_max(row) >= bytes->size());
   }
-  kv_draft largest; // each number as long as it gets
+  kv_draft largest; // each number as long as possible
   largest.value = make_payload(std::string(300, 'v'));
   largest.session = std::string(36, 's');
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
@@ -544,8 +544,8 @@ TEST_CASE("every cut and every changed byte is refused or decodes to something t
     });
 }
 
-// Logs, checkpoints and archives of every release hold such bytes, and checkpoints the sums of such hashes. If one of
-// these differs, what is stored can no longer be read, or is taken for damaged.
+// Logs, checkpoints and archives of every release contain such bytes, and checkpoints the sums of
+// such hashes. If one of these differs, stored data becomes unreadable, or counts as damaged.
 TEST_CASE("bytes of commands, replies and rows, and hashes of rows, are those of every release before") {
   const std::vector<std::uint32_t> command_crcs = {
       0x93371ca9, 0xd88c2878, 0x0441750b, 0x4ffa41da, 0xb837b91c, 0xf38c8dcd, 0x2f41d0be, 0x64fae46f,
@@ -613,10 +613,10 @@ TEST_CASE("a command says which feature level it needs, also to those who do not
   CHECK(too_new(*needs, "this server") == "command of feature level 7, and this server has level " +
                                               std::to_string(state::own_level) + ": install Belay 0.9.1 or newer");
 
-  // Level 0 has one spelling, and a kind that is known is not taken at another level than its own.
+  // Level 0 has one encoding, and a known kind is not accepted at another level than its own.
   CHECK_FALSE(needs_of(encode_needs({0, ""})));
   CHECK_FALSE(decode_command(encode_needs({1, "0.1.0"}) + encode_command(tombstone_reap{log_index{1}}).substr(1)));
-  // What goes into the log and to operators is not anything a peer likes.
+  // A peer must not be able to put arbitrary text into the log and messages to operators.
   CHECK_FALSE(needs_of(encode_needs({7, std::string(33, '1')})));
   CHECK_FALSE(needs_of(encode_needs({7, "1\n2"})));
   CHECK_FALSE(needs_of(newer.substr(0, 5)));

@@ -1,4 +1,4 @@
-// Frames between nodes: every kind survives the trip in any split of the stream; nothing that is damaged gets through.
+// Frames between nodes: every kind survives encoding in any split of the stream; nothing damaged is accepted.
 
 #include "protocol/base/random.hpp"
 #include "protocol/wire/frame_codec.hpp"
@@ -135,7 +135,7 @@ TEST_CASE("frames about keyrings are bounded, whatever a peer says") {
   CHECK_FALSE(taken(wire::keyring_call{request_id{1}, {static_cast<forward::keyring_verb>(4), key}}));
   CHECK(taken(wire::keyring_reply{request_id{1}, {true, {}, {key}, false}}));
   CHECK_FALSE(taken(wire::keyring_reply{request_id{1}, {true, {}, {key + "k"}, false}}));
-  // What this side would say is cut instead: a keyring may have been written by hand.
+  // What this side sends is truncated instead: a keyring may have been written by hand.
   wire::keyring_reply many{request_id{1}, {true, std::string(1000, 't'), {}, false}};
   many.answer.keys.assign(forward::keyring_keys_max + 1, key);
   std::vector<wire::frame> received;
@@ -232,7 +232,7 @@ TEST_CASE("an unknown block of a hello is skipped, a damaged one ends the connec
 }
 
 TEST_CASE("a decoder can be told to refuse large frames, and tells what it holds") {
-  // Of a stranger few bytes are kept: the length alone is refused, before what it announces has come.
+  // Few bytes of an unverified peer are kept: the length alone is rejected, before the frame has arrived.
   wire::forward_call large;
   large.id = request_id{1};
   large.bytes = make_payload(std::string(1000, 'x'));
@@ -251,7 +251,7 @@ TEST_CASE("a decoder can be told to refuse large frames, and tells what it holds
 }
 
 TEST_CASE("a decoder gives memory back when a large frame is complete") {
-  // Each connection of a stranger kept the 4 MiB of the largest frame that it had ever completed.
+  // Each connection of an unverified peer kept the 4 MiB of its largest complete frame.
   wire::forward_call large;
   large.id = request_id{1};
   large.bytes = make_payload(std::string(4u << 20, 'x'));
@@ -277,5 +277,5 @@ TEST_CASE("introductions can have a limit of their own") {
   d.set_hello_bytes_max(hello.size() - 1);
   REQUIRE(d.feed(bytes_of(call), frames).ok());
   CHECK(frames.size() == 2);
-  CHECK_FALSE(d.feed(std::string_view(hello).substr(0, 10), frames).ok()); // its length and kind tell
+  CHECK_FALSE(d.feed(std::string_view(hello).substr(0, 10), frames).ok()); // its length and kind are enough
 }

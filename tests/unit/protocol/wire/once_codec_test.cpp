@@ -1,4 +1,4 @@
-// Bytes of writes that take effect once, of counters, and of outcomes.
+// The bytes of writes that take effect once, of counters, and of outcomes.
 
 #include "protocol/wire/command_codec.hpp"
 
@@ -62,7 +62,7 @@ TEST_CASE("commands of exactly once: there and back, at their level") {
     }
 }
 
-// Servers of before would read a verb that they do not know.
+// Older servers would read a verb that they do not know.
 TEST_CASE("an add that does not show in its tag is not read, and tags do not stand in themselves") {
   const auto bytes = encode_command(kv_write{add_op()});
   const auto head = encode_needs({exactly_once_level, std::string(first_version_of(exactly_once_level))}).size() + 1;

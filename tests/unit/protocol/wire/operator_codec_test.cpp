@@ -1,4 +1,4 @@
-// Operators' calls between nodes: the bytes are those of every version before, and what is malformed is refused.
+// Operators' calls between nodes: the bytes are those of every earlier version, and malformed ones are rejected.
 
 #include "protocol/wire/operator_codec.hpp"
 
@@ -93,7 +93,7 @@ TEST_CASE("other calls are no operators' calls") {
   CHECK(refused(call_kind::renew_session, "id x"));
 }
 
-// A leader of 0.2.0 cannot read what an agent proves: it gets the words that it knows.
+// A leader of 0.2.0 cannot read an agent's proof: it gets only the words that it knows.
 TEST_CASE("what an agent proves is read back, and left out for servers of 0.2.0", "[B3]") {
   for (const auto& proof : {std::string(), std::string("6f1d")})
     for (const bool authenticated : {false, true})

@@ -1,4 +1,4 @@
-// Which servers can read the rows of an archive. Their bytes do not say it: they are those that servers of the row's level read.
+// Which servers can read the rows of an archive. The bytes do not say it: they are those of the row's own level.
 
 #include "protocol/state/command_level.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -35,7 +35,7 @@ command created(session_ttl_mode mode, std::vector<kv_op> on_end) {
   return c;
 }
 
-/// What an archive has after that command.
+/// The rows of an archive after that command.
 row_batch rows_after(const command& c) {
   machine m;
   effects changed;
@@ -104,11 +104,11 @@ TEST_CASE("rows of a restore need the level of what is in them") {
     REQUIRE(needs);
     CHECK(needs->level == r.level);
     CHECK(needs->version == (r.level == 0 ? "" : first_version_of(r.level)));
-    CHECK(bytes[0] == 1); // as ever
+    CHECK(bytes[0] == 1); // as before
     const auto back = decode_command(bytes);
     REQUIRE(back);
     CHECK(encode_command(*back) == bytes);
-    CHECK_FALSE(needs_of(bytes.substr(0, bytes.size() - 1))->level != 0); // what cannot be read needs nothing
+    CHECK_FALSE(needs_of(bytes.substr(0, bytes.size() - 1))->level != 0); // unreadable rows need no level
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A state machine with policies and tokens in it, asked in somebody's name.
+// A state machine with policies and tokens, to which commands and queries come on behalf of a token.
 
 #include "protocol/base/mutants.hpp"
 #include "tests/unit/protocol/state/driver.hpp"
@@ -14,7 +14,7 @@ inline const std::string management_secret = "the master's";
 
 class acl_driver : public driver {
 public:
-  /// Consul's default, which denies nothing that no rule is about, is `true`.
+  /// `true` is Consul's default: what no rule covers is permitted.
   bool allowed_by_default = false;
 
   acl_driver() { apply(acl_initialize{management_secret, uuid(1), 1'000}); }
@@ -46,7 +46,7 @@ public:
     return read<permissions>(secret, permissions_read{{std::move(n)}}).allowed.at(0);
   }
 
-  /// Its reply; a fresh ID for each call.
+  /// Creates or updates a policy; a fresh ID for each call. @returns the reply
   reply set_policy(const std::string& name, const std::string& rules) {
     acl_policy_set c;
     c.policy.id = uuid(++newest_id_);
@@ -114,7 +114,7 @@ inline const acl_role& role_in(const reply& r) {
   return *std::get<acl_role_ptr>(std::get<acl_row>(r).row);
 }
 
-/// Of a query for one row or a list: what the rows are called.
+/// The names of the rows in the result of a query.
 inline std::vector<std::string> names_in(const acl_rows& rows) {
   std::vector<std::string> names;
   for (const auto& each : rows.list)
@@ -129,7 +129,7 @@ inline std::vector<std::string> names_in(const acl_rows& rows) {
   return names;
 }
 
-/// Whether `holds()` without the mutant, and not with it (where the build has mutants).
+/// Whether `holds()` is true without the mutant, and false with it (if the build has mutants).
 template <class Property>
 bool tells_mutant(std::string_view name, Property holds) {
   const bool without = holds();
@@ -137,7 +137,7 @@ bool tells_mutant(std::string_view name, Property holds) {
   bool with = false;
   try {
     with = has && holds();
-  } catch (const std::logic_error&) { // the driver has counted again
+  } catch (const std::logic_error&) { // the driver's recount failed
   }
   activate_mutant("");
   return without && !with;

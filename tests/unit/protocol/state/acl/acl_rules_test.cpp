@@ -67,7 +67,7 @@ TEST_CASE("bootstrap happens once, and once more for each index of the last time
   CHECK(std::get<acl_row>(made).policies ==
         std::vector<acl_link>{{std::string(management_policy_id), "global-management"}});
   const auto at = to_string(d.index());
-  // Its outcome was unknown, and it came into the log twice.
+  // Its outcome was unknown, and it is in the log twice.
   CHECK(token_in(d.apply(first)).modify_index == token_in(made).modify_index);
   const acl_bootstrap next{uuid(7), uuid(8), 8, {}};
   CHECK(d.refused(d.apply(next)) == "Permission denied: ACL bootstrap no longer allowed (reset index: " + at + ")");
@@ -80,16 +80,16 @@ TEST_CASE("bootstrap happens once, and once more for each index of the last time
         "Invalid bootstrap reset index (specified " + at + ", reset index: " + again + ")");
 }
 
-// As Consul 1.8.7 shows them: what it made itself, until it is changed, and nothing that was made by the API.
+// As in Consul 1.8.7: tokens that it created itself, until they are changed, and none created by the API.
 TEST_CASE("the list of before Consul 1.4 has the tokens of the configuration and of a bootstrap, as long as they are "
           "unchanged") {
   driver d;
   d.apply(acl_initialize{"", uuid(9), 1});
   const auto listed = [&] { return names_in(std::get<acl_rows>(d.m.evaluate(acl_legacy_list{}).data)); };
-  CHECK(listed().empty()); // the anonymous token is none of them
+  CHECK(listed().empty()); // the anonymous token is not in the list
   d.apply(acl_bootstrap{uuid(5), uuid(6), 7, {}});
   d.apply(acl_initialize{"the master's", uuid(4), 8});
-  CHECK(listed() == std::vector<std::string>{uuid(5), uuid(4)}); // in the order of their secrets
+  CHECK(listed() == std::vector<std::string>{uuid(5), uuid(4)}); // sorted by secret
   acl_token_set made;
   made.token.accessor = uuid(7);
   made.token.secret = uuid(8);
@@ -218,7 +218,7 @@ TEST_CASE("tokens: what a new one must be like") {
   const auto c = d.new_token();
   const auto made = token_in(d.apply(c));
   CHECK(tokens_index(d) == d.index().value);
-  // The same command again, of which nobody knew what had become of it.
+  // The same command again, after an unknown outcome.
   CHECK(token_in(d.apply(c)).modify_index == made.modify_index);
   const auto text = [&](auto change) {
     auto other = d.new_token();
@@ -345,7 +345,7 @@ TEST_CASE("a clone may do what the other one may, and ends with it") {
         "Invalid Token: AccessorID is already in use");
 }
 
-// As Consul lists them; accessors are in another order here.
+// In the order of Consul's lists; accessors have another order here.
 TEST_CASE("tokens are listed in the order of their secrets") {
   acl_driver d;
   for (const auto n : {105, 101, 103}) {
@@ -399,7 +399,7 @@ TEST_CASE("a token that is over goes with the next entry, of whatever kind") {
   CHECK(d.told_access_changed());
   CHECK(tokens_index(d) == d.index().value);
   d.pass(1000);
-  // Between entries it is not shown to others either.
+  // Between entries it is not shown to other tokens either.
   CHECK(d.read<acl_rows>(management_secret, acl_token_list{}).list.size() == 2);
   CHECK(d.token_count() == 3);
   d.changed.clear();

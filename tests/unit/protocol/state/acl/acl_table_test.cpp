@@ -48,7 +48,7 @@ TEST_CASE("what a token may do is compiled once, and anew when its policies, rol
   CHECK(t.compiled_count() == 2);
 
   t.put(token_row(uuid(3), "other", {}));
-  CHECK(t.authorizer_of(by("s"), {}) == first); // another token does not matter
+  CHECK(t.authorizer_of(by("s"), {}) == first); // another token makes no difference
   t.put(policy_row(uuid(1), "p", R"(key "b" { policy = "write" })"));
   CHECK_FALSE(t.authorizer_of(by("s"), {})->key_write("a"));
   CHECK(t.authorizer_of(by("s"), {})->key_write("b"));
@@ -139,7 +139,7 @@ TEST_CASE("a token opens nothing from its end on, and is removed with it") {
   CHECK_FALSE(t.expire(cluster_time{1000}));
 }
 
-// Indexes beside the rows are what a mistake would leave behind.
+// A bug would leave wrong indexes beside the rows.
 TEST_CASE("after any changes the look-ups are those of the rows, also of a machine that was loaded from a checkpoint") {
   seeded_random random(11);
   acl_driver d;

@@ -1,6 +1,6 @@
-// A token is deleted, or a policy is taken away, and what was requested in its name has not taken effect yet: an acquire or a claim waits in a
-// queue, the OnEnd of a session waits for its end. The client was answered 403 meanwhile, so that nothing of it may happen afterwards.
-// And the other way round: what is refused, or changes nothing, must not reach the log, where anybody could fill it.
+// A token or a policy is deleted, and what was requested with it has not taken effect yet: an acquire or a claim
+// in a queue, the OnEnd of a session. The client got a 403 meanwhile, so it must not take effect later. And
+// conversely: what is rejected, or changes nothing, must not reach the log, which anyone could fill otherwise.
 
 #include "protocol/state/command_level.hpp"
 #include "tests/unit/protocol/state/acl/acl_driver.hpp"
@@ -25,7 +25,7 @@ public:
   claim_standing standing(const resource_name& of, const std::string& id) const {
     return std::get<claim_standing>(m.evaluate(claim_status{of, id}).data);
   }
-  /// Of the token's only policy.
+  /// Removes the rules of the token's only policy.
   void disallow(const std::string& secret) {
     const auto policies = token_of(accessor_of(secret))->policies;
     apply(acl_policy_delete{policies.front()});
@@ -57,7 +57,7 @@ session_begin leaving(int n, std::vector<kv_op> on_end) {
 enum class how { token_deleted, policy_deleted, token_over };
 constexpr how all_ways[] = {how::token_deleted, how::policy_deleted, how::token_over};
 
-/// A token whose time is nearly over, for the third way.
+/// For the third way: a token that expires soon.
 std::string token_for(later_driver& d, how way) {
   return d.token(all_keys, way == how::token_over ? 5'000 : 0);
 }
@@ -104,7 +104,7 @@ TEST_CASE("what waits in the name of a token leaves its queue with the token's r
   }
 }
 
-// More waiters than one entry judges when policies change: the others are judged when they are first.
+// More waiters than one entry re-authorizes when policies change: the others are checked when they become first.
 TEST_CASE("a waiter beyond those that are judged at once is not granted either", "[B15]") {
   const auto granted = [] {
     later_driver d;
@@ -119,7 +119,7 @@ TEST_CASE("a waiter beyond those that are judged at once is not granted either",
     d.asks(other, claim_of("x", next));
     d.forget(secret);
     CHECK(d.waits(claim_x, revoked));
-    // Nor by a hand-over, which passes it.
+    // Nor by a transfer, which skips it.
     CHECK(std::holds_alternative<claim_refusal>(d.asks(other, claim_hand_over{"x", holder, revoked})));
     const auto r = d.asks(other, claim_hand_over{"x", holder, {}});
     return std::holds_alternative<claim_answer>(r) && d.standing(claim_x, next).live->state == claim_state::held &&
@@ -141,7 +141,7 @@ TEST_CASE("mutant: waiter_outlives_token") {
   }));
 }
 
-// A client whose token is replaced asks again with the new one, and keeps its place.
+// A client whose token is replaced retries with the new one, and keeps its position.
 TEST_CASE("the newest request of a waiter counts, and one without a token is nobody's", "[B15]") {
   later_driver d;
   const auto holder = d.open(1), rotated = d.open(2);
@@ -158,7 +158,7 @@ TEST_CASE("the newest request of a waiter counts, and one without a token is nob
   d.forget(fresh);
   CHECK_FALSE(d.waits(claim_x, rotated));
   CHECK_FALSE(d.waits(lock_x, rotated));
-  // Where the default policy allows it, a token without rules may; so may the anonymous one.
+  // Where the default policy allows it, a token without rules is permitted; so is the anonymous one.
   d.allowed_by_default = true;
   const auto bare = d.open(3);
   d.asks("anonymous", claim_of("x", bare));
@@ -251,7 +251,7 @@ TEST_CASE("rows that name their requester need level 8", "[B15][B23]") {
   CHECK(count_of_level_8() == 2);
 }
 
-// ---- what is refused does not reach the log (all kinds of commands: tests/round_trip/refused_commands_test.cpp)
+// ---- what is rejected does not reach the log (all kinds of commands: tests/round_trip/refused_commands_test.cpp)
 
 TEST_CASE("what changes nothing is answered as an entry would be", "[B16]") {
   later_driver d;
@@ -263,7 +263,7 @@ TEST_CASE("what changes nothing is answered as an entry would be", "[B16]") {
     return early ? claims_driver::said(*early) : "proposed";
   };
   CHECK(told(session_destroy{{uuid(99)}, ""}) == "true");
-  CHECK(told(session_destroy{{uuid(99)}, ""}, "anonymous") == "true"); // as Consul's
+  CHECK(told(session_destroy{{uuid(99)}, ""}, "anonymous") == "true"); // as in Consul
   CHECK(told(session_destroy{{live}, ""}) == "proposed");
   CHECK(told(session_destroy{{uuid(99), live}, ""}) == "proposed");
   CHECK(told(session_destroy{{"no id"}, ""}) == "proposed"); // refuse_early() has the text
@@ -288,7 +288,7 @@ TEST_CASE("acl/bootstrap that was done is refused before the log, with the text 
   c.time_ns = 7;
   CHECK_FALSE(d.m.refuses(c, d.now));
   d.apply(c);
-  CHECK_FALSE(d.m.refuses(c, d.now)); // the same once more is answered with the token
+  CHECK_FALSE(d.m.refuses(c, d.now)); // a repeat is answered with the token
   c.secret = uuid(52);
   for (const auto reset : {log_index{}, log_index{1}}) {
     c.reset_index = reset;
@@ -297,11 +297,11 @@ TEST_CASE("acl/bootstrap that was done is refused before the log, with the text 
     CHECK(d.refused(*early) == d.refused(d.apply(c)));
     CHECK_FALSE(d.refused(*early).empty());
   }
-  c.reset_index = d.index(); // what acl-bootstrap-reset names
+  c.reset_index = d.index(); // named by acl-bootstrap-reset
   CHECK(d.m.refuses(c, d.now));
 }
 
-// ---- what a transaction that writes tells
+// ---- what a transaction with writes reveals
 
 namespace {
 
@@ -329,7 +329,7 @@ TEST_CASE("a listing in a transaction that writes needs list, where the configur
   CHECK(told(R"(key_prefix "a/" { policy = "write" })", true).empty());
 }
 
-// B23: an answer that was kept is shown only to a token that exists.
+// B23: a stored response is shown only to a token that exists.
 TEST_CASE("a kept answer is shown to a token as long as it exists", "[B23]") {
   for (const auto way : {how::token_deleted, how::token_over}) {
     later_driver d;

@@ -95,7 +95,7 @@ TEST_CASE(
   CHECK(d.denied(brief, put("k")).empty());
   d.apply(acl_token_delete{d.accessor_of(secret)});
   CHECK(d.denied(secret, put("k")) == unknown);
-  // Between entries whoever asks says what time it is.
+  // Between entries the query carries the time.
   query q = kv_get{"k"};
   q.by = d.by(brief);
   CHECK_FALSE(d.m.refuses(q, cluster_time{d.now.value + 999}));
@@ -164,12 +164,12 @@ TEST_CASE("writes are judged when they are applied; before that whoever asks can
   command c = put("k");
   c.by = d.by("anonymous");
   CHECK(d.refused(*d.m.refuses(c, d.now)) == denied);
-  CHECK_FALSE(d.m.refuse_early(c, d.now)); // says nothing of permissions
+  CHECK_FALSE(d.m.refuse_early(c, d.now)); // nothing to do with permissions
   CHECK_FALSE(d.m.refuses(put("k"), d.now));
 }
 
 TEST_CASE("a judgement that comes with a write holds until policies, roles or tokens change, or a token ends") {
-  // In the name of a token that may not: that the write is done shows that the judgement beside it was believed.
+  // With a token that lacks the permission: if the write is done, the decision that came with it was accepted.
   const auto judged_before = [](acl_driver& d, log_index at, command c) {
     c.by = d.by("anonymous");
     c.judged_at = at;
@@ -182,11 +182,11 @@ TEST_CASE("a judgement that comes with a write holds until policies, roles or to
     const auto at = d.m.applied_index();
     CHECK(judged_before(d, at, put("k")));
     CHECK(judged_before(d, at, write(kv_verb::remove, "k")));
-    CHECK_FALSE(judged_before(d, log_index{}, put("k")));             // nobody judged it
-    CHECK_FALSE(judged_before(d, log_index{at.value + 9}, put("k"))); // nobody can have
+    CHECK_FALSE(judged_before(d, log_index{}, put("k")));             // there was no decision
+    CHECK_FALSE(judged_before(d, log_index{at.value + 9}, put("k"))); // an impossible index
     CHECK_FALSE(judged_before(d, at, node_named("n")));               // depends on more than that
     CHECK(judged_before(d, at, put("k")));
-    d.pass(1000); // that token is over with the next entry
+    d.pass(1000); // that token expires before the next entry
     CHECK_FALSE(judged_before(d, at, put("k")));
   }
   for (const int change : {0, 1, 2, 3}) {
@@ -349,7 +349,7 @@ TEST_CASE("transactions name each operation that is refused, and apply none") {
                          op(kv_verb::check_not_exists, "r"), op(kv_verb::remove_tree, "r"), op(kv_verb::set, "")}})) ==
         texts{"0 Permission denied", "1 Permission denied", "2 Permission denied", "3 Permission denied",
               "4 Must provide key"});
-  // What is read and may not be seen is left out of the results.
+  // Rows that are read and may not be seen are left out of the results.
   const auto done = std::get<txn_reply>(
       d.apply_as(secret, txn{{op(kv_verb::set, "w"), op(kv_verb::get, "r"), op(kv_verb::get, "hidden")}}));
   CHECK(done.errors.empty());
@@ -361,7 +361,7 @@ TEST_CASE("transactions name each operation that is refused, and apply none") {
             .errors.size() == 1);
 }
 
-// B20: 200 or 409 would say of everything whether it is there.
+// B20: 200 or 409 would reveal whether any row exists.
 TEST_CASE("whether a row is there is not told by a transaction to whom it is closed", "[B20]") {
   acl_driver d;
   d.set("r");
@@ -413,7 +413,7 @@ TEST_CASE("whether a row is there is not told by a transaction to whom it is clo
   CHECK(told(secret, service("absent", "web")) == nothing);
   CHECK(told(secret, check("there")) == nothing);
   CHECK(told(secret, check("absent")) == nothing);
-  // Errors of others keep their place.
+  // Other errors keep their position.
   const auto mixed = d.read<txn_reply>(secret, txn_read{{{op(kv_verb::get, "absent"), op(kv_verb::get, "there"),
                                                           op(kv_verb::check_not_exists, "x"), op(kv_verb::get, "r")}}});
   CHECK(errors_of(reply{mixed}) == texts{"2 Permission denied"});
@@ -421,7 +421,7 @@ TEST_CASE("whether a row is there is not told by a transaction to whom it is clo
   CHECK(errors_of(reply{d.read<txn_reply>(
             wider, txn_read{{{op(kv_verb::get, "absent"), op(kv_verb::get, "r/absent"), op(kv_verb::get, "r")}}})}) ==
         texts{"1 key \"r/absent\" doesn't exist"});
-  // Who may see it is told.
+  // A client that may see it is told.
   const auto all = d.token(
       R"(key_prefix "" { policy = "read" } node_prefix "" { policy = "read" } service_prefix "" { policy = "read" })");
   CHECK(told(all, op(kv_verb::get, "there")).first == 3);
@@ -513,7 +513,7 @@ TEST_CASE("registrations need what they change, and what they write over") {
   CHECK(d.denied(web, check_on("n", "c", "d1")) == denied);
   CHECK(d.denied(web, check_on("n", "c", "gone")) == "Unknown service 'gone' for check 'c'");
   CHECK(d.denied(web, check_on("n", "c2")) == denied);
-  // A check of the node is not taken over by naming a service.
+  // A check of the node cannot be taken over by naming a service.
   CHECK(d.denied(web, check_on("n", "alive", "w1")) == denied);
   auto together = service_on("n", "w9", "web");
   together.checks = check_on("n", "c9", "w9").checks;
@@ -647,7 +647,7 @@ TEST_CASE("catalog and health show nodes and services that may be read") {
   CHECK(d.ask(secret, catalog_nodes{}).index == d.m.evaluate(catalog_nodes{}).index);
 }
 
-// docs/contract/10, section 1: a token that is none is told so, whatever it asks for; then comes what it may do, then what was asked.
+// docs/contract/10, section 1: an invalid token is rejected first, then permissions are checked, then the request.
 TEST_CASE("an id that cannot be one is told to who may read or write") {
   acl_driver d;
   const auto reader = d.token(R"(acl = "read")"), writer = d.token(R"(acl = "write")"), other = d.token("");
@@ -687,8 +687,8 @@ TEST_CASE("coordinates of nodes that may be read") {
   CHECK(std::holds_alternative<refusal>(d.ask(secret, coordinate_node{"unknown", {}}).data));
 }
 
-// 600 instances, each shown with 800 checks, are refused. Who may see one of them on another node must not be, and must not learn from a
-// refusal how much there is.
+// 600 instances, each shown with 800 checks, are refused. A client that may see one of them on
+// another node must get it, and must not learn from a refusal how many there are.
 TEST_CASE("nobody is refused for the size of what he may not see") {
   acl_driver d;
   auto many = service_on("n", "s0", "web");

@@ -97,7 +97,7 @@ TEST_CASE("a service without instances before any extinction has the tables' ind
 TEST_CASE("removing moves the tables it should") {
   driver d;
   d.add_service("n", "w1", "web"); // 1
-  d.drop("n", "w1");               // 2: had no checks, moves them all the same
+  d.drop("n", "w1");               // 2: has no checks, and moves them nevertheless
   CHECK(index_of(d, catalog_services{}) == 2);
   CHECK(index_of(d, health_state{"any", {}}) == 2);
   CHECK(index_of(d, catalog_nodes{}) == 1);
@@ -140,7 +140,7 @@ TEST_CASE("register errors leave nothing behind") {
   r.checks[0] = {};
   CHECK(d.refused(d.apply(r)) ==
         "failed inserting check: failed inserting check: object missing primary index on node \"n\"");
-  CHECK_FALSE(d.m.refuse_early(r, d.now)); // for the log to decide
+  CHECK_FALSE(d.m.refuse_early(r, d.now)); // the log decides
   r.checks[0].node = "other";
   CHECK(d.refused(d.apply(r)) == "check node \"other\" does not match node \"n\"");
   CHECK(d.changed.empty());
@@ -196,7 +196,7 @@ TEST_CASE("node identity: a known id under another name renames, a name with a h
   CHECK(b->create_index == created);
   CHECK(b->modify_index == d.index());
 
-  // No liveness check: the name is free to take over.
+  // No liveness check: the name can be taken over.
   REQUIRE(std::get<bool>(d.apply(node_with_id("b", uuid(2)))));
   auto alive = node_with_id("b", uuid(2));
   alive.checks.emplace_back();
@@ -277,7 +277,7 @@ TEST_CASE("a service id registered under another name leaves the old name") {
   CHECK(index_of(d, catalog_service{"api", {}, {}}) == 2);
 }
 
-// 12,000 services on one node took 3.6 s for a health read and 8.4 s for the deregistration of the node, on every server.
+// 12,000 services on one node took 3.6 s for a health read and 8.4 s for the node's deregistration, on every server.
 TEST_CASE("many services on one node: reads and the end of the node cost what they have to, not its square") {
   using harness::thread_cpu_time;
   using std::chrono::nanoseconds;
@@ -304,7 +304,7 @@ TEST_CASE("many services on one node: reads and the end of the node cost what th
       REQUIRE(found.size() == static_cast<std::size_t>(services));
       REQUIRE(found.front().checks.size() == 2);
       begun = thread_cpu_time();
-      d.add_check("n", "serfHealth", "critical"); // concerns each of them
+      d.add_check("n", "serfHealth", "critical"); // affects each of them
       least.check = std::min(least.check, since(begun));
       begun = thread_cpu_time();
       d.apply(catalog_deregister{"n", {}, {}});
@@ -360,8 +360,8 @@ catalog_register checks_of_node(int count, const std::string& status) {
 
 } // namespace
 
-// A body of 4 MiB has room for 200,000 checks of a node. Each concerned every service of the node anew: with 10,000 services all servers
-// ran out of memory when they applied it, and again at every start.
+// A body of 4 MiB has room for 200,000 checks of a node. Each affected every service of the node again:
+// with 10,000 services all servers ran out of memory when they applied it, and again at every start.
 TEST_CASE("many checks of a node in one entry concern each of its services once") {
   constexpr int services = 300, checks = 200;
   auto d = node_with_services(services);
@@ -412,7 +412,7 @@ TEST_CASE(
   CHECK(healthy(d, "new").front().checks.size() == 2);
   const auto then = d.index().value;
   d.set("k");
-  CHECK(index_of(d, health_service{"s0", {}, {}, false}) == then); // by the extinction, not by a mark that stayed
+  CHECK(index_of(d, health_service{"s0", {}, {}, false}) == then); // by the removal, not by a leftover marker
 }
 
 TEST_CASE("the instances of an answer share the checks of their node") {
@@ -435,7 +435,7 @@ TEST_CASE("an answer about health that would be too large is refused before it i
   REQUIRE(no != nullptr);
   CHECK(no->text.find("Answer too large: every instance is shown with all checks of its node, about ") == 0);
   CHECK(answer.index == d.index());
-  // What does not show the product is answered, and so is what is left of it.
+  // Reads that do not show the product are answered, and so is what is left of it.
   CHECK(checks_on(d, "n").size() == 800);
   CHECK(std::get<service_instances>(d.m.evaluate(catalog_service{"web", {}, {}}).data).list.size() == 600);
   d.add_check("n", "c0", "critical");

@@ -1,5 +1,5 @@
-// `?near` and /v1/coordinate on the state machine (docs/contract/17): what is nearest first, the others in their order; coordinates of
-// nodes that the catalog knows and that may be read; nothing of it in the replicated state.
+// `?near` and /v1/coordinate on the state machine (docs/contract/17): the nearest first, the others in their
+// order; only coordinates of nodes that the catalog has and that may be read; none of it in the replicated state.
 
 #include "protocol/coordinates/exchange.hpp"
 #include "protocol/state/nearness.hpp"
@@ -58,7 +58,7 @@ TEST_CASE("lists begin with what is near, and end with what nobody has measured,
   CHECK(of("d") == from_d);
   CHECK(of("D") == from_d);
   CHECK(of("b") == from_b);
-  CHECK(of("a") == as_they_are); // nobody knows where it is
+  CHECK(of("a") == as_they_are); // its coordinate is unknown
   CHECK(of("nobody") == as_they_are);
   CHECK(of("") == as_they_are);
   CHECK(names(near<service_instances>(d, catalog_service{"web", {}, {}}, "d").list, of_instance) == from_d);

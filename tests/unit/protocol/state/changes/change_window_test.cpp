@@ -39,7 +39,7 @@ TEST_CASE("each key that an entry changes is one effect of it, in the order of i
   d.set("before");
   const auto base = d.index();
   d.set("t/a");
-  d.set("t/a"); // as it is: no change
+  d.set("t/a"); // the same value: no change
   d.set("t/b", "2");
   txn t;
   t.ops = {op_on(kv_verb::set, "t/c"), op_on(kv_verb::remove, "t/a"), op_on(kv_verb::set, "t/a", "3")};
@@ -53,7 +53,7 @@ TEST_CASE("each key that an entry changes is one effect of it, in the order of i
   CHECK(all.list[3].previous == all.list[0].index);
   CHECK(all.list[4].previous.is_zero());
   CHECK(*all.list[4].row->value == "3");
-  // Whoever was cut inside the entry gets the rest of it, and of that only.
+  // A client that was cut off inside the entry gets the rest of it, and only of that.
   CHECK(told(read(d.m, {d.index(), 1}), base) == texts{"5.2 delete t/c"});
   CHECK(read(d.m, {d.index(), 2}).list.empty());
 }
@@ -129,7 +129,7 @@ TEST_CASE("the window holds whole entries, the newest that fit") {
   REQUIRE(floor.value > 3);
   CHECK_FALSE(read(d.m, change_place{floor}).gone);
   CHECK(read(d.m, change_place{floor.prev()}).gone);
-  CHECK(read(d.m, {floor, 2}).gone); // the rest of that entry is not there
+  CHECK(read(d.m, {floor, 2}).gone); // the rest of that entry is gone
   CHECK(read(d.m, {floor.next(), 2}).list.size() == 4 + 7 * (d.index().value - floor.value - 1));
 }
 
@@ -217,8 +217,8 @@ TEST_CASE("tables that were loaded know no changes of before") {
 
 namespace {
 
-/// Whoever begins with the state at some moment and takes the changes behind it, in pieces that end anywhere, has the state of any later
-/// moment. @returns what was wrong
+/// A follower that starts from the state at some time and applies the later changes, in pieces that
+/// end anywhere, reaches the state of any later time. @returns what was wrong
 class random_follower {
 public:
   explicit random_follower(std::uint64_t seed) : random_(seed) { d_.m.keep_changes(4'000 + random_.below(20'000)); }

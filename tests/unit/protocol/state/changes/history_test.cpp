@@ -1,6 +1,6 @@
-// Cursors that name their history. A client keeps a cursor, the cluster is lost and formed anew
-// from a backup, and the new indexes pass the cursor: whoever goes on there misses everything
-// before it and does not notice.
+// Cursors that name their history. A client keeps a cursor, the cluster is lost and formed again
+// from a backup, and the new indexes pass the cursor: a client that resumed there would miss
+// everything before it without noticing.
 
 #include "protocol/state/changes/history.hpp"
 
@@ -31,7 +31,7 @@ bool foreign(const change_rows& rows) {
   return rows.gone && rows.other_history;
 }
 
-/// Puts everything that is there in force again, as an archive.
+/// Restores the present state, as from an archive.
 void restore(driver& d) {
   const auto rows = std::make_shared<const std::vector<dirty_row>>(d.m.all_rows());
   d.apply(restore_begin{"r" + to_string(d.index()), d.index()});
@@ -52,7 +52,7 @@ TEST_CASE("a history is of one cluster and its newest restore") {
   CHECK_FALSE(born.same_cluster(history_id::of(other_cluster, {})));
   CHECK_FALSE(born.is_none());
   CHECK(to_string(history_id{0x9f3c'2a1b'0000'0007}) == "9f3c2a1b00000007");
-  // The two halves of the id of a cluster that was formed differ by a constant: all bits have to
+  // The two halves of a formed cluster's id differ by a constant: all bits must
   // count.
   std::set<std::uint64_t> hashes;
   seeded_random random(1);
@@ -103,7 +103,7 @@ TEST_CASE("a cursor of another cluster is gone at once, wherever it lies") {
   CHECK_FALSE(own.gone);
   CHECK(own.list.size() == 3);
   CHECK(own.history == d.m.history());
-  // What happened to a key is of one history, too.
+  // The changes of a key belong to one history, too.
   CHECK(foreign(std::get<change_rows>(d.m.evaluate(kv_at{"a", log_index{3}, strange}).data)));
   CHECK(std::holds_alternative<kv_entries>(d.m.evaluate(kv_at{"a", log_index{3}, d.m.history()}).data));
   CHECK(std::holds_alternative<kv_entries>(d.m.evaluate(kv_at{"a", log_index{3}}).data));
@@ -129,13 +129,13 @@ TEST_CASE("a cursor from before a restore is gone; one of a restore that is not 
   CHECK(foreign(read(d.m, 1, before)));
   CHECK(foreign(read(d.m, d.index().value, before))); // it names a history that had ended by then
   CHECK_FALSE(read(d.m, d.index().value, after).gone);
-  // A server that has not applied the restore does not know whether there is one.
+  // A server that has not applied the restore does not know whether there was one.
   const auto waits = read(behind.m, d.index().value, after);
   CHECK(waits.nothing_yet());
   CHECK(waits.reached == change_place{d.index()});
   CHECK(waits.applied < d.index());
-  // When it has applied as much without one, the cursor is of another past of this cluster: of
-  // directories that were copied back.
+  // When it has applied as much without one, the cursor belongs to another past of this cluster:
+  // from directories that were copied back.
   while (behind.index() < d.index())
     behind.set("b", to_string(behind.index()));
   CHECK(foreign(read(behind.m, d.index().value, after)));
@@ -166,11 +166,11 @@ TEST_CASE("histories are named to clients only if every member can read that") {
   CHECK(read(d.m, 0, {}, asked_for::place).history.is_none());
   CHECK(read(d.m, 0, {}, asked_for::snapshot).history.is_none());
   CHECK(
-      foreign(read(d.m, 1, history_id::of(other_cluster, {})))); // those that were named before are judged all the same
+      foreign(read(d.m, 1, history_id::of(other_cluster, {})))); // earlier named ones are checked nevertheless
   d.m.set_history({cluster, true});
   for (const auto what : {asked_for::place, asked_for::snapshot, asked_for::changes})
     CHECK(read(d.m, 1, {}, what).history == d.m.history());
-  // It is no part of what servers agree on.
+  // It is not part of what servers agree on.
   driver plain;
   plain.set("a");
   CHECK(plain.m.digest() == d.m.digest());

@@ -1,4 +1,4 @@
-// The window of changes, and a copy of it that is carried over a restart.
+// The window of changes, and a copy of it that survives a restart.
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/random.hpp"
@@ -20,7 +20,7 @@ std::string shown(const kv_entry_ptr& e) {
            : "none";
 }
 
-/// All that the window answers: its changes, and each key at each index.
+/// Everything that the window can answer: its changes, and each key at each index.
 std::string all_answers(const machine& m, const std::vector<std::string>& keys) {
   const auto floor = m.changes_counted().floor;
   std::string text = "floor " + to_string(floor) + '\n';
@@ -43,7 +43,7 @@ std::string all_answers(const machine& m, const std::vector<std::string>& keys) 
   return text;
 }
 
-/// What is on the disk: the rows of a checkpoint, and the copy beside it.
+/// The content of the disk: the rows of a checkpoint, and the copy beside it.
 class disk_copy {
 public:
   void take(driver& d, bool all = false) {
@@ -52,7 +52,7 @@ public:
     applied_ = d.index();
     now_ = d.now;
   }
-  /// The copy alone: the checkpoint behind it is not there.
+  /// The copy alone: its checkpoint is missing.
   void keep(const unkept_changes& lacks) {
     if (!lacks.behind)
       kept_.clear();
@@ -76,7 +76,7 @@ public:
     return m.load_changes(std::min(floor_, applied_), std::move(list));
   }
   std::map<change_place, kept_change>& kept() { return kept_; }
-  /// How many rows before were written, so far.
+  /// The number of rows written before.
   std::size_t written_before() const { return written_before_; }
 
 private:
@@ -89,7 +89,7 @@ private:
 
 const std::vector<std::string> keys{"a0", "a1", "b0", "b1", "c"};
 
-/// Writes, checkpoints and restarts as they come. @returns what a restart has changed; empty: nothing
+/// Random writes, checkpoints and restarts. @returns what a restart has changed; empty: nothing
 std::string random_restarts(std::uint64_t seed) {
   seeded_random random(seed);
   const std::size_t bytes = 2'000 + random.below(15'000);
@@ -172,10 +172,10 @@ TEST_CASE("of a key that changes again and again each value is written once") {
     d.set("a", std::to_string(i));
   disk.take(d);
   CHECK(disk.written_before() == 0);
-  d.set("a", "10"); // goes on from one that the copy has
+  d.set("a", "10"); // continues one that the copy has
   disk.take(d);
   CHECK(disk.written_before() == 0);
-  d.remove("a"); // its key is that of the row before
+  d.remove("a"); // its key is that of the previous row
   disk.take(d);
   CHECK(disk.written_before() == 1);
 }
@@ -198,14 +198,14 @@ TEST_CASE("a change whose predecessor leaves is written again, with the row befo
   REQUIRE(d.m.changes_counted().floor == one.next());
   disk.take(d);
   CHECK(disk.kept().size() == 2);
-  CHECK(disk.written_before() == 2); // those of "3" and of "z"; of "2", which has left since, none
+  CHECK(disk.written_before() == 2); // those of "3" and of "z"; none of "2", which has left since
   machine fresh;
   REQUIRE(disk.load(fresh).ok());
   CHECK(all_answers(fresh, {"a", "other"}) == all_answers(d.m, {"a", "other"}));
 }
 
 TEST_CASE("a copy that is ahead of its checkpoint serves up to there") {
-  // The copy is written first; then the power goes.
+  // The copy is written first; then the power fails.
   driver d;
   disk_copy disk;
   d.set("a", "1");

@@ -25,7 +25,7 @@ TEST_CASE("a resource goes with its last reason, and its kind with it") {
   CHECK_FALSE(d.view("x").known);
   CHECK(d.asks("x", s2, "b", of_kind(claim_kind::election)) == "held");
   d.close(s2);
-  CHECK(d.view("x").known); // a ghost
+  CHECK(d.view("x").known); // a holder in its lock delay
   CHECK(d.asks("x", s1, "c", of_kind(claim_kind::lock)) == "kind");
   d.pass(5000);
   d.alarm();
@@ -95,7 +95,7 @@ TEST_CASE("the limit of a semaphore") {
   CHECK(d.asks("x", s3, "c", permits(1, 4)) == "limit");
   d.apply(claim_limit_set{"x", 2});
   CHECK(d.view("x").pinned);
-  CHECK(d.asks("x", s3, "c", permits(1, 4)) == "waiting 1"); // its own does not matter
+  CHECK(d.asks("x", s3, "c", permits(1, 4)) == "waiting 1"); // its own permits do not count
   d.apply(claim_limit_set{"x", 3});
   CHECK(d.granted() == texts{"x:c"});
   d.apply(claim_limit_unset{"x"});
@@ -135,7 +135,7 @@ TEST_CASE("ids") {
   CHECK(d.asks("x", s1) == "ended released");
   CHECK(d.drops("x", "early") == "true");
   CHECK(d.asks("x", s2, "early") == "ended withdrawn");
-  CHECK(d.asks("y", s2, "early") == "held"); // an id is one of its resource
+  CHECK(d.asks("y", s2, "early") == "held"); // an id belongs to its resource
   d.pass(claim_end_ms);
   CHECK(d.asks("x", s1) == "held");
 }
@@ -156,7 +156,7 @@ TEST_CASE("a session does not wait for itself") {
   d.asks("l", s1, "a");
   CHECK(d.asks("l", s1, "b") == "deadlock");
   d.asks("l", s2, "c");
-  CHECK(d.asks("l", s2, "d") == "deadlock"); // what it waits for counts
+  CHECK(d.asks("l", s2, "d") == "deadlock"); // its waits count
   d.asks("rw", s1, "a", shared());
   CHECK(d.asks("rw", s1, "b", shared()) == "held");
   CHECK(d.asks("rw", s1, "c", writer()) == "deadlock");

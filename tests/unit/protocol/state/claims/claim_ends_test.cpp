@@ -1,6 +1,6 @@
-// A client asks for a claim, its claim ends, and a late copy of the request arrives: a proxy had it, or a client sent it again. If the end
-// were forgotten by then, the copy would take the lock for a session that knows nothing of it. Ends are remembered for ten
-// minutes, whatever other clients do; they take a bounded number of bytes, and the client that brings most of them waits.
+// A client makes a claim, the claim ends, and a late copy of the request arrives, from a proxy or a retry.
+// If the end were forgotten, the copy would take the lock for a session that does not know it. Ends are
+// remembered for ten minutes, in a bounded number of bytes, and the client with most of them waits.
 
 #include "protocol/state/claims/tables/end_shares.hpp"
 #include "protocol/state/command_level.hpp"
@@ -13,7 +13,7 @@ using namespace belay::state;
 
 namespace {
 
-/// Asks and drops as servers do that name their clients.
+/// Sends claims and drops like servers that name their clients.
 class clients_driver : public claims_driver {
 public:
   std::string asks_from(
@@ -33,7 +33,7 @@ public:
     c.client_address = address;
     return said(apply(c));
   }
-  /// Claims and ends them, under ids of its own, until one is refused. @returns how many were not
+  /// Claims and ends them, with ids of its own, until one is refused. @returns how many were not
   int fill(const std::string& address, const std::string& session, int most) {
     for (int i = 0; i < most; ++i) {
       const auto id = address + "-" + std::to_string(i);
@@ -45,7 +45,7 @@ public:
   }
 };
 
-constexpr std::uint64_t of_an_end = 560; // of the ends here at most
+constexpr std::uint64_t of_an_end = 560; // bytes of one end here at most
 
 } // namespace
 
@@ -77,7 +77,7 @@ TEST_CASE("mutant: claim_end_forgotten_early") {
   }));
 }
 
-// Entries of servers that do not name their clients are decided as 0.2.0 did.
+// Entries of servers that do not name their clients are decided as in 0.2.0.
 TEST_CASE("ends without a scope are bounded as before, and take no place of others") {
   clients_driver d;
   const auto s = d.open(1);
@@ -102,11 +102,11 @@ TEST_CASE("the client with most ends is refused, until its oldest is ten minutes
   CHECK(had < all);
   CHECK(d.asks_from("large", "other", s, "one-more") == "ends-full");
   CHECK(d.drops_from("large", "other", "never-asked-for") == "ends-full");
-  CHECK(d.asks_from("large", "nlarge", s, "large-0") == "ended released"); // what is known is said
+  CHECK(d.asks_from("large", "nlarge", s, "large-0") == "ended released"); // a known end is reported
   CHECK(d.fill("small", t, 2) == 0);                                       // its ids have ended
   CHECK(d.asks_from("small", "fresh", t, "small-next") == "held");
   CHECK(d.asks_from("third", "x", u, "first") == "held");
-  CHECK(d.asks_from("large", "without-id", s) == "held"); // there is no number of those: the session is the id
+  CHECK(d.asks_from("large", "without-id", s) == "held"); // no limit applies here: the session is the id
   d.pass(claim_end_ms - 1001);
   d.alarm();
   CHECK(d.asks_from("large", "other", s, "one-more") == "ends-full");
@@ -126,14 +126,14 @@ TEST_CASE("claims that are held or wait count for the ends that they will have, 
     ++taken;
   CHECK(taken < 100);
   CHECK(d.m.claims_counted().end_bytes <= bytes);
-  CHECK(d.asks_from("b", "m", t) == "ends-full"); // also without an id of its own
+  CHECK(d.asks_from("b", "m", t) == "ends-full"); // even without an id of its own
   kv_acquire wait;
   wait.op = op_on(kv_verb::lock, "k", "v", 0, t);
   wait.wait_ms = 1000;
   CHECK(d.from("b", wait) == "true"); // it does not wait
   wait.op.session = s;
   CHECK(d.from("b", wait) == "ends-full");
-  CHECK(d.asks_from("a", "n0", s, "i") == "held"); // it has it already
+  CHECK(d.asks_from("a", "n0", s, "i") == "held"); // it holds it already
   const auto before = d.m.claims_counted().end_bytes;
   d.close(s);
   CHECK(d.m.claims_counted().ends == static_cast<std::size_t>(taken));
@@ -162,14 +162,14 @@ TEST_CASE("a token has a share of its own, whatever address it comes from") {
     }
 }
 
-// A share of 250,000 ends with the longest names that keys have fits into the half from which on shares count.
+// A share of 250,000 ends with the longest names of keys fits into the half above which shares count.
 TEST_CASE("shares fit into what is kept") {
   const resource_name longest{std::string(512, 'n'), claim_space::claims};
   CHECK(claim_ends_share * claim_end_bytes(longest, std::string(36, 'i'), std::string(36, 's')) <=
         claim_end_bytes_max / 2);
 }
 
-// docs/claims.md, rule 3. Workers are configured with a limit, and an operator raises it for a while: afterwards they have to be let in again.
+// docs/claims.md, rule 3. An operator raises the workers' limit for a while: afterwards they must be admitted again.
 TEST_CASE("a limit that was set and is unset is again what claims say") {
   clients_driver d;
   const auto s = d.open(1), t = d.open(2), u = d.open(3);
@@ -181,11 +181,11 @@ TEST_CASE("a limit that was set and is unset is again what claims say") {
   CHECK(d.from("a", claim_limit_unset{"sem"}) == "true");
   CHECK(d.view("sem").limit == 5); // until a claim names one
   CHECK(d.asks_from("a", "sem", u, "4", [](claim_ask& c) { c.permits = 1; }) == "waiting 2");
-  CHECK(d.asks_from("a", "sem", u, "5", limited(2, 3)) == "parameter permits"); // and what is refused names none
+  CHECK(d.asks_from("a", "sem", u, "5", limited(2, 3)) == "parameter permits"); // and a refused one sets none
   CHECK(d.view("sem").limit == 5);
   CHECK(d.asks_from("a", "sem", d.open(4), "7", limited(2)) == "waiting 2");
   CHECK(d.view("sem").limit == 2);
-  CHECK(d.ended("sem", "3") == "limit"); // it would have stayed at the head for ever
+  CHECK(d.ended("sem", "3") == "limit"); // it would have stayed first forever
   CHECK(d.asks_from("a", "sem", d.open(5), "8", limited(5)) == "limit");
   CHECK(d.sound());
 }

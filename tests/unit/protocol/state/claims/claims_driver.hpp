@@ -1,5 +1,5 @@
 #pragma once
-// A state machine whose claims are asked for by tests, and what they look at.
+// A state machine with claims, and what the tests inspect of it.
 
 #include "tests/unit/protocol/state/acl/acl_driver.hpp"
 #include "tests/unit/protocol/state/driver.hpp"
@@ -23,7 +23,7 @@ public:
     more(c);
     return apply(c);
   }
-  /// `held FENCE`, `waiting PLACE`, the name of the error, or the text of a refusal.
+  /// `held FENCE`, `waiting POSITION`, the name of the error, or the text of a refusal.
   static std::string said(const reply& r) {
     if (const auto* a = std::get_if<claim_answer>(&r))
       return a->state == claim_state::held ? "held" : "waiting " + std::to_string(a->place);
@@ -98,7 +98,7 @@ public:
     w.fence = {of, fence};
     return said(apply(w));
   }
-  /// The granted of the newest entry, in order.
+  /// The grants of the newest entry, in order.
   std::vector<std::string> granted() const {
     std::vector<std::string> ids;
     for (const auto& e : changed)

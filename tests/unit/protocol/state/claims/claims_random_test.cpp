@@ -1,4 +1,4 @@
-// Whatever is asked for in whatever order: what docs/claims.md promises of the state after every entry, looked at from outside.
+// Random requests: checks the promises of docs/claims.md about the state after every entry, from outside.
 
 #include "protocol/base/random.hpp"
 #include "protocol/state/claims/grant_rule.hpp"
@@ -14,7 +14,7 @@ using namespace belay::state;
 
 namespace {
 
-/// Rows of one machine, as a checkpoint would hold them.
+/// Rows of one machine, as in a checkpoint.
 struct picture {
   std::map<resource_name, claim_resource_ptr> resources;
   std::map<resource_name, std::vector<claim_ptr>> holders, queues;
@@ -47,7 +47,7 @@ struct picture {
 
 struct looker {
   std::uint64_t newest_fence = 0;
-  std::map<std::string, std::string> granted; ///< every fence that was told, by `name/id`
+  std::map<std::string, std::string> granted; ///< every fencing token that was returned, by `name/id`
 
   void look(const claims_driver& d) {
     const picture p(d.m);
@@ -124,7 +124,7 @@ struct looker {
               out.insert(h->session);
         out.erase(queue[i]->session);
       }
-    // Whoever waits for nobody is taken away, again and again: what is left is a cycle.
+    // Removes those that wait for no other, again and again: what is left is a cycle.
     for (bool moved = true; moved;) {
       moved = false;
       for (auto at = edges.begin(); at != edges.end();) {

@@ -38,7 +38,7 @@ TEST_CASE("who fits: table") {
 
 namespace {
 
-/// A waiter that fits stands behind one that does not.
+/// A waiter that fits is queued after one that does not.
 std::string who_is_let_in() {
   claims_driver d;
   d.asks("x", d.open(1), "holder", permits(2, 3));
@@ -46,7 +46,7 @@ std::string who_is_let_in() {
   return d.asks("x", d.open(3), "small", permits(1));
 }
 
-/// Who comes later with a larger priority stands before.
+/// A later waiter with a larger priority is queued first.
 texts order_of_queue() {
   claims_driver d;
   d.asks("x", d.open(1), "holder");
@@ -101,7 +101,7 @@ TEST_CASE("fences rise over claims and locks of keys, and differ within an entry
     for (const auto& e : d.changed)
       if (const auto* g = std::get_if<claim_granted>(&e))
         fences.push_back(g->fence);
-    // Rule 12: in order of names; the key "k" comes first.
+    // Rule 12: sorted by name; the key "k" comes first.
     bool rises = fences.size() == 3 && d.granted() == texts{"k:" + b, "x:" + b, "y:" + c};
     for (const auto f : fences)
       rises = rises && f > std::exchange(newest, f);
@@ -112,7 +112,7 @@ TEST_CASE("fences rise over claims and locks of keys, and differ within an entry
   CHECK(tells_mutant("fences_of_one_entry_alike", differ));
 }
 
-// "Existing behaviour with no claims in use stays bit for bit": servers without claims give both grants of a transaction one fence.
+// "Existing behaviour with no claims in use stays bit for bit": both grants of a transaction get one token.
 TEST_CASE("before claims are in use nothing differs") {
   driver d;
   const auto s = d.open(1);
@@ -166,11 +166,11 @@ TEST_CASE("deadlines") {
   CHECK_FALSE(d.m.next_alarm());
 }
 
-// The holder's release and the waiter's deadline come with one entry: who was to be told `ended` must not hold.
+// The holder's release and the waiter's deadline come with one entry: the claim that `ended` must not be granted.
 TEST_CASE("mutant: claim_granted_past_deadline") {
   const auto dropped = [] {
     claims_driver d;
-    // More is due than one entry ends, so that the waiter is still there when the holder goes.
+    // More is due than one entry ends, so the waiter is still there when the holder releases.
     const auto a = d.open(1), b = d.open(2);
     for (int i = 0; i < static_cast<int>(expired_at_once_max); ++i) {
       d.asks("a" + std::to_string(i), a);

@@ -23,12 +23,12 @@ TEST_CASE("guards are set and removed") {
   CHECK(guards(d, "") == "parameter prefix");
   CHECK(guards(d, "g/") == "true");
   CHECK(std::holds_alternative<guards_changed>(d.changed.back()));
-  CHECK(guards(d, "g/") == "true"); // the very same
+  CHECK(guards(d, "g/") == "true"); // the same guard again
   CHECK(guards(d, "g/", lock_k) == "overlap");
   CHECK(guards(d, "g/x") == "overlap");
   CHECK(guards(d, "g") == "overlap");
   CHECK(guards(d, "h/", {"g/lock", claim_space::keys}) ==
-        "overlap"); // its lock could be had only through the other one
+        "overlap"); // its lock could only be acquired through the other guard
   CHECK(guards(d, "i/", {"j/lock", claim_space::keys}) == "true");
   CHECK(guards(d, "j/") == "overlap");
   CHECK(claims_driver::said(d.apply(guard_remove{"g/", 5})) == "fence");
@@ -36,7 +36,7 @@ TEST_CASE("guards are set and removed") {
   d.asks("n", s);
   CHECK(claims_driver::said(d.apply(guard_remove{"g/", d.fence("n", s)})) == "true");
   CHECK(claims_driver::said(d.apply(guard_remove{"g/", 0})) == "true"); // there is none
-  CHECK(claims_driver::said(d.apply(guard_remove{"i/", 0})) == "true"); // by right of an operator
+  CHECK(claims_driver::said(d.apply(guard_remove{"i/", 0})) == "true"); // with an operator's permission
   for (std::uint64_t i = 0; i < guards_max; ++i)
     guards(d, "p" + std::to_string(i) + "/");
   CHECK(guards(d, "q/") == "guards-full");
@@ -81,18 +81,18 @@ TEST_CASE("every path on which a key is written: table") {
   kv_acquire waits{op_on(kv_verb::lock, "g/locked", "v", 0, other), 1000, false, std::nullopt};
   CHECK(claims_driver::said(d.apply(waits)) == "guarded");
   CHECK(d.get("g/a") == before);
-  // With the fence.
+  // With the fencing token.
   d.asks("n", s);
   const fence_ref fence{claim_n, d.fence("n", s)};
   CHECK(d.fenced_set("g/new", fence.of, fence.fence) == "true");
   CHECK(d.fenced_set("g/new", fence.of, fence.fence + 1) == "fence");
-  CHECK(d.fenced_set("free", fence.of, fence.fence) == "true"); // looked at where no guard stands, too
+  CHECK(d.fenced_set("free", fence.of, fence.fence) == "true"); // checked even where there is no guard
   CHECK(d.fenced_set("free", fence.of, fence.fence - 1) == "fence");
   waits.fence = fence;
   CHECK(claims_driver::said(d.apply(waits)) == "waiting 1");
   fenced_txn t;
   t.body.ops = {op_on(kv_verb::set, "g/a"), fence_op{fence}};
-  CHECK(claims_driver::said(d.apply(t)) == "key \"g/a\" is guarded by claim \"n\""); // it stands behind the write
+  CHECK(claims_driver::said(d.apply(t)) == "key \"g/a\" is guarded by claim \"n\""); // the check is after the write
   t.body.ops = {fence_op{fence}, op_on(kv_verb::set, "g/a"), op_on(kv_verb::remove_tree, "g/")};
   CHECK(claims_driver::said(d.apply(t)) == "done");
   t.body.ops = {fence_op{{claim_n, 1}}, op_on(kv_verb::set, "free")};
@@ -162,12 +162,12 @@ TEST_CASE("what the end of a session does below a guard") {
   d.close(uuid(2));
   CHECK_FALSE(d.get("g/never"));
   d.close(uuid(1));
-  CHECK(d.get("g/bye")); // it held the claim still
+  CHECK(d.get("g/bye")); // it still held the claim
   CHECK_FALSE(d.get("g/mine"));
 }
 
-// Situation: a tenant sets guards without end, from one address or under one token. Event: another client wants to guard a prefix of its own.
-// It would be refused because the table is full (audit of November 2026, B14).
+// Situation: a tenant sets write guards without end, from one address or with one token. Event: another client sets
+// a guard on a prefix of its own. It would be refused because the table is full (audit of November 2026, B14).
 TEST_CASE("a client that sets guards without end keeps no other from guarding", "[B14]") {
   claims_driver d;
   const auto guards_from = [&](const std::string& client, const std::string& prefix) {
@@ -175,13 +175,13 @@ TEST_CASE("a client that sets guards without end keeps no other from guarding", 
     c.client_address = client;
     return claims_driver::said(d.apply(std::move(c)));
   };
-  for (std::uint64_t i = 0; i < guards_max; ++i) // a client that is alone has as many as before
+  for (std::uint64_t i = 0; i < guards_max; ++i) // a single client may have as many as before
     REQUIRE(guards_from("a", "a" + std::to_string(i) + "/") == "true");
   const auto refused = [&] { return guards_from("a", "more/") == "guards-full"; };
   CHECK(refused());
   CHECK(tells_mutant("guards_without_share", refused));
   d.apply(guard_remove{"more/", 0});        // set by the mutant
-  CHECK(guards_from("a", "a0/") == "true"); // it is there
+  CHECK(guards_from("a", "a0/") == "true"); // it exists
   for (int client = 0; client < 9; ++client)
     for (std::uint64_t i = 0; i < guards_share; ++i)
       REQUIRE(guards_from("b" + std::to_string(client), "b" + std::to_string(client) + "/" + std::to_string(i) + "/") ==
@@ -197,7 +197,7 @@ TEST_CASE("a client that sets guards without end keeps no other from guarding", 
   CHECK(guards_from("new", "new/") == "true");
 }
 
-// Entries below feature level 8 name no client, and are decided as 0.2.0 decided them.
+// Entries below feature level 8 name no client, and are decided as in 0.2.0.
 TEST_CASE("guards of entries that name no client are bounded as in 0.2.0", "[B14]") {
   claims_driver d;
   for (std::uint64_t i = 0; i < guards_max; ++i)

@@ -74,9 +74,9 @@ TEST_CASE("a hand-over that overtakes may close a cycle") {
     d.asks("x", a, "a");
     d.asks("y", b, "y");
     d.asks("x", b, "b");                                                     // b has y and waits for x
-    d.asks("x", c, "c");                                                     // c stands behind it
+    d.asks("x", c, "c");                                                     // c queues after it
     d.asks("y", c, "w", [&](claim_ask& q) { q.refuse_deadlock = refuses; }); // and waits for y
-    // With x in its hands c would wait for b, and b for c.
+    // With x, c would wait for b, and b for c.
     CHECK(hands(d, "x", "a", "c") == (refuses ? "deadlock" : "held"));
     CHECK(d.holders("x") == texts{refuses ? "a" : "c"});
     CHECK(d.waiters("x") == (refuses ? texts{"b", "c"} : texts{"b"}));
@@ -111,10 +111,10 @@ TEST_CASE("cycles through queues, through locks of keys, and through a larger pr
   d.queue("k", b);
   d.asks("x", c);
   d.asks("x", a);                                                             // a waits for c
-  CHECK(claims_driver::said(d.queue("k", c, 1000, "v", true)) == "deadlock"); // c behind a's lock
+  CHECK(claims_driver::said(d.queue("k", c, 1000, "v", true)) == "deadlock"); // c after a's lock
   CHECK(d.waiters("k", claim_space::keys) == texts{b});
   CHECK(claims_driver::said(d.queue("k", e, 1000, "v", true)) == "waiting 2");
-  // e stands behind b. If b came to wait for what e holds, both would wait.
+  // e queues after b. If b waited for what e holds, both would wait.
   d.asks("z", e);
   CHECK(d.asks("z", b, {}, refusing()) == "deadlock");
   // Readers do not wait for each other.
@@ -124,7 +124,7 @@ TEST_CASE("cycles through queues, through locks of keys, and through a larger pr
     shared()(q);
     q.refuse_deadlock = true;
   }) == "held");
-  // Who comes before others with a larger priority is waited for by them.
+  // Waiters with a smaller priority wait for a later one with a larger priority.
   claims_driver p;
   const auto f = p.open(1), g = p.open(2), h = p.open(3);
   p.asks("x", f);
@@ -135,7 +135,7 @@ TEST_CASE("cycles through queues, through locks of keys, and through a larger pr
     priority(9)(q);
     q.refuse_deadlock = true;
   }) == "deadlock");
-  CHECK(p.asks("x", h, {}, refusing()) == "waiting 2"); // behind g, for which it waits anyway
+  CHECK(p.asks("x", h, {}, refusing()) == "waiting 2"); // after g, for which it waits anyway
 }
 
 // Rule 32: "The search visits at most 10,000 nodes in a fixed order, then "none" and a metric".
@@ -166,8 +166,8 @@ std::chrono::nanoseconds cpu_now() {
   return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
-/// `n` sessions hold all permits of a semaphore, and `n` others those of a second one; each of the first waits for the second: n * n waits.
-/// The sessions of the first are 10'000 and up.
+/// `n` sessions hold all permits of a semaphore, and `n` others those of a second one; each of the
+/// first waits for the second: n * n waits. The sessions of the first are 10'000 and up.
 void fill_two_semaphores(claims_driver& d, int n) {
   for (int i = 0; i < n; ++i)
     d.asks("a", d.open(10'000 + i), {}, permits(1, static_cast<std::uint64_t>(n)));
@@ -194,8 +194,8 @@ claim_ask refusing_ask(const std::string& name, const std::string& session) {
 
 } // namespace
 
-// A tenant filled two semaphores with thousands of holders, let each holder of the first wait for the second, and asked for one more
-// claim with `deadlock=refuse`. The search went through all holders for each waiter: 32 s in apply(), on every server and at each start.
+// A tenant filled two semaphores with thousands of holders, let each of the first wait for the second, and made a
+// claim with `deadlock=refuse`. The search visited all holders for each waiter: 32 s in apply(), on every server.
 TEST_CASE("a search through n waiters and n holders does not cost n times n") {
   const auto cost = [](int n) {
     claims_driver d;
@@ -213,10 +213,10 @@ TEST_CASE("a search through n waiters and n holders does not cost n times n") {
   CHECK(large < 24 * small); // 8 times as many: 8 times the cost, or 64 times
 }
 
-// Rule 32: what an entry of 0.2.0 was answered, it is answered at each replay; entries that name their client have the smaller bound.
+// Rule 32: entries of 0.2.0 get the same result at each replay; entries that name a client have the smaller bound.
 TEST_CASE("from level 8 on a search examines at most 10,000 claims") {
   const int n =
-      4500; // 4,500 holders with two claims each, 4,500 others with one, and themselves in a line: more than 10,000
+      4500; // 4,500 holders with two claims each, 4,500 others with one, which wait in a line: more than 10,000
   claims_driver d;
   fill_two_semaphores(d, n);
   const auto asking = d.open(1);
@@ -233,7 +233,7 @@ TEST_CASE("from level 8 on a search examines at most 10,000 claims") {
   CHECK(d.sound());
 }
 
-// The memory of holders must not lose the session whose own claim was passed over because it was the one that waited.
+// The set of visited holders must not contain a session whose own claim was skipped because it is the waiting one.
 TEST_CASE("a session that waits where it holds is found by the next waiter") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -242,7 +242,7 @@ TEST_CASE("a session that waits where it holds is found by the next waiter") {
   d.asks("z", b);
   d.asks("z", c);                   // c waits for b
   d.asks("s", b, "b1", permits(1)); // b waits for a and c
-  // a would wait for c and b, not for itself; b waits for what a holds already.
+  // a would wait for c and b, not for itself; b already waits for what a holds.
   CHECK(d.asks("s", a, "a2", [](claim_ask& q) {
     permits(1)(q);
     q.refuse_deadlock = true;
@@ -289,7 +289,7 @@ TEST_CASE("permissions of claims") {
   }
   CHECK(d.denied(writer, guard_remove{"g/", 0}) == permission_denied);
   CHECK(d.denied(keeper, guard_remove{"g/", 0}).empty());
-  // B14: by a claim or a key of others nobody guards what they may guard themselves. Entries that name no client are decided as in 0.2.0.
+  // B14: others' claims or keys cannot guard a client's own prefix. Entries without a client are decided as in 0.2.0.
   for (const auto space : {claim_space::claims, claim_space::keys}) {
     command guard = guard_set{"g/", {"of others", space}};
     CHECK(d.denied(writer, guard).empty());
@@ -303,7 +303,7 @@ TEST_CASE("permissions of claims") {
     own.client_address = "192.0.2.1";
     CHECK(d.denied(writer, own).empty());
   }
-  CHECK(d.denied(keeper, claims_alarm{}) == permission_denied); // the leader's own
+  CHECK(d.denied(keeper, claims_alarm{}) == permission_denied); // only the leader proposes it
   session_begin leaving;
   leaving.session.id = uuid(12);
   leaving.session.node = "n";
@@ -323,8 +323,8 @@ TEST_CASE("permissions of claims") {
   CHECK(d.refused_read(nobody, claim_read{{"x", claim_space::claims}}) == permission_denied);
   CHECK(d.refused_read(nobody, claim_status{{"x", claim_space::claims}, s}) == permission_denied);
   CHECK(d.read<claim_rows>(nobody, claims_list{}).list.empty());
-  CHECK(d.read<claim_rows>(keeper, claims_list{}).list.size() == 3); // the lock of x is held, which its key shows
-  // B17: who may see neither the name nor the sessions sees nothing.
+  CHECK(d.read<claim_rows>(keeper, claims_list{}).list.size() == 3); // the lock of x is held, as its key shows
+  // B17: without permission for names and sessions nothing is visible.
   CHECK(d.read<wait_graph>(nobody, claims_graph{}).edges.empty());
   const auto graph = d.read<wait_graph>(d.token("session_prefix \"\" { policy = \"read\" }"), claims_graph{});
   REQUIRE(graph.edges.size() == 1);
@@ -349,7 +349,7 @@ TEST_CASE("permissions of claims") {
   CHECK(d.read<ended_session_rows>(keeper, session_ended{t}).list.at(0)->cause ==
         "destroyed by " + d.accessor_of(keeper));
   CHECK(d.read<ended_session_rows>(nobody, session_ended{t}).list.empty());
-  // B18: of what it held only names that may be read.
+  // B18: of what it held, only names that may be read.
   const auto ended = d.read<ended_session_rows>(
       d.token("key \"x2\" { policy = \"read\" } session_prefix \"\" { policy = \"read\" }"), session_ended{t});
   REQUIRE(ended.list.size() == 1);
@@ -362,7 +362,7 @@ TEST_CASE("permissions of claims") {
   CHECK(d.read<ended_session_rows>(keeper, session_ended{t}).list.at(0)->released_count >= 1);
 }
 
-// B19: whether the fence is valid shows in the answer. Entries of 0.2.0 are applied as they were.
+// B19: the response shows whether the fencing token is valid. Entries of 0.2.0 are applied as before.
 TEST_CASE("a write that names a fence needs to read the lock or claim of it, when it is asked for", "[B19]") {
   acl_driver d;
   const auto s = d.open(10);

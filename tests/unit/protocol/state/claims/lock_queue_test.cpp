@@ -32,7 +32,7 @@ TEST_CASE("an acquire that waits is granted by the release, or ends at its deadl
                       [](const effect& e) { return std::holds_alternative<kv_changed>(e); }) == 2);
   CHECK(d.standing("k", b, claim_space::keys).live->fence == entry->fence);
   CHECK(d.m.claims_counted().resources == 0);
-  CHECK(d.queues("k", c, 500) == "waiting 1"); // a wait for a lock may be asked for again at once
+  CHECK(d.queues("k", c, 500) == "waiting 1"); // a wait for a lock may be requested again at once
 }
 
 // Rule 24: "One queued acquire per key and session; asking again replaces value, flags, deadline and keeps the place".
@@ -50,7 +50,7 @@ TEST_CASE("asking again keeps the place") {
   CHECK(*d.get("k")->value == "new");
   // 4 KiB "while queued".
   CHECK(claims_driver::said(d.queue("k", c, 1000, std::string(5000, 'v'))) == "value-size");
-  CHECK(claims_driver::said(d.queue("k", b, 1000, std::string(5000, 'v'))) == "true"); // the holder's, as ever
+  CHECK(claims_driver::said(d.queue("k", b, 1000, std::string(5000, 'v'))) == "true"); // its holder's
   CHECK(claims_driver::said(d.queue("l", c, 1000, std::string(5000, 'v'))) == "true"); // it need not wait
 }
 
@@ -83,7 +83,7 @@ waits_withdraw withdrawal(const std::string& key, const std::string& session, lo
 
 } // namespace
 
-// Rule 24: 5 s after its client disconnected a wait is withdrawn, unless the same session has asked for the lock again.
+// Rule 24: 5 s after its client disconnected a wait is withdrawn, unless the same session has requested it again.
 TEST_CASE("a wait whose client disconnected is withdrawn, and the next one gets the lock") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -98,7 +98,7 @@ TEST_CASE("a wait whose client disconnected is withdrawn, and the next one gets 
   CHECK(d.told_ends() == 1);
   d.release("k", a);
   CHECK(d.get("k")->session == c);
-  CHECK(d.queues("k", b) == "waiting 1"); // later it may ask again, and is the last
+  CHECK(d.queues("k", b) == "waiting 1"); // later it may queue again, and is the last
   CHECK(d.sound());
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("a withdrawal changes nothing of what is held, over, or never was") {
   CHECK(d.sound());
 }
 
-// A withdrawn claim would be refused with its ID for ten minutes (rule 7), so claims wait until their deadline.
+// A withdrawn claim would be refused by its ID for ten minutes (rule 7), so claims wait until their deadline.
 TEST_CASE("claims are not withdrawn when a client disconnects") {
   const auto keeps = [] {
     claims_driver d;
@@ -201,7 +201,7 @@ TEST_CASE("plain acquires lose while others queue") {
     d.queue("k", a);
     d.queue("k", b);
     const bool held = claims_driver::said(d.write(kv_verb::lock, "k", "", 0, 0, c)) == "false held";
-    // In one transaction the lock is free for a moment.
+    // Within one transaction the lock is free for a moment.
     txn t;
     for (const auto& [verb, session] : {std::pair(kv_verb::unlock, a), std::pair(kv_verb::lock, c)}) {
       kv_op op;
@@ -217,7 +217,7 @@ TEST_CASE("plain acquires lose while others queue") {
   CHECK(tells_mutant("plain_acquire_overtakes_queue", loses));
 }
 
-// The lock delay of a key is its ghost, and nobody else ends a wait for it.
+// The lock delay of a key belongs to its former holder, and nothing else ends a wait for it.
 TEST_CASE("a lock delay keeps the queue waiting") {
   claims_driver d;
   const auto a = d.open(1, 5000), b = d.open(2), c = d.open(3);

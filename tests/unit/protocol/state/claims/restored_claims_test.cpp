@@ -33,13 +33,13 @@ TEST_CASE("holders and queues of an archive come back") {
   d.pass(1000);
   restore(d, kept);
   CHECK(d.holders("x") == texts{"a"});
-  CHECK(d.fence("x", "a") == fence); // nobody had it in between
+  CHECK(d.fence("x", "a") == fence); // no other client held it in between
   CHECK(d.waiters("x") == texts{"b", "c"});
   CHECK(d.waiters("k", claim_space::keys) == texts{b});
   CHECK(d.view("s").limit == 4);
   CHECK(d.view("s").pinned);
   CHECK(std::get<guard_rows>(d.m.evaluate(guards_list{}).data).list.size() == 1);
-  // "deadlines clamp to now + own length": it is by the clock of the archive.
+  // "deadlines clamp to now + own length": by the clock of the archive.
   CHECK(d.m.next_alarm() == cluster_time{d.now.value + 4000});
   CHECK(d.asks("x", d.open(4), "e") == "waiting 3"); // "tickets are renumbered in order"
   CHECK(d.drops("x", "a") == "true");
@@ -63,7 +63,7 @@ TEST_CASE("claims of now that the archive does not know") {
   CHECK(d.holders("x").empty());
   CHECK(d.ended("x", "c") == "restored");
   CHECK(d.asks("x", c, "c") == "ended restored");
-  CHECK(d.asks("x", c, "again") == "waiting 1"); // b may believe to have it
+  CHECK(d.asks("x", c, "again") == "waiting 1"); // b may believe that it holds it
   CHECK(d.view("x").delays.size() == 1);
   d.pass(5000);
   d.alarm();
@@ -73,8 +73,8 @@ TEST_CASE("claims of now that the archive does not know") {
   CHECK(gone[0]->cause == "restored");
 }
 
-// The session held the lock when the archive was saved, and its end since left a lock delay, which goes on: rule 38. He who holds it again must
-// not queue behind himself, where nobody would ever let him in.
+// The session held the lock when the archive was saved, and its end since left a lock delay, which continues:
+// rule 38. When it holds the lock again, it must not queue after itself, where it would never be granted.
 TEST_CASE("a holder that a restore brings back asks again while a lock delay runs") {
   const auto refused = [] {
     claims_driver d;
@@ -91,8 +91,8 @@ TEST_CASE("a holder that a restore brings back asks again while a lock delay run
   CHECK(tells_mutant("holder_queues_in_delay", refused));
 }
 
-// a had the lock when the archive was saved, and b after it. The end of a's claim is forgotten after ten minutes, so the restore brings a back. What b
-// has written with its fence must stand: a gets one above it, or whoever compares fences would refuse the holder, and take writes of nobody's.
+// The archive brings back a, whose end was forgotten after ten minutes; b held the lock after a. a needs
+// a fencing token above b's, or resources that compare tokens would reject a and accept b's late writes.
 TEST_CASE("a holder that a restore brings back gets a fence above all that others had in between") {
   const auto above = [] {
     claims_driver d;
@@ -115,8 +115,8 @@ TEST_CASE("a holder that a restore brings back gets a fence above all that other
   CHECK(tells_mutant("restore_gives_old_fences", above));
 }
 
-// An older archive is restored, and then a newer one. By the older one b waits and is granted again; the fence that the newer one has of b's
-// first grant is below that.
+// An older archive is restored, and then a newer one. With the older one b waits and is granted
+// again; the fencing token of b's first grant in the newer one is smaller.
 TEST_CASE("a fence of before an older archive does not come back with a newer one") {
   const auto above = [] {
     claims_driver d;
@@ -135,7 +135,7 @@ TEST_CASE("a fence of before an older archive does not come back with a newer on
   CHECK(tells_mutant("restore_gives_old_fences", above));
 }
 
-// c holds what the archive does not know, and may believe so until its delay is over.
+// c holds what the archive does not have, and may believe so until its delay is over.
 TEST_CASE("mutant: restore_leaves_no_ghosts") {
   CHECK(tells_mutant("restore_leaves_no_ghosts", [] {
     claims_driver d;
@@ -210,7 +210,7 @@ TEST_CASE("rows that no request could have led to are left out, or refused") {
   CHECK(d.sound());
 }
 
-// Checkpoints: nothing that decides a grant may be lost on the way.
+// Checkpoints: nothing that decides a grant may be lost.
 TEST_CASE("claims survive a checkpoint") {
   claims_driver d;
   const auto a = d.open(1, 5000), b = d.open(2), c = d.open(3);

@@ -136,7 +136,7 @@ TEST_CASE("OnEnd: each operation by itself, before locks are released") {
   CHECK(*d.get("c")->value == "old");
   CHECK(d.keys("tree/").empty());
   CHECK(d.get("lock")->session == b);
-  CHECK(d.get("lock")->create_index == d.index()); // deleted, and made by the next holder
+  CHECK(d.get("lock")->create_index == d.index()); // deleted, and created by the next holder
   const auto row = ended_session_of(d, s);
   CHECK(row->on_end_done == 3);
   CHECK(row->on_end_refused == 1);

@@ -101,7 +101,7 @@ TEST_CASE("add in a transaction shows the sum; one that is refused takes all bac
   add.max = 8;
   t.ops = {add, add};
   const auto refused = std::get<txn_reply>(d.apply(t));
-  REQUIRE(refused.errors.size() == 2); // each is looked at
+  REQUIRE(refused.errors.size() == 2); // each is checked
   CHECK(refused.errors[0].what == "failed to add to key \"n\", the sum is out of bounds");
   CHECK(*d.get("n")->value == "6");
   d.set("n", "x");

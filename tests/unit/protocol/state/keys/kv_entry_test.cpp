@@ -42,7 +42,7 @@ TEST_CASE("an entry is stored with keys and values of any length") {
       INFO(key << " " << value);
       const auto d = draft(std::string(key, 'k'), std::string(value, 'v'));
       check_same(d, d);
-      // Where the key ends the numbers begin, whatever its length.
+      // The numbers start where the key ends, whatever its length.
       const kv_entry_ptr stored = d;
       CHECK(reinterpret_cast<std::uintptr_t>(stored.key().data() + key) % alignof(std::uint64_t) == 0);
     }
@@ -50,7 +50,7 @@ TEST_CASE("an entry is stored with keys and values of any length") {
   check_same(zeros, zeros);
 }
 
-// What few entries have is behind one pointer: each of it alone must make it.
+// Rare members are behind one pointer: each of them alone must create it.
 TEST_CASE("an entry is stored with each of its rare members") {
   for (int member = 0; member < 4; ++member) {
     INFO(member);

@@ -159,7 +159,7 @@ TEST_CASE("lock_delay: from the invalidation, per key, in cluster time") {
   CHECK(d.acquire("other", t));
   CHECK(d.set("k", "writes are not affected"));
   CHECK(d.remove("k"));
-  CHECK_FALSE(d.acquire("k", t)); // also when the key was made again
+  CHECK_FALSE(d.acquire("k", t)); // even if the key was created again
   d.pass(14999);
   CHECK_FALSE(d.acquire("k", t));
   d.pass(1);
@@ -196,7 +196,7 @@ TEST_CASE("refused early: delays by the leader's clock and ids that cannot be ri
   };
   const auto now = d.now;
   CHECK(std::get<bool>(*d.m.refuse_early(acquire("k", t), now)) == false);
-  CHECK(std::get<bool>(*d.m.refuse_early(acquire("k", ""), now)) == false); // the delay is looked at first
+  CHECK(std::get<bool>(*d.m.refuse_early(acquire("k", ""), now)) == false); // the delay is checked first
   CHECK_FALSE(d.m.refuse_early(acquire("k", t), cluster_time{now.value + 1000}));
   CHECK(std::get<refusal>(*d.m.refuse_early(acquire("x", ""), now)).text == "missing session");
   CHECK(std::get<refusal>(*d.m.refuse_early(acquire("x", "abc"), now)).text ==

@@ -35,7 +35,7 @@ bool same_answers(const query_result& a, const query_result& b) {
     return a.index == b.index && x.keys == y.keys;
 }
 
-/// Writes of all kinds, while it is read.
+/// Writes of all kinds during the read.
 query_result read_beside_writes(driver& d, long_read& read) {
   seeded_random random(1);
   for (int step = 0; !read.go_on(1 + random.below(2000)); ++step) {

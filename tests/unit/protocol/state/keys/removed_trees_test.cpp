@@ -1,5 +1,5 @@
-// Keys that are removed together are torn down later. Nobody may notice how far that is: a machine that tears down at once and
-// one that does it whenever are given the same entries.
+// Keys that are removed together are destroyed later, which must not be visible: a machine that
+// destroys at once and one that does so at any time get the same entries.
 
 #include "protocol/base/random.hpp"
 #include "protocol/state/row_hash.hpp"
@@ -18,10 +18,10 @@ using namespace belay::state;
 namespace {
 
 using row_id = std::pair<std::uint8_t, std::string>;
-using store = std::map<row_id, std::uint64_t>; ///< hashes of rows, as a checkpoint has them
+using store = std::map<row_id, std::uint64_t>; ///< hashes of rows, as in a checkpoint
 
 void take_checkpoint(machine& m, store& s) {
-  for (auto& row : m.take_dirty()) { // of one that is there twice the last one counts
+  for (auto& row : m.take_dirty()) { // if a row is there twice, the last one counts
     const row_id id{static_cast<std::uint8_t>(row.table), row.key};
     if (std::holds_alternative<std::monostate>(row.row))
       s.erase(id);
@@ -86,7 +86,7 @@ txn random_txn(seeded_random& random, const std::function<std::string()>& any_ke
       t.ops.push_back(op_on(kv_verb::remove, any_key()));
       break;
     case 2:
-      t.ops.push_back(op_on(kv_verb::check_not_exists, any_key())); // takes everything back, now and then
+      t.ops.push_back(op_on(kv_verb::check_not_exists, any_key())); // rolls everything back, now and then
       break;
     default:
       t.ops.push_back(op_on(kv_verb::set, any_key(), std::to_string(random.below(100))));
@@ -187,7 +187,7 @@ TEST_CASE("a removed tree is torn down in as many rows a slice as were asked for
   CHECK(slices == (keys + slice - 1) / slice);
 }
 
-// A thread that applies entries answers reads, too: nobody may wait for somebody else's large tree.
+// The thread that applies entries also answers reads: a large tree must not delay other clients.
 TEST_CASE("removing 300,000 keys takes the thread of all clients about as long as removing 3,000") {
   const auto time_of = [](std::size_t keys) {
     machine m;
@@ -205,7 +205,7 @@ TEST_CASE("removing 300,000 keys takes the thread of all clients about as long a
   CHECK(belay::harness::holds_once([&] {
     few = time_of(3'000);
     many = time_of(300'000);
-    return many < 20 * few; // 100 times, when each key was torn down by the entry
+    return many < 20 * few; // 100 times, when the entry itself destroyed each key
   }));
   INFO("3,000 keys: " << few.count() << " ns, 300,000: " << many.count() << " ns");
 }

@@ -1,4 +1,4 @@
-// The map against std::map, with chunks and nodes so small that they are split, joined and dropped all the time.
+// Compares the map with std::map, with chunks and nodes so small that they are split, joined and dropped often.
 
 #include "protocol/state/maps/chunked_map.hpp"
 
@@ -46,7 +46,7 @@ void compare(const Map& m, const plain& p, const std::vector<std::string>& prefi
   }
 }
 
-/// Rows that were cut off: some are put again one by one, then the others come back together, or go.
+/// Rows that were cut off: some are inserted again one by one, then the others come back together, or are destroyed.
 template <class Map, class AnyKey>
 void take_apart(seeded_random& random, Map& m, plain& p, const std::string& prefix, typename Map::fragment rows,
                 plain removed, const AnyKey& any_key) {
@@ -122,7 +122,7 @@ void run(std::uint64_t seed) {
         p.erase(key);
       }
     } else {
-      const auto value = 1 + random.below(1000); // also smaller than before, as when a transaction is undone
+      const auto value = 1 + random.below(1000); // even smaller than before, as when a transaction is rolled back
       m.put(m.locate(key), key, number{value});
       p[key] = value;
     }

@@ -14,7 +14,7 @@ kv_op adding(const std::string& key, std::int64_t amount = 1) {
   return op;
 }
 
-/// @param print stands for what is asked for
+/// @param print stands for the request
 command once(const driver& d, const std::string& key, plain_command what, std::uint64_t print = 7) {
   command c;
   static_cast<plain_command&>(c) = std::move(what);
@@ -75,7 +75,7 @@ TEST_CASE("what an entry decided is kept, false too") {
   const auto again = d.apply(once(d, "c", kv_write{op_on(kv_verb::cas, "k", "w", 1000)}));
   CHECK(said(again) == "again: false");
   CHECK(again.note.why == refused_for::index);
-  // Then it would succeed: the first answer stays.
+  // Now it would succeed: the first response stays.
   kv_op absent = op_on(kv_verb::cas, "new", "w", 5);
   CHECK(said(d.apply(once(d, "d", kv_write{absent}))) == "false");
   CHECK(outcome(d, "d")->answer != nullptr);
@@ -107,12 +107,12 @@ TEST_CASE("a sealed write has no effect, whenever it comes") {
   CHECK(outcome(d, "k")->answer == nullptr);
   CHECK(said(d.apply(once(d, "k", kv_write{adding("n")}))) == "sealed");
   CHECK(seals(d, "k") == "again: void");
-  auto late = once(d, "k", kv_write{adding("n")}); // proposed now, and under way
+  auto late = once(d, "k", kv_write{adding("n")}); // proposed now, and in flight
   d.pass(outcome_kept_ms - 1);
   late.once->asked = d.now;
   CHECK(said(d.apply(late)) == "sealed");
   CHECK(value_of(d, "n") == "none");
-  // What took effect cannot be sealed.
+  // What took effect cannot be cancelled.
   d.apply(once(d, "done", kv_write{adding("n")}));
   CHECK(seals(d, "done") == "again: 1");
   CHECK(said(d.apply(once(d, "done", kv_write{adding("n")}))) == "again: 1");
@@ -129,7 +129,7 @@ TEST_CASE("outcomes are kept for ten minutes of cluster time, and copies are tak
   CHECK(said(d.apply(repeated)) == "again: 1"); // however old: it is known
   CHECK(outcome(d, "k") != nullptr);
   d.pass(1);
-  // The first entry of that time forgets them; a copy of then is too old.
+  // The first entry of that time forgets them; a copy from then is too old.
   CHECK(said(d.apply(first)) == "too-old");
   CHECK(outcome(d, "k") == nullptr);
   auto sealed = once(d, "s", kv_write{adding("n")});
@@ -146,7 +146,7 @@ TEST_CASE("outcomes are kept for ten minutes of cluster time, and copies are tak
   const auto no = d.apply(on_the_way);
   CHECK(said(no) == "too-old");
   CHECK(std::get<once_refusal>(no).now == d.now);
-  on_the_way.once->asked.value = d.now.value + 1; // of no time of this cluster
+  on_the_way.once->asked.value = d.now.value + 1; // not a time of this cluster
   CHECK(said(d.apply(on_the_way)) == "too-old");
 }
 
@@ -203,7 +203,7 @@ TEST_CASE("each token has its own keys; who may not write has not used his") {
   CHECK(as("nobody's", "k") == "ACL not found");
   d.allowed_by_default = false;
   CHECK(as(std::string(anonymous_secret), "other") == "Permission denied");
-  CHECK(as(std::string(anonymous_secret), "k") == "again: 2"); // it was done when he was allowed to
+  CHECK(as(std::string(anonymous_secret), "k") == "again: 2"); // it was done while it was permitted
   CHECK_FALSE(d.m.refuses(
       [&] {
         auto c = once(d, "k", kv_write{adding("n")});
@@ -234,7 +234,7 @@ TEST_CASE("outcomes come back from a checkpoint, with their answers") {
 TEST_CASE("no more outcomes are taken than there is room for, and none is forgotten for another one") {
   driver d;
   d.m.finish_load(d.index(), d.now);
-  // Rows as a checkpoint brings them, so that the test does not take minutes.
+  // Rows as from a checkpoint, so that the test does not take minutes.
   for (std::size_t i = 0; i < outcomes_max; ++i) {
     auto row = std::make_shared<outcome_record>();
     row->id = "k" + std::to_string(i);
@@ -296,7 +296,7 @@ TEST_CASE("a restore takes back effects, and no outcome") {
   CHECK(said(d.apply(once(d, "c", kv_write{adding("n")}))) == "sealed");
   CHECK(d.m.digest() == d.m.recompute_digest());
 
-  // A cluster that is made from the archive, by another clock.
+  // A cluster created from the archive, with another clock.
   driver other;
   other.pass(86'400'000);
   restore(other);

@@ -1,6 +1,6 @@
-// An archive comes from another cluster: its clock is a year ahead or behind, its log is longer, its tokens, sessions and
-// claims are its own. What is timed in it would never end, or what is numbered in it would never be reached, if the restore
-// took these over as they are. Here an archive of anything is restored, and the cluster that took it in goes on.
+// An archive comes from another cluster: its clock is a year ahead or behind, its log is longer, its tokens,
+// sessions and claims are its own. If the restore kept these as they are, its deadlines might never pass, or
+// its indexes never be reached. Here an archive of anything is restored, and the cluster goes on with it.
 
 #include "tests/harness/members.hpp"
 #include "tests/unit/protocol/state/small_world.hpp"
@@ -16,12 +16,12 @@ using namespace belay::state;
 namespace {
 
 constexpr std::uint64_t second_ms = 1000, year_ms = 365ULL * 24 * 3600 * second_ms;
-/// Waits of small_world take less.
+/// Waits of small_world are shorter.
 constexpr std::uint64_t longest_wait_ms = 4 * second_ms, longest_delay_ms = 60 * second_ms;
 /// Tokens of small_world.
 constexpr std::uint64_t longest_token_ms = 2 * 3600 * second_ms;
 
-/// How far ahead of the time now a time in a row of that table may lie. Zero: not at all.
+/// How far a time in a row of that table may be in the future. Zero: not at all.
 std::uint64_t longest_ms(table t) {
   switch (t) {
   case table::claims:
@@ -40,17 +40,17 @@ std::uint64_t longest_ms(table t) {
   }
 }
 
-/// Visits every time and every index in a row, found by the compiler, so that those of new members are looked at, too.
+/// Visits every time and index in a row, found by the compiler, so that new members are included.
 struct looks_at_row {
   const driver& d;
   const dirty_row& row;
 
   void operator()(const cluster_time& t) const { CHECK(t.value <= d.now.value + longest_ms(row.table)); }
-  /// Guards keep that of their archive (a fault, and part of what 0.2.0 decided): it is shown, and nothing else.
+  /// Guards keep their archive's index (a bug, and part of what 0.2.0 decided): it is only displayed.
   void operator()(const log_index& i) const { CHECK((row.table == table::guards || i <= d.index())); }
   template <class T>
   void operator()(const T& v) const {
-    if constexpr (std::is_same_v<T, restore_head>) // the index is one of the archive, of which it tells
+    if constexpr (std::is_same_v<T, restore_head>) // an index of the archive, which it describes
       (*this)(v.touched);
     else if constexpr (listed<T>)
       std::apply([&](const auto&... each) { ((*this)(each), ...); }, harness::members_of(v));
@@ -109,7 +109,7 @@ void pass_with_entries(driver& d, std::uint64_t ms) {
 
 struct story {
   std::uint64_t clock;      ///< of the archive's cluster; that of the other one is a year
-  std::uint64_t more_index; ///< so many more entries than the other cluster has
+  std::uint64_t more_index; ///< how many more entries it has than the other cluster
   bool with_access;
 };
 
@@ -134,7 +134,7 @@ void restored_and_used(std::uint64_t seed, const story& s) {
   const auto before = d.m.history();
   const auto fences = std::max(largest_fence(saved.rows), largest_fence(d.m.all_rows()));
 
-  std::map<std::string, std::uint64_t> waits_left; ///< of claims of the archive: what they may still wait, by key
+  std::map<std::string, std::uint64_t> waits_left; ///< claims of the archive: the rest of their waits, by key
   for (const auto& row : saved.rows)
     if (const auto* c = std::get_if<claim_ptr>(&row.row);
         c != nullptr && (*c)->state == claim_state::waiting && !(*c)->deadline.is_zero())
@@ -144,17 +144,17 @@ void restored_and_used(std::uint64_t seed, const story& s) {
   const auto answer = d.apply(restore_commit{"r", 1});
   REQUIRE(d.refused(answer) == "");
   look_at_rows(d);
-  CHECK(d.m.history() != before); // cursors of before are told
+  CHECK(d.m.history() != before); // earlier cursors are rejected
   CHECK(d.m.history() != foreign.m.history());
 
-  // A clock that was ahead takes nothing away from those that wait.
+  // A clock that was ahead does not shorten any wait.
   if (s.clock > year_ms)
     for (const auto& row : d.m.all_rows())
       if (const auto* c = std::get_if<claim_ptr>(&row.row); c != nullptr && waits_left.contains(row.key))
         if ((*c)->state == claim_state::waiting && (*c)->create_index <= saved.index)
           CHECK((*c)->deadline.value == d.now.value + waits_left.at(row.key));
 
-  // Whoever is granted something from now on has a larger fence than all of both clusters.
+  // Each new grant has a larger fencing token than all of both clusters.
   d.add_node("fresh");
   session_create fresh;
   fresh.session.id = uuid(77);
@@ -168,7 +168,7 @@ void restored_and_used(std::uint64_t seed, const story& s) {
   REQUIRE(std::holds_alternative<claim_answer>(granted));
   CHECK(std::get<claim_answer>(granted).fence > fences);
 
-  // And time passes as ever.
+  // And time passes as usual.
   pass_with_entries(d, longest_wait_ms + second_ms);
   for (const auto& row : d.m.all_rows())
     if (const auto* c = std::get_if<claim_ptr>(&row.row); c != nullptr && (*c)->state == claim_state::waiting)

@@ -54,7 +54,7 @@ std::vector<kv_entry_ptr> all_keys(const driver& d) {
   return std::get<kv_entries>(d.m.evaluate(kv_list{""}).data).entries;
 }
 
-/// All that clients can see.
+/// Everything that clients can see.
 std::string seen(const driver& d) {
   std::string out;
   for (const auto& e : all_keys(d))
@@ -110,7 +110,7 @@ TEST_CASE("a restore brings back rows with their indexes, and the log goes on") 
   reload(d);
 }
 
-// The leader's timers had ended it before, and the entry that says so comes behind the restore.
+// The leader's timers had ended it before, and the entry about that comes after the restore.
 TEST_CASE("a session that a restore brings back is not ended by what was decided before") {
   driver d;
   const auto s = d.open(1);
@@ -224,19 +224,19 @@ TEST_CASE("steps of unknown outcome may be proposed again; a gap is noticed") {
   d.apply(steps[0]);
   d.apply(steps[1]);
   CHECK(d.refused(d.apply(steps[1])).empty());
-  CHECK_FALSE(d.refused(d.apply(steps[3])).empty()); // steps[2] is not there
+  CHECK_FALSE(d.refused(d.apply(steps[3])).empty()); // steps[2] is missing
   CHECK_FALSE(d.refused(d.apply(steps.back())).empty());
-  CHECK(d.refused(d.apply(steps[0])).empty()); // a late one: what was gathered stays
+  CHECK(d.refused(d.apply(steps[0])).empty()); // a late one: what was collected stays
   for (std::size_t i = 2; i < steps.size(); ++i)
     CHECK(d.refused(d.apply(steps[i])).empty());
-  CHECK(d.refused(d.apply(steps[0])).empty()); // a late one: what was put in force stays that
+  CHECK(d.refused(d.apply(steps[0])).empty()); // a late one: what was restored stays
   d.set("a", "written behind it");
-  CHECK(d.refused(d.apply(steps.back())).empty()); // says that it was put in force, and does not do it again
+  CHECK(d.refused(d.apply(steps.back())).empty()); // reports that it was restored, and does not do it again
   CHECK(*d.get("a")->value == "written behind it");
 }
 
 TEST_CASE("a restore that goes on is not begun over by another one, unless it has stood still for 30 s") {
-  // Two operators restore through two servers: each beginning would throw away what the other one has gathered.
+  // Two operators restore through two servers: the start of one would discard what the other one has collected.
   driver d;
   populate(d);
   const auto steps = restore_of(save(d.m), "r", 2);
@@ -248,12 +248,12 @@ TEST_CASE("a restore that goes on is not begun over by another one, unless it ha
   CHECK(begun_by("other").empty());
   d.apply(steps[0]);
   CHECK(begun_by("other") == going_on);
-  CHECK(begun_by("r").empty()); // proposed again, because its outcome was unknown
+  CHECK(begun_by("r").empty()); // proposed again after an unknown outcome
   d.pass(30'000);
   CHECK(begun_by("other") == going_on);
   d.pass(1);
   CHECK(begun_by("other").empty());
-  d.apply(steps[1]); // it goes on
+  d.apply(steps[1]); // it continues
   CHECK(begun_by("other") == going_on);
   SECTION("given up") {
     d.apply(restore_abort{"r"});
@@ -263,7 +263,7 @@ TEST_CASE("a restore that goes on is not begun over by another one, unless it ha
       d.apply(steps[i]);
   }
   CHECK(begun_by("other").empty());
-  // Once it is in the log, servers of all versions do the same: the newer one is the one.
+  // Once it is in the log, servers of all versions do the same: the newer one wins.
   CHECK(d.refused(d.apply(restore_begin{"other", log_index{5}})).empty());
 }
 
@@ -373,8 +373,9 @@ TEST_CASE("rows that refer to nothing are not put in force") {
 }
 
 TEST_CASE("fences never go back, whatever happens between two grants") {
-  // Holders come and go; keys are put, deleted and made again; the node restarts; archives of any age are restored, own
-  // ones and one of a cluster that is far ahead. Each new grant of a lock must have a larger fence than any before.
+  // Holders come and go; keys are put, deleted and created again; the node restarts; archives of
+  // any age are restored, also one of a cluster that is far ahead. Each new grant must have a
+  // larger fencing token than any before.
   driver far;
   for (int i = 0; i < 3000; ++i)
     far.set("k", std::to_string(i));
@@ -475,7 +476,7 @@ TEST_CASE("an archive from before ACLs leaves none; the next first entry makes t
   CHECK(d.refused_read(management_secret, kv_get{"k"}).empty());
 }
 
-// The cluster time of an archive's cluster says nothing here.
+// The cluster time of an archive's cluster is meaningless here.
 TEST_CASE("tokens of an archive end, at the latest when they would have ended had they begun now") {
   acl_driver other;
   other.now = cluster_time{1'000'000};
@@ -557,12 +558,12 @@ TEST_CASE("rows of policies, roles and tokens that no request could have made ar
     change(o);
     CHECK(wrong(o));
   }
-  // Those that are made without a request are none of them.
+  // Except those that are created without a request.
   for (const auto& row : acl_driver().m.all_rows())
     CHECK_FALSE(complaint_of(row));
 }
 
-// A server that was started in the middle of a restore has not put its keys in order while its parts arrived.
+// A server that was started in the middle of a restore has not sorted its keys while its parts arrived.
 TEST_CASE("keys are the same whether they were put in order ahead or not") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     INFO("seed " << seed);
@@ -578,7 +579,7 @@ TEST_CASE("keys are the same whether they were put in order ahead or not") {
       saved.rows.insert(saved.rows.end(), saved.rows.begin(),
                         saved.rows.begin() + static_cast<std::ptrdiff_t>(random.below(20)));
     driver ahead, started;
-    const bool of_another_cluster = seed % 3 == 0; // its indexes are above those of here
+    const bool of_another_cluster = seed % 3 == 0; // its indexes are above the local ones
     for (auto* d : {&ahead, &started}) {
       populate(*d);
       d->acquire("mine", uuid(1));

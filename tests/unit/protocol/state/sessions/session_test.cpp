@@ -106,7 +106,7 @@ TEST_CASE("causes of invalidation: a session ends in the same entry as what it r
     reg.node.id = uuid(500);
     reg.node.address = "10.0.0.1";
     d.apply(reg);
-    // From here on registrations of "n" carry no id and must not disturb it: they leave the node alone.
+    // From here on registrations of "n" carry no id: they must leave the node unchanged.
     const auto quiet = [&d](catalog_register c) {
       c.node.node = "n";
       c.skip_node_update = true;
