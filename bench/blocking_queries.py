@@ -10,8 +10,9 @@ from connection import Connection, request, whole_answer
 
 
 class Queries:
-    """Connections with a blocking query each; sockets only, one epoll for all. Every 20,000 come from another of the addresses
-    127.0.0.2, 127.0.0.3, ...: one address has about 28,000 ports for outgoing connections, and the others are for the load."""
+    """Connections with one blocking query each: only sockets, and one epoll for all. Every 20,000
+    use another source address (127.0.0.2, 127.0.0.3, ...), because one address has about 28,000
+    ports for outgoing connections, and the load needs the others."""
 
     def __init__(self, port, count):
         self.epoll, self.by_descriptor, self.sockets = select.epoll(), {}, []
@@ -26,7 +27,7 @@ class Queries:
             s.sendall(request("GET", target))
 
     def answers(self, count, limit=60):
-        """Waits for so many answers: for each its query, status and time of arrival."""
+        """Waits for that many responses. Returns query, status and arrival time of each."""
         found, buffers, end = [], {}, time.monotonic() + limit
         while len(found) < count:
             ready = self.epoll.poll(max(0, end - time.monotonic()), 1024)
@@ -59,7 +60,7 @@ def key(i):
 
 
 def fill(server, count):
-    """One key for each query; the index each was written at."""
+    """Writes one key for each query. Returns the index of each write."""
     connection, indexes = Connection(server.http_port), []
     value = base64.b64encode(b"v" * 100).decode()
     for begin in range(0, count, 64):

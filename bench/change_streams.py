@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What streams of changes cost: until the last of very many is told of a write, beside the least that a machine needs (wake_floor) and etcd's
-watches; puts beside a thousand streams; and a change beside a whole listing, also Consul's. See README.md."""
+"""What change streams cost: the time until the last of very many clients receives a write, compared
+with the minimum on this machine (wake_floor) and with etcd's watches; puts next to a thousand
+streams; and a change compared with a whole listing, also Consul's. See README.md."""
 
 import argparse
 import contextlib
@@ -23,7 +24,7 @@ from connection import Connection
 from secured import DENY_BY_DEFAULT
 from servers import allow_open_files, cluster, leader_of, scratch
 
-SPARE_FILES = 500  # of a server with as many connections: log, checkpoint, peers
+SPARE_FILES = 500  # of a server besides the connections: log, checkpoint, peers
 TOKENS = 100
 
 
@@ -52,7 +53,7 @@ class Stream:
 
 
 class Listing:
-    """Who lists a prefix again whenever something below it has changed, by a blocking query."""
+    """A client that lists a prefix again after each change below it, by a blocking query."""
 
     def __init__(self, port, prefix):
         self.connection, self.target = http.client.HTTPConnection("127.0.0.1", port, timeout=90), f"/v1/kv/{prefix}?recurse"
@@ -83,14 +84,15 @@ def paired(runs, of, to):
 
 
 def floor(options):
-    """The process of wake_floor as a server of the load generator."""
+    """The process of wake_floor in the role of a server of the load generator."""
     process = subprocess.Popen([options.wake_floor, str(options.port)])
     time.sleep(0.5)
     return process
 
 
 def watch(options, port, pid, protocol, **how):
-    """Milliseconds until the last of the watchers was told, the median of the writes of one run; and microseconds of the server's processor for each."""
+    """Milliseconds until the last watcher received a write, the median of one run; and microseconds
+    of the server's processor for each write."""
     command = [options.load, "--proto", protocol, "--server", f"127.0.0.1:{port}", "--pid", str(pid), "--prefix", "watch"]
     for name, value in {"workload": "watch", "watchers": options.streams, "rounds": options.writes, **how}.items():
         command += ["--" + name, str(value)]
@@ -150,7 +152,7 @@ def woken(options):
         for turn in range(options.rounds):
             print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
             for name, (port, pid, protocol, how) in kinds.items():
-                time.sleep(1)  # until the connections of the run before are gone
+                time.sleep(1)  # until the connections of the previous run are closed
                 took, used = watch(options, port, pid, protocol, **how)
                 runs[name].append(took)
                 cpu[name].append(used)
@@ -164,11 +166,12 @@ def woken(options):
         print(f"| {name} | {statistics.median(values):.1f} | {min(values):.1f} | {max(values):.1f} | {statistics.median(cpu[name]):.2f} |{ratio}")
 
 
-# ---- puts beside streams
+# ---- puts next to streams
 
 
 def puts(options):
-    """64 clients write while nobody follows, while streams follow what nobody writes, and while each write is told to one of them."""
+    """64 clients write: without followers, with streams of keys that are not written, and with a
+    follower for each write."""
     streams, clients = min(options.streams, 1000), 64
     limits = {"limits": {"http_max_conns_per_client": streams + SPARE_FILES}}
     kinds = {"nobody follows": None, f"{streams:,} streams, other keys": "idle", f"{streams:,} streams, each put told to one": "bench"}
@@ -211,11 +214,11 @@ def put_beside(options, servers, clients, streams, prefix):
     return {**result, "told": told}
 
 
-# ---- one who follows
+# ---- one follower
 
 
 def busy_ms(server):
-    """Milliseconds that its threads have had a processor."""
+    """Processor time of its threads in milliseconds."""
     spent = 0
     for path in glob.glob(f"/proc/{server.process.pid}/task/*/schedstat"):
         with contextlib.suppress(OSError), open(path) as stat:
@@ -292,7 +295,7 @@ def main():
     wanted = options.streams + SPARE_FILES
     if allow_open_files(wanted) < wanted:
         parser.error(f"needs {wanted} open files, which is more than the hard limit")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through what ends the servers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are ended
     for part in chosen:
         parts[part](options)
 

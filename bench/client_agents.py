@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What a thousand client agents cost three servers, and whether the catalog says the truth of them: one that is killed is critical within 4 to
-8 s, and no other ever is, not when the leader is killed, and not when nothing of the agents is heard for two seconds.
+"""What a thousand client agents cost three servers, and whether the catalog is right about them. An
+agent that is killed must become critical within 4 to 8 s, and no other may: not when the leader
+is killed, and not when servers hear nothing from the agents for two seconds.
 
 usage: bench/client_agents.py --binary build/release/belay --crowd build/release/agent_crowd [--agents 1000] [--folder /var/tmp]
 
-Ends with status 1 if an agent is critical that should not be, or too early or too late. One server is asked for critical checks five times
-a second meanwhile, which is part of its processor time.
+Exits with status 1 if an agent becomes critical that should not, or too early or too late.
+Meanwhile one server gets five queries for critical checks per second, which are a part of its
+processor time.
 """
 import argparse
 import json
@@ -50,7 +52,7 @@ def critical(server):
 
 
 def liveness(server):
-    """Node: (status, index) of each agent. A change that was taken back meanwhile has another index."""
+    """Node: (status, index) of each agent. A change that was undone meanwhile has another index."""
     return {c["Node"]: (c["Status"], c["ModifyIndex"]) for c in rows(server, "/v1/health/state/any") if c["CheckID"] == "serfHealth" and c["Node"].startswith("agent-")}
 
 

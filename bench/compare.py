@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Belay beside the etcd, the Consul and the ZooKeeper installed here: the same work by the same load generator on this machine. See README.md."""
+"""Compares Belay with the etcd, Consul and ZooKeeper installed here: the same work, by the same
+load generator, on this machine. See README.md."""
 
 import argparse
 import collections
@@ -13,10 +14,11 @@ import peers
 from generator import figure, median
 from servers import allow_open_files, cluster, scratch
 
-# clients: those of --clients if None. counted: what an operation costs in requests, bytes, entries and syncs.
+# clients: those of --clients if None. counted: measure an operation's requests, bytes, entries and
+# syncs.
 ALL = ("consul", "etcd", "zookeeper")
 Row = collections.namedtuple("Row", "id what workload options clients protocols counted", defaults=(None, ALL, False))
-KEYS = 10_000  # of which puts, gets and transactions choose
+KEYS = 10_000  # from which puts, gets and transactions choose
 CONNECTED = ("lock", "elect", "watch")  # workloads in which each client has a connection of its own
 ROWS = [
     Row("W1", "put", "put", {}),
@@ -36,9 +38,10 @@ ROWS = [
     Row("B1", "write one key that so many watch, until all know", "watch", {"prefix": "watch", "rounds": 20}, (1000,)),
 ]
 
-# Clients of etcd share 4 connections, as its official client would. Where that, or its official recipe, is not the fastest
-# way to use etcd, the other is measured too; and so is what Belay adds to Consul's API beside Consul's own way. For a row and a store:
-# what its ways are called, and their options for a number of clients. The first is the one that counts for Belay.
+# Clients of etcd share 4 connections, as in its official client. If that, or its official recipe,
+# is not the fastest way to use etcd, the other is measured too; so is what Belay adds to Consul's
+# API, besides Consul's own way. For a row and a store: the names of its ways, and their options for
+# a number of clients. The first one counts for Belay.
 def own_connections(clients):
     return {"conns": clients} if clients > 4 else None
 
@@ -70,20 +73,21 @@ WAYS |= {("E1C", store): ways for (row, store), ways in WAYS.items() if row == "
 
 
 def ways(row, store, clients):
-    """How the clients of a row use a store: names for it, and options."""
+    """The ways in which the clients of a row use a store: names, and options."""
     usual = {"conns": min(clients, 4)} if store == "etcd" and row.workload not in CONNECTED else {}
     found = [(name, usual if options is None else options(clients)) for name, options in WAYS.get((row.id, store), [("", None)])]
     return [(f" ({name})" if name else "", options) for name, options in found if options is not None]
 
 
 def belay(program, folder, count, config=None, https=False):
-    """Belay's servers, with as many connections of one client as the rows need, and counters since the start."""
+    """Belay's servers, which allow as many connections of one client as the rows need, with
+    counters since the start."""
     needed = {"limits": {"http_max_conns_per_client": 3000}, "telemetry": {"prometheus_retention_time": "1h"}}
     return cluster(program, folder, count, {**needed, **(config or {})}, https)
 
 
 def fill(options, servers, extra=None, keys=KEYS):
-    """What the rows expect to be there. @param extra options of the load generator, here and below"""
+    """Writes what the rows expect. @param extra options of the load generator, here and below"""
     for prefix, keys in (("bench", keys), ("list", 1000), ("watch", 1)):
         generator.fill(options.load, servers, keys, prefix=prefix, **(extra or {}))
 
@@ -95,7 +99,7 @@ def run_row(options, servers, row, clients, extra=None, window=None):
 
 
 def measure(options, name, servers, rows, results):
-    """Every row once at one store."""
+    """Runs every row once at one store."""
     fill(options, servers)
     for row in rows:
         if servers[0].protocol not in row.protocols:
@@ -122,7 +126,8 @@ def table(rows, results):
                     of_cell[r["server"]].append(r)
             for server, runs in of_cell.items():
                 p50, p99, cpu = (median(runs, field) for field in ("lat_us.p50", "lat_us.p99", "srv_us_op"))
-                # The pauses between the writes of a watch row are no property of a server; one write after the other is.
+                # The pauses between the writes of a watch row do not depend on the server;
+                # sequential writes do.
                 speed = 1e6 / p50 if row.workload == "watch" and p50 else median(runs, "ops_s")
                 medians.setdefault((row.id, clients), {})[server] = (speed, cpu)
                 wrong = sum(r["wrong"] for r in runs)
@@ -134,7 +139,7 @@ def table(rows, results):
 
 
 def counts(rows, results):
-    """What one operation of the counted rows cost, medians, printed as Markdown."""
+    """The cost of one operation of the counted rows (medians), printed as Markdown."""
     rows = [row for row in rows if row.counted]
     if not rows:
         return
@@ -191,7 +196,7 @@ def arguments():
 
 def main():
     options, rows = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through what ends the servers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are ended
     wanted = 4000  # connections of 1,000 watchers, and what etcd and Consul keep open besides
     if allow_open_files(wanted) < wanted:
         raise SystemExit(f"needs {wanted} open files, which is more than the hard limit")
@@ -200,7 +205,7 @@ def main():
 
     results, names = [], list(stores)
     for turn in range(options.rounds):
-        first = turn % len(names)  # another one begins in each round
+        first = turn % len(names)  # each round begins with another one
         for name in names[first:] + names[:first]:
             print(f"round {turn + 1} of {options.rounds}: {name}", file=sys.stderr)
             with scratch(options.folder, "compare") as (folder, servers):

@@ -1,4 +1,5 @@
-"""HTTP connections of a measurement: as little Python per request as possible, because it shares the machine with the server."""
+"""HTTP connections of a measurement: with as little Python per request as possible, because it
+shares the machine with the server."""
 
 import socket
 
@@ -10,7 +11,7 @@ def request(method, target, body=b""):
 
 
 def whole_answer(buffer):
-    """(status, where the body begins, where the answer ends) once an answer is complete, else None."""
+    """(status, begin of the body, end of the response) of a complete response, else None."""
     at = buffer.find(END_OF_HEADER)
     if at < 0:
         return None
@@ -23,7 +24,7 @@ def whole_answer(buffer):
 
 
 class Connection:
-    """One request at a time, waiting for its answer."""
+    """One request at a time; waits for the response."""
 
     def __init__(self, port, limit=30):
         self.socket = socket.create_connection(("127.0.0.1", port), limit)
@@ -34,7 +35,7 @@ class Connection:
         return self.exchange(request(method, target, body))
 
     def exchange(self, data):
-        """Sends the bytes of one request; status and body of its answer."""
+        """Sends the bytes of one request. Returns status and body of its response."""
         self.socket.sendall(data)
         while True:
             answer = whole_answer(self.buffer)
@@ -53,5 +54,5 @@ class Connection:
 
 
 def percentile(sorted_values, share):
-    """The smallest value that so large a share of the values does not exceed."""
+    """The smallest value that this share of the values does not exceed."""
     return sorted_values[min(len(sorted_values) - 1, int(share * len(sorted_values)))] if sorted_values else float("nan")

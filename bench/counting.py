@@ -1,4 +1,4 @@
-"""What the servers of a measurement did in the window of a run: entries committed, syncs of the disk, bytes written to it."""
+"""Counts what the servers did during a run: committed entries, syncs of the disk, bytes written."""
 
 import os
 import re
@@ -11,9 +11,11 @@ from servers import leader_of
 
 
 class Window:
-    """Entries, syncs and bytes between begin() and end(). Bytes are what the disk of the data wrote, whoever asked for it: the
-    count of a process (`write_bytes`, proc(5)) has a whole folio of the page cache for each page. Syncs are what a server's own metrics say, or with `strace` its system calls: those of
-    every program, also for its checkpoints, but each call of the server is much slower meanwhile, so that times are wrong."""
+    """Entries, syncs and bytes between begin() and end(). Bytes are all writes of the data disk, by
+    any process: the count of one process (`write_bytes`, proc(5)) has a whole folio of the page
+    cache for each page. Syncs come from a server's own metrics, or with `strace` from its system
+    calls. The latter counts those of every program, also for its checkpoints, but slows down
+    each call of the server, so times are wrong."""
 
     def __init__(self, servers, strace=False):
         self.servers, self.leader, self.strace = servers, leader_of(servers), strace
@@ -24,7 +26,8 @@ class Window:
         self.before = self.read()
 
     def end(self):
-        """{"commits": of the leader, "syncs": the mean of the servers, "disk_bytes": of all}; None for what is not known."""
+        """{"commits": of the leader, "syncs": the mean of the servers, "disk_bytes": of all}; None:
+        unknown."""
         after = self.read()
         commits, syncs, disk_bytes = (None if None in (b, a) else a - b for b, a in zip(self.before, after))
         if self.traces:
@@ -37,12 +40,13 @@ class Window:
 
 
 def written_to_disk_of(folder):
-    """Bytes that the block device of that folder has written since it is there; None: it has none, or none that is counted."""
+    """Bytes written by the block device of that folder since boot; None: it has none, or none that
+    is counted."""
     device = os.stat(folder).st_dev
     with open("/proc/diskstats") as counters:
         for fields in map(str.split, counters):
             if (int(fields[0]), int(fields[1])) == (os.major(device), os.minor(device)):
-                return int(fields[9]) * 512  # sectors: proc_diskstats(5), whatever the disk has
+                return int(fields[9]) * 512  # sectors: proc_diskstats(5), for every disk
     return None
 
 
@@ -57,7 +61,7 @@ class Trace:
         command = ["strace", "-f", "-c", "-U", "calls,name", "-e", "trace=" + self.CALLS, "-o", self.out.name, "-p", str(pid)]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.said)
         threads, end = len(os.listdir(f"/proc/{pid}/task")), time.monotonic() + limit
-        while self.attached() < threads:  # it says one line for each
+        while self.attached() < threads:  # it prints one line for each
             if time.monotonic() > end or self.process.poll() is not None:
                 raise SystemExit("strace does not attach: " + self.text())
             time.sleep(0.02)

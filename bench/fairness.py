@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Can one client that floods raise the waiting times of another? p50 and p99 of one that asks one request at a time, alone and beside a client
-that sends as many as the server takes, without waiting for answers. The one that asks has short slices of processor time (Linux 6.12), so that it
-does not wait for the one that floods when its answer is there. See README.md."""
+"""Can one flooding client raise the waiting times of another? p50 and p99 of a client that sends
+one request at a time, alone and next to a client that sends as many as the server accepts,
+without waiting for responses. The first one has short slices of processor time (Linux 6.12), so
+that it does not wait for the flooding one when its response is there. See README.md."""
 
 import argparse
 import ctypes
@@ -30,14 +31,14 @@ FLOODS = {
 
 
 def want_slices(ns):
-    """Of this process, and of those that it makes. Zero: the usual ones."""
+    """Sets the slice of this process and its children. Zero: the default."""
     sched_setattr = {"x86_64": 314, "aarch64": 274}[platform.machine()]
     attributes = struct.pack("IIQiIQQQ", 48, 0, 0, 0, 0, ns, 0, 0)
     ctypes.CDLL(None).syscall(sched_setattr, 0, attributes, 0)
 
 
 def flood(port, connections, one, stop, told):
-    """Sends until it is told to stop. Tells how many answers came each second."""
+    """Sends until told to stop. Reports the number of responses in each second."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     want_slices(0)
     many = one * max(1, (256 << 10) // len(one))
@@ -61,7 +62,7 @@ def flood(port, connections, one, stop, told):
 
 
 def beside(options, servers, what):
-    """One run of the client that asks one at a time."""
+    """One run of the client that sends one request at a time."""
     port = leader_of(servers).http_port
     stop, told = multiprocessing.Event(), multiprocessing.Queue()
     other = None

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What several fronts (http_config.fronts) bring. Two cores cannot show it by themselves: each thread that serves clients gets a tenth of a core, by
-a group of its own of the kernel's CPU controller (cgroup v1), and is so the only thing that is scarce. See README.md."""
+"""The benefit of several HTTP threads (http_config.fronts). Two cores cannot show it by themselves.
+So each HTTP thread gets a tenth of a core, by a group of its own in the kernel's CPU controller
+(cgroup v1), and is the only scarce resource. See README.md."""
 
 import argparse
 import glob
@@ -27,7 +28,7 @@ def threads_named(pid, name):
 
 
 def limit(thread, number, share):
-    """That thread alone may use so much of a core."""
+    """Limits that thread to this share of a core."""
     group = f"{GROUPS}/{number}"
     os.makedirs(group, exist_ok=True)
     for name, value in (("cpu.cfs_period_us", PERIOD_US), ("cpu.cfs_quota_us", int(PERIOD_US * share)), ("tasks", thread)):
@@ -42,7 +43,7 @@ def remove_groups():
 
 
 def wake(server, watchers, times):
-    """Milliseconds from a write to the last of those who wait for that key, of some."""
+    """Milliseconds from each of some writes to the last client that waits for the key."""
     server.ask("PUT", "/v1/kv/wake", b"0")
     queries = Queries(server.http_port, watchers)
     took = []

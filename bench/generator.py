@@ -32,8 +32,10 @@ def command_line(program, servers, workload, options):
 
 
 def run(program, servers, workload, window=None, **options):
-    """What the generator says of one run against the leader. Times in microseconds; `wrong` counts what was not as it must be.
-    @param window what counts at the servers (counting.Window): its figures are in the result, also for each operation"""
+    """The generator's output for one run against the leader. Times in microseconds; `wrong` counts
+    incorrect responses.
+    @param window what counts at the servers (counting.Window): its figures are in the result, also
+    per operation"""
     command = command_line(program, servers, workload, {**options, "counters": 1} if window else options)
     limit = 300 + 2 * options.get("seconds", 0)  # seconds; a million keys are written in less than one minute
     generator = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -72,8 +74,9 @@ def run(program, servers, workload, window=None, **options):
 
 
 def fill(program, servers, keys, vsize=256, prefix="bench", **how):
-    """Writes the keys that put, get, mixed, txn and list use. Waits for servers that have a leader but do not yet accept writes."""
-    batch = max(1, min(64, (256 << 10) // vsize, keys))  # 64 operations of a transaction and half a megabyte are everybody's limits
+    """Writes the keys that put, get, mixed, txn and list use. Waits while servers have a leader but
+    do not accept writes yet."""
+    batch = max(1, min(64, (256 << 10) // vsize, keys))  # 64 operations per transaction and half a megabyte are accepted by every store
     end = time.monotonic() + 30
     while True:
         result = run(program, servers, "fill", clients=16, keys=keys, vsize=vsize, prefix=prefix, batch=batch, **how)
@@ -85,7 +88,8 @@ def fill(program, servers, keys, vsize=256, prefix="bench", **how):
 
 
 def median(results, name):
-    """The median over the runs that have it of one field; "lat_us.p50" is a field of a field. NaN without any."""
+    """The median of one field over the runs that have it; "lat_us.p50" is a field of a field. NaN
+    if none has."""
     values = []
     for result in results:
         for part in name.split("."):

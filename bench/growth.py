@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How the cost of an operation grows with servers, sizes of values, parked blocking queries, and keys. See README.md."""
+"""How the cost of an operation grows with servers, sizes of values, parked blocking queries, and
+keys. See README.md."""
 
 import argparse
 import collections
@@ -15,9 +16,10 @@ from generator import figure, median
 from servers import allow_open_files, cluster, leader_of, scratch
 
 CLIENTS = 64
-KEYS = 10_000  # unless their number is the question
+KEYS = 10_000  # unless their number is the variable
 
-# setting: {"nodes", "vsize", "parked", "keys"} for a point, where it differs from one server, 256 bytes, none, KEYS.
+# setting: {"nodes", "vsize", "parked", "keys"} for a point, if different from one server, 256
+# bytes, none, KEYS.
 Question = collections.namedtuple("Question", "title x_label points setting read")
 QUESTIONS = {
     "nodes": Question("Servers of the cluster", "servers", (1, 3, 5), lambda n: {"nodes": n}, "strong"),
@@ -25,7 +27,7 @@ QUESTIONS = {
         "Size of the values, 3 servers",
         "bytes of a value",
         (16, 256, 4096, 65536),
-        # Fewer large ones: 64 MB on each server and in the log is enough to see.
+        # Fewer large ones: 64 MB on each server and in the log suffice.
         lambda n: {"nodes": 3, "vsize": n, "keys": min(KEYS, (64 << 20) // n)},
         "default",
     ),
@@ -45,10 +47,10 @@ def park(server, count):
 
 
 def measure(options, question, point):
-    """{"put": what the generator says, "get": the same} at servers of their own."""
+    """{"put": the generator's output, "get": the same} with servers of their own."""
     setting = {"nodes": 1, "vsize": 256, "parked": 0, "keys": KEYS, **question.setting(point)}
     with scratch(options.folder, "growth") as (folder, servers), contextlib.ExitStack() as opened:
-        # All connections of the generator, and of 20,000 queries, are one client to the server.
+        # To the server, the connections of the generator and of 20,000 queries are one client.
         servers += cluster(options.binary, folder, setting["nodes"], {"limits": {"http_max_conns_per_client": 20_500}})
         data = {"keys": setting["keys"], "vsize": setting["vsize"]}
         generator.fill(options.load, servers, **data)
@@ -106,7 +108,7 @@ def main():
         parser.error(f"no such question: {', '.join(sorted(unknown))}")
     if options.points and len(chosen) != 1:
         parser.error("--points is for one question")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through what ends the servers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are ended
 
     wrong = 0
     for name in chosen:

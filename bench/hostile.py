@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Hostile traffic beside 16 writers, in half a core: what they notice of it, compared with a busy loop in half a core. See README.md."""
+"""Hostile traffic next to 16 writers, in half a core: its effect on them, compared with a busy loop
+in half a core. See README.md."""
 
 import argparse
 import contextlib
@@ -20,7 +21,8 @@ BUSY_LOOP = [sys.executable, "-c", "while True: pass"]
 
 @contextlib.contextmanager
 def half_a_core():
-    """A control group whose processes get half a processor, in slices of 20 ms; the path of its list of processes. Needs root."""
+    """Makes a control group whose processes get half a processor, in slices of 20 ms. Returns the
+    path of its list of processes. Needs root."""
     name = f"belay-hostile-{os.getpid()}"
     first, second = f"/sys/fs/cgroup/cpu/{name}", f"/sys/fs/cgroup/{name}"
     group = first if os.path.isdir("/sys/fs/cgroup/cpu") else second
@@ -50,7 +52,7 @@ def started_in(processes, command):
 
 
 class Memory(threading.Thread):
-    """The highest own memory of each server, looked at five times a second."""
+    """The maximum private memory of each server, sampled five times a second."""
 
     def __init__(self, servers):
         super().__init__(daemon=True)
@@ -68,7 +70,8 @@ class Memory(threading.Thread):
 
 
 def measured(options, servers, processes, command):
-    """The writers beside that command: what the generator says, the highest memory of a server in MB, what the command printed."""
+    """Runs the writers next to that command. Returns the generator's output, the maximum memory of
+    a server in MB, and the command's output."""
     beside, memory = started_in(processes, command), Memory(servers)
     memory.start()
     try:
@@ -81,7 +84,7 @@ def measured(options, servers, processes, command):
 
 
 def members(servers):
-    """Who belongs to the cluster, as each server says."""
+    """The members of the cluster, according to each server."""
     return [sorted(s["ID"] for s in json.loads(server.ask("GET", "/v1/operator/raft/configuration")[1])["Servers"]) for server in servers]
 
 

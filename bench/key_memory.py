@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What memory does one server of Belay, etcd and Consul take with a million keys of 256 bytes, once filled and after a restart?
+"""How much memory does one server of Belay, etcd and Consul need with a million keys of 256 bytes,
+once filled and after a restart?
 
 usage: bench/key_memory.py --binary build/release/belay --load build/release/load_generator [--etcd PROGRAM] [--consul PROGRAM] [--keys 1000000]
 
-Resident bytes, the process's own and those of files that it has mapped. They are looked at when a while has passed behind the last write: what a
-server keeps only for a moment does not count. Belay and etcd map their files, Consul does not.
+Resident bytes: the private ones of the process, and those of mapped files. They are measured a
+while after the last write, so temporary memory does not count. Belay and etcd map their files,
+Consul does not.
 """
 
 import argparse
@@ -15,7 +17,7 @@ import peers
 from servers import cluster, leader_of, scratch
 
 OTHERS = ("etcd", "consul")
-SETTLED = 75  # seconds: Belay writes a checkpoint every 30 s, and gives back what was free for 16 s, counted every 16 s
+SETTLED = 75  # seconds: Belay writes a checkpoint every 30 s, and returns memory that was free for 16 s, checked every 16 s
 
 
 def main():

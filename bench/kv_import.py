@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""How fast is `belay kv import`? Beside it the same server gets the same keys in the same transactions from a plain loop over one
-connection, and some of them one by one, as `consul kv import` sends them.
+"""How fast is `belay kv import`? For comparison, the same server gets the same keys in the same
+transactions from a plain loop over one connection, and some of them one by one, as `consul kv
+import` sends them.
 
 usage: bench/kv_import.py --binary build/release/belay [--keys 200000] [--nodes 1] [--rounds 3] [--folder /var/tmp]
 
-The three take turns, on empty keys each time, and medians count. Ends with status 1 if the import writes less than half as many keys a
-second as the loop of transactions, or less than five times as many as come one by one, or if a key is missing or wrong afterwards.
+The three take turns, with new keys each time; medians count. Exits with status 1 if the import
+writes less than half as many keys per second as the loop of transactions, or less than five times
+as many as one by one, or if a key is missing or wrong afterwards.
 """
 import argparse
 import base64
@@ -19,7 +21,7 @@ import time
 
 from servers import cluster, leader_of, scratch
 
-OPERATIONS = 64  # of a transaction, as in cli/commands/kv_transfer.cpp
+OPERATIONS = 64  # per transaction, as in cli/commands/kv_transfer.cpp
 PREFIX = "import/"
 
 
@@ -29,7 +31,7 @@ def exported(count):
 
 
 def asked(server, requests):
-    """Seconds that the requests took, one after the other over one connection."""
+    """Seconds for the requests, in sequence over one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=30)
     begun = time.monotonic()
     for path, body in requests:
@@ -44,7 +46,7 @@ def asked(server, requests):
 
 
 def transactions(keys):
-    """Their bodies are made before the clock runs."""
+    """Makes the bodies before the measurement starts."""
     out = []
     for i in range(0, len(keys), OPERATIONS):
         operations = [{"KV": {"Verb": "set", "Key": k["key"], "Value": k["value"], "Flags": k["flags"]}} for k in keys[i : i + OPERATIONS]]
@@ -71,7 +73,7 @@ def removed(server):
 
 
 def differences(server, keys):
-    """How many keys are not there as they should be."""
+    """The number of missing or wrong keys."""
     status, body = server.ask("GET", f"/v1/kv/{PREFIX}?recurse", limit=60)
     found = {r["Key"]: (r["Flags"], r["Value"]) for r in json.loads(body)} if status == 200 else {}
     return sum(found.get(k["key"]) != (k["flags"], k["value"]) for k in keys) + max(0, len(found) - len(keys))
@@ -86,7 +88,7 @@ def main():
     options.add_argument("--folder", default="/var/tmp")
     o = options.parse_args()
     keys = exported(o.keys)
-    single = keys[: max(500, o.keys // 100)]  # one by one is slow: a hundredth says enough
+    single = keys[: max(500, o.keys // 100)]  # one by one is slow: a hundredth suffices
     bodies = transactions(keys)
     rates, wrong = {"import": [], "transactions": [], "one by one": []}, []
     with scratch(o.folder, "kv_import") as (folder, servers):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What one lock, one semaphore slot and one election cost: requests, commits and bytes, counted, of each store's own client. See README.md."""
+"""The cost of one lock, one semaphore slot and one election: requests, commits and bytes, counted,
+with each store's own client. See README.md."""
 
 import argparse
 import contextlib
@@ -20,7 +21,7 @@ from servers import cluster, leader_of, scratch
 from wire_proxy import PATIENCE, RENEWAL, Grpc, Http1, Proxy, Zookeeper
 
 LIMIT = 3  # permits of the semaphores
-BEGINNINGS = {"PUT /v1/session/create", "connect"}  # who waits has done that before
+BEGINNINGS = {"PUT /v1/session/create", "connect"}  # a waiting client has done that before
 
 
 class GaveUp(Exception):
@@ -28,10 +29,11 @@ class GaveUp(Exception):
 
 
 class Program:
-    """A client that is a program: it runs a child while it holds, which says so and waits for a word on a pipe with a name."""
+    """A client that is a program. It runs a child while it holds, which reports that and waits for
+    a word on a named pipe."""
 
     numbers = itertools.count()
-    connections = 1  # until it has asked
+    connections = 1  # until its request
 
     def __init__(self, folder, command):
         self.out = os.path.join(folder, f"client{next(self.numbers)}")
@@ -54,7 +56,8 @@ class Program:
         return self.said() != b""
 
     def give_back(self):
-        """Gives back what it holds, ends its session if the client does that, and returns when it is gone."""
+        """Releases what it holds, ends its session if the client does that, and returns when it has
+        ended."""
         with open(self.out + ".pipe", "w"):
             pass
         self.process.wait(PATIENCE)
@@ -79,7 +82,7 @@ class EtcdElect(Program):
 
 
 class Claim(Program):
-    """A claim of Belay's, asked for with curl, as in docs/guides/claims.md."""
+    """A claim of Belay, requested with curl, as in docs/guides/claims.md."""
 
     connections = 2  # the session's, the claim's
 
@@ -124,7 +127,7 @@ client.stop()
 """
 
 
-# What they contend for, how many wait for it, and what that is called. Nobody waits: one client by itself.
+# What they contend for, the number of waiters, and a name. Without waiters: one client by itself.
 CASES = [
     ("lock", 0, "lock, alone"),
     ("semaphore", 0, f"semaphore of {LIMIT}, one slot, alone"),
@@ -137,14 +140,15 @@ CASES = [
 
 
 def stores(options):
-    """Who is measured: name, starts its servers, protocol, whether it has a recipe, starts a client."""
+    """The systems to measure: name, starts its servers, protocol, whether it has a recipe, starts a
+    client."""
 
     def consul_lock(folder, port, what, _):
         number = [f"-n={LIMIT}"] if what == "semaphore" else []
         return Program(folder, [options.consul, "lock", f"-http-addr=127.0.0.1:{port}", "-shell=false", *number, f"bench/{what}"])
 
     def etcdctl(folder, port, what, _):
-        # Pings of the connection and renewals later than any of this ends.
+        # Pings of the connection, and renewals, come later than the end of any of this.
         command = [options.etcdctl, f"--endpoints=127.0.0.1:{port}", "--keepalive-time=60s"]
         if what == "election":
             return EtcdElect(folder, [*command, "elect", "bench/election", "http://10.0.0.1"])
@@ -178,7 +182,7 @@ def until(condition, what, limit=PATIENCE):
 
 
 def settled(server):
-    """Commits, once the server writes nothing more of its own."""
+    """Commits, once the server writes nothing more by itself."""
     before, since = server.committed(), time.monotonic()
     while time.monotonic() < since + 1.5:
         time.sleep(0.1)
@@ -187,7 +191,8 @@ def settled(server):
 
 
 def once(server, proxy, begin, what, waiters, left):
-    """What the case cost, once. `begin` starts a client; those that go on are appended to `left`."""
+    """The cost of the case, once. `begin` starts a client; clients that continue are appended to
+    `left`."""
     if waiters:
         holders = LIMIT if what == "semaphore" else 1
         for number in range(holders + waiters):
@@ -215,8 +220,8 @@ def once(server, proxy, begin, what, waiters, left):
 
 
 def measure(options, store, what, waiters):
-    """Costs of one case, of so many rounds, each with servers of its own. A round is done again if there is a renewal in it, if
-    a client came late or gave up."""
+    """Costs of one case over that many rounds, each with servers of its own. Repeats a round that
+    contains a renewal, or a client that was late or gave up."""
     name, start, protocol, _, client = store
     costs = []
     for _ in range(3 * options.rounds):
@@ -227,7 +232,7 @@ def measure(options, store, what, waiters):
             proxy, left = Proxy(leader.http_port, protocol), []
             begin = functools.partial(client, folder, proxy.port, what, waiters)
             try:
-                if not waiters:  # what only the first one makes, such as ZooKeeper's paths, is there already when others wait
+                if not waiters:  # only the first client creates e.g. ZooKeeper's paths; with waiters they exist already
                     once(leader, proxy, begin, what, 0, left)
                 cost = once(leader, proxy, begin, what, waiters, left)
             except GaveUp as error:
@@ -253,7 +258,7 @@ def median_and_range(values):
 
 
 def requests(costs):
-    """Of etcd also how many calls: a stream is one, with as many messages as it has."""
+    """For etcd also the number of calls: a stream is one, with all its messages."""
     calls = [cost["events"].count("call") for cost in costs]
     text = median_and_range([len(cost["events"]) - opened for cost, opened in zip(costs, calls)])
     return text + f", {median_and_range(calls)} calls" if any(calls) else text
@@ -266,7 +271,7 @@ def row(case, store, costs):
 
 
 def versions(options):
-    """The first line that each program prints about itself, those of libraries by their numbers."""
+    """The first line of each program's version output; libraries by their numbers."""
     commands = [[options.binary, "version"], ["curl", "--version"], [options.consul, "version"], [options.etcd, "--version"], [options.etcdctl, "version"]]
     said = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0].split(" (")[0] for command in commands]
     with zipfile.ZipFile(options.zookeeper) as jar:
@@ -292,7 +297,7 @@ def arguments():
 
 def main():
     options = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through what ends the servers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are ended
     print(f"{time.strftime('%d %B %Y')}, {options.nodes} of each. {versions(options)}\n")
     print("| what | of whom | requests | commits | sent bytes | received bytes |")
     print("|---|---|--:|--:|--:|--:|")

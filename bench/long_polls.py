@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What many idle blocking queries cost one server: memory for each, reads beside them, and waking one and all. See README.md."""
+"""What many idle blocking queries cost one server: memory for each, reads next to them, and waking
+one and all. See README.md."""
 
 import argparse
 import os
@@ -12,7 +13,7 @@ from servers import allow_open_files, cluster, leader_of, scratch
 
 
 def plain_reads(server, count):
-    """Sorted milliseconds of reads of one key, one after the other on one connection."""
+    """Sorted milliseconds of reads of one key, in sequence on one connection."""
     connection, data, took = Connection(server.http_port), request("GET", "/v1/kv/other"), []
     for i in range(count + 200):
         begin = time.perf_counter()
@@ -26,7 +27,7 @@ def plain_reads(server, count):
 
 
 def kernel_bytes():
-    """(slab, socket buffers) of the whole machine: both ends of each connection are in it."""
+    """(slab, socket buffers) of the whole machine: includes both ends of each connection."""
     with open("/proc/meminfo") as info:
         slab = next(int(line.split()[1]) * 1024 for line in info if line.startswith("Slab:"))
     with open("/proc/net/sockstat") as info:
@@ -38,7 +39,7 @@ def measure(options, server):
     n = options.queries
     indexes = fill(server, n)
     server.ask("PUT", "/v1/kv/other", b"x" * 256)
-    # A fresh process: memory that the filling has used and freed would hide what the queries take.
+    # A new process: memory that the filling has used and freed would hide that of the queries.
     server.stop()
     server.start()
     leader_of([server])
@@ -66,7 +67,7 @@ def measure(options, server):
         data, begin = request("PUT", "/v1/kv/" + key(i), b"changed"), time.monotonic()
         writer.socket.sendall(data)
         ((woken, status, arrived),) = queries.answers(1)
-        writer.exchange(b"")  # the answer of the write itself
+        writer.exchange(b"")  # the response to the write itself
         if woken != i or status != 200:
             raise SystemExit(f"a write of key {i} woke {woken} with status {status}")
         one.append((arrived - begin) * 1000)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""More than a server can answer: what is refused, and do sessions and locks live on meanwhile? See README.md."""
+"""More requests than a server can answer: which are rejected, and do sessions and locks survive?
+See README.md."""
 
 import argparse
 import base64
@@ -15,11 +16,12 @@ import time
 from connection import Connection, request, whole_answer
 from servers import allow_open_files, cluster, scratch
 
-TTL = 10  # seconds; the shortest that a session may have
+TTL = 10  # seconds; the shortest TTL of a session
 
 
 class Puts:
-    """Many connections that send puts, and count what is answered. Requests are sent one behind the other, without waiting."""
+    """Many connections that send puts, and count the responses. Pipelines requests, without
+    waiting."""
 
     def __init__(self, port, connections, value_bytes):
         self.data = [request("PUT", f"/v1/kv/load/{i}", b"v" * value_bytes) for i in range(connections)]
@@ -38,7 +40,7 @@ class Puts:
         return self.sent - self.done - self.refused
 
     def send(self, count, each=16):
-        """So many requests, some at a time on each connection in turn."""
+        """Sends that many requests, a few at a time on each connection in turn."""
         while count > 0:
             n = min(each, count)
             self._write(self.next, self.unsent[self.next] + self.data[self.next] * n)
@@ -73,10 +75,10 @@ class Puts:
 
 
 class Listings:
-    """Many connections that each ask for a listing again as soon as they are answered. It is compressed, so that it costs the server much
-    more than whoever asks."""
+    """Many connections that request a listing again after each response. It is compressed, so it
+    costs the server much more than the clients."""
 
-    TREE = 80  # keys of 400 bytes: just too few for a rendering in pieces
+    TREE = 80  # keys of 400 bytes: just too few for rendering in pieces
     DATA = b"GET /v1/kv/tree?recurse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n"
 
     def __init__(self, port, connections):
@@ -98,7 +100,8 @@ class Listings:
                 raise SystemExit("a put was refused before there was any load")
 
     def run(self, seconds):
-        """So long; then until everything is answered, within half a minute. Seconds until the last request was sent."""
+        """Sends for that long, then waits up to half a minute for all responses. Returns the
+        seconds until the last request was sent."""
         began = time.monotonic()
         unanswered = set(self.sockets)
         for s in self.sockets.values():
@@ -137,7 +140,7 @@ class Listings:
 
 
 def sustainable_reads(port, options):
-    """Listings a second for 512 clients: no overload, and nothing may be refused."""
+    """Listings per second for 512 clients: no overload, and nothing may be rejected."""
     load = Listings(port, 512)
     rate = load.run(options.seconds)
     rate = load.counted[0] / rate
@@ -148,7 +151,7 @@ def sustainable_reads(port, options):
 
 
 def overload_of_reads(port, rate, options):
-    """So many clients that each would wait for four seconds: eight times as long as anything may."""
+    """As many clients as would each wait for four seconds: eight times the limit."""
     load = Listings(port, max(1500, min(8000, int(4 * rate))))
     writer_told, stop = multiprocessing.Queue(), multiprocessing.Event()
     writer = multiprocessing.Process(target=write_now_and_then, args=(port, stop, writer_told))
@@ -170,7 +173,7 @@ def overload_of_reads(port, rate, options):
 
 
 def write_now_and_then(port, stop, told):
-    """Tells (puts, how many of them were refused), from when the first was."""
+    """Reports (puts, rejected ones), from the first rejection on."""
     c, puts, refused = Connection(port), 0, 0
     while not stop.wait(0.05):
         status = c.ask("PUT", "/v1/kv/beside", b"1")[0]
@@ -180,7 +183,7 @@ def write_now_and_then(port, stop, told):
 
 
 def sustainable(port, options):
-    """Puts a second when so many are always unanswered, and no more: no overload, and nothing may be refused."""
+    """Puts per second with this many always in flight: no overload, and nothing may be rejected."""
     load = Puts(port, 16, options.value)
     began = None
     for seconds in (1, options.seconds):
@@ -212,7 +215,8 @@ def overload(port, rate, options):
 
 
 def keep_session(port, seconds, ready, stop, told):
-    """Takes a lock and renews its session every second. Tells (renewals, failed ones, longest, seconds of the release, still held)."""
+    """Acquires a lock and renews its session every second. Reports (renewals, failed ones, longest,
+    seconds of the release, still held)."""
     c = Connection(port)
     session = json.loads(c.ask("PUT", "/v1/session/create", b'{"TTL":"%ds","LockDelay":"0s"}' % TTL)[1])["ID"]
     held = all(c.ask("PUT", f"/v1/kv/{k}?acquire={session}", b"mine")[1] == b"true" for k in ("lock", "other-lock"))
@@ -224,14 +228,14 @@ def keep_session(port, seconds, ready, stop, told):
         renewals += 1
         failed += c.ask("PUT", f"/v1/session/renew/{session}")[0] != 200
         longest = max(longest, time.monotonic() - begin)
-        if release_took is None and time.monotonic() - start > seconds / 2:  # in the middle of it
+        if release_took is None and time.monotonic() - start > seconds / 2:  # halfway
             begin = time.monotonic()
             released = c.ask("PUT", f"/v1/kv/other-lock?release={session}")
             release_took = time.monotonic() - begin
             if released != (200, b"true"):
                 failed += 1
     status, body = c.ask("GET", "/v1/kv/lock")
-    while status == 500:  # reads may be refused for a moment longer
+    while status == 500:  # reads may be rejected for a moment longer
         time.sleep(0.1)
         status, body = c.ask("GET", "/v1/kv/lock")
     entry = json.loads(body)[0]

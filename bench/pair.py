@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two Belay programs or settings side by side, the same short runs in turn: what a change brought, or what a setting costs, on a machine
-whose speed drifts. See README.md."""
+"""Two Belay programs or settings side by side, in short alternating runs: the effect of a change,
+or the cost of a setting, on a machine whose speed drifts. See README.md."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ def settings_in(path):
 
 
 class Side:
-    """Servers, and how their clients come to them."""
+    """Servers, and how their clients connect to them."""
 
     def __init__(self, options, folder, program, settings, kind=None):
         self.folder, self.kind, self.tokens = folder, kind, None
@@ -65,7 +65,8 @@ class Side:
 
 
 def paired(runs, field):
-    """Medians over the rounds: of the second program's figure by the first one's in the same round, and of the difference. NaN: the row has no such figure."""
+    """Medians over the rounds: of the ratio of the second program's figure to the first one's in
+    the same round, and of the difference. NaN: the row has no such figure."""
     values = [[median([result], field) for result in results] for results in runs]
     ratios = [after / before for before, after in zip(*values) if before]
     return statistics.median(ratios) if ratios else math.nan, statistics.median(after - before for before, after in zip(*values))
@@ -85,7 +86,7 @@ def main():
     parser.set_defaults(rounds=16, seconds=0.6)
     options = parser.parse_args()
     chosen = cells(parser, options.cells)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through what ends the servers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are ended
     allow_open_files(8000)
 
     results = {cell: ([], []) for cell in range(len(chosen))}

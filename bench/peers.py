@@ -1,4 +1,5 @@
-"""Consul, etcd and ZooKeeper as servers of a measurement, as durable as Belay: each acknowledges what is on disk, by default."""
+"""Consul, etcd and ZooKeeper as servers of a measurement, as durable as Belay: each acknowledges
+what is on disk, by default."""
 
 import json
 import os
@@ -27,7 +28,8 @@ def consul(binary, folder, count):
             "advertise_addr": "127.0.0.1",
             "disable_update_check": True,
             "log_level": "WARN",
-            # 200 and 100 by default; a watcher has a connection of its own. Consul does not start with more than it may open files.
+            # 200 and 100 by default; every watcher has a connection. Consul does not start if that
+            # exceeds its limit of open files.
             "limits": {"http_max_conns_per_client": 3000, "rpc_max_conns_per_client": 3000},
             "ports": {"http": http, "server": server, "serf_lan": lan, "serf_wan": wan, "dns": -1, "grpc": -1, "https": -1},
         }
@@ -49,7 +51,7 @@ class Etcd(Server):
             "initial-advertise-peer-urls": peer,
             "initial-cluster-state": "new",
             "quota-backend-bytes": 8 << 30,
-            "enable-grpc-gateway": True,  # etcd 3.4 has it off by default if there is a file of settings
+            "enable-grpc-gateway": True,  # off by default in etcd 3.4 with a configuration file
             "logger": "zap",
             "log-level": "error",
         }
@@ -75,8 +77,9 @@ class Etcd(Server):
         return self.metric("/metrics", "etcd_disk_wal_fsync_duration_seconds_count")
 
     def settle(self):
-        """etcd 3.4 copies its read buffer at each read, which stays as large as the last burst of puts until there have been two
-        commits (one each 100 ms) without a put. Grants of leases are such commits."""
+        """etcd 3.4 copies its read buffer at each read. The buffer stays as large as the last burst
+        of puts until there have been two commits (one per 100 ms) without a put. Grants of
+        leases are such commits."""
         for _ in range(3):
             self.ask("POST", "/v3/lease/grant", b'{"TTL": 20}')
             time.sleep(0.15)
@@ -90,7 +93,7 @@ def etcd(binary, folder, count):
 
 
 class Zookeeper(Server):
-    """`binary` is its zookeeper.jar; the libraries that it needs lie beside it, or where Debian has them."""
+    """`binary` is its zookeeper.jar; the libraries are next to it, or where Debian has them."""
 
     protocol = "zookeeper"
     LIBRARIES = (
@@ -142,7 +145,7 @@ class Zookeeper(Server):
         ]
 
     def say(self, word):
-        """The answer to one of its words of four letters; empty if there is none."""
+        """The response to a four-letter command; empty: there is none."""
         answer = b""
         try:
             with socket.create_connection(("127.0.0.1", self.http_port), 5) as connection:
@@ -174,7 +177,7 @@ def zookeeper(jar, folder, count):
     return started(Zookeeper(jar, os.path.join(folder, f"n{i + 1}"), f"n{i + 1}", ports[i], ports[count + i], config) for i in range(count))
 
 
-# name: (the program where nobody says which, what has to be allowed with it, what starts servers of it)
+# name: (default program, programs that must be allowed with it, function that starts its servers)
 STORES = {
     "etcd": (shutil.which("etcd"), os.X_OK, etcd),
     "consul": (shutil.which("consul"), os.X_OK, consul),
@@ -190,7 +193,8 @@ def add_arguments(parser, names=tuple(STORES)):
 
 
 def present(options, count, names=tuple(STORES)):
-    """Those that are here, and by stderr those that are not. @returns {name: what starts `count` servers of it in a folder}"""
+    """The stores that are installed; reports the others on stderr. @returns {name: starts `count`
+    servers of it in a folder}"""
     starts = {}
     for name in names:
         program, (_, needed, start) = getattr(options, name), STORES[name]

@@ -4,8 +4,8 @@ import math
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 400, 260  # of the area of one panel's lines, in pixels
-LEFT, TOP, RIGHT, BOTTOM = 70, 60, 90, 55  # what is around it: numbers, title, names of the lines, x axis
-COLOURS = ("#1f5fa8", "#c8501e", "#3a8a3a")  # told apart also by those who do not see red and green
+LEFT, TOP, RIGHT, BOTTOM = 70, 60, 90, 55  # margins: numbers, title, names of the lines, x axis
+COLOURS = ("#1f5fa8", "#c8501e", "#3a8a3a")  # distinguishable with color blindness
 
 
 def steps(highest, about=4):
@@ -46,7 +46,7 @@ def panel(left, x_label, xs, y_label, lines):
         out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in points]
         ends.append((points[-1], name, colour))
     height = math.inf
-    for (x, y), name, colour in sorted(ends, key=lambda end: -end[0][1]):  # from below; names do not lie on each other
+    for (x, y), name, colour in sorted(ends, key=lambda end: -end[0][1]):  # from below; names do not overlap
         height = min(y, height - 15)
         out.append(text(x + 8, height + 4, name, "start", f'fill="{colour}"'))
     return "".join(line + "\n" for line in out)

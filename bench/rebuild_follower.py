@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A follower of three loses its disk under load and is rebuilt: how long it takes, and what the leader's writers notice. See README.md."""
+"""A follower of three loses its disk under load and is rebuilt: how long it takes, and how it
+affects the leader's writers. See README.md."""
 
 import argparse
 import base64
@@ -18,7 +19,8 @@ OPERATIONS_OF_A_TRANSACTION = 64
 
 
 def connections_at_work(port, count, next_request, accept, go_on):
-    """`count` connections, each sending next_request() when it has the answer before; ends when go_on() is false or None comes."""
+    """`count` connections, each of which sends next_request() after each response, until go_on() is
+    false or it returns None."""
     epoll, open_ones = select.epoll(), {}
     for _ in range(count):
         data = next_request()
@@ -79,7 +81,8 @@ def fill(port, keys, value_bytes, first, step):
 
 
 def write(port, connections, value_bytes, who, stop, results):
-    """Plain writes until told to stop. Sends back when each ended, how long it took, and what was refused."""
+    """Plain writes until told to stop. Sends back end time and duration of each, and the rejected
+    ones."""
     value, ended, took, refused, count = b"w" * value_bytes, array("d"), array("d"), {}, 0
 
     def next_request():
@@ -100,7 +103,7 @@ def write(port, connections, value_bytes, who, stop, results):
 
 
 class Memory(threading.Thread):
-    """Looks at a server's own memory every half second; the highest between two moments can be asked for."""
+    """Samples a server's private memory every half second; returns the maximum between two moments."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -115,8 +118,8 @@ class Memory(threading.Thread):
 
 
 def wait_caught_up(follower, leader, limit):
-    """Until the follower has applied what the leader had applied when asked just before: when it first answered, and when it had caught
-    up; None for what did not happen within the limit."""
+    """Waits until the follower has applied what the leader had applied when queried just before.
+    Returns when it first responded, and when it had caught up; None: not within the limit."""
     end, answering = time.monotonic() + limit, None
     while time.monotonic() < end:
         theirs = leader.raft()
@@ -130,7 +133,7 @@ def wait_caught_up(follower, leader, limit):
 
 
 def same_digest(servers, limit=60):
-    """Until all servers show a digest of the same applied index: (index, digests)."""
+    """Waits until all servers show a digest of the same applied index: (index, digests)."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         states = [s.raft() for s in servers]

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""How long does one server take from its start to the first default read that it answers, and what memory does a key cost it then?
+"""How long does one server need from its start to the first default read, and how much memory does
+it then use per key?
 
 usage: bench/restart.py --binary build/release/belay [--other old/belay] [--keys 10000,100000,1000000] [--rounds 5] [--folder /var/tmp]
 
-For each number of keys a server of each program is filled with values of 256 bytes, writes a checkpoint (at latest after its interval of 30 s),
-and is killed. Then each is started and killed in turn, on the data that it wrote. With --only-log the server is kept from writing a checkpoint: it does so
-all the same after 32 MiB of commands, which are about 100,000 keys. Times of a shared machine say little; the processor time of the thread
-that loads (from the system, when the read is answered) and the ratio within each round say more.
+For each number of keys, a server of each program is filled with values of 256 bytes, writes a
+checkpoint (at the latest after its interval of 30 s), and is killed. Then each is started and
+killed in turn, on its own data. With --only-log the server is kept from writing a checkpoint; it
+still does after 32 MiB of commands, which are about 100,000 keys. Times on a shared machine mean
+little. The processor time of the loading thread (from the system, at the response to the read) and
+the ratio within each round mean more.
 """
 
 import argparse
@@ -22,8 +25,8 @@ import time
 
 from servers import cluster, scratch
 
-OPERATIONS = 64  # of a transaction: the largest
-SETTLED = 20  # seconds after the read until memory is looked at: what the start has freed goes back after sixteen
+OPERATIONS = 64  # per transaction: the maximum
+SETTLED = 20  # seconds from the read to the memory sample: memory freed during the start is returned after 16 s
 
 
 def fill(server, count):
@@ -41,7 +44,7 @@ def fill(server, count):
 
 
 def answered(server):
-    """Whether a default read of a key is, over a connection of its own."""
+    """Waits for a default read of a key, over a connection of its own."""
     request = b"GET /v1/kv/bench/0000000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
     try:
         with socket.create_connection(("127.0.0.1", server.http_port), 1) as connection:

@@ -1,4 +1,4 @@
-"""What a measurement needs for servers that ask for tokens, and for those that speak HTTPS."""
+"""Tokens and certificates for measurements with ACLs and HTTPS."""
 
 import concurrent.futures
 import json
@@ -14,7 +14,8 @@ POLICIES_OF_A_TOKEN = 4  # one of them allows what the load does
 
 
 def rules(policy):
-    """Nothing of what the load does, but names that begin as those of its keys do: a look-up walks among them."""
+    """Rules about nothing in the load, but with names that begin like its keys: a look-up visits
+    them."""
     kinds = [("key_prefix", "bench/"), ("key_prefix", "watch/"), ("key", "bench/"), ("service_prefix", ""), ("node_prefix", "")]
     levels = ["read", "write", "deny"]
     return "\n".join(
@@ -28,7 +29,8 @@ ALLOWS_LOAD = "\n".join(
 
 
 def fill_acls(server, folder):
-    """Writes the policies and the tokens. Two files with a SecretID on each line: of all tokens, and of those for watchers."""
+    """Writes the policies and the tokens. Returns two files with one SecretID per line: of all
+    tokens, and of those for watchers."""
 
     def create(what, body):
         status, answer = server.ask("PUT", f"/v1/acl/{what}", json.dumps(body).encode())

@@ -15,8 +15,8 @@ import time
 
 
 def free_ports(count):
-    """Ports nobody listens on now. Below the range the kernel takes for outgoing connections, so that those of the clients
-    cannot take them while a server is down."""
+    """Ports that are free now. They are below the kernel's range for outgoing connections, so that
+    clients' connections cannot take them while a server is down."""
     found, candidate = [], 20000 + os.getpid() % 5000
     while len(found) < count:
         candidate += 1
@@ -30,7 +30,8 @@ def free_ports(count):
 
 
 def allow_open_files(wanted):
-    """Raises the limit of this process and of those it starts; how many it now is, fewer than wanted if the system refuses."""
+    """Raises the limit of open files of this process and its children. Returns the limit, which is
+    lower if the system rejects it."""
     soft, hard = (float("inf") if n == resource.RLIM_INFINITY else n for n in resource.getrlimit(resource.RLIMIT_NOFILE))
     if soft >= wanted:
         return soft
@@ -48,12 +49,12 @@ def allow_open_files(wanted):
 class Server:
     """A Belay server. Consul's differ only in `config` (peers.py)."""
 
-    protocol = "consul"  # what the load generator calls its API
+    protocol = "consul"  # the load generator's name for its API
 
     def __init__(self, binary, folder, name, http_port, server_port, config, https_port=None):
         self.binary, self.folder, self.name, self.http_port, self.server_port = binary, folder, name, http_port, server_port
         self.https_port = https_port
-        self.token = config.get("acl", {}).get("tokens", {}).get("master")  # for what ask() asks
+        self.token = config.get("acl", {}).get("tokens", {}).get("master")  # for the requests of ask()
         self.data, self.log = os.path.join(folder, "data"), os.path.join(folder, "log.txt")
         self.process = None
         os.makedirs(self.data, exist_ok=True)
@@ -98,7 +99,7 @@ class Server:
         os.makedirs(self.data)
 
     def ask(self, method, target, body=b"", limit=30):
-        """Status and body, over a connection of its own. OSError if there is no answer."""
+        """Status and body, over a connection of its own. OSError: no response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=limit)
         try:
             connection.request(method, target, body, {"X-Consul-Token": self.token} if self.token else {})
@@ -110,7 +111,7 @@ class Server:
             connection.close()
 
     def raft(self):
-        """What the server says of itself, numbers as numbers; None if it does not answer."""
+        """The server's own metrics, numbers as numbers; None: no response."""
         try:
             status, body = self.ask("GET", "/v1/agent/self", limit=5)
         except OSError:
@@ -120,17 +121,17 @@ class Server:
         return {k: int(v) if v.isdigit() and k != "state_digest" else v for k, v in json.loads(body)["Stats"]["raft"].items()}
 
     def committed(self):
-        """How many entries, but for a constant; None if it is not known."""
+        """The number of entries, plus a constant; None: unknown."""
         raft = self.raft()
         return raft and raft.get("commit_index")
 
     def syncs(self):
-        """How often this server made its log durable since its start; None if it does not tell. Belay tells with a
-        `prometheus_retention_time`."""
+        """How often this server synced its log since its start; None: unknown. Belay reports it
+        with a `prometheus_retention_time`."""
         return self.metric("/v1/agent/metrics?format=prometheus", "consul_raft_fsync_seconds_count")
 
     def metric(self, target, name):
-        """The number behind a name that stands at the beginning of a line; None without one."""
+        """The number after a name at the beginning of a line; None: there is none."""
         try:
             status, body = self.ask("GET", target, limit=5)
         except OSError:
@@ -139,7 +140,8 @@ class Server:
         return float(found[1]) if status == 200 and found else None
 
     def memory(self):
-        """Resident bytes: the process's own, and those of files it has mapped (the checkpoint), which the system can take back."""
+        """Resident bytes: private, and of mapped files (the checkpoint), which the system can
+        reclaim."""
         fields = {}
         with open(f"/proc/{self.process.pid}/status") as status:
             for line in status:
@@ -159,7 +161,8 @@ class Server:
 
 
 def cluster(binary, folder, count, config, https=False):
-    """Belay servers that are started and know their leader. With `https`, which needs a certificate in `config`, on a port for it, too."""
+    """Belay servers that are started and have a leader. With `https`, which needs a certificate in
+    `config`, also on an HTTPS port."""
     ports = free_ports(3 * count)
     joins = [f"127.0.0.1:{p}" for p in ports[count : 2 * count]]
     common = {"bootstrap": True} if count == 1 else {"bootstrap_expect": count, "retry_join": joins, "retry_interval": "1s"}
@@ -173,7 +176,8 @@ def cluster(binary, folder, count, config, https=False):
 
 @contextlib.contextmanager
 def scratch(below, name, keep=False):
-    """A folder for data, and a list of the servers that use it: they are stopped at the end, and the folder is removed."""
+    """A folder for data, and a list of the servers that use it. Stops them at the end, and removes
+    the folder."""
     folder, servers = tempfile.mkdtemp(prefix=name + ".", dir=below), []
     try:
         yield folder, servers
@@ -185,7 +189,7 @@ def scratch(below, name, keep=False):
 
 
 def started(servers):
-    """The same servers, once they know their leader. Ends them all if they do not."""
+    """The same servers, once they have a leader. Stops them all if they do not."""
     servers = list(servers)
     try:
         for server in servers:
@@ -199,7 +203,7 @@ def started(servers):
 
 
 def leader_of(servers, limit=60):
-    """The server that leads, once all that run follow it."""
+    """The leader, once all running servers follow it."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         for server in servers:

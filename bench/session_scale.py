@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Sessions and claims by the hundred thousand on a cluster of this machine (session_scale.cpp says what is measured).
+"""Hundreds of thousands of sessions and claims on a cluster of this machine (session_scale.cpp
+describes the measurement).
 
 usage: bench/session_scale.py --binary build/release/belay [--program build/release/session_scale] [--nodes 3]
                               [--folder /var/tmp] exact|exact-kill|holders [-- WORDS FOR session_scale]
 
 exact       100,000 sessions with exact TTLs, a sample of which is watched to its end
-exact-kill  the same; the leader is killed when half of them are over (asked and watched is a follower)
+exact-kill  the same; the leader is killed when half of them have ended (a follower gets the requests)
 holders     a node is deregistered whose 10,000 sessions hold a claim each, while 100,000 others wait for these
 
-Ends with status 1 if a session ended early, or a claim was not handed on to the head of its queue.
+Exits with status 1 if a session ended early, or a claim was not granted to the head of its queue.
 """
 import argparse
 import json
@@ -31,7 +32,7 @@ def words_of(what, servers):
 
 
 def kill_half_way(leader, program):
-    """The sessions end as evenly as they are renewed, a TTL later: half of them are over then."""
+    """The sessions end as evenly as they are renewed, a TTL later: half of them have ended then."""
     sessions = 0
     while sessions < 100000 and program.poll() is None:
         time.sleep(0.5)

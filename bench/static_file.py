@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A get beside nginx with a file of the same bytes: its processor time is the floor for an answer over HTTP on this machine.
+"""A get compared with nginx and a file of the same bytes: nginx's processor time is the minimum for
+an HTTP response on this machine.
 
 usage: bench/static_file.py --binary build/release/belay --load build/release/load_generator --nginx /usr/sbin/nginx [--clients 64,256]
 
-One server of each, one worker of nginx, no access log, a connection for each client, one key of 256 bytes. Each round measures all of them in turn; the ratios are
-those within a round, and their median counts.
+One server of each, one worker of nginx, no access log, one connection per client, one key of 256
+bytes. Each round measures all of them in turn. The median of the ratios within a round counts.
 """
 
 import argparse
@@ -31,7 +32,8 @@ http {{ access_log off; keepalive_requests 1000000000; client_body_temp_path {fo
 
 
 class StaticServer:
-    """What generator.run wants to know of a server: its worker stands for it, which does all the work."""
+    """What generator.run needs from a server. The worker stands for it, because it does all the
+    work."""
 
     protocol = "consul"
 

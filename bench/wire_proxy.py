@@ -1,4 +1,5 @@
-"""A proxy on 127.0.0.1 between clients and one server, which counts bytes and requests of HTTP/1.1, gRPC and ZooKeeper's protocol."""
+"""A proxy on 127.0.0.1 between clients and one server. It counts bytes and requests of HTTP/1.1,
+gRPC and ZooKeeper's protocol."""
 
 import asyncio
 import collections
@@ -6,13 +7,13 @@ import contextlib
 import threading
 import time
 
-PATIENCE = 60  # seconds until clients that do not come to rest are given up
-QUIET = 0.6  # seconds without a byte, after which all clients are taken to wait
+PATIENCE = 60  # seconds until it gives up on clients that do not become idle
+QUIET = 0.6  # seconds without a byte, after which all clients are considered waiting
 RENEWAL = "renewal"
 
 
 class Http1:
-    """Requests of one HTTP/1.1 connection: their method and path, by their heads."""
+    """Requests of one HTTP/1.1 connection: method and path, from their heads."""
 
     def __init__(self):
         self.buffer, self.body = b"", 0
@@ -35,8 +36,9 @@ class Http1:
 
 
 class Grpc:
-    """Messages of the client on one HTTP/2 connection: one in an ordinary call, any number on a stream. Names of calls are compressed,
-    so they are not told; a call is a HEADERS frame of the client."""
+    """Messages of the client on one HTTP/2 connection: one in an ordinary call, any number on a
+    stream. Names of calls are compressed, so they are not shown; a call is a HEADERS frame of
+    the client."""
 
     PREFACE = 24  # bytes: RFC 9113, section 3.4
 
@@ -70,7 +72,8 @@ class Grpc:
 
 
 class Zookeeper:
-    """Requests of one ZooKeeper connection: length 4, then that of the session, later xid 4 and type 4."""
+    """Requests of one ZooKeeper connection: length 4, then that of the session, later xid 4 and
+    type 4."""
 
     TYPES = {1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData", 8: "getChildren", 12: "getChildren2", -11: "closeSession"}
 
@@ -87,7 +90,7 @@ class Zookeeper:
 
 
 class Proxy:
-    """Between clients and one server: counts what goes through. `events` are the requests, in order."""
+    """Between clients and one server: counts the traffic. `events` are the requests, in order."""
 
     def __init__(self, port, protocol):
         self.upstream, self.protocol = port, protocol
@@ -110,7 +113,7 @@ class Proxy:
         self.connections, self.moved = self.connections + 1, time.monotonic()
         try:
             server, to_server = await asyncio.open_connection("127.0.0.1", self.upstream)
-        except OSError:  # the client finds out, too
+        except OSError:  # the client notices, too
             return to_client.close()
         self.ways += [to_client, to_server]
         protocol = self.protocol()
@@ -140,7 +143,7 @@ class Proxy:
         def end():
             for way in self.ways:
                 way.transport.abort()
-            self.loop.call_later(0.1, self.loop.stop)  # when they are gone
+            self.loop.call_later(0.1, self.loop.stop)  # when they are closed
 
         self.loop.call_soon_threadsafe(end)
         self.thread.join()
