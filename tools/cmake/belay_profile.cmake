@@ -1,6 +1,7 @@
-# BELAY_PROFILE: the program `belay`, optimized by what was counted in one under load (docs/adr/0029). tools/build-profiled sets both values in turn, in one build folder:
-#   record  the program counts which way each branch goes. When it ends, the counts go into a .gcda file beside each object
-#   use     the compiler reads these files, and the linker optimizes the program as one piece. The libraries are for that program alone
+# BELAY_PROFILE: the program `belay`, optimized with the profile of one under load (docs/adr/0029).
+# tools/build-profiled sets both values in turn, in one build folder:
+#   record  the program counts which way each branch goes, and writes the counts into a .gcda file beside each object
+#   use     the compiler reads these files, and the linker optimizes the program as one piece. Only for that program
 set(BELAY_PROFILE "" CACHE STRING "record or use counts of a program under load; empty: neither")
 set_property(CACHE BELAY_PROFILE PROPERTY STRINGS "" record use)
 

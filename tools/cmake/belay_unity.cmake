@@ -1,9 +1,11 @@
-# belay_unity(TARGET): with BELAY_UNITY, many files are compiled as one, so that what they all include is read and instantiated once.
-# What it saves, and what it asks of the code: docs/adr/0010. A group has whole folders, in order, so that a new file seldom moves
-# others into another group; a folder that is larger than a group should be is split.
+# belay_unity(TARGET): with BELAY_UNITY, many files are compiled as one, so that common includes are
+# read and instantiated once. docs/adr/0010 has the savings and the demands on the code. A group has
+# whole folders, in order, so that a new file seldom moves others into another group; a folder that
+# is too large for a group is split.
 #
-# All files that are compiled together are one file to the compiler: names in their anonymous namespaces must differ. Two
-# that want the same name need not change: list one of them here, and it is compiled alone.
+# All files that are compiled together are one file to the compiler: names in their anonymous
+# namespaces must differ. If two files need the same name, list one of them here to compile it
+# alone.
 set(BELAY_ALONE
     actors/gateway/http_reader.cpp
     actors/node/config/keys.cpp
@@ -16,9 +18,10 @@ set(BELAY_ALONE
     tests/unit/protocol/http/kv/lock_headers_test.cpp
     tests/unit/protocol/state/fields_test.cpp
 )
-# Folders in whose files names mean something else than in the rest of their target: a group by themselves.
+# Folders whose files use names with other meanings than the rest of their target: a group of their
+# own.
 set(BELAY_APART)
-set(BELAY_UNITY_FILES 30) # more save little, and take more than 3 GB of memory
+set(BELAY_UNITY_FILES 30) # more saves little, and takes more than 3 GB of memory
 
 function(belay_unity target)
   if(NOT BELAY_UNITY)
@@ -38,7 +41,7 @@ function(belay_unity target)
     endif()
   endforeach()
   list(REMOVE_DUPLICATES folders)
-  # What a group has if all are of the same size.
+  # The size of a group if all are equal.
   math(EXPR wanted "(${all} + ${BELAY_UNITY_FILES} - 1) / ${BELAY_UNITY_FILES}")
   math(EXPR wanted "(${all} + ${wanted} - 1) / ${wanted}")
   set(group 0)
@@ -68,6 +71,7 @@ function(belay_unity target)
     endwhile()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # g++ takes the files of a group for headers, and warns of classes in them that have members from anonymous namespaces.
+  # g++ takes the files of a group for headers, and warns of classes with members from anonymous
+  # namespaces.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
 endfunction()
