@@ -21,7 +21,7 @@ refused missing(std::string_view what, std::string_view name) {
   return {403, std::string(denied) + ": Missing " + std::string(what) + " on " + std::string(name)};
 }
 
-/// The questions of Consul's agent/acl.go (vetServiceRegister and its neighbours), with its texts.
+/// The checks of Consul's agent/acl.go (vetServiceRegister etc.), with its error texts.
 class judge {
 public:
   judge(const local_registry& registry, std::string_view node, const acl::authorizer& may)
@@ -29,7 +29,7 @@ public:
 
   std::optional<refused> operator()(const register_service& r) const {
     auto d = r.definition;
-    if (complete(d)) // it will be refused for that
+    if (complete(d)) // it will be rejected for that
       return std::nullopt;
     name_checks(d);
     if (auto why = write_service(d.service.service))
@@ -37,7 +37,7 @@ public:
     if (const auto* before = registry_.service(d.service.id))
       if (auto why = write_service(before->row->service))
         return why;
-    for (const auto& c : d.checks) { // they may have the ID of another service's
+    for (const auto& c : d.checks) { // their IDs may belong to another service
       if (auto why = replace_check(c.id))
         return why;
       if (auto why = read_elsewhere(c))
@@ -52,7 +52,7 @@ public:
   }
   std::optional<refused> operator()(const register_check& r) const {
     const auto& d = r.definition;
-    if (complaint_of(d)) // it will be refused for that
+    if (complaint_of(d)) // it will be rejected for that
       return std::nullopt;
     const auto* owner = d.service_id.empty() ? nullptr : registry_.service(d.service_id);
     if (auto why = owner != nullptr ? write_service(owner->row->service) : write_node())
@@ -67,7 +67,7 @@ public:
     return may_.event_write(r.event.name) ? std::nullopt : std::optional(no());
   }
   std::optional<refused> operator()(const service_health& r) const {
-    // By its ID it is judged when its name is known; by its name also if there is none.
+    // By ID, authorized once its name is known; by name, even if there is no such service.
     return r.by_id || may_.service_read(r.name) ? std::nullopt : std::optional(no());
   }
   std::optional<refused> operator()(const list_services&) const { return std::nullopt; }
@@ -76,8 +76,8 @@ public:
   std::optional<refused> operator()(const list_events&) const { return std::nullopt; }
 
 private:
-  /// What an alias of another node shows is read in the name of this server; so it is asked once, by the name that the ID of a service
-  /// usually is.
+  /// An alias reads another node's health as this server. So registering it
+  /// needs the permission, by the name that a service's ID usually equals.
   std::optional<refused> read_elsewhere(const check_definition& c) const {
     if (!is_alias_elsewhere(c, node_))
       return std::nullopt;
@@ -144,7 +144,7 @@ void keep_visible(reply& answer, std::string_view node, const acl::authorizer& m
                  [&](check_rows& found) { keep_checks(found.list, node, may); },
                  [&](const service_row& found) { hidden = !may.service_read(found.service->service); },
                  [&](const health_rows& found) {
-                   // All are of one name, or of one ID.
+                   // All have the same name, or the same ID.
                    hidden = !found.list.empty() && !may.service_read(found.list.front().service->service);
                  },
                  [&](event_rows& found) { keep_visible(found.events, may); },

@@ -1,4 +1,4 @@
-// local_agent: what clients ask.
+// local_agent: requests of clients.
 
 #include "protocol/agent/agent_permissions.hpp"
 #include "protocol/agent/local_agent.hpp"
@@ -20,7 +20,7 @@ constexpr std::string_view default_reason(bool of_service) {
              : "Maintenance mode is enabled for this node, but no reason was provided. This is a default message.";
 }
 
-/// The checks of each of many services, found in one pass.
+/// The checks of each of many services, grouped in one pass.
 class checks_by_service {
 public:
   explicit checks_by_service(const local_registry& registry) {
@@ -31,7 +31,7 @@ public:
   const std::vector<state::check_ptr>& of_node() const { return at(""); }
   const std::vector<state::check_ptr>& of_service(const std::string& id) const { return at(id); }
 
-  /// With those of the node itself, in order of their IDs.
+  /// Including those of the node itself, in order of their IDs.
   std::vector<state::check_ptr> operator()(const std::string& service_id) const {
     const auto& own = at(service_id);
     const auto& of_node = at("");
@@ -152,7 +152,7 @@ reply local_agent::on(const deregister_check& r, local_time) {
 }
 
 reply local_agent::on(const update_check& r, local_time now) {
-  // Cut before it is kept anywhere, the schedule included: a request may bring megabytes.
+  // Truncated before it is stored anywhere, also in the schedule: a request may have megabytes.
   const auto id = registry_.registered_check_id(r.id);
   const auto output = registry_.shown_output(id, r.output);
   if (!schedule_.renew(id, output, now))

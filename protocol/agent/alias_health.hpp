@@ -1,5 +1,5 @@
 #pragma once
-// What an alias check says of the service or node that it stands for: the worst of their checks, as Consul sums them up.
+// Health of an alias check: the worst of the checks of its service or node, as in Consul.
 
 #include "protocol/agent/definitions.hpp"
 
@@ -9,16 +9,16 @@
 
 namespace belay::agent {
 
-/// That check is an alias of another node than `own`, or of a service there: what it says is in the catalog.
+/// Whether the alias is for another node than `own`, or a service there: its health is remote.
 bool is_alias_elsewhere(const check_definition& c, std::string_view own);
 
-/// Takes the checks one after the other.
+/// Aggregates the checks one by one.
 class alias_health {
 public:
   /// @param alias outlives it
   explicit alias_health(const check_definition& alias) : alias_(alias) {}
 
-  /// Any check of the node; those of other services do not matter.
+  /// Any check of the node; ignores those of other services.
   void add(const state::check_record& c);
   const std::string& status() const { return status_; }
   const std::string& output() const { return output_; }
@@ -28,7 +28,7 @@ private:
   std::string status_ = "passing", output_ = "No checks found.";
 };
 
-/// Its service is not there.
+/// Its service does not exist.
 std::string alias_not_found(const check_definition& alias, std::string_view node);
 
 } // namespace belay::agent

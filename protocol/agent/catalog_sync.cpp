@@ -1,4 +1,4 @@
-// local_registry: what the catalog has to be told.
+// local_registry: synchronization with the catalog.
 
 #include "protocol/agent/local_registry.hpp"
 #include "protocol/agent/member_catalog.hpp"
@@ -35,7 +35,7 @@ bool same(const state::check_record& a, const state::check_record& b, bool whate
          a.service_name == b.service_name && (whatever_output || a.output == b.output);
 }
 
-/// The rows by their IDs in lower case: there may be thousands on both sides.
+/// Indexes rows by their IDs in lower case: there may be thousands on both sides.
 template <class Row, class Id>
 std::unordered_map<std::string, Row> by_id(const std::vector<Row>& rows, Id id_of) {
   std::unordered_map<std::string, Row> index;
@@ -50,7 +50,7 @@ std::unordered_map<std::string, Row> by_id(const std::vector<Row>& rows, Id id_o
 state::catalog_register local_registry::registration() const {
   state::catalog_register r;
   r.node = settings_.node;
-  r.skip_node_update = true; // it matters only if the node is not there yet
+  r.skip_node_update = true; // only has an effect if the node is missing
   return r;
 }
 
@@ -68,7 +68,7 @@ sync_step local_registry::step_for(const std::string& id, held_service& s, const
   for (auto [it, end] = waiting.equal_range(id); it != end; ++it) {
     auto& [check_id, c] = *it->second;
     if (c.definition.token != s.token)
-      continue; // it goes by itself, when the service is there
+      continue; // sent separately, after the service
     c.in_flight = true;
     r.checks.push_back(*c.row);
     step.checks.emplace_back(check_id, c.version);
@@ -182,7 +182,7 @@ void local_registry::compare(const state::node_ptr& node, const std::vector<stat
     const auto found = known_services.find(lower_case(id));
     const bool there = found != known_services.end();
     if (there && s.row->enable_tag_override && found->second->tags != s.row->tags) {
-      auto row = std::make_shared<state::service_record>(*s.row); // the catalog's tags prevail
+      auto row = std::make_shared<state::service_record>(*s.row); // the catalog's tags take precedence
       row->tags = found->second->tags;
       s.row = std::move(row);
     }
@@ -201,7 +201,7 @@ void local_registry::compare(const state::node_ptr& node, const std::vector<stat
       changed(c);
     c.in_sync = equal;
   }
-  // What the leader keeps for every member is none of the agent's business.
+  // The agent ignores what the leader maintains for every member.
   for (const auto& row : services)
     if (!same_id(row->id, server_service) && services_.count(row->id) == 0 && !MUTANT(unknown_services_stay)) {
       auto& s = services_[row->id];
@@ -213,7 +213,7 @@ void local_registry::compare(const state::node_ptr& node, const std::vector<stat
       continue;
     const auto owner = services_.find(row->service_id);
     if (!row->service_id.empty() && (owner == services_.end() || owner->second.deleted))
-      continue; // goes with its service
+      continue; // removed with its service
     auto& c = checks_[row->check_id];
     c.row = row;
     gone(c);

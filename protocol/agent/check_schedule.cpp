@@ -34,7 +34,7 @@ void check_schedule::begin(const std::string& id, const check_definition& d, loc
     return arm(id, t, now + t.interval);
   }
   t.interval = std::clamp<local_time>(local_time{d.interval_ns}, interval_min, interval_max);
-  // Spread, so that checks registered together do not run together for ever.
+  // Random start, so that checks registered together do not always run together.
   const auto stagger = random_.below(static_cast<std::uint64_t>(t.interval.count()));
   arm(id, t, now + local_time{static_cast<std::int64_t>(stagger)});
 }

@@ -1,5 +1,5 @@
 #pragma once
-// When checks expire, and when the ones that this node runs are run again.
+// When checks expire, and when this node runs its checks again.
 
 #include "protocol/agent/definitions.hpp"
 #include "protocol/base/random.hpp"
@@ -8,26 +8,26 @@
 
 namespace belay::agent {
 
-/// Of results it only knows how many of a kind came in a row, and whether that is enough for them to count.
+/// Counts only how many results of a kind came in a row, and whether that is enough to show them.
 class check_schedule {
 public:
-  /// Consul runs nothing more often.
+  /// Consul's minimum.
   static constexpr std::chrono::seconds interval_min{1};
-  /// 146 years: added to any time since the start of a machine it stays a time.
+  /// 146 years: can be added to any time since boot without overflow.
   static constexpr local_time interval_max = local_time::max() / 2;
 
-  /// @param node the own one: aliases of others are run
+  /// @param node this one: aliases of other nodes are run
   check_schedule(std::uint64_t seed, std::string node) : random_(seed), node_(std::move(node)) {}
 
-  /// Begins with a definition, also in place of an earlier one of that ID. The first run comes within one interval.
+  /// Adds or replaces the definition with that ID. The first run is within one interval.
   void begin(const std::string& id, const check_definition& d, local_time now);
   void end(const std::string& id);
-  /// A TTL check was updated; its expiry will say the output, which is kept until then. @returns false: there is no such TTL check
+  /// A TTL check was updated; its expiry shows `output`. @returns false: there is no such TTL check
   bool renew(const std::string& id, std::string_view output, local_time now);
 
   struct run {
     std::string id;
-    std::uint64_t number = 0; ///< tells a late result of an earlier definition
+    std::uint64_t number = 0; ///< identifies late results of an earlier definition
   };
   struct expiry {
     std::string id, output;
@@ -36,10 +36,10 @@ public:
     std::vector<expiry> expired;
     std::vector<run> runs;
   };
-  /// Each is returned once; a run is due again after its finished().
+  /// Returns each once; a run is due again after its finished().
   due_now due(local_time now);
-  /// @returns whether its status is to be shown: false if there were not enough results of that kind in a row yet, or
-  /// if nobody waits for this run any more.
+  /// @returns whether to show its status: false if there were too
+  /// few results of that kind in a row, or the run is obsolete.
   bool finished(const run& r, std::string_view status, local_time now);
 
 private:

@@ -10,13 +10,13 @@ namespace belay::agent {
 namespace {
 
 constexpr local_time look_again_first = std::chrono::seconds(1);
-// The same after a restore, for whose answer somebody waits.
+// The same after a restore, whose response waits for it.
 constexpr local_time after_replacement = std::chrono::milliseconds(25);
-// What was proposed and is nowhere to be seen: refused, for want of room on the leader's disk, or not committed yet. Others wait until
-// the agent is shown alive. It may also be seen later, and be older than what was refused.
+// For proposals without visible effect: rejected (the leader's disk is full), or not committed
+// yet. Others wait until the agent is shown alive. They may take effect late, after newer ones.
 constexpr local_time propose_again_most = std::chrono::seconds(4);
 
-/// Every agent's node has it, servers' included (docs/contract/09).
+/// The nodes of all agents have it, including servers' (docs/contract/09).
 constexpr std::string_view mark_of_agents = "consul-network-segment";
 
 bool looks_like_agent(const state::node_record& n) {
@@ -30,7 +30,7 @@ std::string proof_in(const state::node_record& n) {
   return it == n.meta->end() ? std::string() : it->second;
 }
 
-// Refusals that are remembered: more than there are agents in one cluster with a wrong name.
+// Limit of remembered refusals: more than the agents of a cluster that have a wrong name.
 constexpr std::size_t refusals_max = 1000;
 
 bool is_told_to_leave(const state::node_record& n) {
@@ -120,7 +120,7 @@ void client_agents::have_to_be_heard(const std::vector<state::node_ptr>& nodes, 
   for (const auto& n : nodes) {
     if (!looks_like_agent(*n) || servers.contains(n->id) || agents_.size() >= limits_.agents_max)
       continue;
-    if (!agents_.contains(state::folded(n->node))) // else it was quicker
+    if (!agents_.contains(state::folded(n->node))) // else its agent was faster
       await(*n, MUTANT(unheard_agent_is_dead) ? begun_ - 2 * limits_.silence : begun_);
   }
 }
@@ -133,7 +133,7 @@ client_agents::refusal_key client_agents::key_of(const identity& who) {
   return {state::folded(who.name), who.uuid};
 }
 
-/// Its agent has to be heard from then on.
+/// Its agent must be heard from within the silence limit from then on.
 void client_agents::await(const state::node_record& n, local_time from) {
   auto& k = agents_[state::folded(n.node)];
   k.who = {n.node, n.id, n.address};
@@ -148,8 +148,8 @@ void client_agents::are_servers(const std::set<std::string>& servers) {
   });
 }
 
-/// Whether the agent may speak for the node by what the catalog says of it. Nothing is known of a node without a row: its first agent is the
-/// right one.
+/// Whether the agent may act for the node, according to the
+/// catalog. If the node has no row, its first agent is accepted.
 std::optional<std::string> client_agents::objection(const identity& who, const evidence& by, const known& k,
                                                     says what) {
   if (by.source.empty() || !k.of || MUTANT(any_agent_speaks_for_node))
@@ -161,10 +161,10 @@ std::optional<std::string> client_agents::objection(const identity& who, const e
   if (own && !of.proof.empty())
     return "node '" + who.name +
            "' has a secret that this agent does not have: deregister the node if its data directory is lost";
-  // Without a secret its address counts; a name that is free again may be taken from anywhere by who has credentials.
+  // Without a secret the address decides; a free name may be used from anywhere with credentials.
   if (by.source == of.address || (!own && by.authenticated))
     return std::nullopt;
-  // An agent of 0.2.0 behind another address than it advertises: that it is there changes nothing of the node.
+  // An agent of 0.2.0 at another address than it advertises: "alive" changes nothing of the node.
   if (what == says::is_there && by.authenticated && who.uuid == of.uuid && who.address == of.address)
     return std::nullopt;
   return "node '" + who.name + "' is registered at " + of.address + ", and this agent speaks from " + by.source +
@@ -187,7 +187,7 @@ std::optional<std::string> client_agents::refusal_of(const identity& who, local_
   const bool as_accepted = it->second.accepted && it->second.who == who && it->second.by == by;
   if (auto why = as_accepted ? std::nullopt : objection(who, by, it->second, says::is_there))
     return why;
-  // Of two that have one name the one counts that is there: the catalog has one node for both. A new leader has not heard either yet.
+  // Of two agents with one name, the living one counts (one node). A new leader knows neither.
   const auto& k = it->second;
   if ((!k.may_live(now, limits_) && !MUTANT(renewed_agent_unheard)) || k.who.uuid.empty() || k.who.uuid == who.uuid ||
       k.leaving)
@@ -226,16 +226,16 @@ bool client_agents::heard(const identity& who, local_time now, const evidence& b
   return true;
 }
 
-/// What was accepted of one agent says nothing of another that has its name, or speaks from elsewhere.
+/// An agent is accepted individually: not another with its name, or from another address.
 void client_agents::take(known& k, const identity& who, const evidence& by) {
-  const bool says_more = !by.source.empty() || k.by.source.empty(); // what a server of 0.2.0 passes on says nothing
+  const bool says_more = !by.source.empty() || k.by.source.empty(); // a server of 0.2.0 forwards no evidence
   k.accepted = k.accepted && k.who == who && (!says_more || k.by == by);
   k.who = who;
   if (says_more)
     k.by = by;
 }
 
-/// A row that is not there yet may be on its way: until then the agent counts whose registration was proposed.
+/// A missing row may be in transit: until then the agent whose registration was proposed counts.
 void client_agents::take_owner(known& k, const state::node_record* row, local_time now) {
   if (row == nullptr && k.of && now < k.of_awaited_until)
     return;
@@ -258,7 +258,7 @@ void client_agents::leaves(const identity& who, local_time now, const evidence& 
   k.next_look = now;
 }
 
-/// Not sooner than what was written may be seen.
+/// Not before a pending write can be visible.
 void client_agents::look_soon(known& k, local_time now) const {
   if (k.pause == local_time{0})
     k.next_look = now;
@@ -303,23 +303,23 @@ std::optional<state::command> client_agents::look(const std::string& name, const
                      : std::nullopt) {
     refused_at_look(k, std::move(*why));
     agents_.erase(it);
-    if (row != nullptr && looks_like_agent(*row) && !row->id.empty()) // its own agent still may be heard
+    if (row != nullptr && looks_like_agent(*row) && !row->id.empty()) // its own agent may still be alive
       await(*row, now);
     return std::nullopt;
   }
   k.accepted = k.heard || k.leaving;
   const bool own_row = row != nullptr && (row->id.empty() || row->id == k.who.uuid);
-  // Nothing is taken out that no agent has left there.
+  // Removes nothing that was not left there by an agent.
   if (k.leaving && (!own_row || row->id.empty() || !looks_like_agent(*row))) {
     agents_.erase(it);
     return std::nullopt;
   }
-  // Of nodes that nobody was heard of: only what an agent has left there is ours.
+  // If no agent was heard of for the node: only rows left there by an agent are removed.
   if ((!k.heard || k.leaving) && (!own_row || (liveness == nullptr && !k.leaving))) {
     agents_.erase(it);
     return std::nullopt;
   }
-  if (silent && row == nullptr) { // somebody has taken out what was left of it
+  if (silent && row == nullptr) { // an operator has removed the rest of it
     agents_.erase(it);
     return std::nullopt;
   }
@@ -329,7 +329,7 @@ std::optional<state::command> client_agents::look(const std::string& name, const
     k.next_look = now + k.pause;
     return state::catalog_deregister{row->node, {}, {}};
   }
-  if (!alive && !silent) { // it still may be heard
+  if (!alive && !silent) { // it may still be alive
     k.next_look = k.last_heard + limits_.silence;
     return std::nullopt;
   }
@@ -339,21 +339,21 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   else if (!k.leaving_until)
     k.leaving_until = now + limits_.leaving_shown;
   const bool objects = told_to_leave && alive && now >= *k.leaving_until;
-  // A node that has no secret takes one from its own address only.
+  // A node without a secret accepts one from its own address only.
   const bool takes_proof =
       !own_row || row->id.empty() || k.by.source.empty() || k.by.source == row->address || !proof_in(*row).empty();
   const auto proof = takes_proof ? k.by.proof : std::string();
   const bool row_is_right = !alive || (own_row && !objects && row->id == k.who.uuid && row->node == k.who.name &&
                                        row->address == k.who.address && (proof.empty() || proof_in(*row) == proof));
-  // The catalog gives the name to nobody else as long as it shows the agent alive that had it before (docs/contract/07).
+  // The catalog keeps the name while it shows its previous agent alive (docs/contract/07).
   const bool of_another = row != nullptr && !own_row && looks_like_agent(*row);
   const bool buries = of_another && (!alive || (liveness != nullptr && liveness->status != "critical"));
   const std::string_view wanted = alive && !buries ? "passing" : "critical";
-  // What was written before may be in the log and not in the tables yet: another entry behind it has the last word.
+  // An earlier write may be in the log but not in the tables yet: a later entry must override it.
   const bool has_last_word = !k.written || *k.written == wanted;
   const auto seen = std::max(row != nullptr ? row->modify_index : log_index{},
                              liveness != nullptr ? liveness->modify_index : log_index{});
-  const bool nothing_seen = k.written && k.seen_then == seen; // of what was proposed last
+  const bool nothing_seen = k.written && k.seen_then == seen; // of the last proposal
   if (row_is_right && liveness != nullptr && liveness->status == wanted && has_last_word) {
     k.told_alive = alive;
     k.pause = local_time{0};
@@ -366,13 +366,13 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   }
   k.told_alive.reset();
   const bool once_more = k.written == wanted;
-  auto pause_most = limits_.look_again; // somebody may write something else again and again
+  auto pause_most = limits_.look_again; // another client may write something else repeatedly
   if (nothing_seen && once_more)
     pause_most = propose_again_most;
   else if (nothing_seen)
     k.unsettled_until = now + limits_.look_again;
   else if (!once_more && liveness != nullptr && k.written == liveness->status)
-    k.pause = local_time{0}; // what was proposed has taken effect, and this is the next step: nobody else is in the way
+    k.pause = local_time{0}; // the proposal took effect, and this is the next step: no conflict
   k.written = wanted;
   k.seen_then = seen;
   k.pause = k.pause == local_time{0} ? look_again_first : std::min(2 * k.pause, pause_most);

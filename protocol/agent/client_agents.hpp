@@ -1,6 +1,6 @@
 #pragma once
-// What the leader keeps in the catalog of client agents: their nodes and the check "serfHealth" (docs/contract/08). The catalog is the
-// only list of them that lasts: a new leader begins with the nodes that it finds there, and gives each of them time to be heard.
+// What the leader maintains in the catalog for client agents: their nodes and checks "serfHealth"
+// (docs/contract/08). Only the catalog is a durable list of them: a new leader starts with it.
 
 #include "protocol/agent/check_schedule.hpp"
 #include "protocol/base/mutants.hpp"
@@ -15,51 +15,51 @@
 namespace belay::agent {
 
 struct client_agent_limits {
-  /// An agent that was not heard for so long is critical. Also from the beginning of a leadership on.
+  /// Silence after which an agent is critical. Also counts from the start of a leadership.
   local_time silence = std::chrono::seconds(5);
-  /// The node of one that was not heard for so long is deregistered (Consul's reconnect_timeout).
+  /// Silence after which the node is deregistered (Consul's reconnect_timeout).
   local_time forgotten = std::chrono::hours(72);
-  /// Between two looks at the rows of an agent of which there is no news (Consul's reconcile interval).
+  /// Interval for checking the rows of an agent without news (Consul's reconcile interval).
   local_time look_again = std::chrono::seconds(60);
-  std::size_t agents_max = 65'536; ///< more are not heard
-  /// One that was told to leave and is still heard is shown as leaving for so long, from when the leader sees it.
+  std::size_t agents_max = 65'536; ///< more are ignored
+  /// How long an agent with a leave request that stays alive is shown as leaving by the leader.
   local_time leaving_shown = std::chrono::seconds(5);
 };
 
-/// One of them, as the catalog shows it.
+/// An agent, as the catalog shows it.
 struct client_agent {
   std::string name, uuid;
   std::string address; ///< without port
   bool alive = true;
-  bool leaving = false; ///< somebody has told it to leave, and nobody has objected yet
+  bool leaving = false; ///< asked to leave by an operator; it has not objected yet
 
   bool operator==(const client_agent&) const = default;
 };
 
-/// The name of the node's metadata that has the hash of the secret of its agent. Public, as all metadata: a hash of 256 random bits tells
-/// nothing. Writing it needs node:write, as the node's address does.
+/// Key of the node metadata with the hash of its agent's secret. Public, like all metadata: a
+/// hash of 256 random bits reveals nothing. Writing it needs node:write, as the address does.
 inline constexpr std::string_view proof_of_agent = "belay-node-proof";
 
-/// The name of the node's metadata that says it was told to leave (force-leave of one that lives).
+/// Key of the node metadata that marks it as told to leave (force-leave of a living node).
 inline constexpr std::string_view mark_of_leaving = "belay-told-to-leave";
-/// Writes that. The leader takes it back if the agent is still heard after a while, as Consul's agents object.
+/// Writes that mark. The leader removes it if the agent stays alive, as Consul's agents object.
 state::catalog_register told_to_leave(const state::node_record& node);
 
-/// Those among the nodes of the catalog, by name. @param critical checks that are; @param servers names and IDs of their nodes
+/// Client agents, by name. @param critical critical checks; @param servers their nodes' names, IDs
 std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>& nodes,
                                               const std::vector<state::check_ptr>& critical,
                                               const std::set<std::string>& servers);
 
-/// Why an agent may speak for a node (docs/security.md, B3).
+/// Evidence that an agent may act for a node (docs/security.md, B3).
 struct agent_evidence {
-  std::string source; ///< where its connection comes from; empty: not known, as long as a server of 0.2.0 is a member
-  std::string proof;  ///< hash of the secret that it sent; empty: it sent none, as 0.2.0
+  std::string source; ///< address of its connection; empty: unknown, while a server of 0.2.0 is a member
+  std::string proof;  ///< hash of the secret that it sent; empty: none, as by 0.2.0
   bool authenticated = false; ///< its connection, by `encrypt` or a certificate
 
   bool operator==(const agent_evidence&) const = default;
 };
 
-/// Decides; whoever owns it reads the rows that it wants to see and proposes what it wants to be written. Only of use to the leader.
+/// Decides; its owner reads the rows that it requests, and proposes its commands. Leader only.
 class client_agents {
 public:
   struct identity {
@@ -73,40 +73,40 @@ public:
 
   explicit client_agents(client_agent_limits limits = {}) : limits_(limits) {}
 
-  /// A leadership begins: nobody has been heard in it yet.
+  /// A leadership starts: no agent was heard in it yet.
   void begin(local_time now);
-  /// Nodes of the catalog at the beginning. Those that look like agents' and are none of `servers` (IDs of nodes) have to be heard from now on.
+  /// The catalog's nodes at the start. Client agents' nodes (not in `servers`, IDs) are awaited.
   void found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers, local_time now);
 
-  /// An archive took the place of the catalog: what it said of agents is void, and all that were heard are looked at at
-  /// once. found_again() follows.
+  /// An archive replaced the catalog: its information about agents is void,
+  /// and all known agents are checked at once. found_again() follows.
   void catalog_replaced(local_time now);
-  /// The same as found(), in a leadership that goes on: an agent of the archive that was not heard in it has been silent
-  /// since it began.
+  /// Like found(), during a leadership: an agent of the archive
+  /// that was not heard in it counts as silent since its start.
   void found_again(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
-  /// The catalog says of all that are alive that they are.
+  /// Whether the catalog shows all living agents as alive.
   bool all_shown(local_time now) const;
 
-  /// Who is a server is no client agent, even if he was found when he was none. @param servers IDs of nodes
+  /// Servers are no client agents, even if found as such before. @param servers IDs of nodes
   void are_servers(const std::set<std::string>& servers);
 
-  /// Why that one is not heard: its name is another living one's, the node is not its own, or there are too many; nullopt: it is.
+  /// Why the agent is rejected: its name is in use, wrong node, or too many; nullopt: it is not.
   std::optional<std::string> refusal_of(const identity& who, local_time now, const evidence& by = {}) const;
-  /// @returns false: refusal_of() says why
+  /// @returns false: refusal_of() has the reason
   bool heard(const identity& who, local_time now, const evidence& by = {});
-  /// Why its rows were not for it when they were looked at last; null: they were, or nobody has looked. Until it is heard again.
+  /// Why its rows were not its own when last read; null: they were, or unread. Until heard again.
   const std::string* refused(const identity& who) const;
-  /// It was answered: the next time that it is heard its rows are read again.
+  /// The refusal was sent: its rows are read again when it is heard next.
   void forget_refusal(const identity& who);
-  /// The catalog was seen to say that it is alive.
+  /// Whether the catalog was seen to show it alive.
   bool shown_alive(const identity& who) const;
-  /// Its node is to go, if it is its own: look() decides.
+  /// Its node is to be removed, if it is its own: look() decides.
   void leaves(const identity& who, local_time now, const evidence& by = {});
 
-  /// Agents whose rows should be looked at now, at most `limit`. Each is named again when look() or cannot_look() was called for it.
+  /// Agents whose rows should be read now, at most `limit`. Call look() or cannot_look() for each.
   std::vector<std::string> due(local_time now, std::size_t limit);
-  /// What the catalog says of that one. @param row,liveness null: there is none
-  /// @returns what has to be written. The next look shows whether it was
+  /// The catalog's rows of that agent. @param row,liveness null: there is none
+  /// @returns the command to propose. The next look shows its effect
   std::optional<state::command> look(const std::string& name, const state::node_record* row,
                                      const state::check_record* liveness, local_time now,
                                      const std::string& datacenter);
@@ -115,29 +115,29 @@ public:
   std::size_t size() const { return agents_.size(); }
 
 private:
-  /// What the catalog says of whose the node is.
+  /// The owner of the node, by the catalog.
   struct owner {
     std::string uuid, address, proof;
   };
   struct known {
     identity who;
-    evidence by;           ///< of the one that was heard last
-    bool accepted = false; ///< `who` may speak for the node by what the catalog said
-    /// Whose the node is: as its row says, or as it will after what was proposed last. nullopt: it has no row, or was not looked at
+    evidence by;           ///< of the agent heard last
+    bool accepted = false; ///< the catalog permits `who` to act for the node
+    /// The node's owner by its row, or by the last proposal. nullopt: it has no row, or was unread
     std::optional<owner> of;
     local_time of_awaited_until{}; ///< until then `of` counts without a row
-    local_time last_heard{};       ///< or when the leadership began
+    local_time last_heard{};       ///< or when the leadership started
     bool heard = false;            ///< in this leadership
     bool leaving = false;
     bool looking = false;
     local_time next_look{}, pause{};
-    std::optional<bool> told_alive;          ///< what the catalog said of it last
-    std::optional<std::string> written;      ///< the status that this leader proposed last; empty: that the node goes
-    log_index seen_then;                     ///< when its rows had changed last, as they were when that was proposed
-    local_time unsettled_until{};            ///< until then something else that was proposed before may take effect
-    std::optional<local_time> leaving_until; ///< it was told to leave, and objects then
+    std::optional<bool> told_alive;          ///< alive or not, as the catalog showed last
+    std::optional<std::string> written;      ///< the status that this leader proposed last; empty: removal of the node
+    log_index seen_then;                     ///< when its rows had last changed at the time of that proposal
+    local_time unsettled_until{};            ///< until then an earlier proposal may take effect
+    std::optional<local_time> leaving_until; ///< it was asked to leave, and objects then
 
-    /// Nobody has had the time yet to notice that it does not.
+    /// There was not enough time yet to notice that it is dead.
     bool may_live(local_time now, const client_agent_limits& l) const {
       return now - last_heard <= l.silence || (heard && MUTANT(agent_death_unnoticed));
     }
@@ -159,7 +159,7 @@ private:
   client_agent_limits limits_;
   local_time begun_{};
   std::map<std::string, known> agents_; ///< by folded name
-  /// Of those that the rows were not for, by name and ID: told when they are heard next.
+  /// Of agents whose rows were not their own, by name and ID: sent when they are heard next.
   std::map<refusal_key, std::string> refused_;
 };
 

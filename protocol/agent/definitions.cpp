@@ -26,7 +26,7 @@ bool is_ipv6(std::string_view a) {
          a.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
 }
 
-/// An address is also shown as tagged ones, unless those were given.
+/// Adds the address as tagged addresses, unless those were given.
 void tag_address(state::service_record& s) {
   const char* suffix = is_ipv4(s.address) ? "_ipv4" : is_ipv6(s.address) ? "_ipv6" : nullptr;
   if (suffix == nullptr)

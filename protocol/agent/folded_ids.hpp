@@ -1,5 +1,5 @@
 #pragma once
-// IDs of an agent's services and checks: compared as the catalog compares them, without regard to ASCII case (docs/contract/07).
+// IDs of an agent's services and checks, compared ignoring ASCII case (docs/contract/07).
 
 #include "protocol/base/ascii_case.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace belay::agent {
 
-/// An order in which IDs that the catalog takes for one are equal.
+/// An order in which IDs that the catalog considers equal are equal.
 struct folded_less {
   using is_transparent = void;
 

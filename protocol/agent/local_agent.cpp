@@ -142,7 +142,7 @@ bool local_agent::restore(stored_check c, local_time now) {
   if (registry_.check(id) != nullptr || reserved_id_in(c.definition) ||
       refusal_of(c.definition, settings_.scripts_from_api, origin::api))
     return false;
-  // Until it is known again, nobody is sent to a service that may be down (Consul does the same).
+  // Until its status is known, no traffic goes to a service that may be down (like Consul).
   if (!c.definition.maintenance)
     c.definition.status = "critical";
   if (!registry_.add_check(c.definition, origin::api))
@@ -221,7 +221,7 @@ void local_agent::finished(const check_schedule::run& r, std::string_view status
                            local_time now) {
   if (!schedule_.finished(r, status, now) || (status == "critical" && MUTANT(failed_probe_ignored)))
     return;
-  registry_.set_status(r.id, status, output, now); // cut by the probe, which keeps the end
+  registry_.set_status(r.id, status, output, now); // the probe truncated it, keeping the end
   touched_.push_back({false, r.id});
 }
 

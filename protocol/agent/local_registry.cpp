@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view critical = "critical";
 
-/// docs/contract/09, section 3: the first bytes, and how many there were.
+/// docs/contract/09, section 3: the first bytes, and the original size.
 std::string cut(std::string_view output, std::int64_t limit) {
   const auto max = static_cast<std::size_t>(limit);
   if (output.size() <= max)
@@ -19,7 +19,7 @@ std::string cut(std::string_view output, std::int64_t limit) {
          std::to_string(output.size()) + " bytes)";
 }
 
-/// Of those that are still registered, in order of their bytes. What was removed stays in the map until the catalog knows.
+/// Rows still registered, in byte order. Removed ones stay in the map until the catalog is updated.
 template <class Row, class Map, class Id>
 std::vector<Row> rows_of(const Map& held, Id id_of) {
   std::vector<Row> list;
@@ -27,7 +27,7 @@ std::vector<Row> rows_of(const Map& held, Id id_of) {
     if (!each.deleted)
       list.push_back(each.row);
   const auto less = [&](const Row& a, const Row& b) { return id_of(*a) < id_of(*b); };
-  if (!std::is_sorted(list.begin(), list.end(), less)) // the map does not regard case
+  if (!std::is_sorted(list.begin(), list.end(), less)) // the map ignores case
     std::sort(list.begin(), list.end(), less);
   return list;
 }
@@ -38,7 +38,7 @@ std::string registered_id(const Map& held, const std::string& id) {
   return it == held.end() || it->second.deleted ? id : it->first;
 }
 
-/// The place of `id`, new or old. What was removed is registered again as it is spelled now.
+/// The entry of `id`, new or existing. A removed one gets the new spelling.
 template <class Map>
 typename Map::mapped_type& place_of(Map& held, const std::string& id) {
   if (const auto it = held.find(id); it != held.end() && it->second.deleted && it->first != id) {
@@ -125,7 +125,7 @@ void local_registry::add_service(service_definition d, bool replace_existing_che
     for (const auto& check_id : not_mentioned)
       remove_check(check_id);
   }
-  // Checks carry the service's name and tags, also those that were there before.
+  // Checks have the service's name and tags, including earlier ones.
   for (auto& [check_id, c] : checks_)
     if (!c.deleted && c.row->service_id == id) {
       auto row = std::make_shared<state::check_record>(*c.row);
@@ -153,7 +153,7 @@ void local_registry::put_check(check_definition d, const held_service* service, 
     row->service_tags = service->row->tags;
   }
   auto& held = place_of(checks_, d.id);
-  if (held.row != nullptr && !held.deleted) { // so that a service that registers again does not flap
+  if (held.row != nullptr && !held.deleted) { // a service that registers again must not flap
     row->status = held.row->status;
     row->output = held.row->output;
   } else {
@@ -173,7 +173,7 @@ bool local_registry::remove_service(const std::string& id) {
   if (it == services_.end() || it->second.deleted)
     return false;
   gone(it->second);
-  // The catalog drops them together with the service.
+  // The catalog removes them together with the service.
   std::erase_if(checks_, [&](const auto& c) { return c.second.row->service_id == id; });
   refresh_aliases();
   return true;
@@ -226,7 +226,7 @@ bool local_registry::set_status(const std::string& id, std::string_view status, 
   row->output = output;
   c.row = std::move(row);
   if (output_alone && c.in_sync && settings_.update_interval.count() > 0) {
-    // Output that changes with every run would make a log entry of every run.
+    // Output that changes with every run would add a log entry for every run.
     if (!c.output_due) {
       const auto interval = static_cast<std::uint64_t>(settings_.update_interval.count());
       c.output_due = now + settings_.update_interval / 2 +
@@ -252,7 +252,7 @@ std::pair<std::string, std::string> local_registry::aliased(const check_definiti
 }
 
 void local_registry::refresh_aliases() {
-  // Aliases of aliases settle one step with each change, as they do in Consul with each of its rounds.
+  // Aliases of aliases advance one step with each change, as in Consul with each round.
   for (auto at = aliases_.begin(); at != aliases_.end();) {
     const auto known = checks_.find(*at);
     if (known == checks_.end() || known->second.deleted || kind_of(known->second.definition) != check_kind::alias) {

@@ -36,7 +36,7 @@ bool says_so_already(const state::service_instance& i, const cluster_member& m) 
          liveness->status == status_of(m);
 }
 
-/// Its place is being taken by another server of that name, as long as both are members.
+/// Whether another server of that name is replacing it: both are members meanwhile.
 bool superseded(const cluster_member& m, const std::vector<cluster_member>& members) {
   return !*m.alive && std::any_of(members.begin(), members.end(), [&](const cluster_member& other) {
     return other.uuid != m.uuid && state::folded(other.name) == state::folded(m.name);
@@ -112,7 +112,7 @@ std::vector<state::command> member_changes(const std::vector<cluster_member>& me
     if (!m.alive || superseded(m, members) || std::any_of(found.instances.begin(), found.instances.end(), settled))
       continue;
     auto r = registration_of(m, datacenter);
-    r.skip_node_update = true; // if its agent is quicker than we are: that one knows more
+    r.skip_node_update = true; // if its agent is faster: it knows more
     for (const auto& n : found.nodes)
       if (state::folded(n->node) == state::folded(m.name)) {
         r.skip_node_update = n->id == m.uuid && n->node == m.name && n->address == m.address;

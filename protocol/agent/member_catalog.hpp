@@ -1,6 +1,6 @@
 #pragma once
-// What the leader keeps in the catalog of every server: its node, the service "consul", the check "serfHealth"
-// (docs/contract/08).
+// What the leader maintains in the catalog for every server: its node,
+// the service "consul", the check "serfHealth" (docs/contract/08).
 
 #include "protocol/state/queries.hpp"
 
@@ -17,7 +17,7 @@ inline constexpr std::string_view server_service = "consul", liveness_check = "s
 struct cluster_member {
   std::string uuid, name, address; ///< address without the port
   std::int64_t port = 0;
-  std::optional<bool> alive; ///< nullopt: the leader cannot tell yet
+  std::optional<bool> alive; ///< nullopt: the leader does not know yet
 };
 
 /// `server_address`: host:port.
@@ -36,16 +36,16 @@ struct member_rows {
   std::vector<state::service_instance> instances; ///< of server_service, with their checks
 };
 
-/// The leader of some cluster has registered it as a server: who has the service without the check was registered by a
-/// client, whose business it is.
+/// Whether a cluster's leader registered it as a server. The service
+/// without the check was registered by a client, and is the client's.
 bool is_server(const state::service_instance& i);
-/// What the catalog says of the server with that UUID. @param servers instances of server_service
-/// @returns nullopt: it is not there
+/// Whether the catalog shows that server alive. @param servers instances of server_service
+/// @returns nullopt: it is missing
 std::optional<bool> shown_alive(const std::vector<state::service_instance>& servers, std::string_view uuid);
 
-/// What has to be written, in this order, so that the catalog agrees with the cluster: servers that are no members any
-/// more are removed with all they have; members are registered, passing or critical. A member of whom nobody knows yet
-/// whether it is alive is neither registered nor removed. Empty: nothing to do.
+/// Commands, in order, that make the catalog agree with the cluster: remove former
+/// members with all they have; register members as passing or critical. A member whose
+/// health is unknown yet is neither registered nor removed. Empty: no difference.
 std::vector<state::command> member_changes(const std::vector<cluster_member>& members, const member_rows& found,
                                            const std::string& datacenter);
 

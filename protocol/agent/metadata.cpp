@@ -4,7 +4,7 @@ namespace belay::agent {
 
 namespace {
 
-// Consul's (agent/structs, ValidateMetadata).
+// Consul's limits (agent/structs, ValidateMetadata).
 constexpr std::size_t pairs_max = 64, key_max = 128, value_max = 512;
 constexpr std::string_view reserved_prefix = "consul-";
 

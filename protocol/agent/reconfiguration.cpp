@@ -1,4 +1,4 @@
-// local_agent: a configuration that was read again.
+// local_agent: reloads the configuration.
 
 #include "protocol/agent/local_agent.hpp"
 
@@ -84,7 +84,7 @@ bool local_agent::is_configured_as(const service_definition& s) const {
 void local_agent::configure(const service_definition& s, local_time now) {
   if (is_configured_as(s))
     return;
-  // As at a start, the configuration goes before what was kept of requests.
+  // As at a start, the configuration takes precedence over stored requests.
   forget_stored({true, s.service.id});
   for (const auto& c : s.checks)
     forget_stored({false, c.id});
@@ -96,7 +96,7 @@ void local_agent::configure(const check_definition& c, local_time now) {
   if (there != nullptr && there->from == origin::configuration && there->definition == c)
     return;
   forget_stored({false, c.id});
-  // completed() has seen its service.
+  // completed() has verified its service.
   (void)add_check(c, origin::configuration, now).ok();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What clients ask of the agent itself, and what it answers (docs/contract/09 and 13).
+// Requests of clients to the agent itself, and its replies (docs/contract/09 and 13).
 
 #include "protocol/agent/definitions.hpp"
 #include "protocol/agent/user_events.hpp"
@@ -15,12 +15,12 @@ namespace belay::agent {
 
 struct list_services {};
 struct list_checks {};
-/// `hash` not empty: answers when the service's hash is another one, or after `wait`.
+/// `hash` not empty: replies when the service's hash differs, or after `wait`.
 struct read_service {
   std::string id, hash;
   std::chrono::nanoseconds wait{0};
 };
-/// Node checks count, too.
+/// Includes node checks.
 struct service_health {
   std::string name; ///< or ID
   bool by_id = false;
@@ -49,14 +49,14 @@ struct register_check {
 struct deregister_check {
   std::string id;
 };
-/// Of a TTL check.
+/// For a TTL check.
 struct update_check {
   std::string id, status, output;
 };
 struct fire_event {
   user_event event;
 };
-/// `index` > 0: answers when the list's index is another one, or after `wait`.
+/// `index` > 0: replies when the list's index differs, or after `wait`.
 struct list_events {
   std::string name;
   std::uint64_t index = 0;
@@ -67,7 +67,7 @@ using request = compiled_once<std::variant<list_services, list_checks, read_serv
                                            deregister_service, service_maintenance, node_maintenance, register_check,
                                            deregister_check, update_check, fire_event, list_events>>;
 
-/// How long its answer may be put off for news; zero: not at all.
+/// How long the reply may wait for a change; zero: not at all.
 inline std::chrono::nanoseconds wait_of(const request& r) {
   if (const auto* events = std::get_if<list_events>(&r))
     return events->wait;
@@ -76,7 +76,7 @@ inline std::chrono::nanoseconds wait_of(const request& r) {
   return std::chrono::nanoseconds{0};
 }
 
-/// So much of that is over.
+/// Reduces the wait by the time that has passed.
 inline void wait_less(request& r, std::chrono::nanoseconds by) {
   const auto left = std::max(wait_of(r) - by, std::chrono::nanoseconds{0});
   if (auto* events = std::get_if<list_events>(&r))

@@ -17,7 +17,7 @@ std::optional<std::string> pattern_complaint(const std::string& pattern) {
   return compiled ? std::nullopt : std::optional("error parsing regexp: " + compiled.error());
 }
 
-/// One of an event's filters, compiled once for all that it is held against.
+/// A filter of an event, compiled once for all comparisons.
 class event_filter {
 public:
   explicit event_filter(const std::string& pattern) : everything_(pattern.empty()) {
@@ -28,7 +28,7 @@ public:
   }
 
   bool matches_everything() const { return everything_; }
-  /// An expression from a peer that cannot be compiled matches nothing.
+  /// A peer's expression that does not compile matches nothing.
   bool matches(std::string_view text) const { return everything_ || (compiled_ && compiled_->matches(text)); }
 
 private:

@@ -1,5 +1,5 @@
 #pragma once
-// User events (docs/contract/13): the last ones this node has heard of, and which of them concern it.
+// User events (docs/contract/13): the last ones this node received, and whether they concern it.
 
 #include "protocol/base/result.hpp"
 #include "protocol/state/queries.hpp"
@@ -16,14 +16,14 @@ namespace belay::agent {
 struct user_event {
   std::string id; ///< UUID
   std::string name, payload;
-  std::string node_filter, service_filter, tag_filter; ///< regular expressions; empty: everybody
+  std::string node_filter, service_filter, tag_filter; ///< regular expressions; empty: matches all
   std::uint64_t time = 0;                              ///< Lamport time at which it was fired; 0: not yet
 };
 
-/// Name and payload, before encoding: what Consul's gossip carries at most.
+/// Name and payload, before encoding: the maximum of Consul's gossip.
 inline constexpr std::size_t event_bytes_max = 512;
 
-/// The 500 that Consul answers to such an event, if any.
+/// Consul's error 500 for such an event, if any.
 std::optional<std::string> complaint_of(const user_event& e);
 
 /// Whether the filters match this node and one of its services.
@@ -31,12 +31,12 @@ bool concerns(const user_event& e, std::string_view node, const std::vector<stat
 
 class user_events {
 public:
-  /// Each agent keeps that many.
+  /// Number of events that each agent keeps.
   static constexpr std::size_t kept_max = 256;
 
   /// Stamps an event of this node.
   void stamp(user_event& e) { e.time = ++clock_; }
-  /// An event of another node arrived (or our own): its time is past now. @returns false: it is known already.
+  /// An event arrived: advances the clock past its time. @returns false: it is already known.
   bool heard(const user_event& e);
   /// Keeps it for readers.
   void keep(user_event e);
@@ -54,7 +54,7 @@ private:
   std::uint64_t clock_ = 0;
 };
 
-/// XOR of both halves of a UUID; 1 for what is none.
+/// XOR of both halves of a UUID; 1 if it is not a UUID.
 std::uint64_t index_of(std::string_view uuid);
 
 } // namespace belay::agent
