@@ -12,7 +12,7 @@ std::size_t number_of(resource on) {
   return static_cast<std::size_t>(on);
 }
 
-/// A policy that says nothing changes nothing.
+/// A policy without a rule has no effect.
 void pool(std::optional<permission>& known, std::optional<permission> policy) {
   if (policy)
     known = known ? prevailing(*known, *policy) : *policy;

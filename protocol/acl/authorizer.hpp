@@ -1,6 +1,6 @@
 #pragma once
-// What a token may do: the rules of all of its policies and the default policy, compiled into answers.
-// docs/contract/10, sections 2, 3 and 4. Which endpoint asks which of these questions stands in section 3.
+// Permissions of a token: the rules of all its policies and the default policy, compiled.
+// docs/contract/10, sections 2, 3 and 4; section 3 lists which endpoint checks what.
 
 #include "protocol/acl/rule_tree.hpp"
 #include "protocol/acl/rules.hpp"
@@ -13,38 +13,38 @@
 
 namespace belay::acl {
 
-/// What is allowed where no rule applies (`acl.default_policy`). Even `allow` does not include managing ACLs.
+/// The decision where no rule applies (`acl.default_policy`). Even `allow` excludes ACL management.
 enum class default_policy : std::uint8_t { deny, allow };
 
-/// Never changes after it was made, so that any number of threads may ask the same one. An answer costs a walk along
-/// the name, however many rules there are, and allocates nothing.
+/// Immutable, so any number of threads may share it. A check walks
+/// along the name, whatever the number of rules, and does not allocate.
 class authorizer {
 public:
-  /// Of no policy. @see allow_all, deny_all
+  /// Without policies. @see allow_all, deny_all
   explicit authorizer(default_policy otherwise) : otherwise_(otherwise) {}
 
-  /// The rules of all policies are pooled: for the same thing `prevailing` decides. They need not outlive the call,
-  /// which costs time in proportion to their bytes. None of the pointers is null.
+  /// Combines the rules of all policies: `prevailing` decides between rules for the same
+  /// thing. They need not outlive the call, which is O(their bytes). No pointer is null.
   authorizer(std::span<const rules* const> policies, default_policy otherwise);
 
-  /// Everything, the management of ACLs included: what the policy global-management says if it is the only one.
+  /// Everything including ACL management: like the policy global-management alone.
   static authorizer manage_all();
-  /// What a token without policies may do if the default policy is `allow`: everything but to manage ACLs.
+  /// A token without policies if the default policy is `allow`: everything except ACL management.
   static authorizer allow_all() { return authorizer(default_policy::allow); }
-  /// What a token without policies may do if the default policy is `deny`: nothing.
+  /// A token without policies if the default policy is `deny`: nothing.
   static authorizer deny_all() { return authorizer(default_policy::deny); }
 
-  /// All questions about names but key_write_prefix are this one. @pre needed is not deny
+  /// All checks of names except key_write_prefix. @pre needed is not deny
   bool allows(resource on, permission needed, std::string_view name) const;
 
   bool key_read(std::string_view key) const { return allows(resource::key, permission::read, key); }
-  /// Asked of the prefix of a listing, as if it were a key (`acl.enable_key_list_policy`).
+  /// Checks the prefix of a listing as if it were a key (`acl.enable_key_list_policy`).
   bool key_list(std::string_view prefix) const { return allows(resource::key, permission::list, prefix); }
   bool key_write(std::string_view key) const { return allows(resource::key, permission::write, key); }
-  /// Whether everything that begins with `prefix` may be deleted, keys there or not: docs/contract/10, section 4.
+  /// Whether all that begins with `prefix`, existing or not, may be deleted: docs/contract/10, 4.
   bool key_write_prefix(std::string_view prefix) const;
 
-  /// What it says of keys, the other one says of them, too.
+  /// Whether both decide the same about all keys.
   bool sees_same_keys(const authorizer& other) const {
     constexpr auto keys = static_cast<std::size_t>(resource::key);
     return otherwise_ == other.otherwise_ && trees_[keys] == other.trees_[keys];
@@ -71,7 +71,7 @@ public:
   // No default policy grants these: without a rule for acl they are denied.
   bool acl_read() const { return on_acl_ && grants(*on_acl_, permission::read); }
   bool acl_write() const { return on_acl_ && grants(*on_acl_, permission::write); }
-  /// To save and to restore: tokens are part of a snapshot.
+  /// For saving and restoring: tokens are part of a snapshot.
   bool snapshot() const { return acl_write(); }
 
 private:

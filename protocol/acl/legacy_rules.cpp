@@ -20,8 +20,8 @@ bool is_legacy_word(std::string_view name) {
   return std::find(legacy_words.begin(), legacy_words.end(), name) != legacy_words.end();
 }
 
-/// What HCL reads as a name without quotes. Other letters than ASCII's could be part of one, too; in quotes they are
-/// never wrong.
+/// An unquoted name in HCL. Non-ASCII letters could
+/// be part of one, too, but quotes are always valid.
 bool is_identifier(std::string_view name) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   const auto is_more = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.'; };
@@ -29,7 +29,7 @@ bool is_identifier(std::string_view name) {
          name != "false";
 }
 
-/// An item with its names and its value as they are printed.
+/// An item with its names and its value as printed.
 struct printed_item {
   std::vector<std::string> names;
   std::string value;
@@ -59,7 +59,7 @@ std::string indented(std::string_view text) {
   return out;
 }
 
-/// Items of adjacent lines, with their values below each other.
+/// Items of adjacent lines, with aligned values.
 std::string aligned(std::span<const printed_item> items) {
   std::size_t longest = 0;
   for (const auto& item : items)
@@ -77,8 +77,8 @@ std::string aligned(std::span<const printed_item> items) {
   return out;
 }
 
-/// How many items from `first` on are printed as adjacent lines: those of one line each that follow each other in the
-/// source without an empty line between them. None if `first` stands alone.
+/// Number of items from `first` on that are printed as adjacent lines: those of one line
+/// each without an empty line between them in the source. Zero if `first` is separate.
 std::size_t adjacent_from(std::span<const printed_item> items, std::size_t first) {
   std::size_t end = first;
   while (end < items.size() && items[end].is_one_line() && (end == first || items[end].line == items[end - 1].line + 1))
@@ -86,8 +86,8 @@ std::size_t adjacent_from(std::span<const printed_item> items, std::size_t first
   return end - first < 2 ? 0 : end - first;
 }
 
-/// Prints as github.com/hashicorp/hcl v1.0.0 does (hcl/printer/nodes.go), each value once. Its recursion is bounded by
-/// legacy_nesting_max.
+/// Prints like github.com/hashicorp/hcl v1.0.0 (hcl/printer/nodes.go),
+/// each value once. legacy_nesting_max bounds the recursion.
 class printer {
 public:
   bool too_deep() const { return too_deep_; }
@@ -183,7 +183,7 @@ result<std::string> translate_legacy(const hcl::object& document) {
     out += (out.empty() ? "" : "\n\n") + item.text();
   };
   for (const auto& item : document.items) {
-    // The form of JSON, {"key": {"a": {"policy": "read"}}}: a rule for each name.
+    // JSON form {"key": {"a": {"policy": "read"}}}: one rule for each name.
     if (item.keys.size() == 1 && is_legacy_word(item.keys.front()) && holds_only_objects(item.is)) {
       for (const auto& inner : std::get<hcl::object>(item.is.is).items) {
         auto printed = p.item(inner);

@@ -8,7 +8,7 @@
 namespace belay::acl {
 namespace {
 
-/// While rules are added: nodes know their children by number, edges are parts of the rules' names.
+/// A node while rules are added: children by number; edges are parts of the rules' names.
 struct growing_node {
   std::string_view edge;
   std::vector<std::size_t> children; ///< in the order of the first bytes of their edges
@@ -31,7 +31,7 @@ public:
   const std::vector<growing_node>& nodes() const { return nodes_; }
 
 private:
-  /// The node with this name, made if there is none.
+  /// The node with this name, created if missing.
   std::size_t place_of(std::string_view name) {
     std::size_t at = 0;
     while (!name.empty()) {
@@ -56,7 +56,7 @@ private:
     return at;
   }
 
-  /// The node keeps its place and the first bytes of its edge; all else of it goes to a new node below.
+  /// The node keeps its index and the first bytes of its edge; the rest moves to a new node below.
   void split(std::size_t at, std::size_t bytes) {
     const auto edge = nodes_[at].edge;
     growing_node below = std::move(nodes_[at]);
@@ -79,7 +79,7 @@ rule_tree::rule_tree(std::span<const rule* const> all) {
   for (const auto* r : all)
     tree.insert(*r);
 
-  // Level by level, so that the children of a node stand side by side, behind it.
+  // Level by level, so that the children of a node are adjacent, and after it.
   const auto& grown = tree.nodes();
   std::vector<std::size_t> order = {0};
   nodes_.reserve(grown.size());

@@ -1,6 +1,6 @@
 #pragma once
-// The rules for names of one resource, compiled: a radix tree, laid out flat. What it finds for a name costs a walk
-// along the name, however many rules there are.
+// The compiled rules for names of one resource: a radix tree in flat
+// arrays. A look-up walks along the name, whatever the number of rules.
 
 #include "protocol/acl/rules.hpp"
 
@@ -14,44 +14,44 @@
 
 namespace belay::acl {
 
-/// Immutable, and independent of the rules it was made of.
+/// Immutable, and independent of the rules it was built from.
 class rule_tree {
 public:
   rule_tree() : rule_tree(std::span<const rule* const>{}) {}
-  /// The rules are all about one resource; `prevailing` decides among those with the same match and name. Costs time
-  /// and memory in proportion to the bytes of the names.
+  /// Rules of one resource; `prevailing` decides between rules with the same
+  /// match and name. Time and memory are proportional to the bytes of the names.
   explicit rule_tree(std::span<const rule* const> all);
 
-  /// A name at which rules begin to differ. The names below it begin with the same bytes. Small: a thousand tokens have a tree of
-  /// hundreds of these each.
+  /// A name at which rules start to differ. Names below begin with the same bytes.
+  /// Kept small, as a thousand tokens have trees of hundreds of nodes each.
   struct node {
-    std::size_t edge_at = 0; ///< in the text of all edges: what is added to the name of the node above
+    std::size_t edge_at = 0; ///< in the text of all edges: the extension of the parent's name
     std::uint32_t edge_bytes = 0;
-    std::uint32_t first_child = 0; ///< children stand side by side
+    std::uint32_t first_child = 0; ///< children are adjacent
     std::uint16_t children = 0;    ///< at most 256: their edges begin with different bytes
-    bool only_write = true;        ///< no rule of this name or below it is anything but write
+    bool only_write = true;        ///< all rules of this name and below are write
     std::optional<permission> exact;
     std::optional<permission> prefix;
 
     bool operator==(const node&) const = default;
   };
 
-  /// Made of rules that say the same.
+  /// Whether both decide the same.
   bool operator==(const rule_tree&) const = default;
 
-  /// What counts for `name`: the rule for exactly this name, else that for its longest prefix; nothing if there is
-  /// none.
+  /// The rule that applies to `name`: the one for exactly this
+  /// name, else that for its longest prefix; nullopt: none.
   std::optional<permission> of(std::string_view name) const;
 
-  /// What the rule for the longest prefix of `name` says, whatever is said of `name` exactly.
+  /// The rule for the longest prefix of `name`, ignoring one for exactly `name`.
   std::optional<permission> of_prefix(std::string_view name) const;
 
   /// Whether all rules whose name begins with `prefix` are `write`, or there are none.
   bool only_write_under(std::string_view prefix) const;
 
-  /// Calls visit(const node&, bool whole) for each node whose name `name` begins with, the shortest first; `whole` is
-  /// said of the node that has exactly this name. At most one more than the name has bytes, however many rules there
-  /// are.
+  /// Calls visit(const node&, bool whole) for each node whose name is a prefix
+  /// of `name`, the shortest first; `whole`: it is the whole name. At most one
+  /// call more than the name has bytes, however many rules there are.
   template <class Visit>
   void walk(std::string_view name, Visit visit) const {
     const node* at = &nodes_.front();
@@ -70,7 +70,7 @@ private:
   const node* child(const node& parent, std::string_view rest) const;
 
   std::vector<node> nodes_; ///< the root first, whose name is empty
-  std::string first_bytes_; ///< of the edge of each node, at the node's place
+  std::string first_bytes_; ///< first byte of each node's edge, by the node's index
   std::string edges_;
 };
 

@@ -11,8 +11,8 @@
 namespace belay::acl {
 namespace {
 
-/// A word that begins rules with names, and Go's name and first field of what Consul reads it into, which its error
-/// texts show.
+/// A word that begins named rules, with the Go name and first
+/// field of Consul's structure, as shown in error texts.
 struct rule_word {
   std::string_view word;
   resource on;
@@ -22,8 +22,8 @@ struct rule_word {
   bool enterprise; ///< Go's struct ends with a field of the enterprise build
 };
 
-// In the order in which Consul reads and checks them: it reports the first offence in this order, not in that of the
-// text.
+// In the order in which Consul reads and checks them: it
+// reports the first error in this order, not in text order.
 constexpr std::array<rule_word, 2 * resource_count> rule_words = {{
     {"agent", resource::agent, match::exact, "AgentRule", "Node", false},
     {"agent_prefix", resource::agent, match::prefix, "AgentRule", "Node", false},
@@ -57,14 +57,14 @@ failure misread(hcl::position at, std::string_view what) {
           std::string(what)};
 }
 
-/// Go's name for the type of a value in the tree of its parser, as Consul's errors show it.
+/// Go's type name of a value in its parser's tree, as shown in Consul's errors.
 std::string_view go_type(const hcl::value& v) {
   if (std::holds_alternative<hcl::object>(v.is))
     return "*ast.ObjectList";
   return std::holds_alternative<hcl::list>(v.is) ? "*ast.ListType" : "*ast.LiteralType";
 }
 
-/// What is to be a text; a whole number is taken as it was written.
+/// Reads a text; a whole number becomes its text as written.
 result<std::string> text_of(const hcl::value& v, const std::string& field) {
   if (const auto* text = std::get_if<std::string>(&v.is))
     return *text;
@@ -76,14 +76,14 @@ result<std::string> text_of(const hcl::value& v, const std::string& field) {
   return misread(at, field + ": unknown type for string " + std::string(go_type(v)));
 }
 
-/// A list of at least one object, and of nothing else. In JSON that is the same name given several times.
+/// A list of one or more objects and nothing else; in JSON: the same name given several times.
 const hcl::list* list_of_objects(const hcl::value& v) {
   const auto* l = std::get_if<hcl::list>(&v.is);
   const auto is_object = [](const hcl::value& e) { return std::holds_alternative<hcl::object>(e.is); };
   return l && !l->empty() && std::all_of(l->begin(), l->end(), is_object) ? l : nullptr;
 }
 
-/// A rule before anybody asks whether its policy is one.
+/// A rule before its policy is validated.
 struct raw_rule {
   const rule_word* word = nullptr;
   std::string name, policy, intentions;
@@ -94,7 +94,7 @@ struct raw_rules {
   std::string on_acl, on_keyring, on_operator;
 };
 
-/// `acl = "read"`, wherever it stands in the document; of several the last one counts.
+/// `acl = "read"`, anywhere in the document; the last one counts.
 status read_scalar(const hcl::object& document, std::string_view word, std::string& out) {
   for (const auto& item : document.items) {
     if (!equal_ignoring_case(item.keys.front(), word))
@@ -110,7 +110,7 @@ status read_scalar(const hcl::object& document, std::string_view word, std::stri
   return done{};
 }
 
-/// Reads the rules that begin with one word, as Consul's decoder fills its structs: what it makes of odd input, too.
+/// Reads the rules that begin with one word as Consul's decoder would, including odd input.
 class word_reader {
 public:
   word_reader(const rule_word& word, std::vector<raw_rule>& out) : word_(word), out_(out) {}
@@ -130,7 +130,7 @@ public:
 private:
   bool begins_with_word(const hcl::item& item) const { return equal_ignoring_case(item.keys.front(), word_.word); }
 
-  /// The rule that is read now, as errors name it: root.key[2]
+  /// The current rule as errors name it: root.key[2]
   std::string field() const { return "root." + std::string(word_.word) + "[" + std::to_string(index_) + "]"; }
 
   status read_block(const hcl::value& block) {
@@ -226,7 +226,7 @@ result<raw_rules> read_raw(const hcl::object& document) {
   return raw;
 }
 
-/// What Go prints of the struct: `&acl.KeyRule{Prefix:"x", Policy:"zz", EnterpriseRule:acl.EnterpriseRule{}}`
+/// Go's text: `&acl.KeyRule{Prefix:"x", Policy:"zz", EnterpriseRule:acl.EnterpriseRule{}}`
 std::string go_text(const raw_rule& r) {
   std::string out = "&acl." + std::string(r.word->go_type) + "{" + std::string(r.word->go_name) + ":" +
                     golang::quoted(r.name) + ", Policy:" + golang::quoted(r.policy);
@@ -242,7 +242,7 @@ bool is_policy(std::string_view text, bool or_list) {
   return meant && (*meant != permission::list || or_list);
 }
 
-/// A scalar may be left out, and empty is as good as that.
+/// A scalar may be missing; empty means the same.
 status check_scalar(std::string_view word, const std::string& text, std::optional<permission>& out) {
   if (text.empty())
     return done{};

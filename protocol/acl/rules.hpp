@@ -1,6 +1,6 @@
 #pragma once
-// What one ACL policy says: rules for keys, sessions, nodes and so on, read from its text (docs/contract/10, section
-// 2). What several policies allow together is decided in protocol/acl/authorizer.hpp.
+// The rules of one ACL policy, for keys, sessions, nodes etc., parsed from its text
+// (docs/contract/10, section 2). protocol/acl/authorizer.hpp combines several policies.
 
 #include "protocol/base/result.hpp"
 #include "protocol/hcl/document.hpp"
@@ -14,14 +14,14 @@
 
 namespace belay::acl {
 
-/// What a rule grants: each includes those before it, but for deny, which grants nothing. `list` is only said of keys.
+/// What a rule grants: each includes those before it, except deny (nothing). `list`: only for keys.
 enum class permission : std::uint8_t { deny, read, list, write };
 
-/// What rules that name something are about. The name of an agent or a session's rule is that of a node.
+/// Resources of named rules. Rules for agents and sessions have the name of a node.
 enum class resource : std::uint8_t { agent, key, node, service, session, event, query };
 constexpr std::size_t resource_count = 7;
 
-/// `key "a"` is about the key a alone, `key_prefix "a"` about all names that begin with a, as strings: a, a/b, ab.
+/// `key "a"` is for the key a alone, `key_prefix "a"` for all names that begin with a: a, a/b, ab.
 enum class match : std::uint8_t { exact, prefix };
 
 struct rule {
@@ -33,9 +33,9 @@ struct rule {
   bool operator==(const rule&) const = default;
 };
 
-/// Empty where the policy says nothing.
+/// Empty where the policy has no rule.
 struct rules {
-  std::vector<rule> named; ///< the same name may have several rules: `prevailing` says which of them counts
+  std::vector<rule> named; ///< a name may have several rules: `prevailing` decides
   std::optional<permission> on_acl;
   std::optional<permission> on_keyring;
   std::optional<permission> on_operator;
@@ -43,25 +43,25 @@ struct rules {
   bool operator==(const rules&) const = default;
 };
 
-/// Which of two rules for the same thing counts: deny, else the one that grants more. docs/contract/10, section 2.
+/// Which of two rules for a thing counts: deny, else the larger. docs/contract/10, section 2.
 constexpr permission prevailing(permission a, permission b) {
   return a == permission::deny || b == permission::deny ? permission::deny : a < b ? b : a;
 }
 
-/// Whether a rule that says `policy` grants `needed`. @pre needed is not deny
+/// Whether a rule with `policy` grants `needed`. @pre needed is not deny
 constexpr bool grants(permission policy, permission needed) {
   return policy != permission::deny && policy >= needed;
 }
 
-/// Reads what the parser found in the text of a policy. Words that mean nothing here (`sentinel`, `mesh`) are ignored,
-/// `intentions` of services are checked and ignored: Belay has none. docs/contract/10, sections 2.1 and 2.2.
-/// The failure is Consul's text: `Failed to parse ACL rules: At 1:7: ...` where a value has the wrong type (line and
-/// column of the value), `Invalid key policy: &acl.KeyRule{...}` where the policy is none of the words.
-/// Costs time in proportion to the document.
+/// Reads the parsed document of a policy. Ignores words without meaning here (`sentinel`, `mesh`);
+/// validates and ignores `intentions` of services. docs/contract/10, sections 2.1 and 2.2.
+/// The error is Consul's: `Failed to parse ACL rules: At 1:7: ...` for a value of the wrong
+/// type (its line and column), `Invalid key policy: &acl.KeyRule{...}` for an unknown policy.
+/// Cost is proportional to the document.
 result<rules> read_rules(const hcl::object& document);
 
-/// The same of a text in HCL or JSON, within hcl::limits; `Failed to parse ACL rules: ...` with the parser's complaint if
-/// it is neither. An empty text says nothing.
+/// The same for a text in HCL or JSON, within hcl::limits; otherwise `Failed to
+/// parse ACL rules: ...` with the parser's error. An empty text has no rules.
 result<rules> read_rules(std::string_view text);
 
 } // namespace belay::acl

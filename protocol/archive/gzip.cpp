@@ -8,8 +8,8 @@ namespace belay::archive {
 
 namespace {
 
-// Go clients ask for gzip by themselves on every request. Setting zlib up costs more than all else about a small
-// answer, and a few hundred bytes hardly shrink: such answers are wrapped as a stored block, which is gzip as well.
+// Go clients request gzip on every request by default. For small responses zlib's setup
+// would dominate, with little gain: they become a stored block, which is gzip as well.
 constexpr std::size_t stored_bytes_max = 512;
 
 void append_little_endian(std::string& out, std::uint32_t value, int bytes) {
@@ -17,7 +17,7 @@ void append_little_endian(std::string& out, std::uint32_t value, int bytes) {
     out += static_cast<char>(value >> (8 * i));
 }
 
-/// RFC 1952 header | RFC 1951 block type 0: final bit, length, its complement, bytes | CRC32 | length
+/// RFC 1952 header | RFC 1951 block type 0: final, length, complement, bytes | CRC32 | length
 void append_stored(std::string& out, std::string_view bytes) {
   constexpr char header[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff";
   const auto length = static_cast<std::uint32_t>(bytes.size());
@@ -39,9 +39,9 @@ bool append_gzip(std::string& out, std::string_view bytes) {
     return true;
   }
   z_stream z{};
-  constexpr int gzip_window = 15 + 16; // zlib: +16 asks for the gzip wrapper
-  // Level 1: on JSON within a few percent of level 6 at a third of its time, and this runs on the thread of all
-  // clients.
+  constexpr int gzip_window = 15 + 16; // zlib: +16 requests the gzip wrapper
+  // Level 1: on JSON within a few percent of level 6 at a
+  // third of its time, and this blocks the HTTP thread.
   if (deflateInit2(&z, 1, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     return false;
   const auto begin = out.size();

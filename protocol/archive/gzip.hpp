@@ -6,7 +6,7 @@
 
 namespace belay::archive {
 
-/// Appends `bytes` as one gzip member. @returns false, with `out` unchanged, if memory for the compressor is short.
+/// Appends `bytes` as a gzip member. @returns false, `out` unchanged: no memory for the compressor.
 bool append_gzip(std::string& out, std::string_view bytes);
 
 } // namespace belay::archive

@@ -1,5 +1,5 @@
 #pragma once
-// The gzip content encoding (RFC 1952) of bytes that come in pieces: the same bytes as those of append_gzip() for all of them at once.
+// Gzip content encoding (RFC 1952), piece by piece: the same bytes as from append_gzip() at once.
 
 #include <cstddef>
 #include <memory>
@@ -15,9 +15,9 @@ public:
   gzip_stream(gzip_stream&&) noexcept;
   gzip_stream& operator=(gzip_stream&&) noexcept;
 
-  /// @returns false: memory for the compressor is short; nothing can be appended
+  /// @returns false: no memory for the compressor; nothing can be appended
   bool ok() const { return impl_ != nullptr; }
-  /// Appends what comes out by now. @pre ok(), and none before was the last
+  /// Appends the output so far. @pre ok(), and none before was the last
   void append(std::string& out, std::string_view bytes, bool last);
 
 private:

@@ -7,7 +7,7 @@
 
 namespace belay::archive {
 
-// OpenSSL's calls fail only for want of memory, or of the algorithm itself.
+// OpenSSL's calls fail only without memory, or without the algorithm itself.
 struct sha256::context {
   EVP_MD_CTX* handle = EVP_MD_CTX_new();
 

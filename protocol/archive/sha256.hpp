@@ -1,6 +1,6 @@
 #pragma once
-// SHA-256 (FIPS 180-4) of bytes that come in pieces: the checksums in Consul's snapshot archives, and names for files.
-// The work is OpenSSL's; this class keeps its handles out of everybody else's sight.
+// SHA-256 (FIPS 180-4), piece by piece: for the checksums in Consul's
+// snapshot archives, and names of files. Wraps OpenSSL and hides its handles.
 
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ public:
   sha256& operator=(sha256&&) noexcept;
 
   sha256& add(std::string_view bytes);
-  /// Of what was added so far; lower-case hexadecimal, 64 digits. More may be added afterwards.
+  /// The digest so far; 64 lower-case hexadecimal digits. More may be added afterwards.
   std::string hex() const;
 
 private:

@@ -13,17 +13,17 @@ namespace belay::archive {
 namespace {
 
 constexpr std::size_t tar_block = 512;
-constexpr int gzip_window = 15 + 16;  // zlib: +16 asks for the gzip wrapper
-constexpr std::size_t gzip_head = 10; // RFC 1952 2.3: bytes before what is optional
+constexpr int gzip_window = 15 + 16;  // zlib: +16 requests the gzip wrapper
+constexpr std::size_t gzip_head = 10; // RFC 1952 2.3: bytes before the optional ones
 constexpr std::size_t zlib_piece = 64u << 10;
 constexpr std::string_view meta_name = "meta.json", state_name = "state.bin", sums_name = "SHA256SUMS";
 constexpr std::size_t sums_bytes_max = 4096;
-// Ours has some 100 bytes and 100 more for each server.
+// Ours has some 100 bytes, and 100 more for each server.
 constexpr std::uint64_t meta_bytes_max = 1u << 20;
-// Behind the last file tools fill up with zeros, to 10 KiB usually.
+// Tools fill up with zeros after the last file, usually to 10 KiB.
 constexpr std::uint64_t fill_bytes_max = 64u << 10;
 
-/// Value of "Peers": a msgpack list of the servers' addresses, which is what older versions of Consul's tools expect.
+/// Value of "Peers": a msgpack list of the servers' addresses, expected by older Consul tools.
 std::string msgpack_list(const std::vector<archive_meta::server>& servers) {
   std::string out;
   const auto big_endian = [&](std::size_t n) { out += static_cast<char>(n >> 8), out += static_cast<char>(n); };
@@ -60,7 +60,7 @@ std::string meta_json(const archive_meta& m) {
   return out + "]},\"ConfigurationIndex\":1,\"Size\":" + std::to_string(m.state_bytes) + "}\n";
 }
 
-/// A number field of a tar header: octal digits and a zero byte, or, where they are too few, base 256.
+/// A number field of a tar header: octal digits and a zero byte or, for large numbers, base 256.
 void put_number(char* field, std::size_t size, std::uint64_t value) {
   const auto digits = size - 1;
   if (digits * 3 < 64 && value >> (digits * 3) != 0) {
@@ -94,7 +94,7 @@ std::optional<std::uint64_t> get_number(std::string_view field) {
   return v;
 }
 
-// The fields of a ustar header that are looked at.
+// The fields of a ustar header that are read.
 struct span {
   std::size_t at, size;
 };
@@ -126,7 +126,7 @@ constexpr auto read_failed = "failed to read snapshot file: ";
 struct archive_writer::compressor {
   z_stream z{};
   bool ok = false;
-  // As for other answers: level 1 costs a third of level 6 and is nearly as small.
+  // As for other responses: level 1 costs a third of level 6 and is nearly as small.
   compressor() { ok = deflateInit2(&z, 1, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) == Z_OK; }
   ~compressor() {
     if (ok)
@@ -138,7 +138,7 @@ archive_writer::archive_writer(archive_meta meta) : meta_(std::move(meta)), gzip
 archive_writer::~archive_writer() = default;
 
 void archive_writer::pack(std::string_view bytes, bool last, std::string& out) {
-  if (!gzip_->ok) // no memory: an archive without an end, which nobody takes for a whole one
+  if (!gzip_->ok) // no memory: the archive has no end, so it is recognized as incomplete
     return;
   auto& z = gzip_->z;
   z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
@@ -202,15 +202,15 @@ struct archive_reader::decompressor {
   z_stream z{};
   bool ok = false;
   bool any = false;   ///< input was seen
-  std::string head;   ///< as much of the first gzip_head bytes as is there
+  std::string head;   ///< the first gzip_head bytes, as far as they are there
   bool ended = false; ///< the gzip stream is complete
-  /// @returns false: it is none
+  /// @returns false: not a gzip header
   bool take_head() {
     Bytef none;
     z.next_in = reinterpret_cast<Bytef*>(head.data());
     z.avail_in = static_cast<uInt>(head.size());
     z.next_out = &none;
-    z.avail_out = 0; // it unpacks to nothing
+    z.avail_out = 0; // no output
     const int rc = inflate(&z, Z_NO_FLUSH);
     return (rc == Z_OK || rc == Z_BUF_ERROR) && z.avail_in == 0;
   }
@@ -231,15 +231,15 @@ std::optional<std::string> archive_reader::take(std::string_view& bytes, std::st
   if (!g.ok)
     return std::string(unpack_failed) + "out of memory";
   std::string piece(zlib_piece, '\0');
-  bool more_inside = true; // zlib may hold output for input it has taken already
+  bool more_inside = true; // zlib may have output for input that it has consumed
   while (state.size() < state_bytes_max && (!bytes.empty() || more_inside)) {
     if (g.ended) {
       if (bytes.empty())
         return std::nullopt;
-      return std::string(unpack_failed) + "gzip: invalid header"; // something behind the end
+      return std::string(unpack_failed) + "gzip: invalid header"; // something after the end
     }
     g.any = g.any || !bytes.empty();
-    // Go reads so much before it looks at it: what is shorter is cut, whatever it begins with.
+    // Go reads this much first: anything shorter is reported as truncated, whatever its content.
     if (g.head.size() < gzip_head) {
       const auto n = std::min(gzip_head - g.head.size(), bytes.size());
       g.head += bytes.substr(0, n);

@@ -1,6 +1,6 @@
 #pragma once
-// The archive of /v1/snapshot: a gzipped tar of meta.json, state.bin and SHA256SUMS, as Consul's (docs/contract/11). What
-// state.bin holds is ours alone. Both directions work on pieces of any size.
+// The archive of /v1/snapshot: a gzipped tar of meta.json, state.bin and SHA256SUMS, as Consul's
+// (docs/contract/11). The content of state.bin is Belay's. Both directions work on pieces.
 
 #include "protocol/archive/sha256.hpp"
 #include "protocol/base/ids.hpp"
@@ -15,7 +15,7 @@
 
 namespace belay::archive {
 
-/// What meta.json says.
+/// The content of meta.json.
 struct archive_meta {
   struct server {
     std::string id, address;
@@ -33,9 +33,9 @@ public:
   explicit archive_writer(archive_meta meta);
   ~archive_writer();
 
-  /// Appends to `out` what the archive has before state.bin.
+  /// Appends the part of the archive before state.bin to `out`.
   void begin(std::string& out);
-  /// The next bytes of state.bin; all together they are meta.state_bytes.
+  /// The next bytes of state.bin; their sum is meta.state_bytes.
   void add(std::string_view state, std::string& out);
   void finish(std::string& out);
 
@@ -51,18 +51,18 @@ private:
   sha256 state_sum_;
 };
 
-/// Errors are Consul's texts where it has one for the case.
+/// Errors are Consul's texts, if it has one for the case.
 class archive_reader {
 public:
   archive_reader();
   ~archive_reader();
 
-  /// Takes some of `bytes` and removes it from there; appends what it has of state.bin to `state`, and stops when that
-  /// has `state_bytes_max` or little more. @returns what is wrong with the archive; nullopt: nothing so far.
+  /// Consumes some of `bytes`, appends its part of state.bin to `state`, up to about
+  /// `state_bytes_max`. @returns an error in the archive; nullopt: none so far.
   std::optional<std::string> take(std::string_view& bytes, std::string& state, std::size_t state_bytes_max);
-  /// There is no more. @returns what is wrong, as when it ended too early or a checksum differs.
+  /// Ends the input. @returns an error, e.g. if it was truncated or a checksum differs.
   std::optional<std::string> finish();
-  /// What meta.json says: all of it behind a finish() without complaint.
+  /// meta.json: complete after finish() without error.
   const std::string& meta_text() const { return meta_text_; }
 
 private:
@@ -77,9 +77,9 @@ private:
   std::unique_ptr<decompressor> gzip_;
   std::string head_; ///< of the next file in the tar
   std::optional<file> file_;
-  bool ended_ = false; ///< the tar says so
+  bool ended_ = false; ///< end of the tar
   bool sums_seen_ = false;
-  std::uint64_t fill_bytes_ = 0; ///< behind its end
+  std::uint64_t fill_bytes_ = 0; ///< after its end
   std::string sums_text_, meta_text_;
   std::optional<sha256> meta_sum_, state_sum_;
 };
