@@ -45,8 +45,8 @@ const field* find_field(fields of, std::string_view name) {
   return found == of.end() ? nullptr : &*found;
 }
 
-// In bytes that memmem searches: 0.08 to 1.2 ns each, by how much of the text recurs in the value (measured with values of 500 KB). The
-// other costs are estimates.
+// In units of bytes that memmem searches: 0.08 to 1.2 ns each, by repetition of
+// the text in the value (measured with 500 KB). The other costs are estimates.
 constexpr std::size_t cost_of_comparison = 64, cost_of_element = 16, cost_of_parsed_byte = 16,
                       cost_of_matched_byte = 10;
 
@@ -61,7 +61,7 @@ result<comparison> comparison::bind(const match& m, fields of) {
   c.op_ = m.op;
   c.negative_ = is_negative(m.op);
   c.text_ = m.value;
-  // In this order, as all of it may be wrong at once.
+  // In this order, as several may be wrong at once.
   if (auto ok = c.bind_selector(m, of); !ok)
     return ok.why();
   if (!allows(c.kind_, m.op))
@@ -173,7 +173,7 @@ bool comparison::of_value(const field_value& v, std::size_t depth, filter_work& 
   if (const auto* list = std::get_if<row_list>(&v)) {
     if (at_end)
       return of_size(list->size);
-    // "Not" belongs to the one that matches: `Checks.Status != passing` means that there is one which is not passing.
+    // "Not" applies to the element: `Checks.Status != passing` means that one is not passing.
     for (std::size_t i = 0; i < list->size; ++i)
       if (of_row(list->at(list->list, i).row, depth, work))
         return true;
@@ -215,8 +215,8 @@ bool comparison::of_json(const boost::json::value* v, field_kind kind, std::size
   return of_text(text ? std::string_view(text->data(), text->size()) : std::string_view(), work);
 }
 
-/// Nothing is equal to, in, or matched by what is not there. (Consul 1.8 alone lets `matches` hold then; later versions
-/// do not.)
+/// A missing key equals nothing, is in nothing and matches nothing.
+/// (Only in Consul 1.8 does `matches` hold then, not in later versions.)
 bool comparison::of_missing_key() const {
   return op_ == match_operator::is_empty || (negative_ && op_ != match_operator::is_not_empty);
 }
@@ -228,7 +228,7 @@ bool comparison::of_text(std::string_view text, filter_work& work) const {
     return false;
   if (pattern_)
     return unless_negative(pattern_->matches(text));
-  if (contains) // std::string_view::find takes ten times as long where the first character is frequent
+  if (contains) // std::string_view::find is ten times slower if the first character is frequent
     return of_presence(::memmem(text.data(), text.size(), text_.data(), text_.size()) != nullptr);
   return unless_negative(text == text_);
 }

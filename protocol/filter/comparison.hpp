@@ -1,5 +1,5 @@
 #pragma once
-// One comparison of a filter, bound to a field: its value converted, its pattern compiled.
+// One comparison of a filter, bound to a field: converted value, compiled pattern.
 
 #include "protocol/base/result.hpp"
 #include "protocol/filter/expression.hpp"
@@ -25,7 +25,7 @@ public:
   bool has_pattern() const { return pattern_.has_value(); }
 
 private:
-  /// A field of an object, or the key of a map if there is none.
+  /// A field of an object, or the key of a map if `field` is null.
   struct step {
     const filter::field* field = nullptr;
     std::string key;
@@ -37,7 +37,7 @@ private:
   status bind_value(const match& m);
   status bind_pattern(const match& m);
 
-  /// `depth`: how many steps are done.
+  /// `depth`: number of completed steps.
   bool of_row(const void* row, std::size_t depth, filter_work& work) const;
   bool of_value(const field_value& v, std::size_t depth, filter_work& work) const;
   bool of_json(const boost::json::value* v, field_kind kind, std::size_t depth, filter_work& work) const;

@@ -19,7 +19,7 @@ bool is_identifier(std::string_view text) {
   });
 }
 
-/// The grammar ends a text at the next quote, escaped or not, so that a quote inside has to be a number.
+/// The grammar ends a text at the next quote, escaped or not, so a quote inside must be numeric.
 void append_literal(std::string& out, std::string_view text) {
   const auto quoted = golang::quoted(text);
   out += '"';

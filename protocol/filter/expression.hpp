@@ -8,7 +8,7 @@
 
 namespace belay::filter {
 
-/// `contains` is `in` the other way round and has no operator of its own.
+/// `contains` is `in` with swapped operands and has no operator of its own.
 enum class match_operator : std::uint8_t {
   equal = 0,
   not_equal = 1,
@@ -20,7 +20,7 @@ enum class match_operator : std::uint8_t {
   not_matches = 7,
 };
 
-/// As error texts name it, such as `Not Equal`.
+/// Name in error texts, such as `Not Equal`.
 std::string_view name_of(match_operator op);
 /// not_equal, not_in, is_not_empty, not_matches: true where the operator without "not" is false.
 bool is_negative(match_operator op);
@@ -30,14 +30,14 @@ bool takes_value(match_operator op);
 struct match {
   std::vector<std::string> selector; ///< never empty; the first part is an identifier
   match_operator op = match_operator::equal;
-  std::string value; ///< without quotes, not yet of the field's type; empty if the operator takes none
+  std::string value; ///< without quotes, not converted yet; empty if the operator takes none
 
   bool operator==(const match&) const = default;
 };
 
 enum class node_kind : std::uint8_t { match, all, any, negation };
 
-/// all (and), any (or): two parts or more, evaluated from the left. negation: one part, which is no negation itself.
+/// all (and), any (or): two or more parts, evaluated from the left. negation: one non-negated part.
 struct expression {
   node_kind kind = node_kind::match;
   filter::match match;           ///< node_kind::match only
@@ -46,7 +46,7 @@ struct expression {
   bool operator==(const expression&) const = default;
 };
 
-/// With dots, as error texts show it.
+/// With dots, as in error texts.
 std::string to_string(const std::vector<std::string>& selector);
 /// Text that parses to the same tree.
 std::string to_string(const expression& e);

@@ -1,5 +1,5 @@
 #pragma once
-// What a filter can select: the fields of a kind of rows, and how they are read without making JSON of a row.
+// Selectable fields of a kind of rows, and how to read them without rendering a row as JSON.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -24,10 +24,10 @@ enum class field_kind : std::uint8_t {
   natural,    ///< == !=
   boolean,    ///< == !=
   texts,      ///< in, is empty
-  text_map,   ///< in (is a key), is empty; behind it a key, whose value is a text
-  object,     ///< nothing but its fields
+  text_map,   ///< in (is a key), is empty; a key selects a text
+  object,     ///< only its fields
   objects,    ///< is empty; its fields, of which any may match
-  object_map, ///< in (is a key), is empty; behind it a key, whose value is an object
+  object_map, ///< in (is a key), is empty; a key selects an object
 };
 
 /// An object: its fields read it through this pointer.
@@ -44,7 +44,7 @@ struct row_map {
   std::size_t size = 0;
   row_ref (*find)(const void* map, std::string_view key) = nullptr; ///< null row: no such key
 };
-/// An object that is kept as JSON. Its fields are read from there by their names; what is missing is empty, 0 or false.
+/// An object stored as JSON. Fields are read by name; missing ones are empty, 0 or false.
 struct json_object {
   std::string_view text;
 };
@@ -52,7 +52,7 @@ struct json_object {
 using text_list = std::vector<std::string>;
 using text_map = std::map<std::string, std::string>;
 
-/// What a field holds in one row; views are valid as long as the row is. Null pointers are empty.
+/// Value of a field in one row; views are valid as long as the row. Null pointers are empty.
 using field_value = std::variant<std::string_view, std::int64_t, std::uint64_t, bool, const text_list*, const text_map*,
                                  row_ref, row_list, row_map, json_object>;
 
@@ -64,7 +64,7 @@ struct field {
 };
 using fields = std::span<const field>;
 
-// ---- fields by pointers to members; shared pointers on the way are followed
+// ---- fields by pointers to members; follows shared pointers
 
 namespace detail {
 
@@ -148,7 +148,7 @@ field_value value_of(const std::optional<T>& v) {
 
 } // namespace detail
 
-/// A member that is a value; its type decides the kind.
+/// A member that is a value; its type determines the kind.
 template <auto... Path>
 constexpr field member(std::string_view name) {
   using type = std::remove_cvref_t<decltype(detail::reach_from<Path...>(nullptr))>;
@@ -156,7 +156,7 @@ constexpr field member(std::string_view name) {
           [](const void* row) { return detail::value_of(detail::reach_from<Path...>(row)); }};
 }
 
-/// An object in the row, or behind a shared pointer in it; `of` are those of its type. Without a path: the row itself.
+/// An object in the row or behind a shared pointer; `of`: its fields. No path: the row itself.
 template <auto... Path>
 constexpr field object(std::string_view name, fields of) {
   return {name, field_kind::object,
@@ -200,7 +200,7 @@ constexpr field object_map(std::string_view name, fields of) {
           of};
 }
 
-/// An object kept as JSON text; `of` are read by name, made by json_member.
+/// An object stored as JSON text; `of` are read by name, made by json_member.
 template <auto... Path>
 constexpr field json(std::string_view name, fields of) {
   return {name, field_kind::object,

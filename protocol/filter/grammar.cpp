@@ -18,14 +18,14 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// The rules. One that does not hold has read nothing.
+/// The rules. A rule that fails consumes nothing.
 class grammar {
 public:
   explicit grammar(std::string_view text) : in_(text) {}
 
   result<expression> input() {
     const auto start = in_.at();
-    // Two alternatives, and the first one fails for "(a) or (b)".
+    // Two alternatives: the first one fails for "(a) or (b)".
     for (const bool grouped : {true, false}) {
       in_.back_to(start);
       comparisons_ = 0;
@@ -52,7 +52,7 @@ private:
   found or_expression() { return joined(node_kind::any); }
   found and_expression() { return joined(node_kind::all); }
 
-  /// A list with `and` or `or` between, as long as it goes on.
+  /// A list separated by `and` or `or`, as long as possible.
   found joined(node_kind kind) {
     const auto part = [&] { return kind == node_kind::any ? and_expression() : not_expression(); };
     auto first = part();
@@ -79,7 +79,7 @@ private:
     return list;
   }
 
-  /// `not` may also be the name of a field: the longest row of them that leaves an operand counts.
+  /// `not` may also be a field's name: takes as many as possible that still leave an operand.
   found not_expression() {
     std::vector<place> starts{in_.at()};
     while (in_.literal("not", "\"not\"") && spaces())
@@ -207,7 +207,7 @@ private:
     return true;
   }
 
-  /// Each with space before it, and behind the last one if something has to follow.
+  /// Words with space before each, and after the last one if something must follow.
   bool words(std::initializer_list<std::string_view> list, bool space_behind, match_operator op, match_operator& out) {
     const auto start = in_.at();
     for (const auto word : list)
@@ -320,7 +320,7 @@ private:
 
   bool digit() { return in_.character(is_digit, "[0-9]"); }
 
-  /// Looks ahead only.
+  /// Lookahead only.
   bool behind_number() {
     const auto start = in_.at();
     const bool ok = spaces() || in_.end() || close();
@@ -332,7 +332,7 @@ private:
     const auto start = in_.at();
     if (quoted("`", "\"`\"", true) || quoted("\"", "\"\\\"\"", true)) {
       auto text = unquote(in_.since(start));
-      // The text is wrong, but the rule holds: reading goes on, and the complaint refuses the whole.
+      // The text is invalid, but the rule matches: continues; the error rejects the whole filter.
       if (text)
         out = std::move(*text);
       else
@@ -366,10 +366,10 @@ private:
 
   reader in_;
   std::size_t nesting_ = 0, comparisons_ = 0;
-  std::string limit_; ///< the limit that was passed
+  std::string limit_; ///< the limit that was exceeded
 };
 
-/// Offset of the first byte that is no UTF-8.
+/// Offset of the first invalid byte of UTF-8.
 std::optional<std::size_t> broken_at(std::string_view text) {
   std::uint32_t ignored = 0;
   for (std::size_t i = 0; i < text.size();) {

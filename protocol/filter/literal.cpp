@@ -15,12 +15,12 @@ failure syntax_error() {
   return {"invalid syntax"};
 }
 
-/// Value of a digit in the bases up to 16; at least 16 if it is none.
+/// Value of a digit in bases up to 16; at least 16: not a digit.
 unsigned digit_value(char c) {
   return static_cast<unsigned>(hex_value(c));
 }
 
-/// The digits at the front, which are taken off.
+/// Removes the digits at the front.
 std::optional<std::uint32_t> take_digits(std::string_view& text, std::size_t count, unsigned base) {
   if (text.size() < count)
     return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::uint32_t> take_digits(std::string_view& text, std::size_t cou
   return static_cast<std::uint32_t>(value);
 }
 
-/// What follows a backslash; false: no escape of Go's.
+/// What follows a backslash; false: not an escape of Go.
 bool append_escaped(std::string& out, std::string_view& rest) {
   constexpr std::string_view letters = "abfnrtv\\\"", meanings = "\a\b\f\n\r\t\v\\\"";
   if (rest.empty())
@@ -71,7 +71,7 @@ bool append_escaped(std::string& out, std::string_view& rest) {
 
 enum class number_error { none, syntax, range };
 
-/// One underscore between digits, or between the prefix and the first digit.
+/// At most one underscore between digits, or between the prefix and the first digit.
 bool underscores_fit(std::string_view digits, bool prefixed) {
   bool after_digit = prefixed;
   for (std::size_t i = 0; i < digits.size(); ++i) {
@@ -106,7 +106,7 @@ number_error scan(std::string_view text, std::uint64_t& value) {
     const auto digit = digit_value(c);
     if (digit >= base)
       return number_error::syntax;
-    // Like Go, the first digit too many decides, whatever follows.
+    // Like in Go, the first digit too many decides, whatever follows.
     if (value > (std::numeric_limits<std::uint64_t>::max() - digit) / base) {
       too_large = true;
       break;

@@ -1,5 +1,5 @@
 #pragma once
-// Reading characters for a grammar, and what is to be said when it does not fit.
+// Reads characters for a grammar, and tracks errors.
 
 #include "protocol/base/result.hpp"
 #include "protocol/golang/quoting.hpp"
@@ -22,9 +22,9 @@ inline std::string to_string(const place& p) {
   return std::to_string(p.line) + ':' + std::to_string(p.column) + " (" + std::to_string(p.offset) + ')';
 }
 
-/// Reads characters and remembers the farthest place where something else was expected, and what. That, and the order
-/// in which alternatives are tried, is what the error texts show: go-bexpr is a generated PEG parser, and the rules
-/// below follow its grammar one by one.
+/// Reads characters and remembers the farthest position where something else was expected,
+/// and what. Error texts show that, in the order in which alternatives are tried: go-bexpr
+/// is a generated PEG parser, and the rules below follow its grammar one by one.
 class reader {
 public:
   explicit reader(std::string_view text) : text_(text) { enter_line(); }
@@ -34,7 +34,7 @@ public:
   std::string_view since(const place& p) const { return text_.substr(p.offset, at_.offset - p.offset); }
   bool at_end() const { return at_.offset == text_.size(); }
 
-  /// `shown`: as error texts name it.
+  /// `shown`: its name in error texts.
   bool literal(std::string_view wanted, std::string_view shown) {
     const bool here = text_.substr(at_.offset, wanted.size()) == wanted;
     note(here, at_, shown);
@@ -64,7 +64,7 @@ public:
     });
   }
 
-  /// Whether `rule` holds here, with nothing read and what is expected turned round.
+  /// Whether `rule` holds here; consumes nothing, and inverts what is expected.
   template <class Rule>
   bool unless(Rule rule) {
     const auto start = at_;
@@ -102,7 +102,7 @@ public:
 
 private:
   void enter_line() {
-    // The line feed itself counts as column 0 of the line it begins.
+    // The line feed itself counts as column 0 of the line that it begins.
     if (!at_end() && text_[at_.offset] == '\n') {
       ++at_.line;
       at_.column = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// A filter bound to a kind of rows: which of them it lets through.
+// A filter bound to a kind of rows: decides which of them match.
 
 #include "protocol/base/result.hpp"
 #include "protocol/filter/expression.hpp"
@@ -12,14 +12,14 @@
 
 namespace belay::filter {
 
-// Consul has no such limits. A regular expression may take this much memory; matching takes time linear in the text.
+// Consul has no such limits. Bounds a pattern's memory; matching takes time linear in the text.
 constexpr std::size_t pattern_bytes_max = golang::regular_expression::text_bytes_max;
 constexpr std::size_t patterns_max = 16;
 
 class row_filter {
 public:
-  /// The failure is go-bexpr's text: of the grammar, of a selector, of an operator that the field does not have, or of
-  /// a value that is none of its type.
+  /// The error is go-bexpr's text: of the grammar, of a selector, of an
+  /// operator that the field does not have, or of a value of the wrong type.
   static result<row_filter> compile(std::string_view text, fields of);
   static result<row_filter> bind(const expression& e, fields of);
 
@@ -27,7 +27,7 @@ public:
   row_filter& operator=(row_filter&&) noexcept;
   ~row_filter();
 
-  /// Meaningless once `work` is exceeded. @pre `row` is of the kind whose fields it was compiled for. May be called by several threads at a time.
+  /// Invalid once `work` is exceeded. @pre `row` is of the kind it was compiled for. Thread-safe.
   bool accepts(const void* row, filter_work& work) const;
   /// Those fields, to be compared by address.
   fields bound_to() const { return fields_; }

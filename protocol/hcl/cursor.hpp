@@ -1,6 +1,6 @@
 #pragma once
-// The characters of a text one by one, with their lines and columns, and the last complaint about them. hcl goes on behind a character that
-// it does not like, and says only the last of its complaints.
+// The characters of a text, with lines and columns, and the last error. hcl
+// continues after an invalid character, and reports only the last of its errors.
 
 #include "protocol/golang/regular_expression.hpp"
 #include "protocol/hcl/parser.hpp"
@@ -15,9 +15,9 @@ enum class language : std::uint8_t { hcl, json };
 
 class cursor {
 public:
-  /// What next() and peek() return behind the last character, and for a character of the code 0.
+  /// Returned by next() and peek() after the last character, and for a character with code 0.
   static constexpr char32_t end = 0;
-  /// For bytes that are no UTF-8.
+  /// For invalid bytes of UTF-8.
   static constexpr char32_t broken = 0xFFFD;
 
   /// `taken` outlives the cursor.
@@ -25,19 +25,19 @@ public:
 
   char32_t next();
   char32_t peek();
-  /// Before the character that next() returned last; nothing at the end of the text. Only once behind each next().
+  /// Undoes the last next(); no effect at the end of the text. At most once after each next().
   void back();
 
-  /// Behind the character that next() returned last, and before it; in bytes.
+  /// After and before the character that next() returned last; in bytes.
   std::size_t offset() const { return here_.offset; }
   std::size_t start() const { return here_.offset - length_; }
   std::string_view since(std::size_t from) const { return text_.substr(from, here_.offset - from); }
-  /// Of the character that next() returned last. At the end of the text, each further next() is one more column.
+  /// Of the character that next() returned last. At the end, each further next() adds a column.
   position at() const;
 
   void complain(std::string what);
   const std::optional<error>& complaint() const { return complaint_; }
-  /// Counts characters that were looked at by others.
+  /// Counts characters that were examined by others.
   void charge(std::size_t characters) { taken_.characters += characters; }
 
   bool is_letter(char32_t c);
@@ -47,13 +47,13 @@ private:
   struct place {
     std::size_t offset = 0;
     std::uint32_t line = 1;
-    std::uint32_t column = 0; ///< 0 behind a line feed
+    std::uint32_t column = 0; ///< 0 after a line feed
   };
   struct unicode_classes {
     golang::regular_expression letter, digit;
   };
 
-  /// At the front of what is left; 0 bytes at the end of the text.
+  /// At the front of the rest; 0 bytes at the end of the text.
   char32_t front(std::size_t& bytes) const;
   const unicode_classes& unicode();
 
@@ -64,7 +64,7 @@ private:
   std::size_t length_ = 0;        ///< of the last character, in bytes
   std::uint32_t line_length_ = 0; ///< of the last line, in characters
   std::optional<error> complaint_;
-  std::optional<unicode_classes> unicode_; ///< made for the first letter that is not ASCII
+  std::optional<unicode_classes> unicode_; ///< created for the first letter that is not ASCII
 };
 
 } // namespace belay::hcl

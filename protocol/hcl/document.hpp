@@ -1,6 +1,6 @@
 #pragma once
-// What a text in HCL 1 (or JSON) says, before anybody asks what it means: objects of items in the order of the text, each
-// with its place. Rules of policies and configuration files are read from it.
+// The content of a text in HCL 1 (or JSON), before it is interpreted: objects of items in the
+// order of the text, with positions. Source of policies' rules and of configuration files.
 
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ struct object {
   std::vector<item> items;
 };
 
-/// A number as it was written, such as 10, 0x1f, 1.5e3.
+/// A number as written, such as 10, 0x1f, 1.5e3.
 struct number {
   std::string text;
   bool is_integer = true;
@@ -32,7 +32,7 @@ using list = std::vector<value>;
 
 struct value {
   position at;
-  /// JSON's null is nothing here: an item whose value is null is left out by the parser.
+  /// No JSON null: the parser omits items with value null.
   std::variant<std::string, number, bool, list, object> is;
 };
 

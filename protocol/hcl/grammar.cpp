@@ -5,7 +5,7 @@
 namespace belay::hcl {
 
 std::string grammar::said(const token& t) {
-  // Tokens that were complained about are in no document.
+  // No document contains tokens with errors.
   if (scanner_.complaint())
     return {};
   if (t.kind == token_kind::heredoc)

@@ -1,5 +1,5 @@
 #pragma once
-// What the grammars of HCL and of JSON share: tokens with one that can be put back, the error they ended with, and how deep they are.
+// Shared by the grammars of HCL and JSON: tokens with one of lookahead, errors, nesting depth.
 
 #include "protocol/hcl/scanner.hpp"
 
@@ -12,7 +12,7 @@ namespace belay::hcl {
 
 enum class outcome : std::uint8_t {
   done,
-  ended, ///< the text ended where an item or a value could have begun
+  ended, ///< the text ended where an item or a value could begin
   wrong, ///< see grammar::error_
 };
 
@@ -22,7 +22,7 @@ public:
       : nesting_max_(allowed.nesting_max), scanner_(text, in, taken), in_(in) {}
 
 protected:
-  /// tok_ is the next token, or again that which was put back.
+  /// tok_ is the next token, or the one that was put back.
   const token& scan() {
     if (!std::exchange(put_back_, false))
       tok_ = scanner_.next();
@@ -36,17 +36,17 @@ protected:
   }
   outcome wrong_at_token(std::string text) { return wrong(tok_.at, std::move(text)); }
 
-  /// Nothing more is to be read, and the error stays as it is.
+  /// Stop reading, and keep the error as it is.
   bool over_limit() const { return over_limit_; }
-  /// Of an error that ended an object. hcl forgets it if the object ends there, so that `a { b = }` needs one more brace.
+  /// For an error that ended an object. hcl drops it if the object ends there, as in `a { b = }`.
   bool forgotten() const { return !over_limit_ && tok_.kind == token_kind::rbrace; }
 
-  /// What a name or a text says. One that says nothing is an error at the end, if there is no other.
+  /// The text of a name or a string. An invalid one is the final error, unless there is another.
   std::string said(const token& t);
-  /// Of a token that is a literal, but for null.
+  /// For a literal token other than null.
   value literal();
 
-  /// That many levels are open for as long as it lives. Whoever opens one asks at once whether it is too deep.
+  /// Opens that many levels while it exists. Check too_deep() at once.
   class level {
   public:
     explicit level(grammar& g, std::size_t levels = 1) : grammar_(g), levels_(levels) { g.depth_ += levels; }
@@ -59,10 +59,10 @@ protected:
     grammar& grammar_;
     std::size_t levels_;
   };
-  /// Ends the parsing: no other error is said.
+  /// Ends the parsing: no other error is reported.
   outcome too_deep(const position& at);
 
-  /// @param end what the outermost object ended with
+  /// @param end outcome of the outermost object
   std::variant<object, error> verdict(outcome end, object&& found);
 
   token tok_;
@@ -79,7 +79,7 @@ private:
 };
 
 std::variant<object, error> parse_hcl(std::string_view text, const limits& allowed, steps& taken);
-/// Items with the value null are left out, and names are labels where hcl makes them so (json_flattening.hpp).
+/// Omits items with value null; names are labels where hcl treats them so (json_flattening.hpp).
 std::variant<object, error> parse_json(std::string_view text, const limits& allowed, steps& taken);
 
 } // namespace belay::hcl

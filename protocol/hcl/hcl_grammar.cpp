@@ -28,7 +28,7 @@ private:
   outcome wrong_element(const position& at, std::string_view what);
 };
 
-/// Up to the end of the text or, in braces, to the one that closes them, which is left to be read.
+/// Up to the end of the text or, in braces, up to the closing one, which is not consumed.
 outcome hcl_grammar::items(bool in_braces, object& out) {
   while (true) {
     if (in_braces) {
@@ -53,7 +53,7 @@ outcome hcl_grammar::one_item(object& out) {
     return end;
   item made;
   made.at = found.front().at;
-  // A label stands for braces around the rest, so it counts as they would.
+  // A label is equivalent to braces around the rest, so it counts as them.
   const level labels(*this, found.size() - 1);
   if (labels.too_deep())
     return too_deep(made.at);
@@ -63,14 +63,14 @@ outcome hcl_grammar::one_item(object& out) {
   const auto end = tok_.kind == token_kind::assign ? any_value(made.is) : braces(made.is);
   if (end != outcome::done)
     return end;
-  // hcl looks for a comment behind the value, and what it finds there decides which errors it forgets.
+  // hcl looks for a comment after the value; what it finds decides which errors it drops.
   scan();
   put_back();
   out.items.push_back(std::move(made));
   return outcome::done;
 }
 
-/// Up to the sign behind them, which is `=` or `{`.
+/// Up to the sign after them, which is `=` or `{`.
 outcome hcl_grammar::names(std::vector<token>& out) {
   while (true) {
     switch (scan().kind) {
@@ -94,7 +94,7 @@ outcome hcl_grammar::names(std::vector<token>& out) {
       return wrong_at_token("illegal character");
     case token_kind::rbrace:
       if (!out.empty()) {
-        // Not forgotten with the object that this brace seems to close.
+        // Not dropped with the object that this brace seems to close.
         tok_.kind = token_kind::eof;
         return no_value_for(out);
       }
@@ -126,7 +126,7 @@ outcome hcl_grammar::any_value(value& out) {
   case token_kind::lbrack:
     return brackets(out);
   case token_kind::eof:
-    return outcome::ended; // the item is not in the document, and nobody complains
+    return outcome::ended; // the item is omitted from the document, without an error
   default:
     return wrong_at_token("Unknown token: " + to_string(tok_));
   }
@@ -190,7 +190,7 @@ outcome hcl_grammar::element(list& out, bool& comma_needed) {
   default:
     return wrong_at_token("unexpected token while parsing list: " + std::string(name(tok_.kind)));
   }
-  // None is needed behind a list in a list.
+  // None is needed after a nested list.
   comma_needed = !std::holds_alternative<list>(made.is);
   out.push_back(std::move(made));
   return outcome::done;

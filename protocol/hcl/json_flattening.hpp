@@ -1,5 +1,5 @@
 #pragma once
-// Names of JSON that are labels in HCL: {"key": {"a": {"policy": "read"}}} comes out as `key "a" { policy = "read" }` does.
+// JSON names that are labels in HCL: {"key": {"a": {"b": "c"}}} is `key "a" { b = "c" }`.
 
 #include "protocol/hcl/parser.hpp"
 
@@ -8,13 +8,13 @@
 
 namespace belay::hcl {
 
-/// Stands for null while the document is not finished.
+/// Represents null until the document is finished.
 number json_null();
 
-/// From the outermost object inwards, as hcl does: an item whose value is an object of nothing but objects, or a list of nothing but objects,
-/// becomes one item for each of them, with its own names before theirs. Then items whose value is null are left out.
-/// @returns an error if the names that are repeated take more than `label_bytes_max`: many names below a long one take the square of the text
-/// @pre the document is not nested deeper than stack allows
+/// From the outermost object inwards, as hcl does: an item whose value is an object or list of
+/// only objects becomes an item for each, prefixed by its own names. Then omits null values.
+/// @returns an error if repeated names take more than `label_bytes_max`: quadratic for long names
+/// @pre the document is not nested deeper than the stack permits
 std::optional<error> flatten(object& document, std::size_t label_bytes_max);
 
 } // namespace belay::hcl

@@ -13,7 +13,7 @@ public:
   std::variant<object, error> document() {
     value all;
     auto end = outcome::done;
-    // White space that is not JSON's can stand before the brace.
+    // White space that is invalid in JSON may precede the brace.
     if (scan().kind == token_kind::lbrace)
       end = braces(all);
     else
@@ -38,8 +38,8 @@ private:
   const limits& allowed_;
 };
 
-/// Ends with the token behind the last item, whatever it is: hcl wants no brace there, and takes what follows for the rest of the object
-/// around this one.
+/// Ends with the token after the last item, whatever it is: hcl expects no
+/// brace there, and treats what follows as the rest of the enclosing object.
 outcome json_grammar::items(object& out) {
   do {
     const auto end = one_item(out);
@@ -53,7 +53,7 @@ outcome json_grammar::items(object& out) {
 
 outcome json_grammar::one_item(object& out) {
   item made;
-  // More than one name is no JSON, but hcl takes it.
+  // More than one name is invalid JSON, but hcl accepts it.
   while (scan().kind == token_kind::string) {
     if (made.keys.empty())
       made.at = tok_.at;
@@ -103,14 +103,14 @@ outcome json_grammar::braces(value& out) {
     return too_deep(tok_.at);
   out.at = tok_.at;
   object inside;
-  // An object without items and one with a comma behind the last are errors that are forgotten.
+  // An object without items, and one with a trailing comma, are errors that hcl drops.
   if (items(inside) == outcome::wrong && !forgotten())
     return outcome::wrong;
   out.is = std::move(inside);
   return outcome::done;
 }
 
-/// Commas are not counted. Booleans and the opening brackets of lists in lists are passed over, as in hcl.
+/// Any number of commas. Skips booleans and the opening brackets of nested lists, as hcl does.
 /// @pre tok_ is the opening one
 outcome json_grammar::brackets(value& out) {
   const level open(*this);

@@ -54,7 +54,7 @@ std::vector<block> blocks(const object& o, std::string_view name) {
 
 namespace {
 
-/// As it was written, if it is a text or a number.
+/// A text or number as written.
 const std::string* written(const value& v) {
   if (const auto* text = std::get_if<std::string>(&v.is))
     return text;

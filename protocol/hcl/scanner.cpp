@@ -19,7 +19,7 @@ bool is_white_space(char32_t c) {
   return c == U' ' || c == U'\t' || c == U'\n' || c == U'\r';
 }
 
-/// Larger than any base for what is no digit.
+/// Larger than any base if it is not a digit.
 int digit_value(char32_t c) {
   const int value = c < 0x80 ? hex_value(static_cast<char>(c)) : -1;
   return value < 0 ? 16 : value;
@@ -30,7 +30,7 @@ bool is_posix_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/// The last line of a heredoc: white space, the anchor, carriage returns. The anchor itself can end in a carriage return.
+/// The last line of a heredoc: spaces, anchor, carriage returns. The anchor may end in one, too.
 bool ends_heredoc(std::string_view line, std::string_view anchor) {
   const bool with_return = !anchor.empty() && anchor.back() == '\r';
   if (with_return)
@@ -198,7 +198,7 @@ token_kind scanner::number_of_json(char32_t first) {
     return kind;
   if (c != end)
     at_.back();
-  // A zero as the very last character of the text has moved on, too, and is refused; no JSON ends so.
+  // hcl also rejects a zero as the very last character of the text; no JSON ends so.
   if (first == U'0' && at_.at().column != before.column)
     at_.complain("numbers cannot start with 0");
   return token_kind::number;
@@ -218,7 +218,7 @@ token_kind scanner::number_from_zero() {
       at_.back();
     return token_kind::number;
   }
-  // The first digit behind the zero is not looked at: 08 comes through, and is no number to whoever reads it.
+  // hcl does not check the first digit after the zero: 08 passes, and fails when it is read.
   bool illegal_octal = false;
   while (is_decimal(c)) {
     c = at_.next();
@@ -235,7 +235,7 @@ token_kind scanner::number_from_zero() {
   return token_kind::number;
 }
 
-/// What may follow the digits; `c` is the character behind them, and was read.
+/// What may follow the digits; `c` is the character after them, already read.
 token_kind scanner::fraction_or_exponent(char32_t c, bool& found) {
   found = c == U'.' || c == U'e' || c == U'E';
   if (!found)
@@ -252,7 +252,7 @@ token_kind scanner::fraction_or_exponent(char32_t c, bool& found) {
   return token_kind::floating;
 }
 
-/// A sign of its own, or the front of a fraction. The digits of an exponent behind that are a token of their own, as in hcl.
+/// A separate sign, or the front of a fraction. Its exponent's digits are a separate token, as in hcl.
 token_kind scanner::period() {
   const char32_t first = at_.peek();
   if (!is_decimal(first))
@@ -264,7 +264,7 @@ token_kind scanner::period() {
 }
 
 /// All digits from here on; `first` is the first of them, and was read or is next.
-/// @returns the character behind them, which is next unless it is the end or the code 0
+/// @returns the character after them, which is next unless it is the end or code 0
 char32_t scanner::digits(char32_t first) {
   char32_t c = first;
   while (is_decimal(c))
@@ -274,7 +274,7 @@ char32_t scanner::digits(char32_t first) {
   return c;
 }
 
-/// Behind the `e`. What stands in the place of the first digit is taken, whatever it is.
+/// After the `e`. Consumes the character in place of the first digit, whatever it is.
 void scanner::exponent() {
   char32_t c = at_.next();
   if (c == U'-' || c == U'+')
@@ -346,7 +346,7 @@ void scanner::escape_digits(char32_t first, int base, int count) {
   }
   if (left > 0)
     at_.complain("illegal char escape");
-  // In HCL the character in the place of the first digit is gone, in JSON it is read again.
+  // In HCL the character in place of the first digit is consumed, in JSON it is read again.
   if (in_ == language::json || (left != count && c != end))
     at_.back();
 }
@@ -374,7 +374,7 @@ void scanner::heredoc() {
 }
 
 void scanner::heredoc_lines(std::string_view anchor) {
-  // The dash counts: the last line of <<-EOF is indented by a character at least.
+  // The dash counts: the last line of <<-EOF is indented by at least one character.
   const auto line_bytes_min = anchor.size();
   if (anchor.front() == '-')
     anchor.remove_prefix(1);

@@ -1,5 +1,5 @@
 #pragma once
-// From characters to tokens. What cannot be a token is complained about, and scanning goes on behind it.
+// Splits characters into tokens. Records an error for invalid ones, and continues after them.
 
 #include "protocol/hcl/cursor.hpp"
 #include "protocol/hcl/token.hpp"
@@ -11,10 +11,10 @@ public:
   /// `taken` outlives the scanner, and the text its tokens.
   scanner(std::string_view text, language in, steps& taken) : at_(text, in, taken), in_(in), taken_(taken) {}
 
-  /// Comments are passed over. Behind the last token comes eof, as often as is asked.
+  /// Skips comments. After the last token returns eof, any number of times.
   token next();
 
-  /// The last one. Whoever parses goes on until the grammar says stop, and then says this rather than what the grammar says.
+  /// The last error. The parser continues until the grammar stops, and then prefers this error.
   const std::optional<error>& complaint() const { return at_.complaint(); }
 
 private:

@@ -1,5 +1,5 @@
 #pragma once
-// The words and signs of HCL and of its JSON, and their names as errors show them.
+// The tokens of HCL and its JSON, and their names in errors.
 
 #include "protocol/hcl/document.hpp"
 
@@ -42,7 +42,7 @@ constexpr std::string_view name(token_kind kind) {
 struct token {
   token_kind kind = token_kind::illegal;
   position at;
-  std::string_view text; ///< as it stands in the text, with its quotes
+  std::string_view text; ///< as written, with its quotes
 };
 
 inline std::string to_string(const position& at) {

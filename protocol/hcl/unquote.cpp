@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t replacement = 0xFFFD;
 
-/// The value of exactly `count` digits at the front, which are taken away.
+/// Removes exactly `count` digits from the front and returns their value.
 std::optional<std::uint32_t> taken_number(std::string_view& rest, std::size_t count, std::uint32_t base) {
   if (rest.size() < count)
     return std::nullopt;
@@ -43,7 +43,7 @@ bool append_byte(std::string& out, std::optional<std::uint32_t> byte) {
   return true;
 }
 
-/// `rest` is behind the backslash.
+/// `rest` is after the backslash.
 bool append_escaped(std::string& out, std::string_view& rest) {
   if (rest.empty())
     return false;
@@ -69,8 +69,8 @@ bool append_escaped(std::string& out, std::string_view& rest) {
   return true;
 }
 
-/// Bytes of `rest`, which begins with ${, up to the brace that closes it; nullopt if none does, or if there is a character that Go takes for
-/// the sign of broken UTF-8.
+/// Bytes of `rest`, which begins with ${, up to the closing brace; nullopt
+/// if there is none, or a character that Go takes for invalid UTF-8.
 std::optional<std::size_t> interpolation_bytes(std::string_view rest) {
   int braces = 0;
   for (std::size_t i = 1; i < rest.size(); ++i) {
@@ -137,8 +137,8 @@ std::optional<std::string> unquoted_json(std::string_view quoted) {
 }
 
 std::string heredoc_lines(std::string_view heredoc) {
-  // hcl finds the end of the last line but one by the length of the first, and so do we: white space before the last EOF of <<EOF and
-  // carriage returns behind it leave something of the last line there.
+  // hcl finds the end of the last line but one by the first line's length, and so does this: white
+  // space before the last EOF of <<EOF and carriage returns after it leave part of it there.
   const auto first = heredoc.find('\n');
   const auto body = heredoc.substr(first + 1);
   const auto anchor_bytes = first - 2; // with the dash

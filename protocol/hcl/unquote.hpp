@@ -1,5 +1,5 @@
 #pragma once
-// What texts in quotes and heredocs say.
+// The content of quoted texts and heredocs.
 
 #include <optional>
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace belay::hcl {
 
-/// A text of HCL with its quotes: Go's escapes, but for what stands in ${...}, which is kept as it is. nullopt: an escape that the
-/// scanner lets through stands for no byte (\400) or no character (\U00110000); hcl panics there.
-/// @pre the scanner had no complaint
+/// A quoted text of HCL: Go's escapes, except within ${...}, which is kept verbatim. nullopt: an
+/// escape that the scanner accepts is not a byte (\400) or a character (\U00110000); hcl panics.
+/// @pre the scanner reported no error
 std::optional<std::string> unquoted_hcl(std::string_view quoted);
-/// The same of JSON, where ${...} is nothing special.
+/// The same for JSON, where ${...} has no meaning.
 std::optional<std::string> unquoted_json(std::string_view quoted);
 
-/// The lines between <<EOF and EOF, with the last line feed. <<-EOF takes the white space before the last EOF away from all lines if all
-/// of them begin with it, and is like <<EOF otherwise.
-/// @pre the scanner had no complaint
+/// The lines between <<EOF and EOF, with the last line feed. <<-EOF removes the white space
+/// before the last EOF from all lines if all begin with it, and is like <<EOF otherwise.
+/// @pre the scanner reported no error
 std::string heredoc_lines(std::string_view heredoc);
 
 } // namespace belay::hcl
