@@ -8,9 +8,9 @@ namespace belay::coordinates {
 
 namespace {
 
-// Serf's zeroThreshold, in seconds: nearer than this, two are in the same place.
+// Serf's zeroThreshold, in seconds: closer nodes are at the same point.
 constexpr double same_place = 1.0e-6;
-// Far more than any round trip, and as nanoseconds still an int64.
+// Far more than any round trip; as nanoseconds it fits an int64.
 constexpr double seconds_max = 100.0 * 365 * 86400;
 
 double length(const vector& v) {
@@ -32,7 +32,7 @@ vector scaled(vector v, double by) {
 
 struct direction {
   vector unit;
-  double apart = 0; ///< seconds; 0: they are in the same place
+  double apart = 0; ///< seconds; 0: at the same point
 };
 
 direction away_from(const vector& other, const vector& own, const vector& anywhere) {
@@ -59,7 +59,7 @@ std::chrono::nanoseconds distance(const coordinate& a, const coordinate& b) {
   const auto raw = raw_distance(a, b);
   const auto adjusted = raw + a.adjustment + b.adjustment;
   const auto seconds = adjusted > 0 ? adjusted : raw;
-  // Large numbers can add up to infinity, and infinity less itself is no number: it is as far as can be.
+  // Large numbers may overflow to infinity, and infinity minus infinity is NaN: use the maximum.
   const auto told = std::isnan(seconds) ? seconds_max : std::clamp(seconds, -seconds_max, seconds_max);
   return std::chrono::nanoseconds(static_cast<std::int64_t>(told * 1.0e9));
 }

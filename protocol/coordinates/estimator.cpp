@@ -8,13 +8,13 @@ namespace belay::coordinates {
 
 namespace {
 
-// Of Serf's DefaultConfig().
+// From Serf's DefaultConfig().
 constexpr double error_step = 0.25;        // VivaldiCE: how much one measurement changes the error
-constexpr double place_step = 0.25;        // VivaldiCC: and the place
+constexpr double place_step = 0.25;        // VivaldiCC: and the coordinate
 constexpr std::size_t latency_samples = 3; // LatencyFilterSize
 constexpr double gravity_rho = 150.0;      // GravityRho, in seconds
 
-// Serf's zeroThreshold: smaller round trips (seconds) and sums of errors are not divided by.
+// Serf's zeroThreshold: minimum of round trips (seconds) and sums of errors as divisors.
 constexpr double least = 1.0e-6;
 
 } // namespace
@@ -26,7 +26,7 @@ bool estimator::measured(node_id peer, const coordinate& there, std::chrono::nan
   follow(there, seconds);
   adjust(there, seconds);
   fall_to_origin();
-  if (!is_valid(own_)) // what the other said was too large to be added up
+  if (!is_valid(own_)) // the peer's numbers were too large to add
     own_ = {};
   return true;
 }
@@ -43,14 +43,14 @@ double estimator::filtered(node_id peer, double seconds) {
 
 /// A direction; each part is uniform in [-0.5, 0.5).
 vector estimator::anywhere() {
-  constexpr std::uint64_t steps = 1ULL << 53; // all that a double can tell apart there
+  constexpr std::uint64_t steps = 1ULL << 53; // all that a double can distinguish there
   vector out;
   for (auto& x : out)
     x = static_cast<double>(chance_.below(steps)) / static_cast<double>(steps) - 0.5;
   return out;
 }
 
-/// Dabek et al., figure 3: the more certain the other is than this node, the larger the step.
+/// Dabek et al., figure 3: the more certain the peer is than this node, the larger the step.
 void estimator::follow(const coordinate& there, double seconds) {
   const auto expected = std::chrono::duration<double>(distance(own_, there)).count();
   const auto told = std::max(seconds, least);
@@ -61,7 +61,7 @@ void estimator::follow(const coordinate& there, double seconds) {
 }
 
 void estimator::adjust(const coordinate& there, double seconds) {
-  missed_by_[next_missed_] = seconds - raw_distance(own_, there); // without adjustments, which are what is looked for
+  missed_by_[next_missed_] = seconds - raw_distance(own_, there); // without adjustments, which are being estimated
   next_missed_ = (next_missed_ + 1) % window;
   own_.adjustment = std::accumulate(missed_by_.begin(), missed_by_.end(), 0.0) / (2.0 * window);
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Where this node is: Vivaldi (Dabek et al., Vivaldi: A Decentralized Network Coordinate System, SIGCOMM 2004, sections 2.5 and 5.4) with
-// what Serf adds: a median of the last round trips against single late ones, the adjustment, and a little gravity, so that all coordinates
-// together do not drift away (Ledlie et al., Network Coordinates in the Wild, NSDI 2007). Numbers are Serf's defaults.
+// Estimates this node's coordinate: Vivaldi (Dabek et al., Vivaldi: A Decentralized Network
+// Coordinate System, SIGCOMM 2004, 2.5 and 5.4) with Serf's additions: a median of round trips, the
+// adjustment, gravity against drift (Ledlie et al., Network Coordinates in the Wild, NSDI 2007).
 
 #include "protocol/base/ids.hpp"
 #include "protocol/base/random.hpp"
@@ -14,7 +14,7 @@
 
 namespace belay::coordinates {
 
-/// Serf takes no longer round trip for one.
+/// Serf rejects longer round trips.
 inline constexpr std::chrono::seconds round_trip_max{10};
 
 class estimator {
@@ -23,13 +23,13 @@ public:
 
   const coordinate& own() const { return own_; }
 
-  /// A round trip to `peer`, which says that it is at `there`.
-  /// @returns false: it is not believed, and nothing has changed
+  /// A round trip to `peer`, which reports its coordinate `there`.
+  /// @returns false: it was rejected, and nothing has changed
   bool measured(node_id peer, const coordinate& there, std::chrono::nanoseconds round_trip);
-  /// It is gone: what was measured before says nothing about one that comes back.
+  /// The peer is gone: earlier measurements do not apply to one that returns.
   void forget(node_id peer) { latest_.erase(peer); }
 
-  /// The median of that round trip and those before it, in seconds. Part of measured().
+  /// The median of that and earlier round trips, in seconds. Part of measured().
   double filtered(node_id peer, double seconds);
 
 private:
@@ -42,8 +42,8 @@ private:
 
   seeded_random chance_;
   coordinate own_;
-  std::map<node_id, std::vector<double>> latest_; ///< round trips of each peer, the oldest first; seconds
-  std::array<double, window> missed_by_{};        ///< what the last estimates were short of; seconds
+  std::map<node_id, std::vector<double>> latest_; ///< round trips of each peer, oldest first; seconds
+  std::array<double, window> missed_by_{};        ///< errors of the last estimates; seconds
   std::size_t next_missed_ = 0;
 };
 

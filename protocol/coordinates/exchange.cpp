@@ -7,8 +7,8 @@ namespace belay::coordinates {
 
 namespace {
 
-// A stamp that is so far ahead of the own clock is not believed: one false message would outlive all true ones. 2^32 ms are 49 days,
-// more than clocks of servers that work are apart.
+// Stamps further ahead of the own clock are rejected: one false message would outlive
+// all true ones. 2^32 ms are 49 days, more than clocks of working servers differ.
 constexpr std::uint64_t ahead_max_ms = 1ULL << 32;
 
 } // namespace
@@ -51,7 +51,7 @@ void exchange::heard(const news& n, std::uint64_t wall_ms) {
     if (!is_usable(r) || r.stamp > wall_ms + ahead_max_ms)
       continue;
     const auto k = table::key_of(r.node, r.segment);
-    if (k == table::key_of(own_name_, {})) // nobody else knows better
+    if (k == table::key_of(own_name_, {})) // this server knows its own best
       continue;
     if (const auto known = table_.find(k); known == nullptr || known->stamp < r.stamp)
       store(r, false);
@@ -82,7 +82,7 @@ void exchange::store(row r, bool ours) {
   changes_.erase(oldest);
 }
 
-/// The origin is not said at once: a moment later it would be wrong. Who is alone is there.
+/// The origin is not sent at once, as it would soon be wrong. A lone server stays there.
 void exchange::say_own(local_time now, std::uint64_t wall_ms) {
   const bool due = said_own_ ? now - own_said_at_ >= own_interval : has_measured_ || now - began_ >= own_interval;
   if (!due)
@@ -95,8 +95,8 @@ void exchange::say_own(local_time now, std::uint64_t wall_ms) {
   put(own_name_, {}, estimator_.own(), wall_ms);
 }
 
-/// Whose connection is new is told all, since what it was told before may be lost; of later rows those that came here first, since it has
-/// the others from those to whom they came.
+/// A peer with a new connection gets all rows, since earlier ones may be lost; later only rows
+/// that entered the cluster here, since it gets the others from the servers that received them.
 void exchange::tell(node_id peer, peer_state& state, std::vector<std::pair<node_id, message>>& out) const {
   news n;
   for (auto at = changes_.upper_bound(state.sent_up_to); at != changes_.end() && n.rows.size() < news_rows_max; ++at) {

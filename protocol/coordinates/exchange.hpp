@@ -1,6 +1,6 @@
 #pragma once
-// What a server measures, knows and tells of coordinates. It asks one server a second how far it is, tells its own place every 15 s, and
-// passes on what clients have told it.
+// A server's exchange of coordinates: measures the distance to one server a second,
+// sends its own coordinate every 15 s, and forwards those that clients reported.
 
 #include "protocol/base/ids.hpp"
 #include "protocol/coordinates/estimator.hpp"
@@ -16,42 +16,42 @@
 
 namespace belay::coordinates {
 
-/// Of the own monotonic clock.
+/// By the own monotonic clock.
 using local_time = std::chrono::nanoseconds;
 
 class exchange {
 public:
   exchange(std::string own_name, std::uint64_t seed) : own_name_(std::move(own_name)), estimator_(seed) {}
 
-  /// Serf's probe interval; and how long what clients have said may stay here.
+  /// Serf's probe interval; also the max delay before clients' reports are forwarded.
   static constexpr std::chrono::seconds interval{1};
-  /// As often as agents of Consul tell their servers (SyncCoordinateIntervalMin).
+  /// As often as Consul's agents update their servers (SyncCoordinateIntervalMin).
   static constexpr std::chrono::seconds own_interval{15};
 
-  /// What is to be sent now; does something once in `interval`.
-  /// @param peers that are connected and understand it. One that was not among them before is told everything
+  /// The messages to send now; active once per `interval`.
+  /// @param peers connected ones that understand it. A new one is sent everything
   /// @param wall_ms since 1970
   std::vector<std::pair<node_id, message>> tick(const std::set<node_id>& peers, local_time now, std::uint64_t wall_ms);
-  /// Its connection is new, or gone: what was on the way may be lost.
+  /// Its connection is new, or lost: messages in transit may be lost.
   void reconnected(node_id peer);
 
   probe_answer asked(const probe& p) const { return {p.sent_ns, estimator_.own()}; }
-  /// Only the answer to what was asked last counts. @returns whether it did
+  /// Only a reply to the last request counts. @returns whether it did
   bool answered(node_id from, const probe_answer& a, local_time now);
   void heard(const news& n, std::uint64_t wall_ms);
-  /// A client of this server says where a node is. @returns false: is_usable() is not so, and nothing was done
+  /// A client reports a node's coordinate. @returns false: rejected by is_usable()
   bool put(std::string node, std::string segment, const coordinate& at, std::uint64_t wall_ms);
 
   const coordinate& own() const { return estimator_.own(); }
   const table& known() const { return table_; }
-  /// A copy of known(), if that has changed since the last time and that was `interval` ago; else null.
+  /// A copy of known() if it changed since the last call and that was `interval` ago; else null.
   table_ptr take_changed(local_time now);
 
 private:
   struct peer_state {
-    std::uint64_t sent_up_to = 0;    ///< number of the last row that was sent
+    std::uint64_t sent_up_to = 0;    ///< number of the last row sent
     std::uint64_t all_up_to = 0;     ///< rows of others are sent up to this one
-    std::optional<local_time> asked; ///< when it was, if it has not answered
+    std::optional<local_time> asked; ///< time of the unanswered request
   };
 
   void store(row r, bool ours);
@@ -66,10 +66,10 @@ private:
   local_time began_{0}, next_tick_{0}, own_said_at_{0};
 
   table table_;
-  // Rows by the order in which they came here. Who is full forgets the one that came longest ago.
+  // Rows in order of arrival. If full, the oldest is dropped.
   struct change {
     table::key of;
-    bool ours = false; ///< a client has told this server, or it is the server itself: others have it from here
+    bool ours = false; ///< reported to this server, or its own: others get it from here
   };
   std::map<std::uint64_t, change> changes_;
   std::map<table::key, std::uint64_t> change_of_;

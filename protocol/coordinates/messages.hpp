@@ -1,5 +1,5 @@
 #pragma once
-// What servers say to each other about coordinates, to those that have said that they understand it. Their bytes are in protocol/wire.
+// Messages about coordinates, to servers that announced support. protocol/wire encodes them.
 
 #include "protocol/coordinates/table.hpp"
 
@@ -9,19 +9,19 @@
 
 namespace belay::coordinates {
 
-/// Answer at once: the time that takes is what is asked for.
+/// Requests an immediate reply, to measure the round-trip time.
 struct probe {
-  std::uint64_t sent_ns = 0; ///< of the asking server's monotonic clock; comes back as it is
+  std::uint64_t sent_ns = 0; ///< the requester's monotonic clock; returned unchanged
 };
 struct probe_answer {
   std::uint64_t sent_ns = 0; ///< of the probe
-  coordinate own;            ///< of who answers
+  coordinate own;            ///< of the server that replies
 };
-/// Rows that the other may not know. At most news_rows_max of them.
+/// Rows that the receiver may lack. At most news_rows_max of them.
 struct news {
   std::vector<row> rows;
 };
-/// Of one message: about 100 KB of rows with common names.
+/// Limit per message: about 100 KB of rows with typical names.
 inline constexpr std::size_t news_rows_max = 512;
 
 using message = std::variant<probe, probe_answer, news>;

@@ -35,7 +35,7 @@ void table::put(row_ptr r) {
 
 namespace {
 
-/// Null: none of them is of that segment.
+/// Null: none of them is in that segment.
 const coordinate* in_segment(const std::vector<row_ptr>& rows, std::string_view segment) {
   const auto at = std::find_if(rows.begin(), rows.end(), [&](const row_ptr& r) { return r->segment == segment; });
   return at == rows.end() ? nullptr : &(*at)->at;
@@ -48,7 +48,7 @@ distances::distances(const table* t, std::string_view from) : table_(t) {
     from_ = table_->of_node(from);
 }
 
-/// Whoever is in one segment only is compared in that one: nodes of several are servers, which are in all of them.
+/// A node in only one segment is compared there: nodes with several are servers, which are in all.
 std::optional<std::chrono::nanoseconds> distances::to(std::string_view node) const {
   if (!known())
     return std::nullopt;

@@ -67,7 +67,7 @@ std::optional<slow_syncs::finding> slow_syncs::took(std::chrono::nanoseconds dur
   }
   const bool many = slow_.size() >= rules_.slow_count;
   const bool quiet = found_at_ && now - *found_at_ < rules_.quiet;
-  // A long one of a minute in which another line was written is told with the next line.
+  // A long one in a minute that already had a report is included in the next report.
   if (quiet || (!many && longest_ <= rules_.long_one))
     return std::nullopt;
   found_at_ = now;

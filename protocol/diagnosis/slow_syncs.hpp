@@ -1,6 +1,6 @@
 #pragma once
-// Decides when syncs of the Raft log are so slow that an operator should know: one that takes very long, or many that
-// take much longer than they used to. Durations and times in, a finding out; it has no clock of its own.
+// Decides when log syncs are so slow that an operator should know: one very long sync, or many
+// that take much longer than before. Durations and times in, a finding out; it has no clock.
 
 #include <array>
 #include <chrono>
@@ -16,13 +16,13 @@ namespace belay::diagnosis {
 using local_time = std::chrono::nanoseconds;
 
 struct slow_sync_rules {
-  /// A sync that takes longer is reported by itself. etcd warns from 1 s on; a follower campaigns after 0.5 s
-  /// without its leader (raft_multiplier 1).
+  /// A longer sync is reported by itself. etcd warns from 1 s on; a
+  /// follower campaigns after 0.5 s without its leader (raft_multiplier 1).
   std::chrono::nanoseconds long_one = std::chrono::milliseconds(500);
   /// A sync counts as slow above this many medians of the last hour...
   std::uint64_t medians = 10;
-  /// ...and above this. On a disk that needs 30 us a busy machine delays ten syncs a minute to 0.3 ms, which harms
-  /// nobody.
+  /// ...and above this. On a disk that needs 30 us, a busy machine
+  /// delays ten syncs a minute to 0.3 ms, which is harmless.
   std::chrono::nanoseconds slow_min = std::chrono::milliseconds(10);
   /// So many slow ones within `window` are reported.
   std::size_t slow_count = 10;
@@ -34,15 +34,15 @@ struct slow_sync_rules {
 class slow_syncs {
 public:
   struct finding {
-    std::chrono::nanoseconds longest; ///< since the finding before
-    std::chrono::nanoseconds median;  ///< of the last hour, this one included; at most a quarter above the true one
+    std::chrono::nanoseconds longest; ///< since the previous finding
+    std::chrono::nanoseconds median;  ///< of the last hour including this one; at most a quarter too large
     std::size_t slow;                 ///< slow ones within slow_sync_rules::window
   };
 
   explicit slow_syncs(slow_sync_rules rules = {}) : rules_(rules), minutes_(minutes_kept) {}
 
   /// A sync has ended. @param now not smaller than before
-  /// @returns what an operator should be told; nullopt: nothing, or not yet again
+  /// @returns a finding for the operator; nullopt: none, or too soon after another
   std::optional<finding> took(std::chrono::nanoseconds duration, local_time now);
 
   /// Of the last hour; zero: there was no sync.

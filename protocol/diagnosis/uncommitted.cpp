@@ -4,7 +4,7 @@ namespace belay::diagnosis {
 
 namespace {
 
-// Heartbeats are answered within milliseconds, and are sent twenty times in this time with raft_multiplier 1.
+// Heartbeats are answered within ms, and are sent twenty times in this time with raft_multiplier 1.
 constexpr std::chrono::seconds silence_worth_a_word{1};
 
 std::string seconds_in(std::chrono::nanoseconds d) {

@@ -11,13 +11,13 @@
 
 namespace belay::lease {
 
-// A renewal is the most frequent of all requests: it writes down when the session is due now, and leaves its place in the order as it is. A
-// place is never later than it should be, and is put right when its turn comes.
+// Renewals are the most frequent requests: a renewal only sets when the session is due, and does
+// not move it in the order. Its position is never too late, and is corrected when it is reached.
 struct session_deadlines::impl {
   struct timer {
     std::chrono::nanoseconds ttl{};
     local_time due{};
-    local_time report_at{}; ///< due, or later when it was returned already
+    local_time report_at{}; ///< due, or later if it was returned already
     local_time place{};     ///< in the order; not after report_at
     precision how = precision::lower_bound;
   };
@@ -32,14 +32,14 @@ struct session_deadlines::impl {
 
   timers by_id;
   order by_place;
-  order exact_by_place; ///< only those
+  order exact_by_place; ///< exact ones only
 
   void report(timers::value_type& one, local_time at) {
     one.second.report_at = at;
     if (at < one.second.place)
       move(one);
   }
-  /// To where it should be.
+  /// Moves it to its correct position.
   void move(timers::value_type& one) {
     take_out(one);
     put_in(one);
@@ -54,7 +54,7 @@ struct session_deadlines::impl {
     by_place.erase({one.second.place, &one});
     exact_by_place.erase({one.second.place, &one});
   }
-  /// All of `some` before `until`, in their right places.
+  /// All of `some` before `until`, moved to their correct positions.
   std::vector<timers::value_type*> before(local_time until, const order& some) {
     std::vector<timers::value_type*> found;
     for (const auto& [place, one] : some) {

@@ -17,8 +17,8 @@ namespace {
 using state::folded;
 using state::starts_with;
 
-/// Which name a parked query waits under. Queries that depend on a whole table wait under the empty name of their
-/// topic.
+/// What a parked query is indexed by. Queries that depend on
+/// a whole table are under the empty name of their topic.
 enum class topic : std::uint8_t {
   key,
   prefix,
@@ -38,8 +38,8 @@ enum class topic : std::uint8_t {
 };
 constexpr std::size_t topic_count = 15;
 
-/// Longer prefixes wait under their first bytes. A changed key is looked for once for each different length of a parked prefix; without this
-/// bound strangers choose how many there are. A longer prefix is woken by some changes that are not its own, and looks again.
+/// Longer prefixes are indexed by their first bytes: they wake more often than necessary. A changed
+/// key is looked up once per distinct length, and clients could choose any number of lengths.
 constexpr std::size_t parked_prefix_bytes_max = 128;
 
 std::string parked_prefix(std::string_view prefix) {
@@ -58,7 +58,7 @@ bool may_be_node_id(std::string_view text) {
 interest interest_of(const state::kv_get& q) {
   return {topic::key, q.key};
 }
-/// All that look at the keys below a prefix.
+/// Queries on the keys under a prefix.
 template <class Query>
 requires requires(const Query& q) {
   q.prefix;
@@ -66,7 +66,7 @@ requires requires(const Query& q) {
 interest interest_of(const Query& q) {
   return {topic::prefix, parked_prefix(q.prefix)};
 }
-/// The first of them; park() adds the others.
+/// The first prefix; park() adds the others.
 interest interest_of(const state::kv_changes& q) {
   return {topic::prefix, parked_prefix(q.prefixes.front())};
 }
@@ -99,7 +99,7 @@ interest interest_of(const state::catalog_service& q) {
   return {topic::service, folded(q.service)};
 }
 interest interest_of(const state::catalog_node& q) {
-  // The text may be the beginning of a node's id, and then changes carry another name.
+  // The text may be a prefix of a node's id, and changes carry the name.
   if (may_be_node_id(q.node))
     return {topic::all_catalog, {}};
   return {topic::node, folded(q.node)};
@@ -122,11 +122,11 @@ interest interest_of(const state::coordinate_nodes&) {
 interest interest_of(const state::coordinate_node&) {
   return {topic::coordinates, {}};
 }
-/// Of the lock of a key the holder is told by changes of the key, which touch the same name.
+/// For the lock of a key, changes of the holder are changes of the key, which touch the same name.
 interest interest_of(const state::claim_read& q) {
   return {topic::claim, state::resource_key(q.of.space, q.of.name)};
 }
-/// Whatever else happens to the queue: a thousand who wait are not woken by each hand-off.
+/// Only its own changes: a thousand waiters must not wake at each grant.
 interest interest_of(const state::claim_status& q) {
   return {topic::waiter, state::claim_key(q.of.space, q.of.name, q.id)};
 }
@@ -145,11 +145,11 @@ interest interest_of(const state::session_ended& q) {
 interest interest_of(const state::txn_read&) {
   return {topic::anything, {}};
 }
-/// Nobody waits for it.
+/// It never waits.
 interest interest_of(const state::outcome_read&) {
   return {topic::anything, {}};
 }
-/// Policies, roles, tokens, and what they amount to.
+/// Policies, roles, tokens, and resulting permissions.
 template <class Query>
 requires(std::is_same_v<Query, state::acl_policy_read> || std::is_same_v<Query, state::acl_policy_list> ||
          std::is_same_v<Query, state::acl_role_read> || std::is_same_v<Query, state::acl_role_list> ||
@@ -165,16 +165,16 @@ struct parked_queries::impl {
   using bucket = std::vector<park_id>;
   using buckets = std::map<std::string, bucket, std::less<>>;
   struct spot {
-    buckets::iterator where; ///< iterators of a map stay valid while others come and go
+    buckets::iterator where; ///< iterators of a map stay valid when others are added or removed
     std::uint32_t position;
     topic about;
   };
 
   std::unordered_map<park_id, spot> parked;
-  std::unordered_map<park_id, std::vector<spot>> more; ///< of those that wait under several prefixes: the others
+  std::unordered_map<park_id, std::vector<spot>> more; ///< for queries with several prefixes: the others
   buckets by_topic[topic_count];
-  std::set<park_id> in_a_name;                       ///< asked in somebody's name, whose permissions may change
-  std::map<std::size_t, std::size_t> prefix_lengths; ///< length -> how many different parked prefixes have it
+  std::set<park_id> in_a_name;                       ///< queries with a token, whose permissions may change
+  std::map<std::size_t, std::size_t> prefix_lengths; ///< length -> number of distinct parked prefixes
 
   spot place(park_id id, interest about) {
     auto& all = by_topic[static_cast<std::size_t>(about.about)];
@@ -184,7 +184,7 @@ struct parked_queries::impl {
     at->second.push_back(id);
     return {at, static_cast<std::uint32_t>(at->second.size() - 1), about.about};
   }
-  /// Where `id` stands in the bucket. @pre it stands there
+  /// The position of `id` in the bucket. @pre it is there
   spot& spot_in(buckets::iterator where, park_id id) {
     auto& first = parked.at(id);
     if (first.where == where)
@@ -209,7 +209,7 @@ struct parked_queries::impl {
     for (auto at = all.lower_bound(prefix); at != all.end() && starts_with(at->first, prefix); ++at)
       out.insert(out.end(), at->second.begin(), at->second.end());
   }
-  /// Parked prefixes that `text` starts with, `text` itself only if `whole`.
+  /// Parked prefixes that `text` starts with; `text` itself only if `whole`.
   void append_prefixes_of(std::string_view text, bool whole, std::vector<park_id>& out) const {
     for (const auto& [length, count] : prefix_lengths) {
       if (length > text.size() || (length == text.size() && !whole))
@@ -254,7 +254,7 @@ struct parked_queries::impl {
     append(topic::claim, state::resource_key(e.of.space, MUTANT(claim_change_wakes_nobody) ? "" : e.of.name), out);
     append(topic::all_claims, {}, out);
   }
-  /// For those who wait for a claim. What can be read of it is a claim_changed of the same entry.
+  /// Wakes waiters of the claim. A claim_changed of the same entry wakes readers.
   void touch(const state::claim_granted& e, std::vector<park_id>& out) const {
     touch_waiter(e.of, MUTANT(grant_wakes_nobody) ? "" : e.id, out);
   }
@@ -263,7 +263,7 @@ struct parked_queries::impl {
     if (!of(topic::waiter).empty())
       append(topic::waiter, state::claim_key(what.space, what.name, id), out);
   }
-  /// Nothing that can be read changes.
+  /// Nothing readable changes.
   void touch(const state::claims_alarm_moved&, std::vector<park_id>&) const {}
   void touch(const state::guards_changed&, std::vector<park_id>& out) const { append(topic::guards, {}, out); }
   void touch(const state::coordinates_changed&, std::vector<park_id>& out) const {
@@ -315,7 +315,7 @@ void parked_queries::remove(park_id id) {
 
 void parked_queries::impl::vacate(const spot& s) {
   auto& ids = s.where->second;
-  // The last one takes the free place, so that removing costs the same in a bucket of any size.
+  // The last one fills the gap, so that removal is O(1) in a bucket of any size.
   if (ids[s.position] != ids.back()) {
     ids[s.position] = ids.back();
     spot_in(s.where, ids.back()).position = s.position;
@@ -340,7 +340,7 @@ void parked_queries::touched(const state::effects& changed, std::vector<park_id>
     std::visit([&](const auto& each) { impl_->touch(each, woken); },
                MUTANT(every_change_wakes_all) ? state::effect(state::everything_changed{}) : e);
   impl_->append(topic::anything, {}, woken);
-  // Buckets fill in ascending order as long as callers count upwards, so this is often done already.
+  // If callers use increasing ids, buckets are already sorted.
   if (!std::is_sorted(woken.begin() + first, woken.end()))
     std::sort(woken.begin() + first, woken.end());
   woken.erase(std::unique(woken.begin() + first, woken.end()), woken.end());

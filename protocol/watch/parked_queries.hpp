@@ -1,6 +1,6 @@
 #pragma once
-// The index of parked blocking queries: given the effects of an applied entry, it says which queries may have a new
-// answer (docs/contract/02, section 4).
+// The index of parked blocking queries: the effects of an applied entry
+// determine which queries may have a new result (docs/contract/02, section 4).
 
 #include "protocol/state/queries.hpp"
 
@@ -9,11 +9,11 @@
 
 namespace belay::watch {
 
-/// Names one parked query; chosen by the caller, unique among the parked ones.
+/// Identifies a parked query; chosen by the caller, unique among the parked ones.
 using park_id = std::uint64_t;
 
-/// Index by exact key, key prefix, table, session, node and service name. A change costs O(log n + woken).
-/// Wakes whatever may have changed; who is woken looks again and may park again (no wake-up is ever missed).
+/// Index by key, key prefix, table, session, node and service name. O(log n + woken) per change.
+/// Wakes all that may have changed; a woken query evaluates, and may park again. None is missed.
 class parked_queries {
 public:
   parked_queries();
@@ -22,9 +22,9 @@ public:
 
   /// @pre id is not parked
   void park(park_id id, const state::query& q);
-  /// Unknown ids are ignored.
+  /// Ignores unknown ids.
   void remove(park_id id);
-  /// Appends the ids that the effects touch, each once, in ascending order, and keeps them parked.
+  /// Appends the ids that the effects touch, each once, ascending, and keeps them parked.
   void touched(const state::effects& changed, std::vector<park_id>& woken) const;
   std::size_t size() const;
 
