@@ -168,9 +168,9 @@ struct tombstone_reap {
 template <>
 inline constexpr auto fields_of<tombstone_reap> = std::tuple{field<&tombstone_reap::up_to>{}};
 
-/// A restore replaces all tables at once. Its rows are staged first, some per entry, to keep entries
-/// small: begin, rows 0, rows 1, ..., commit. `id` is unique. Each may be proposed again if its
-/// outcome is unknown. Replies true, or a refusal: another restore began, or this was idle too long.
+/// A restore replaces all tables at once. Its rows are staged first, some per entry, to keep
+/// entries small: begin, rows 0, rows 1, ..., commit. `id` is unique. Each may be proposed again if
+/// its outcome is unknown. Replies true, or a refusal: another began, or this was idle too long.
 struct restore_begin {
   static constexpr command_tag tag = command_tag::restore_begin;
 

@@ -1,6 +1,6 @@
-// The fields of rows that filters can select, derived from records' lists (protocol/state/fields.hpp).
-// Names and kinds are those of Consul's structures, so indexes and checks' definitions cannot be
-// selected in its rows. Rows that Consul does not filter have all fields.
+// The fields of rows that filters can select, from records' lists
+// (protocol/state/fields.hpp). Names and kinds are those of Consul's structures: no indexes
+// and no definitions of checks in its rows. Rows that Consul does not filter have all fields.
 
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/service_node_names.hpp"

@@ -29,8 +29,8 @@ concept tells_its_key = requires(const Value& v) {
   { v.key() } -> std::same_as<std::string_view>;
 };
 
-/// `Value` has `log_index index() const`, `std::uint64_t hash() const`. Chunks split above `chunk_max`
-/// rows. 256: ten million keys have 40,000 to 80,000 separators; their heads fit the cache.
+/// `Value` has `log_index index() const`, `std::uint64_t hash() const`. Chunks split above
+/// `chunk_max` rows. 256: ten million keys need 40,000 to 80,000; their key heads fit the cache.
 template <class Value, std::size_t chunk_max = 256, std::size_t node_max = 256>
 class chunked_map {
 public:
