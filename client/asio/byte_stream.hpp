@@ -1,5 +1,5 @@
 #pragma once
-// The byte stream of a connection: TCP, a Unix socket, or TLS. Children that exec another program do not inherit it.
+// The bytes of a connection: TCP, a Unix socket, or TLS. Sockets are closed in children that exec.
 
 #include "client/asio/transport_options.hpp"
 

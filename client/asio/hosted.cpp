@@ -168,7 +168,7 @@ private:
         here->tick();
     });
   }
-  /// Exists while the loop runs this client's code. Its end finishes stopped operations, destroys ended coroutines.
+  /// Exists while the loop runs this client. At its end stopped operations and coroutines end.
   class entry {
   public:
     explicit entry(hosted_parts& p) : parts_(p) { ++parts_.inside_; }

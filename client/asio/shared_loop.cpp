@@ -13,8 +13,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// A caller that runs the loop for longer has to leave it, so that other work on it depends on no caller.
-/// (Callers set no timers of their own: on a virtual machine each costs more than a system call.)
+/// A caller that runs the loop for longer has to leave it: other work must not depend on a caller.
+/// (Callers set no timers: on a virtual machine each costs more than a system call.)
 constexpr std::chrono::milliseconds rest_length{1};
 
 } // namespace
@@ -84,7 +84,7 @@ bool shared_loop::run_here(const std::function<void()>& begin, const std::functi
       return false;
     ++runs_of_callers_;
     runner_ = std::this_thread::get_id();
-    // As on the loop's own thread, an exception from a handler ends the process: calls catch their own.
+    // As on the loop's own thread, an exception of a handler ends the process: calls catch theirs.
     [&]() noexcept {
       begin();
       while (!done() && for_own_.empty() && !own_comes_.load() && context_.run_one() > 0)

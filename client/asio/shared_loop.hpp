@@ -1,10 +1,10 @@
 #pragma once
-// A loop that one thread at a time runs: its own thread, or for a short time a caller that waits for an event on
-// it. Such a caller is not woken by another thread and wakes none: a thread switch costs some 10 us each way.
+// A loop that one thread at a time runs: its own, or briefly a caller that waits for an event on
+// it. Such a caller needs no wake-up by another thread, and wakes none: a switch costs some 10 us.
 //
-// After a call has ended, the loop's own thread leaves the loop to callers for a millisecond, for as
-// long as calls follow. It takes the loop back from a caller that runs it for longer than one or two
-// milliseconds. Code of the program (callbacks, its coroutines) runs on the loop's own thread only.
+// After a call has ended, the loop's own thread leaves it to callers for a millisecond, for as long
+// as calls follow. It takes it back from a caller that runs it for more than a millisecond or two.
+// Code of the program (callbacks, its coroutines) runs on the loop's own thread only.
 
 #include "client/asio/face.hpp"
 

@@ -1,10 +1,10 @@
 #pragma once
-// The environment of recipes on sockets: requests over persistent connections to the server that
-// responds, and timers by the clock of sessions. Everything runs on the one thread that runs the loop.
+// The environment of recipes on sockets: persistent connections to the server that responds, and
+// timers by the clock of sessions. Everything runs on the one thread that runs the loop.
 //
-// A request goes to the server that responded last. If a server cannot be reached, nothing was sent,
-// and the next one is tried. A request that was sent without a response is *not* sent to another
-// server, unless it is repeatable and its connection, a reused one, ended without a byte of a response.
+// A request goes to the server that responded last. If a server cannot be reached, nothing was
+// sent, and the next one is tried. A request without a response is *not* sent to another server,
+// unless it is repeatable and its connection, a reused one, ended without a byte of a response.
 
 #include "client/asio/transport_options.hpp"
 

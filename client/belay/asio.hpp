@@ -1,17 +1,17 @@
 #pragma once
 // The library for programs that have a Boost.Asio executor: calls that take a completion token.
 //
-// Everything except the sockets runs on a strand of that executor: recipes, renewals, callbacks of held::lost(). The
-// sockets are on a thread of the transport, so this header needs only Asio, 1.78 or later, whichever version the
-// library was built with. If the executor stalls for longer than the TTL, so do renewals, and the session is lost.
+// Recipes, renewals and callbacks of held::lost() run on a strand of that executor. The sockets are
+// on a thread of the transport, so this header needs only Asio, 1.78 or later, whichever version
+// the library was built with. An executor that stalls for longer than the TTL loses the session.
 //
-// A call completes with void(result<T>): done, refused or unknown (docs/client.md). run() and update(), which call
-// your functions, complete with void(std::exception_ptr, result<T>). Handlers run on their associated executor, by
-// default the client's. code_of() converts an error to an error_code. A call ends at most client_options::grace
-// after its limit. Cancellation (terminal, partial or total) ends it soon: a waiter leaves its queue and releases
-// what it was granted. A cancelled write may have taken effect; writes do not support total cancellation. While a
-// call is in progress or the session is open, the executor has work: io_context::run() returns after close(), or
-// after the client is destroyed. A client must not outlive the context of its executor.
+// A call completes with void(result<T>): done, refused or unknown (docs/client.md). run() and
+// update(), which call your functions, complete with void(std::exception_ptr, result<T>). Handlers
+// run on their associated executor, by default the client's. code_of() makes an error_code of an
+// error. A call ends client_options::grace after its limit at the latest. Cancellation ends it soon:
+// a waiter leaves its queue and releases what it was granted. A cancelled write may have taken
+// effect, and does not support total cancellation. During a call or a session, the executor has work:
+// io_context::run() returns after close() or the destructor. A client must not outlive its context.
 
 #include <belay/client.hpp>
 #include <belay/counter.hpp>
@@ -93,7 +93,7 @@ namespace detail {
 struct host;
 using host_ptr = std::shared_ptr<host>;
 
-/// The clients of a context. Destroying the context destroys them and their calls, without completing.
+/// The clients of a context. Destroying the context destroys them and their calls, uncompleted.
 class hosts final : public net::execution_context::service {
 public:
   inline static net::execution_context::id id;
@@ -238,8 +238,8 @@ auto begin(host_ptr h, hosted_client::making<T> make, bool with_session, millise
 
 } // namespace detail
 
-/// A lock, permits or a leadership. It releases itself when it goes out of scope. Use it from any thread, except
-/// functions that take a token: call those on the client's executor, or while nothing else uses this object.
+/// A lock, permits or a leadership. It releases itself when it goes out of scope. Use it from any
+/// thread, except functions that take a token: call those on the client's executor.
 class held {
 public:
   held() = default;
@@ -251,12 +251,12 @@ public:
   instant safe_until() const noexcept { return it_ ? it_->safe_until() : instant(); }
   /// Whether safe_until() is in the future.
   bool safe() const noexcept { return it_ && it_->safe(); }
-  /// Stop is requested on the client's executor when the lease is lost. @pre not default-constructed
+  /// Stop is requested on the client's executor when it is lost. @pre not default-constructed
   std::stop_token lost() const { return it_->lost(); }
   /// Why it was lost; empty if it was not.
   std::string lost_because() const { return it_ ? it_->lost_because() : "nothing is held"; }
 
-  /// void(std::string): why it was lost; empty if released or cancelled. @pre not default-constructed
+  /// void(std::string): why it was lost; empty: released or cancelled. @pre not default-constructed
   template <class Token>
   auto wait_lost(Token&& token) const {
     return net::async_initiate<Token, void(std::string)>(
@@ -333,7 +333,7 @@ public:
 
   /// A strand. Recipes that you use directly must run on it.
   executor_type get_executor() const noexcept { return host_->strand; }
-  /// The environment for recipes that you use directly, on that executor, until the client is closed.
+  /// The environment for recipes that you use directly, on that executor, until close().
   world& where() const { return host_->core.where(); }
 
   class lock_of {
@@ -396,15 +396,15 @@ public:
     return detail::begin<std::string, detail::with_exception>(
         host_, std::move(make), false, within, detail::cancellation_of_writes, std::forward<Token>(token));
   }
-  /// void(std::exception_ptr, result<T>): runs a coroutine of the program on the client's executor, with the
-  /// session open. It is destroyed at an await client_options::grace after its limit or its cancellation.
+  /// void(std::exception_ptr, result<T>): runs your coroutine on the client's executor, with the
+  /// session open. It is destroyed at an await client_options::grace after limit or cancellation.
   template <class T, class Token>
   auto run(making<T> make, limit within, Token&& token) {
     return detail::begin<T, detail::with_exception>(host_, std::move(make), true, within, detail::any_cancellation,
                                                     std::forward<Token>(token));
   }
 
-  /// void(status): releases what is held and ends the session. Calls in progress end with reason::closed.
+  /// void(status): releases everything and ends the session. Calls end with reason::closed.
   template <class Token>
   auto close(limit within, Token&& token) {
     return net::async_initiate<Token, void(status)>(

@@ -1,15 +1,15 @@
 #pragma once
 // A double barrier: a fixed number of participants begin together, and end together.
 //
-// Guarantees: enter() is done when all participants have entered, each with a session of its own that had not
-// ended, all at one moment; leave() when all have left, or their sessions have ended. Then the next round begins.
-// Survives: participants that die or give up before the round is full (they do not count), those that die in it
-// (others wait for the end of their sessions at most), lost responses, elections. On failure: *refused* with
-// reason deadline, stopped or session: it was not counted. *Unknown*: it gave up while in the list, and others
-// may have passed. If the session is lost afterwards, safe() is false and the others do not wait.
+// Guarantees: enter() is done when all have entered, each with its own session that had not ended,
+// at one moment; leave() when all have left, or their sessions have ended. Then the next round
+// begins. Survives: participants that die or give up before the round is full (not counted) or die
+// in it (the others wait for the end of their sessions at most), lost responses, elections.
+// On failure: *refused* with reason deadline, stopped or session: it was not counted. *Unknown*: it
+// was in the list, and others may have passed. If safe() is false, the others do not wait for it.
 //
-// A session takes part once at a time; its tasks take turns. All give the same number of participants;
-// another one is refused with reason::invalid. Keys: NAME/.round and one for each participant below NAME/.
+// A session takes part once at a time; its tasks take turns. All give the same number, or are
+// refused with reason::invalid. Keys: NAME/.round, and one for each participant below NAME/.
 
 #include <belay/hold.hpp>
 
@@ -20,7 +20,7 @@
 namespace belay {
 inline namespace v0 {
 
-/// A participant that has passed. When this goes out of scope, it leaves without waiting for the others.
+/// A participant that has passed. Out of scope it leaves, without waiting for the others.
 class barrier_pass {
 public:
   barrier_pass() = default;
@@ -39,7 +39,7 @@ private:
 
 class barrier {
 public:
-  /// One transaction checks all of them, and its outcome must fit into 4 KiB (docs/exactly-once.md).
+  /// One transaction checks all of them; its outcome must fit into 4 KiB (docs/exactly-once.md).
   static constexpr std::size_t participants_max = 24;
 
   /// @param participants 1 to participants_max
@@ -47,7 +47,7 @@ public:
       : session_(s), name_(std::move(name)), participants_(participants) {}
 
   task<result<barrier_pass>> enter(patience limit);
-  /// @returns not done if the departure may not be recorded, or others had not left by the deadline; it has left
+  /// @returns not done if the departure may be unknown, or the limit ended first; it has left
   task<status> leave(barrier_pass pass, patience limit);
 
 private:

@@ -58,7 +58,7 @@ public:
 
 class changes {
 public:
-  /// @param place the cursor to resume from. Empty: a snapshot first; "now": only what happens from now on
+  /// @param place the cursor to resume from. Empty: a snapshot first; "now": only later changes
   changes(world& w, std::string prefix, std::string place = {});
 
   /// Waits for the next changes; at least one, or a snapshot.

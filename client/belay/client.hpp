@@ -1,10 +1,10 @@
 #pragma once
 // The library for programs with threads: blocking calls.
 //
-// A client has one thread, which runs all code of the program (callbacks, functions, coroutines), and one
-// session, opened for the first request that needs it. Recipes run on that thread, or for a millisecond or two
-// on a thread that waits in a call. Calls are thread-safe. Each has a limit, the recipe's deadline; if it has
-// not ended `grace` later, it is destroyed. The destructor ends the session and waits for that `linger` at most.
+// A client has one thread, which runs all code of the program (callbacks, functions, coroutines),
+// and one session, opened when it is first needed. Recipes run on that thread, or for a millisecond
+// or two on a thread that waits in a call. Calls are thread-safe. Each has a limit; if it has not
+// ended `grace` later, it is destroyed. The destructor ends the session, for `linger` at most.
 //
 // After a fork the child's copy is closed: calls are refused with reason::closed, nothing is held
 // (held::safe() is false), and destructors leave everything to the parent.
@@ -30,7 +30,7 @@ namespace belay {
 inline namespace v0 {
 
 struct client_options {
-  /// `http://HOST:PORT`, `https://HOST:PORT`, `unix:///PATH`. The client keeps using one that responds.
+  /// `http://HOST:PORT`, `https://HOST:PORT`, `unix:///PATH`. One that responds is kept.
   std::vector<std::string> servers = {"http://127.0.0.1:8500"};
   std::string token;
   std::string ca_file; ///< CA certificates for https; empty: those of the system
@@ -63,7 +63,7 @@ task<void> fill(std::function<task<result<T>>(session&, patience)> make, std::sh
 
 class hosted_client;
 
-/// A lock, permits or a leadership. It releases itself when it goes out of scope, without waiting for a response.
+/// A lock, permits or a leadership. Releases itself at the end of its scope, without waiting.
 class held {
 public:
   held() = default;
@@ -196,7 +196,7 @@ public:
   /// belay::near_cache. Follows the prefix until the client is destroyed.
   belay::cache follow(std::string prefix, near_cache_options options = near_cache_options());
 
-  /// Runs a coroutine of the caller on the client's thread. The session is open when `make` is called.
+  /// Runs your coroutine on the client's thread. The session is open when `make` is called.
   template <class T>
   result<T> run(std::function<task<result<T>>(session&, patience)> make, limit within,
                 const std::stop_token& stop = {}) {

@@ -1,11 +1,11 @@
 #pragma once
 // Checks this machine's clocks.
 //
-// Guarantees: each sample compares the clock of sessions with the wall clock, and that with the servers' (Date of a
-// response, within half its round trip and the second that it is rounded to). Time that goes back, a wrong rate, or
-// an offset beyond the bounds is *distrust*: sessions with this guard are not renewed, and end by their TTL.
-// Survives: a wall clock that is set: the offset is reported, and only a large one distrusted, until a sample finds
-// a smaller one. On failure (no server responds): the last verdict stays; rates are compared without servers.
+// Guarantees: each sample compares the clock of sessions with the wall clock, and that with the
+// servers' (Date, within half the round trip and a second). Time that goes back, a wrong rate, or a
+// large offset is *distrust*: sessions with this guard are not renewed, and end by their TTL.
+// Survives: a wall clock that is set: only a large offset is distrusted, until a sample finds less.
+// On failure (no server responds): the last verdict stays; rates are compared without servers.
 
 #include <belay/task.hpp>
 #include <belay/world.hpp>
@@ -24,7 +24,7 @@ enum class clock_verdict : std::uint8_t { trusted, noticed, distrusted };
 class clock_guard_options {
 public:
   clock_guard_options() = default;
-  /// A larger offset to the servers is worth a log line. Date has whole seconds: less cannot be measured.
+  /// A larger offset to the servers is worth a log line. Date has whole seconds, so not below 1 s.
   milliseconds notice_offset{1000};
   /// A larger offset means that the clocks are not trusted.
   milliseconds distrust_offset{60000};
@@ -46,7 +46,7 @@ public:
 
   clock_verdict verdict() const noexcept { return now_.verdict; }
   bool trusted() const noexcept { return now_.verdict != clock_verdict::distrusted; }
-  /// How far the wall clock is certainly ahead of the servers'; negative: behind; zero if it may be right.
+  /// How far the wall clock is ahead of the servers' for certain; zero if it may be right.
   milliseconds offset() const noexcept { return offset_; }
   const std::string& because() const noexcept { return now_.because; }
 

@@ -1,18 +1,18 @@
 #pragma once
 // A saga: several steps under a lock, either all done or all undone in the end.
 //
-// Guarantees: begin() holds the lock NAME/.lock and has undone what an earlier section left. Each step is
-// recorded before it is done. After a commit() that is done, nothing of the section is ever undone. After a
-// commit() that is refused, and if a section ends without one, the next begin() or recover() of any process
-// undoes each recorded step, last first. The undo of a step is called until it is done; one success is recorded.
-// Survives: a process that dies, or is stopped, at any point; a session that is lost half way; an undo that
-// fails or is interrupted (the next holder continues it).
-// On failure: *refused* with reason::session: the lock is lost. Do nothing more: another process undoes what was
-// recorded. After an *unknown* commit() the next begin() or recover() decides whether it took effect.
+// Guarantees: begin() holds the lock NAME/.lock and has undone what an earlier section left. Each
+// step is recorded before it is done. After a commit() that is done, nothing of the section is ever
+// undone. After one that is refused, or a section without one, the next begin() or recover() of any
+// process undoes each recorded step, last first. An undo is called until it is done.
+// Survives: a process that dies, or is stopped, at any point; a session that is lost half way; an
+// undo that fails or is interrupted (the next holder continues it).
+// On failure: *refused* with reason::session: the lock is lost. Do nothing more: another process
+// undoes what was recorded. After an *unknown* commit() the next begin() or recover() decides.
 //
-// Protect steps and undos with the fencing token, or a late step could come after its undo: send fence() with them,
-// keep a fence_gate with the resource. An undo may be called for a step that was never done, and twice for one step:
-// let the resource remember section and number. On Belay session_options::on_end can notify those that recover.
+// Send fence() with steps and undos, and keep a fence_gate with the resource, or a late step could
+// come after its undo. An undo may be called for a step that was never done, or twice: let the
+// resource remember section and number. On Belay session_options::on_end can notify others.
 //
 // The record is in the key NAME/.intent. It has at most 512 KiB, the data of all steps included.
 

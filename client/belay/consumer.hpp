@@ -61,7 +61,7 @@ public:
   consumer(const consumer&) = delete;
   consumer& operator=(const consumer&) = delete;
 
-  /// Waits until this member is active and a change is due for delivery. Only one task at a time may call it.
+  /// Waits until this member is active and a change is due. Only one task at a time may call it.
   task<result<delivery>> next(patience limit);
   /// @param effect written together with the acknowledgement, or not at all: at most 20 keys
   task<status> ack(std::string place, patience limit, writes effect = writes());
@@ -87,7 +87,7 @@ private:
 
   task<status> become_active(patience limit);
   task<status> fetch(patience limit);
-  /// Writes what is acknowledged and delivered, and the effect of an ack, if this member is still active.
+  /// Writes the acknowledged and delivered changes and an ack's effect, if this member is active.
   task<status> keep_state(writes effect, patience limit);
   task<status> finish(std::string place, writes effect, patience limit);
   std::string state_text() const;

@@ -3,8 +3,8 @@
 //
 // Guarantees: each add() that is done is counted once. The bounds are kept.
 // Survives: concurrent additions (it retries after a random time).
-// On failure: *refused* with reason::bounds, or reason::invalid if the key does not hold a number; *unknown*
-// if a response was lost and the key has changed since: it may have been counted, and is not retried.
+// On failure: *refused* with reason::bounds, or reason::invalid if the key holds no number;
+// *unknown* if a response was lost and the key has changed: it may have been counted. No retry.
 
 #include <belay/keys.hpp>
 

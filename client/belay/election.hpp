@@ -1,12 +1,12 @@
 #pragma once
 // Leader election: one of many candidates has the leadership.
 //
-// Guarantees: as a mutex: while the lease of a campaign is safe() no other candidate leads. Names are exact. On Belay
-// candidates are served in order, and a leadership can be transferred in one step; on Consul it is the lock of a key.
-// Survives: as a mutex. Observers tolerate server restarts and keep what they last saw meanwhile. During a transfer
-// or release the lease is not safe(): the next leader may start before the response arrives.
-// On failure: as a mutex. hand_over() is refused with reason::unsupported on Consul, reason::invalid if no candidate
-// waits. After an *unknown* one the leadership may be gone: the lease is released, so that a candidate gets it.
+// Guarantees: as a mutex: while the lease of a campaign is safe() no other candidate leads. Names
+// are exact. On Belay candidates are served in order; on Consul it is the lock of a key.
+// Survives: as a mutex. Observers keep what they last saw while servers restart. During a transfer
+// or release the lease is not safe(): the next leader may start before the response. On failure: as
+// a mutex. hand_over() is refused with reason::unsupported on Consul, reason::invalid if no
+// candidate waits. After an *unknown* one the lease is released for the next candidate.
 
 #include <belay/hold.hpp>
 
@@ -32,7 +32,7 @@ public:
 
   /// Waits until it leads. @param value what observers see
   task<result<hold>> campaign(std::string value, patience limit);
-  /// Transfers the leadership to the candidate that has waited longest, or to the one with the claim ID `to`.
+  /// Transfers it to the candidate that has waited longest, or to the one with the claim ID `to`.
   task<status> hand_over(hold& office, patience limit, std::string to = {});
 
 private:
@@ -43,10 +43,10 @@ private:
 
 class election_observer {
 public:
-  /// @param claims whether the election uses claims: session::has_claims(), or the recipe given to it
+  /// @param claims whether it uses claims: session::has_claims(), or the recipe given to it
   election_observer(world& w, std::string name, bool claims) : world_(w), name_(std::move(name)), claims_(claims) {}
 
-  /// Waits for a leader other than the last one returned; the first call returns at once. nullopt: there is none.
+  /// Waits for a leader other than the last result; the first call returns at once. nullopt: none.
   task<result<std::optional<leader>>> next(patience limit);
 
 private:

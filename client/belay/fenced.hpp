@@ -1,14 +1,14 @@
 #pragma once
 // The resource side of a lock: rejects late actions of former holders.
 //
-// Guarantees: fenced<T> rejects a fencing token that is smaller than the largest it has seen. put_under()
-// writes a key only if the lease's fencing token is still that of the holder when the server writes it.
-// Survives: holders that were stopped for any time, and continue when another one has the lock; wrong clocks.
-// On failure: *refused* with reason::held: a later holder was seen, or this one does not hold it any more.
-// put_under() as `update`: *unknown* if a response was lost and no server could report the outcome.
+// Guarantees: fenced<T> rejects a fencing token that is smaller than the largest it has seen.
+// put_under() writes a key only if the lease's token is still that of the holder.
+// Survives: holders that were stopped, and continue when another one has the lock; wrong clocks.
+// On failure: *refused* with reason::held: a later holder was seen, or this one does not hold it.
+// put_under() as `update`: *unknown* if a response was lost and the outcome cannot be determined.
 //
-// fenced<T> is for one process that owns the resource; keep its largest fencing token for as long as
-// the resource exists. Tokens of zero (semaphores on Consul) are rejected by both. Not thread-safe.
+// fenced<T> is for one process that owns the resource; keep the largest token for as long as the
+// resource exists. Tokens of zero (semaphores on Consul) are rejected by both. Not thread-safe.
 
 #include <belay/hold.hpp>
 #include <belay/task.hpp>
@@ -23,7 +23,7 @@ inline namespace v0 {
 template <class T>
 class fenced {
 public:
-  /// @param largest the largest fencing token admitted before, if the resource is older than this object
+  /// @param largest the largest token admitted before, if the resource is older than this object
   explicit fenced(T value = T(), std::uint64_t largest = 0) : value_(std::move(value)), gate_(largest) {}
 
   /// Calls `fn(T&)` if the fencing token is admitted.

@@ -1,6 +1,6 @@
 #pragma once
-// What a client holds: a lock, permits of a semaphore or a leadership. It releases itself when it goes out of scope:
-// the session sends the request until a server responds or the session ends. release() waits for the response.
+// What a client holds: a lock, permits or a leadership. It releases itself when it goes out of
+// scope: the session sends the request until there is a response. release() waits for it.
 
 #include <belay/session.hpp>
 
@@ -22,7 +22,7 @@ enum class recipe : std::uint8_t {
 class fence_gate {
 public:
   explicit fence_gate(std::uint64_t largest = 0) noexcept : largest_(largest) {}
-  /// Whether an action with this fencing token is permitted. Remembers the token if it is the largest.
+  /// Whether an action with this token is permitted. Remembers it if it is the largest.
   bool admits(std::uint64_t fence) noexcept;
   std::uint64_t largest() const noexcept { return largest_; }
 
@@ -52,7 +52,7 @@ public:
   /// Empty if it is not held by a claim.
   const std::string& claim_id() const noexcept { return claim_id_; }
 
-  /// Releases it. @returns refused if it was lost; unknown if no response came: the session keeps retrying
+  /// @returns refused if it was lost; unknown if no response came: the session keeps retrying
   task<status> release(patience limit);
   /// Releases it without waiting.
   void drop() noexcept;

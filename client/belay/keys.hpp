@@ -1,15 +1,15 @@
 #pragma once
 // Reads and conditional writes of keys.
 //
-// Guarantees: reads are consistent unless documented otherwise. `update` replaces exactly the value that its function
-// was given, or writes nothing. `erase_if` and `erase_tree_if` erase what was there at that index, or nothing.
-// Survives: concurrent writers (it retries after a random time that grows), servers that are unavailable for a while,
-// and lost responses where a retry is harmless.
-// On Belay, writes have an idempotency key: after a lost response the server reports the outcome of the write, or
-// guarantees that it never takes effect.
-// On failure: *refused* with a reason: this call has changed nothing. *Unknown*: a response was lost, and the write
-// may be there: no server responded before the deadline, or it is Consul. On Consul `update` and `erase_if` retry
-// with the same index, so they write at most once; put_key is not sent twice.
+// Guarantees: reads are consistent unless documented otherwise. `update` replaces exactly the value
+// given to its function, or writes nothing. `erase_if` and `erase_tree_if` erase what was there at
+// that index, or nothing. Survives: concurrent writers (it retries after a growing random time),
+// servers that are unavailable for a while, and lost responses where a retry is harmless.
+// On Belay, writes have an idempotency key: after a lost response the server reports the outcome,
+// or guarantees that the write never takes effect.
+// On failure: *refused* with a reason: nothing was changed. *Unknown*: a response was lost, and the
+// write may be there: no server responded in time, or it is Consul. There `update` and `erase_if`
+// retry with the same index, so they write at most once; put_key is not sent twice.
 
 #include <belay/task.hpp>
 #include <belay/world.hpp>
@@ -36,7 +36,7 @@ struct entry {
   entry() = default;
 };
 
-/// The pauses between tries: a random part of `first`, then of twice as much, up to `longest` (full jitter).
+/// Pauses between tries: a random part of `first`, then of twice as much, up to `longest`.
 class backoff {
 public:
   explicit backoff(milliseconds first = milliseconds(10), milliseconds longest = milliseconds(2000)) noexcept
@@ -57,7 +57,7 @@ public:
   std::uint64_t index = 0; ///< index to pass to await_key
 };
 
-/// A key that does not exist is not an error. @returns refused with reason::unavailable and the like
+/// A missing key is not an error. @returns refused with reason::unavailable and the like
 task<result<reading>> read_key(world& w, std::string key, patience limit);
 /// Waits until the index of that key is larger than `index`, for at most `wait`.
 task<result<reading>> await_key(world& w, std::string key, std::uint64_t index, milliseconds wait, patience limit);
@@ -99,8 +99,8 @@ task<result<std::string>> update(world& w, std::string key, change fn, patience 
 enum class erased : std::uint8_t { erased, absent, conflict };
 /// Erases the key if its index is still `index`.
 task<result<erased>> erase_if(world& w, std::string key, std::uint64_t index, patience limit);
-/// Erases all keys that begin with `prefix` if none of them has changed after `index`: all that existed then, or
-/// none. A key that is created meanwhile stays. @returns refused with reason::limit if there are more than 64
+/// Erases all keys under `prefix` if none has changed after `index`: all that existed then, or
+/// none. A key created meanwhile stays. @returns refused with reason::limit if there are over 64
 task<result<erased>> erase_tree_if(world& w, std::string prefix, std::uint64_t index, patience limit);
 
 } // namespace v0

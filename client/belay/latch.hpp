@@ -1,13 +1,13 @@
 #pragma once
 // A latch: tasks wait until others have counted down to zero.
 //
-// Guarantees: wait() is done when the initial count was counted down, and not before. Each count_down() that
-// is done is counted once. It opens once: to use it again, erase the key.
+// Guarantees: wait() is done when the initial count was counted down, and not before. Each
+// count_down() that is done is counted once. It opens once: to use it again, erase the key.
 // Survives: concurrent counting, lost responses to those that wait, elections.
-// On failure: count_down() as `update`: *unknown* if a response was lost and no server could report the
-// outcome: it may have been counted, and is not retried. wait() is *refused* with reason deadline or stopped.
+// On failure: count_down() as `update`: if *unknown* it may have been counted, and is not retried.
+// wait() is *refused* with reason deadline or stopped.
 //
-// It needs no session: a participant that dies does not count down, and the others keep waiting for it.
+// It needs no session: a participant that dies does not count down, and the others keep waiting.
 
 #include <belay/keys.hpp>
 
@@ -23,7 +23,7 @@ public:
   /// nothing was counted
   latch(world& w, std::string key, std::uint64_t count) : world_(w), key_(std::move(key)), count_(count) {}
 
-  /// @returns what is left, at least zero. Refused with reason::invalid if the key does not hold a number
+  /// @returns what is left, at least zero. Refused with reason::invalid if the key has no number
   task<result<std::uint64_t>> count_down(patience limit, std::uint64_t n = 1);
   task<status> wait(patience limit);
 

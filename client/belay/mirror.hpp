@@ -30,7 +30,7 @@ inline namespace v0 {
 
 class mirror {
 public:
-  /// @param name of the records beside the copy; not below `copy_prefix`. All mirrors of one copy use the same
+  /// @param name of the records at the copy, the same for all its mirrors; not below `copy_prefix`
   mirror(world& original, std::string prefix, world& copy, std::string copy_prefix, std::string name);
   mirror(const mirror&) = delete;
   mirror& operator=(const mirror&) = delete;

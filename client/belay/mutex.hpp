@@ -1,17 +1,17 @@
 #pragma once
 // A lock that one client of a cluster holds at a time.
 //
-// Guarantees: while a lease is safe() no other client holds the lock. Fencing tokens grow with each grant. On
-// Belay waiters are served in order, by the release itself; on Consul they watch the key, and the first to
-// acquire it wins (docs/client.md). It locks a key, so it also excludes Consul's clients that lock that key.
-// Survives: lost responses (it retries with the same session), elections, server restarts, a lock delay.
-// On failure: *refused* with reason deadline, stopped or session. This client does not hold it then; what a
-// server may have granted meanwhile is released. Several holders that share a session take turns.
+// Guarantees: while a lease is safe() no other client holds the lock. Fencing tokens grow. On Belay
+// waiters are served in order, by the release itself; on Consul they watch the key, and the first
+// one wins (docs/client.md). It is the lock of a key, so it also excludes Consul's clients.
+// Survives: lost responses (it retries with the same session), elections, restarts, a lock delay.
+// On failure: *refused* with reason deadline, stopped or session, and not held; what was granted
+// meanwhile is released. Several holders that share a session take turns.
 //
-// A release that arrives after all deadlines harms no later holder, the same session included: on Belay it has an
-// idempotency key, on Consul it names one index of the key. An *acquire* that arrives so late locks the key for a
-// session that does not know it, until that session acquires and releases it again, or ends. With recipe::claims
-// (Belay) each lease has its own ID, and neither can happen; but it does not exclude clients that lock the key.
+// A release that arrives after all deadlines harms no later holder: on Belay it has an idempotency
+// key, on Consul it names one index of the key. An *acquire* that arrives so late locks the key for
+// a session that does not know it, until that acquires and releases it, or ends. With recipe::claims
+// (Belay) each lease has an ID, and neither can happen; but key locks are not excluded.
 
 #include <belay/hold.hpp>
 
@@ -24,7 +24,7 @@ inline namespace v0 {
 class mutex_options {
 public:
   mutex_options() = default;
-  /// The value of the key while it is held, for others to read. At most 4 KiB if the lock has to wait.
+  /// The value of the key while it is held, for others. At most 4 KiB if the lock has to wait.
   std::string value;
   /// The flags by which Consul's own clients recognize a lock, so that they accept it.
   std::uint64_t flags = 0x2ddccbc058a50c18;

@@ -23,7 +23,7 @@ inline namespace v0 {
 class near_cache_options {
 public:
   near_cache_options() = default;
-  /// How long the server may block a request while nothing changes. Data is not much older than that.
+  /// How long a read may block while nothing changes. Data is not much older than that.
   milliseconds confirm_every{5000};
   /// Older data is not returned.
   milliseconds stale_if_error{60000};

@@ -1,13 +1,13 @@
 #pragma once
 // Processes keys that may be wrong, at a bounded rate, a few at a time.
 //
-// Guarantees: a key whose offer() was accepted is processed after the offer, at least once; if it is offered
-// again meanwhile, it is processed once more. At most `workers` run at a time, at most `per_second` start, at
-// most `waiting_max` keys wait: further offers are rejected at once, and counted. offer() never waits.
-// Survives: failures of the work: it is retried after growing pauses, tries_max times in all. The next full pass
-// (`scan`), each `pass_every` or after trigger(), finds what was dropped or given up; a pass waits for room.
-// On failure: counts() has the numbers of dropped and given up keys. Waiting keys are lost with the process: a
-// new one begins with a full pass.
+// Guarantees: a key whose offer() was accepted is processed after the offer, at least once; if it
+// is offered again meanwhile, once more. At most `workers` run at a time, at most `per_second`
+// start, at most `waiting_max` keys wait: further offers are rejected, and counted. offer() never
+// waits. Survives: failed work is retried after growing pauses, tries_max times in all. The next
+// full pass (`scan`), each `pass_every` or after trigger(), finds dropped keys; a pass waits for
+// room. On failure: counts() has the numbers of dropped and given up keys. Waiting keys are lost
+// with the process: a new one begins with a full pass.
 
 #include <belay/task.hpp>
 #include <belay/world.hpp>

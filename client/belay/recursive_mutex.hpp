@@ -1,12 +1,12 @@
 #pragma once
 // A mutex that its owner can acquire again.
 //
-// Guarantees: as a mutex, between owners. An owner is a name that the program chooses: a thread, a
+// Guarantees: as a mutex, between owners. An owner is a name chosen by the program: a thread, a
 // request, an actor. An owner that has the lock acquires it again at once, without a request; it is
-// released with the last of its holds. All holds of an owner have the fencing token of the first.
+// released with the last of its holds. All holds of an owner have the same fencing token.
 // Survives: as a mutex. Other owners, in this process and in others, wait for their turn.
-// On failure: as a mutex. An owner that has lost the lock is *refused* with reason::session until it
-// has released all its holds: otherwise its inner section would rely on an outer one that is broken.
+// On failure: as a mutex. An owner that has lost the lock is *refused* with reason::session until
+// it has released all its holds: its inner section would rely on a broken outer one.
 //
 // Use one recursive_mutex for all owners of a process: two objects with the same key do not share
 // their counts, and wait for each other. It must outlive its holds.
@@ -42,7 +42,7 @@ public:
     bool safe() const;
     /// Number of holds of the owner, this one included.
     std::size_t depth() const noexcept;
-    /// The last one waits for the server's response, as hold::release() does; the others only decrement the count.
+    /// The last one waits for the server's response; the others only decrement the count.
     task<status> release(patience limit);
     void drop() noexcept;
 

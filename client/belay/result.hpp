@@ -1,6 +1,6 @@
 #pragma once
-// The result of a call. *Done*: it took effect. *Refused*: it has no effect, and never will. *Unknown*: the
-// response was lost; the effect may be there, or come later, and only the caller can decide whether to retry.
+// The result of a call. *Done*: it took effect. *Refused*: it has no effect, now or later. *Unknown*:
+// the response was lost; the effect may be there, or come later. The caller has to decide.
 
 #include <chrono>
 #include <cstdint>

@@ -1,12 +1,12 @@
 #pragma once
 // A lock with a limited number of permits.
 //
-// Guarantees: the permits whose leases are safe() never exceed the limit. On Belay (claims) permits are weighted,
-// waiters are served in order, and the server keeps nothing of an unused semaphore. On Consul it is the recipe of
-// Consul's own clients, with keys below NAME/, and excludes them, too: one permit each, no order, no fencing token.
-// Survives: as a mutex. A holder that dies withholds its own permits for its session's lock delay (Belay), or until
-// its session ends (Consul).
-// On failure: as a mutex. A limit that differs from the one in force is refused, reason::invalid.
+// Guarantees: the permits whose leases are safe() never exceed the limit. On Belay (claims) permits
+// are weighted, waiters are served in order, and an unused one leaves nothing behind. On Consul it
+// is the recipe of Consul's clients, with keys below NAME/: one permit each, no order, no fencing
+// token. Survives: as a mutex. A holder that dies withholds its permits for its session's lock
+// delay (Belay), or until its session ends (Consul).
+// On failure: as a mutex. Another limit than the one in force is refused, reason::invalid.
 //
 // If servers may be upgraded to support claims while a name is in use, name the recipe explicitly:
 // the two recipes do not exclude each other.

@@ -1,12 +1,12 @@
 #pragma once
 // A session: the owner of all locks, permits and leaderships that a program holds.
 //
-// Guarantees: it is renewed at a third of its TTL, by a clock that is never set. No server has ended it
-// before safe_until(): the TTL, counted from when the last acknowledged renewal was *sent*, less a hundredth
-// for clock rates that differ. After that time the session is lost, whatever servers respond later.
-// Survives: elections, server restarts, lost responses. Meanwhile it is *uncertain* and retries after 100,
+// Guarantees: it is renewed at a third of its TTL, by a clock that is never set. No server has
+// ended it before safe_until(): the TTL from when the last acknowledged renewal was *sent*, less 1
+// % for clock drift. After that time the session is lost, whatever servers respond later.
+// Survives: elections, restarts, lost responses. It is *uncertain* meanwhile and retries after 100,
 // 200, 400 ms, with jitter; safe_until() does not move.
-// On failure: it is *lost*, with a reason: why the server ended it, or that no server responded in time.
+// On failure: it is *lost*, with a reason: why the server ended it, or that none responded in time.
 // Everything that it holds is lost with it; ended() wakes the tasks that wait.
 //
 // A process that is stopped (by SIGSTOP, a debugger, a hypervisor) may check safe_until() too late.
@@ -75,9 +75,9 @@ public:
   session_mode mode = session_mode::consul;
   /// When the session ends, keys locked by it are deleted, not released.
   bool deletes_keys = false;
-  /// The server carries these out when the session ends, in this order; at most 64. Needs support for exact TTLs.
+  /// The server does these when the session ends, in this order; at most 64. Needs exact TTLs.
   std::vector<end_operation> on_end;
-  /// While it does not trust the clocks, the session is not renewed. May be null; must outlive the session.
+  /// The session is not renewed while clocks are not trusted. May be null; must outlive it.
   const clock_guard* guard = nullptr;
 };
 
@@ -90,14 +90,14 @@ public:
   explicit giving_back(request harmless);
   /// The idempotency key makes the server apply the request at most once, however often it arrives.
   giving_back(request plain, std::string idempotency_key);
-  /// @param exactly makes a request that is conditional on the entry as read; nullopt: nothing to release
+  /// @param exactly makes a request that depends on the entry as read; nullopt: nothing to release
   giving_back(std::string key, std::function<std::optional<request>(const entry&)> exactly);
 
   /// The request to try before the key is read. @pre constructed with a key
   void begin_with(request q) { question_ = std::move(q); }
   /// From now on a repeat is a new request: it gets a new idempotency key.
   void begin_anew(world& w);
-  /// Sends it, and again after a conflict. @returns the response; 200 and `false`: nothing to release
+  /// Sends it, again after a conflict. @returns the response; 200 and `false`: nothing to release
   static task<answer> ask(world& w, giving_back what, patience limit);
 
 private:
@@ -117,7 +117,7 @@ public:
 
   /// Creates a new session. @pre closed or lost. @returns refused or unknown, as of the last try
   task<status> open(patience limit);
-  /// Sends pending releases until the deadline, then ends the session, and with it everything that it still holds.
+  /// Sends pending releases until the deadline, then ends the session and everything it holds.
   task<status> close(patience limit);
 
   session_state state() const noexcept { return state_; }
@@ -129,7 +129,7 @@ public:
   const std::string& lost_because() const noexcept { return lost_because_; }
   /// Stops when the session is lost or closed; open() resets it.
   stopper& ended() noexcept { return ended_; }
-  /// Called after each change of state() or safe_until(), on the environment's loop. It must not destroy the session.
+  /// Called on the loop after changes of state() and safe_until(). It must not destroy the session.
   void on_change(std::function<void()> told) { told_ = std::move(told); }
 
   world& where() noexcept { return world_; }
@@ -156,8 +156,8 @@ public:
   };
   stopper& turns() noexcept { return turns_; }
 
-  /// Queues a release that no caller waits for: it is sent until a server responds or the session ends. `t`
-  /// is kept until then. `twice`: sends it once more a second later, after requests that are still in flight.
+  /// Queues a release that no caller waits for: it is sent until a response or the session's end.
+  /// `t` is kept until then. `twice`: again a second later, after requests that are in flight.
   void owe(giving_back what, turn t, bool twice = false);
   bool owes() const noexcept { return !debts_.empty(); }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Scenarios: code that uses the client library, run in virtual time on a simulated cluster of the real servers,
-// under their faults and those of its own processes. A seed determines a run. Start with docs/simulator-kit.md.
+// Scenarios: code that uses the client library, in virtual time on a simulated cluster of the real
+// servers, under their faults and its own. A seed determines a run. See docs/simulator-kit.md.
 //
 //   BELAY_SCENARIO("one writer at a time") {
 //     ledger pages;
@@ -26,9 +26,9 @@ namespace belay {
 inline namespace v0 {
 namespace sim {
 
-/// One process of a client: the environment of the code in it. Its faults, each in some of the runs only:
-/// - it pauses before a request leaves, when it reads the clock, or at any time, for 0.1 to 40 s;
-/// - it crashes at any await (its task is destroyed) and restarts later, or not before the faults end;
+/// One process of a client: the environment of its code. Its faults, each in some runs only:
+/// - it pauses before a request leaves, at a clock read, or at any time, for 0.1 to 40 s;
+/// - it crashes at any await (its task is destroyed) and restarts later, or when the faults end;
 /// - it is cut off from one server, or all;
 /// - connections break, with the request or with its response; responses are late;
 /// - its clock runs up to 0.9 % fast or slow.
@@ -57,8 +57,8 @@ public:
   /// A process, started one second after the servers. The task that `main` returns runs until it is
   /// done or crashes; then `main` is called again. Use short names: they appear in the story.
   void client(std::string name, std::function<task<>(process& me)> main);
-  /// A service beside the servers, such as a store or a printer, that clients reach at `path` and below it.
-  /// It never fails, but requests to it may be delayed or lost. `answers` is called when a request arrives.
+  /// A service that clients reach at `path` and below it: a store, a printer. It never fails, but
+  /// requests to it may be delayed or lost. `answers` is called when a request arrives.
   void service(std::string path, std::function<answer(const request&)> answers);
 
   // ---- what must be true
@@ -74,15 +74,15 @@ public:
   // ---- faults
   /// No faults at all: for the first run of a new scenario.
   void without_faults();
-  /// Disables one fault: of servers (run_program prints the names in each story), or "client-pause",
-  /// "client-crash", "client-cut", "client-loss", "client-late", "client-clock". An unknown name ends the program.
+  /// Disables a fault of servers (run_program prints the names in each story), or "client-pause",
+  /// "client-crash", "client-cut", "client-loss", "client-late", "client-clock"; others end the program.
   void without(const std::string& fault);
   /// Enables a fault that servers do not promise to survive: "machine-stop" (machines pause, their
   /// clocks included), "clock-wild" (server clocks exceed their bound).
   void with(const std::string& fault);
 
-  /// Runs the scenario: `faults` with faults, at most 10 minutes; then without, until every eventually() holds,
-  /// at most `calm`. The functions given above are not called after it returns. Call it once, at the end.
+  /// Runs it: `faults` with faults, at most 10 minutes; then without, until each eventually()
+  /// holds, at most `calm`. Calls none of the functions above afterwards. Call it once, at the end.
   void run(milliseconds faults, milliseconds calm = milliseconds(60000));
 
 private:

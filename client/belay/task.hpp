@@ -19,7 +19,7 @@ class task;
 namespace detail {
 
 struct task_promise_base {
-  /// The coroutine that awaits this task; null if it was started. A debugger shows callers only, not awaiters.
+  /// The coroutine that awaits this task; null if it was started. Debuggers show callers only.
   std::coroutine_handle<> parent;
   std::exception_ptr thrown;
 
@@ -102,8 +102,8 @@ public:
   public:
     explicit awaiter(handle h) noexcept : handle_(h) {}
     bool await_ready() const noexcept { return handle_.done(); }
-    // Returns no handle: at -O0 and under sanitizers resuming it is a call, and a loop over ready tasks
-    // would overflow the stack. Completions are posted, so the child cannot end between these two lines.
+    // Returns no handle: at -O0 and under sanitizers resuming is a call, and a loop over ready
+    // tasks would overflow the stack. Completions are posted: no end between these two lines.
     bool await_suspend(std::coroutine_handle<> parent) {
       handle_.resume();
       if (handle_.done())

@@ -6,9 +6,9 @@
 // Survives: as a shared_mutex. A path is locked from the root downwards, which prevents deadlocks.
 // On failure: as a shared_mutex: it needs claims. A path is held as a whole or not at all.
 //
-// It takes a reader's claim on each node above the path (others may be below that node, too), and a
-// writer's on the path itself: one request for each part of the path, and one more. Do not acquire a path
-// above or below one that you hold with the same session: that waits until the first one is released.
+// It takes a reader's claim on each node above the path (others may be below that node), and a
+// writer's on the path itself: one request for each part of the path, and one more. A path above or
+// below one that the same session holds waits until that is released.
 
 #include <belay/hold.hpp>
 

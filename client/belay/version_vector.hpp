@@ -1,11 +1,11 @@
 #pragma once
 // Version vectors: track causality of data that several clusters change independently.
 //
-// Guarantees: a vector counts the changes of each place. One is *before* another if it has seen nothing that
-// the other has not. merged() has seen what either has; it is commutative, associative and idempotent, so
-// the order and number of deliveries do not matter. Values that were changed independently are *concurrent*;
-// merge() keeps the later one and lets the caller decide between concurrent ones. Two concurrent erasures
-// become one with both histories. It is a value: it sends no requests. Store it with the data.
+// Guarantees: a vector counts the changes of each place. One is *before* another if it has seen
+// nothing that the other has not. merged() has seen what either has; it is commutative, associative
+// and idempotent, so the order and number of deliveries do not matter. Values changed independently
+// are *concurrent*; merge() keeps the later one, or lets the caller decide. Two concurrent erasures
+// become one with both histories. It is a value without requests: store it with the data.
 
 #include <compare>
 #include <cstdint>
@@ -24,7 +24,7 @@ class version_vector {
 public:
   version_vector() = default;
 
-  /// Counts one more change of that place. Names are not empty and have no comma and no equals sign.
+  /// Counts one more change of that place. Names are not empty, without commas and equals signs.
   version_vector& count(const std::string& place);
   /// 0 if none was seen.
   std::uint64_t of(const std::string& place) const;

@@ -17,7 +17,7 @@
 namespace belay {
 inline namespace v0 {
 
-/// A clock that is never set, and runs while the machine is suspended (CLOCK_BOOTTIME). It times sessions.
+/// A clock that is never set, and includes suspensions (CLOCK_BOOTTIME). It times sessions.
 struct lease_clock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -43,7 +43,7 @@ public:
   request& body(std::string text);
   /// Sending it twice is harmless: a transport may do so when a connection broke. GET always is.
   request& repeatable();
-  /// It must not be delayed, as a renewal must not: it never queues for a connection after other requests.
+  /// It must not be delayed, such as a renewal: it does not queue for a connection.
   request& urgent();
 
   const std::string& method() const noexcept { return method_; }
@@ -52,7 +52,7 @@ public:
   const std::vector<std::pair<std::string, std::string>>& headers() const noexcept { return headers_; }
   bool is_repeatable() const noexcept { return repeatable_ || method_ == "GET"; }
   bool is_urgent() const noexcept { return urgent_; }
-  /// Whether the server may block it until a change or a grant: whether it has the query parameter `wait`.
+  /// Whether the server may block it until a change or a grant: it has the parameter `wait`.
   bool waits() const noexcept { return waits_; }
 
 private:
@@ -83,7 +83,7 @@ public:
   std::uint64_t number(std::string_view name) const noexcept;
   void add_header(std::string name, std::string value) { headers_.emplace_back(std::move(name), std::move(value)); }
 
-  /// The error that this response means to a caller that needed success. `changes`: whether the request was a write.
+  /// The error for a caller that needed success. `changes`: whether the request was a write.
   error judge(bool changes) const;
 
 private:
@@ -105,7 +105,7 @@ public:
   /// A random number from 0 to n-1. @pre n > 0
   virtual std::uint64_t draw(std::uint64_t n) = 0;
 
-  // Each operation finishes once, by operation::finish, from the environment's loop: never inside one of these calls.
+  // Each operation ends once, by operation::finish, from the loop, never inside these calls.
   virtual void sleep(operation& op, instant until) = 0;
   /// @param q copied before this returns
   virtual void ask(operation& op, const request& q, instant deadline) = 0;
@@ -127,7 +127,7 @@ struct stop_hook {
 };
 } // namespace detail
 
-/// A stop source. It ends the sleeps and requests that wait under it, on the environment's loop, not inside stop().
+/// A stop source: ends sleeps and requests that wait under it, on the loop, not inside stop().
 class stopper {
 public:
   stopper() = default;

@@ -31,7 +31,7 @@ std::string text_in(const ::caf::message& context) {
   return context.match_elements<std::string>() ? context.get_as<std::string>(0) : std::string();
 }
 
-/// The destructor waits for the transport's thread: run it on its own thread, which the system waits for.
+/// The destructor waits for the transport's thread: run it where only the system waits for it.
 void destroy_on_own_thread(::caf::actor_system& system, transport* over) {
   system.spawn<::caf::detached>([over](::caf::event_based_actor*) { delete over; });
 }

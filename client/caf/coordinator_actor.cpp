@@ -181,7 +181,7 @@ void coordinator_state::ended(const party& who) {
 }
 
 void coordinator_state::exit_message(::caf::exit_msg& m) {
-  // A linked actor that ends is the source, as is the sender of send_exit(); anon_send_exit() names the receiver.
+  // A linked actor that ends is the source, like a sender of send_exit(); anon_send_exit() is not.
   bool was_sent = !m.source || m.source == address();
   if (was_sent)
     begin_to_close(std::move(m.reason));

@@ -1,5 +1,5 @@
 #pragma once
-// The actor of a coordinator: calls of other actors, each a coroutine; their holds; and the actors that it monitors.
+// The actor of a coordinator: calls, each a coroutine; holds; and the actors that it monitors.
 
 #include "client/core/taking.hpp"
 
@@ -90,7 +90,7 @@ private:
   void begin_check(const check& m);
   void begin_release(const release& m);
   void begin_hand_over(const hand_over& m);
-  /// For calls that need only their message. @param serve its coroutine, with the deadline of the message
+  /// For calls that need only their message. @param serve its coroutine, with its deadline
   template <class Message>
   void begin(replies to, Message m, task<void> (coordinator_state::*serve)(std::uint64_t, Message, patience)) {
     if (auto number = enter(to, bound::yes)) {
@@ -140,7 +140,7 @@ private:
   void look_for_losses();
   void tell_lost(const party& holder, std::uint64_t id, const std::string& name, const std::string& because);
   void lose(std::map<std::uint64_t, holding>::iterator h, const std::string& because);
-  /// Called after each handler: finishes stopped operations, destroys ended coroutines and, once closed, this actor.
+  /// Called after each handler: finishes stopped operations, destroys ended coroutines and this.
   void settle();
 
   client_options options_;

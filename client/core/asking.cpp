@@ -23,7 +23,7 @@ bool is_failure(const answer& a) {
 }
 
 bool knows_no_keys(const answer& a) {
-  // The server rejects them by 409 and a plain text; other 409s have a reason, or are those of transactions.
+  // It sends 409 and a plain text; other 409s have a reason, or are those of transactions.
   if (a.status() != 409 || !a.header("X-Belay-Reason").empty())
     return false;
   auto failed = txn_failure_in(a.body());

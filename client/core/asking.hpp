@@ -20,7 +20,7 @@ task<answer> ask_until_answered(world& w, request q, patience limit, millisecond
 
 struct decision {
   answer last;
-  /// Whether a response was lost: the write may have taken effect although `last` says that it has not.
+  /// Whether a response was lost: it may have taken effect although `last` says otherwise.
   bool lost;
   decision(answer a, bool l) : last(std::move(a)), lost(l) {}
 
@@ -34,8 +34,8 @@ enum class repeats : std::uint8_t {
   once,     ///< never
 };
 
-/// Sends a write until its outcome is decided. After a lost response, its idempotency key gets the outcome, and
-/// cancels the write if it has not happened (docs/exactly-once.md). Consul ignores the key and has no outcomes.
+/// Sends a write until its outcome is decided. After a lost response the idempotency key gets the
+/// outcome, and cancels what has not happened (docs/exactly-once.md). Consul has no outcomes.
 task<decision> write_once(world& w, request plain, patience limit, backoff pauses, repeats how);
 
 /// Whether to retry: there was no response, or the server failed.

@@ -44,7 +44,7 @@ struct claim_holder {
 /// The first holder in `GET /v1/claim/NAME`; its ID is empty if there is none.
 std::optional<claim_holder> first_holder_in(std::string_view body);
 
-/// The value of the key with which Consul's clients run a semaphore: {"Limit":3,"Holders":{"ID":true}}.
+/// The key with which Consul's clients run a semaphore: {"Limit":3,"Holders":{"ID":true}}.
 struct slot_table {
   std::uint64_t limit = 0;
   std::vector<std::string> holders;
@@ -70,7 +70,7 @@ struct write_outcome {
 };
 std::optional<write_outcome> outcome_in(const answer& a);
 
-/// Values of recipes' own keys: rows of texts, `[["a","1"],["b"]]`. Bytes that are not UTF-8 need base64.
+/// Values of recipes' keys: rows of texts, `[["a","1"],["b"]]`. Bytes not in UTF-8 need base64.
 using text_rows = std::vector<std::vector<std::string>>;
 std::optional<text_rows> rows_in(std::string_view text);
 std::string text_of(const text_rows& rows);

@@ -1,5 +1,5 @@
 #pragma once
-// Requests for callers that are not coroutines: each has a number and a callback. On the environment's loop.
+// Requests for callers that are not coroutines: each has a number and a callback. On the loop.
 
 #include <belay/loops/transport.hpp>
 #include <belay/task.hpp>

@@ -28,8 +28,8 @@ inline room room_of(const request& q) {
   return q.waits() ? room::waiting : room::brief;
 }
 
-/// An eighth of `connections` (1 to 8) and of `requests` is reserved for requests that do not wait. Urgent
-/// ones are never rejected, and have one more connection. A single connection serves all that are not urgent.
+/// An eighth of `connections` (1 to 8) and of `requests` is reserved for requests that do not wait.
+/// Urgent ones are never rejected, and have one more connection. A single one serves all others.
 class rooms {
 public:
   /// @pre connections > 0
@@ -68,7 +68,7 @@ public:
   bool somebody_queues() const noexcept {
     return std::any_of(queues_.all.begin(), queues_.all.end(), [](const auto& q) { return !q.empty(); });
   }
-  /// Dequeues the request that gets a connection now: an urgent one, else the oldest that may have one.
+  /// Dequeues the request that gets a connection now: an urgent one, else the oldest possible.
   std::optional<std::uint64_t> next() {
     std::deque<std::uint64_t>* first = nullptr;
     for (auto r : {room::urgent, room::brief, room::waiting}) {

@@ -1,5 +1,5 @@
 #pragma once
-// Recipes as one call each, for interfaces whose callers own no recipe object: it lives in the frame of the call.
+// Recipes as one call each, for callers without a recipe object: it lives in the call's frame.
 
 #include <belay/election.hpp>
 #include <belay/mutex.hpp>
@@ -40,7 +40,7 @@ inline task<result<std::optional<leader>>> look_at_office(session& s, std::strin
   co_return now;
 }
 
-/// A session shared by several callers. It is opened when one of them first needs it, and again after a loss.
+/// A session shared by several callers, opened when one first needs it, and again after a loss.
 class shared_session {
 public:
   shared_session(world& w, session_options options) : it_(w, std::move(options)) {}

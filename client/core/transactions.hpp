@@ -1,5 +1,5 @@
 #pragma once
-// Transactions: several operations on keys that happen together or not at all (docs/contract/05-txn.md).
+// Transactions: operations on keys that happen together or not at all (docs/contract/05-txn.md).
 
 #include "client/core/asking.hpp"
 #include "client/core/json_answers.hpp"
@@ -57,7 +57,7 @@ inline bool is_conflict(const decision& d) {
   return failed.absent || failed.index;
 }
 
-/// Sends it until its outcome is decided. @param how whether it takes effect at most once, however often it is sent
+/// Sends it until its outcome is decided. @param how whether repeats take effect at most once
 task<decision> commit(world& w, const transaction& t, patience limit, repeats how);
 
 } // namespace detail

@@ -114,7 +114,7 @@ task<result<change_batch>> changes::next(patience limit) {
     // The list may be truncated: the cursor is that of its last change, not the server's.
     if (CLIENT_MUTANT(rest_of_list_lost) && out.place.find('.') != out.place.npos)
       out.place = out.place.substr(0, out.place.find('.'));
-    // An index that goes back belongs to another history; on Consul the same index means that nothing has changed.
+    // An index that goes back is of another history; on Consul the same one means no change.
     bool same = out.is_snapshot && !snapshot && out.place == place_;
     bool first = place_ == "now";
     place_ = out.place;

@@ -145,7 +145,7 @@ task<status> consumer::fetch(patience limit) {
     f.it = std::move(all);
   } else {
     for (auto& c : batch->changes) {
-      // Acknowledged changes beyond a gap are no longer listed once the gap is closed: done_ covers them.
+      // Acknowledged changes beyond a gap are not listed once it is closed: done_ covers them.
       auto position = position_of(c.place);
       bool done = done_beyond_.count(position) || (!done_.empty() && !is_behind(position, done_));
       if (done && !CLIENT_MUTANT(consumer_forgets_beyond))
@@ -238,7 +238,7 @@ task<status> consumer::finish(std::string place, writes effect, patience limit) 
   open_.erase(place);
   tries_.erase(place);
   done_beyond_[place] = true;
-  // All fetched changes are acknowledged or open. Acks of an earlier member may lie beyond them, after a gap.
+  // All fetched changes are acknowledged or open. Older acks may lie beyond them, after a gap.
   std::string fetched = position_of(source_->place());
   done_ = open_.empty() ? fetched : done_;
   while (!done_beyond_.empty()) {
@@ -251,7 +251,7 @@ task<status> consumer::finish(std::string place, writes effect, patience limit) 
     done_beyond_.erase(done_beyond_.begin());
   }
   status kept = co_await keep_state(effect, limit);
-  // After an uncertain outcome the next active member reads the state again: this one, if it gets the lock.
+  // After an uncertain outcome the next active member reads the state again, perhaps this one.
   if (!kept)
     give_up();
   co_return kept;

@@ -1,5 +1,5 @@
 #pragma once
-// A process of a scenario: the environment of its recipes, its connections to the servers, and its faults.
+// A process of a scenario: the environment of its recipes, its connections, and its faults.
 
 #include "client/kit/client_faults.hpp"
 #include "sim/kit/ground.hpp"

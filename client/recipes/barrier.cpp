@@ -126,7 +126,7 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
 
   std::string prefix = name_ + "/";
   std::uint64_t seen = 0;
-  // The newest list that may have it, or precede one that has. Only a newer list without it proves it unlisted.
+  // The newest list that may have it, or precede one that has. Only a newer one proves absence.
   std::optional<std::uint64_t> may_be_in;
   backoff pauses(milliseconds(20), milliseconds(1000));
   for (;;) {

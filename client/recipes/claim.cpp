@@ -19,7 +19,7 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
   std::string session_id = s.id();
   std::string id = fresh_id(w);
 
-  // Tasks that share the session take turns: the server rejects a session that would wait for itself.
+  // Tasks of one session take turns: the server rejects a session that would wait for itself.
   session::turn asks(s, "asks/" + wanted.name);
   while (!asks.has_come()) {
     auto over = given_up(s, session_id, limit, w.now());

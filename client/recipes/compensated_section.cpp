@@ -61,7 +61,7 @@ void compensated_section::drop() noexcept {
   section_.clear();
 }
 
-/// Writes the text if no other client has changed the key and the lock is still held. Empty: erases the key.
+/// Writes the text if the key is unchanged and the lock is still held. Empty: erases the key.
 task<status> compensated_section::write(std::string text, patience limit) {
   if (!held_.safe())
     co_return detail::session_error(session_);

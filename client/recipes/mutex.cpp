@@ -102,7 +102,7 @@ task<result<hold>> mutex::acquire(patience whole) {
     if (why.retry_after().count() > 0)
       again = w.now() + why.retry_after();
     if (a.status() == 200 && a.header("X-Belay-Reason").empty()) {
-      // Consul does not queue. If the key is not locked, a lock delay is in force, of unknown length.
+      // Consul does not queue. If the key is not locked, there is a lock delay of unknown length.
       bool was_locked = co_await wait_while_locked(limit);
       if (was_locked)
         continue;

@@ -55,7 +55,7 @@ task<status> session::open(patience limit) {
       error why = a.judge(false);
       co_return why;
     }
-    // Consul has no such path; on 403 the server has claims, and the token no permission to read them.
+    // Consul has no such path; on 403 the server has claims, and the token may not read them.
     has_claims_ = a.status() == 200 || a.status() == 403;
     probed_ = true;
   }
@@ -125,7 +125,7 @@ bool session::safe() {
 }
 
 void session::extend(instant asked) {
-  // docs/claims.md, rule 21. Counted from the request: the server's TTL begins before the response arrives.
+  // docs/claims.md, rule 21. From the request on: the server's TTL starts before the response.
   auto from = CLIENT_MUTANT(safe_from_answer) ? world_.now() : asked;
   safe_until_ = from + options_.ttl - options_.ttl / 100;
   // Spread the renewals of sessions that were created at the same time.

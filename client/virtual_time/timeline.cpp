@@ -45,7 +45,7 @@ instant process::local_of(instant global) const {
 instant process::global_of(instant local) const {
   if (clock_ppm_ == 0)
     return local;
-  // A time at which the process's clock shows at least that: both divisions round down, by less than 1 ms.
+  // A time at which its clock shows at least that: both divisions round down, by less than 1 ms.
   return origin_ + (local - origin_) / (1'000'000 + clock_ppm_) * 1'000'000 + milliseconds(2);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // Virtual time for recipes: one thread, ordered events, all randomness from a tape with a seed.
-// Processes (environments of recipes) send requests over a network that loses requests and responses.
-// They pause before a request leaves, and when they read the clock. The same seed gives the same run.
+// Processes (environments of recipes) send requests over a network that loses some, and pause
+// before a request leaves and at clock reads. The same seed gives the same run.
 
 #include <belay/world.hpp>
 

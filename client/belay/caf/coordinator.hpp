@@ -4,20 +4,20 @@
 // A coordinator is a local actor that has one session at the servers, over the library's own
 // transport. Other actors send it requests (belay/caf/messages.hpp).
 //
-// Guarantees: a hold belongs to the actor that requested it. When that actor ends, its holds are released at once,
-// and its waiting requests are withdrawn. While a grant is safe() no other actor has it, in this process or
-// elsewhere. When a hold is lost, its actor gets a `lost`, ahead of the messages in its mailbox. Every request is
-// answered within its own time limit. Nothing blocks CAF's threads: a thread of the transport sends the requests.
-// Survives: what belay::mutex and the other recipes survive. Actors that end in any way, linked or not; the loss of
-// a node whose actors have holds here: they end with the connection to that node. On failure: *refused* or
-// *unknown*, as an error of CAF that error_of() reads. If the process is killed, the session ends by its TTL, and
-// the lock delay follows. A node that hangs, or is silently cut off, is detected only by heartbeats
-// (middleman.heartbeat-interval, middleman.connection-timeout), which are off by default: its actors keep their
-// holds until then. A busy actor gets a message late: protect what must never be done twice with the fencing token.
+// Guarantees: a hold belongs to the actor that requested it. When that actor ends, its holds are
+// released at once, and its waiting requests withdrawn. While a grant is safe() no other actor has
+// it, here or elsewhere. An actor that loses a hold gets a `lost`, ahead of the messages in its
+// mailbox. Every request is answered within its own time limit. Nothing blocks CAF's threads.
+// Survives: what belay::mutex and the other recipes survive. Actors that end in any way, linked or
+// not; the loss of a node whose actors have holds here: they end with the connection. On failure:
+// *refused* or *unknown*, as an error that error_of() reads. If the process is killed, the session
+// ends by its TTL, and the lock delay follows. Only heartbeats detect a node that hangs or is cut
+// off (middleman.heartbeat-interval, middleman.connection-timeout); they are off by default, and
+// its actors keep their holds until then. A busy actor gets a message late: use the fencing token.
 //
-// A link never ends a coordinator: link to it if your actor should end when the coordinator does. End it
-// with anon_send_exit(), which names no sender, or with `close`: it then releases all holds and ends the
-// session, within client_options::linger. Do that before the actor system is destroyed, which waits for it.
+// A link never ends a coordinator: link to it if your actor should end when it does. End it with
+// anon_send_exit(), which names no sender, or `close`: it then releases all holds and ends the
+// session, within client_options::linger. Do so before destroying the actor system, which waits.
 
 #include <belay/caf/messages.hpp>
 #include <belay/client.hpp>

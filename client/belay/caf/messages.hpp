@@ -2,7 +2,7 @@
 // The messages between actors and a coordinator. They can be sent between the CAF nodes of one
 // system: each node calls add_to() with its configuration.
 //
-// In namespace belay, and after `using namespace belay`, `caf` is this namespace: write `::caf` for CAF's.
+// In namespace belay, or after using it, `caf` is this namespace: write `::caf` for CAF's own.
 
 #include <belay/hold.hpp>
 #include <belay/result.hpp>
@@ -23,8 +23,8 @@ namespace belay {
 inline namespace v0 {
 namespace caf {
 
-// Requests. `within`: the longest time until it is decided. The response comes by then, so CAF's request needs
-// no timeout of its own (caf::infinite). An actor that gave up on the response would not know what it holds.
+// Requests. `within`: the time until a decision. The response comes by then, so CAF's request needs
+// no timeout (caf::infinite). An actor that gave up would not know what it holds.
 
 /// belay::mutex. The response, a `grant`, comes when it is this actor's turn.
 struct lock {
@@ -59,21 +59,21 @@ struct grant {
   /// hold::safe_until() when this was sent, by the clock of the coordinator's machine: see safe().
   /// It moves on with each renewal; send a `check` for the present one.
   std::chrono::nanoseconds safe_until{0};
-  /// The same as a duration, for other machines: in a response to `check`, counted from when *that was sent*.
+  /// The same as a duration, for other machines: in a response to `check`, from when it *was sent*.
   milliseconds safe_for{0};
 
   /// Whether no other actor has it, as of this message. @pre on the coordinator's machine
   bool safe() const noexcept { return lease_clock::now().time_since_epoch() < safe_until; }
 };
 
-/// Sent to the holder: it is lost, with the session. Typed actors that request holds must accept this.
+/// Sent to the holder: it is lost, with the session. Typed actors with holds must accept this.
 struct lost {
   std::uint64_t id = 0;
   std::string name;
   std::string because;
 };
 
-/// The response is a `grant`; refused with reason::session if this actor does not hold it (any more).
+/// The response is a `grant`; refused with reason::session if this actor does not hold it.
 struct check {
   std::uint64_t id = 0;
 };
@@ -181,7 +181,7 @@ BELAY_INSPECT_EMPTY(close)
 #undef BELAY_INSPECT
 #undef BELAY_INSPECT_EMPTY
 
-/// The error in the response to a call that is refused or unknown: category "belay". error_of() reads it.
+/// The error in the response to a refused or unknown call: category "belay". error_of() reads it.
 ::caf::error error_to_send(const error& why);
 /// CAF's own errors (coordinator or node gone, request timed out) are *unknown*, reason::no_answer.
 error error_of(const ::caf::error& e);
@@ -192,7 +192,7 @@ std::string text_of_error(std::uint8_t code, ::caf::atom_value, const ::caf::mes
 } // namespace v0
 } // namespace belay
 
-// Type numbers are local to a process; nodes exchange names. A program with over 8,300 types starts elsewhere.
+// Type numbers are local to a process. A program with over 8,300 types has to start elsewhere.
 CAF_BEGIN_TYPE_ID_BLOCK(belay_client, caf::first_custom_type_id + 8300)
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::lock))
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::permits))
@@ -219,7 +219,7 @@ namespace belay {
 inline namespace v0 {
 namespace caf {
 
-/// Call it before creating the actor system: registers these messages for other nodes, and the errors' texts.
+/// Call it before creating the actor system: registers the messages and the texts of errors.
 inline ::caf::actor_system_config& add_to(::caf::actor_system_config& config) {
   config.add_message_types<::caf::id_block::belay_client>();
   config.add_error_category(::caf::atom("belay"), &text_of_error);

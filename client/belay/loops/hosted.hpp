@@ -23,7 +23,7 @@ namespace detail {
 class hosted_parts;
 }
 
-/// What a loop does for a client. Both are copied, and live until everything that the client has started has ended.
+/// What a loop does for a client. Both are copied, and live until all the client's work has ended.
 struct host_loop {
   /// From any thread. Runs the function on the loop, later, one at a time.
   std::function<void(std::function<void()>)> post;
@@ -70,10 +70,10 @@ public:
   }
   /// From any thread. Ends the call soon; if it has ended already, nothing happens.
   void stop(std::uint64_t number);
-  /// On the loop. Releases everything and ends the session; other calls, and later ones, end with reason::closed.
+  /// On the loop. Releases everything, ends the session; other calls end with reason::closed.
   void close(limit within, std::function<void(status)> done);
 
-  /// The same without waiting, for client_options::linger at most, while the loop runs. From any thread.
+  /// The same without waiting, for client_options::linger at most, while the loop runs. Any thread.
   void close_soon();
   /// For a loop that is about to end: destroys calls without notifying them; the session ends by
   /// its TTL. No other function may be called meanwhile, and nothing is posted any more.

@@ -1,5 +1,5 @@
 #pragma once
-// Sends requests to servers, for environments whose recipes run on threads that they do not own, such as in an actor.
+// Sends requests to servers, for environments on threads of other software, such as an actor's.
 
 #include <belay/client.hpp>
 #include <belay/world.hpp>
@@ -20,13 +20,13 @@ public:
   /// Does not block. @param ticket must be new
   /// @param deadline `done` is called by then, if only with the error that there is no response
   virtual void ask(std::uint64_t ticket, const request& q, instant deadline, told done) = 0;
-  /// The response is not needed any more: withdraws the request if possible. `done` may still be called.
+  /// The response is not needed: withdraws the request if possible. `done` may still be called.
   virtual void forget(std::uint64_t ticket) noexcept = 0;
 };
 
-/// The transport of belay::client: the same servers, token, TLS, and limits of connections and waiting
-/// requests. It has a thread of its own. The destructor waits for that thread, which may be in a name lookup;
-/// requests in progress are dropped. If the options are invalid, every request is answered with that error.
+/// The transport of belay::client: the same servers, token, TLS, and limits. It has its own thread.
+/// The destructor waits for that thread, which may be in a name lookup, and drops requests. If the
+/// options are invalid, every request is answered with that error.
 std::unique_ptr<transport> socket_transport(const client_options& options);
 
 } // namespace v0
