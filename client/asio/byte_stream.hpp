@@ -36,7 +36,7 @@ public:
   virtual void close() noexcept = 0;
   /// Whether nothing unexpected has arrived, such as the end of the connection.
   virtual bool quiet() = 0;
-  /// What an error of connect() means, for people.
+  /// The meaning of an error of connect(), for people.
   virtual std::string explain(const error_code& failed) { return failed.message(); }
 };
 

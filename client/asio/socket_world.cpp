@@ -30,7 +30,7 @@ namespace {
 constexpr std::chrono::seconds look_at_clock{5};
 constexpr std::size_t idle_max = 16;
 constexpr std::chrono::seconds idle_longest{60};
-constexpr std::size_t piece_bytes = 64 * 1024; ///< of a body that is streamed
+constexpr std::size_t piece_bytes = 64 * 1024; ///< size of the pieces of a streamed body
 
 std::chrono::nanoseconds timer_length(instant until) {
   auto left = until - lease_clock::now();
@@ -420,7 +420,7 @@ void socket_world::parts::send(const connection_ptr& c) {
     read(c);
 }
 
-/// What `out` holds, and then the pieces of a body that is streamed.
+/// Sends `out`, and then the pieces of a streamed body.
 void socket_world::parts::write(const connection_ptr& c, const std::shared_ptr<exchange>& e) {
   c->writes = true;
   c->bytes->write(c->out, [self = shared_from_this(), c, e](error_code failed, std::size_t) {
@@ -439,7 +439,7 @@ void socket_world::parts::write(const connection_ptr& c, const std::shared_ptr<e
     left -= c->out.size();
     if (c->out.empty())
       self->broken(c, e->bodies.complaint);
-    else // a write that is over at once calls back from within itself
+    else // a write that completes at once calls back from within itself
       asio::post(self->loop, [self, c, e] {
         if (!c->closed)
           self->write(c, e);
@@ -454,7 +454,7 @@ void socket_world::parts::read(const connection_ptr& c) {
   });
 }
 
-/// @returns false: who takes the body wants no more of it
+/// @returns false: the sink of the body needs no more of it
 bool socket_world::parts::hand_on(connection& c) {
   auto found = exchanges.find(c.ticket);
   if (found == exchanges.end() || !found->second->bodies.sink || !c.parser->is_header_done())

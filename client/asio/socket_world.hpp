@@ -23,16 +23,16 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-/// Bodies that are too large to be held, piece by piece.
+/// Bodies that are too large for memory, transferred in pieces.
 struct streamed_bodies {
-  /// Of the request: how many bytes, and the next ones of them. Null: it is request::body().
-  /// `source` returns how many it has written; 0 before the end: there are no more, and the request
-  /// fails with what `complaint` says.
+  /// The request body: its length, and a function that writes the next bytes. Null:
+  /// request::body(). `source` returns the number of bytes written; if it returns 0 early, the
+  /// request fails with `complaint`.
   std::uint64_t length = 0;
   std::function<std::size_t(char* into, std::size_t size)> source;
   std::string complaint;
-  /// Takes the body of a 200. @returns false: no more is wanted, and the request fails. Null: it is
-  /// answer::body().
+  /// Receives the body of a 200. @returns false: no more is needed, and the request fails. Null: it
+  /// goes to answer::body().
   std::function<bool(std::string_view piece)> sink;
 };
 
@@ -58,7 +58,7 @@ private:
   std::shared_ptr<parts> parts_;
 };
 
-/// Usage: as belay::ask().
+/// Usage: like belay::ask().
 class [[nodiscard]] streamed_asking : public operation {
 public:
   streamed_asking(socket_world& w, const request& q, instant deadline, streamed_bodies bodies, stopper* stop) noexcept

@@ -37,15 +37,15 @@ struct transport_options {
   std::string cert_file;
   std::string key_file;
   bool verify_server = true;
-  /// Not null: used instead of the files above. It verifies the server or not.
+  /// Not null: takes precedence over the files above, and decides whether the server is verified.
   std::shared_ptr<boost::asio::ssl::context> tls;
-  std::string server_name; ///< that a certificate must have; empty: the host of the address
+  std::string server_name; ///< the name that a certificate must have; empty: the host of the address
   std::size_t connections_max = 64;
   std::size_t waiting_max = 1024; ///< requests in progress or waiting for a connection
   std::size_t answer_bytes_max = 64u << 20;
   std::chrono::milliseconds connect_within{3000};
-  bool names_server = true; ///< errors of a connection begin with the address of the server
-  /// Called for each request that ends other than by being stopped. @param given the time that it
+  bool names_server = true; ///< whether connection errors begin with the server's address
+  /// Called for each request that ends, unless it was stopped. @param given the time limit that it
   /// had
   std::function<void(const request& q, std::chrono::nanoseconds given, const answer& a)> on_answer;
 };

@@ -183,7 +183,7 @@ private:
   wire::frame_decoder decoder_;
 };
 
-/// A listening socket whose queue is full: whoever connects gets no response.
+/// A listening socket whose queue is full: connections to it get no response.
 class black_hole {
 public:
   black_hole() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -134,7 +134,7 @@ TEST_CASE("an address that never answers delays nobody else", "[actors][peer_lin
 }
 
 TEST_CASE("a peer that comes back drops its earlier connection", "[actors][peer_link]") {
-  // Its machine was cut off and dialled anew before the old connection was found dead. Later frames from the old
+  // Its machine was cut off and dialled again before the old connection was found dead. Later frames from the old
   // connection are outdated and must not be accepted after the new one's. And the peer is not lost: it is there.
   link_fixture f;
   link_end a(f, node_id{1});

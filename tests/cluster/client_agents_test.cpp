@@ -391,7 +391,7 @@ TEST_CASE("an agent with the name and the ID of another one's node is refused", 
   CHECK(eventually(milliseconds{10000}, [&] { return health_of(server, real.name()).empty(); }));
 }
 
-// An operator has named the server by a request, not in a file: nobody would repeat it after a crash.
+// An operator has named the server by a request, not in a file, and would not repeat it after a crash.
 TEST_CASE("an agent that has joined is a member at once, and finds its servers again after a crash",
           "[client_agents]") {
   raise_file_limit();

@@ -115,7 +115,7 @@ TEST_CASE("three servers with a key, a fourth with another one, a fifth with non
                 "it demands TLS");
 }
 
-// From then on, servers accept anyone who can reach the port, so a warning at the start is not enough.
+// From then on, servers accept any peer that can reach the port, so a warning at the start is not enough.
 TEST_CASE("a reload that opens the port to servers without credentials is warned of", "[security]") {
   auto cluster = ready_cluster(1, telling({{"encrypt", one_key}}));
   auto& node = cluster->node(0);

@@ -159,7 +159,7 @@ TEST_CASE("mirror: servers of one cluster with nested prefixes are refused, what
     CHECK(s.err == one);
     CHECK(s.out.empty());
   }
-  // Consul's servers without IDs cannot be told apart.
+  // Consul's servers without IDs are indistinguishable.
   const auto unknown = run({at(""), {200, R"([{"ID":""}])", {}}}, {at(""), node("a")});
   CHECK(unknown.code == 1);
   CHECK(unknown.err.starts_with(

@@ -35,7 +35,7 @@ inline virtual_time::fault_rates all_faults() {
   return r;
 }
 
-/// Which processes believe to hold something, and in which mode.
+/// Which processes believe that they hold something, and in which mode.
 class stage {
 public:
   class shown {

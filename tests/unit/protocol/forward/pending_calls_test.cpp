@@ -158,7 +158,7 @@ TEST_CASE("answers of the leader find their call") {
   s.hold(2, "b");
   s.go_on(led_by(second));
 
-  // what comes                                                    what the client is told
+  // response                                                      the result for the client
   SECTION("done") {
     CHECK(s.answered(second, 2, call_outcome::done, "true") == lines{"answer 2 b: true"});
     CHECK(s.answered(second, 1, call_outcome::done, "false") == lines{"answer 1 a: false"});

@@ -70,7 +70,7 @@ TEST_CASE("policies are read by id, by name, and all") {
   CHECK(told("GET", "/v1/acl/policy/name/") == "400 Bad request: Missing policy Name");
 }
 
-// Without the permission to read them, a client is not even told the format of an ID.
+// Without the permission to read them, a client does not even learn the format of an ID.
 TEST_CASE("an id that is none is judged behind the permission, and never waited for") {
   CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/abc").which == state::acl_link{"abc", ""});
   CHECK(acl_asked<state::acl_role_read>("/v1/acl/role/abc").which == state::acl_link{"abc", ""});
@@ -199,7 +199,7 @@ TEST_CASE("a token is made with what the client chose, and fresh ids for the res
                   "00000000A002'}"));
   CHECK(chosen.token.accessor == "A1B2C3D4-0000-4000-8000-00000000A001");
   CHECK(chosen.token.secret == "A1B2C3D4-0000-4000-8000-00000000A002");
-  // A client that may not create tokens is told that first, so the state machine checks IDs.
+  // A client that may not create tokens gets that error first, so the state machine checks IDs.
   CHECK(acl_written<state::acl_token_set>("PUT", "/v1/acl/token", quoted_body("{'AccessorID':'abc'}")).token.accessor ==
         "abc");
 }

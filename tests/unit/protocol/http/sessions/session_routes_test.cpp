@@ -172,7 +172,7 @@ TEST_CASE("members of a session that are not the client's must have the right ty
   CHECK(created(R"({"CreateIndex":7,"ModifyIndex":8,"ID":"x","ServiceChecks":[]})").id == fresh_uuid);
 }
 
-// A "true" in response to such a destroy would say that a session is gone that never existed.
+// A "true" in response to such a destroy would mean that a session has ended which never existed.
 TEST_CASE("texts of 36 characters that can be no ID are refused as Consul's tables refuse them") {
   const std::string begins = "failed session lookup: index error: ";
   for (const auto& [id, complaint] : {

@@ -421,7 +421,7 @@ TEST_CASE("whether a row is there is not told by a transaction to whom it is clo
   CHECK(errors_of(reply{d.read<txn_reply>(
             wider, txn_read{{{op(kv_verb::get, "absent"), op(kv_verb::get, "r/absent"), op(kv_verb::get, "r")}}})}) ==
         texts{"1 key \"r/absent\" doesn't exist"});
-  // A client that may see it is told.
+  // A token that may see it gets it.
   const auto all = d.token(
       R"(key_prefix "" { policy = "read" } node_prefix "" { policy = "read" } service_prefix "" { policy = "read" })");
   CHECK(told(all, op(kv_verb::get, "there")).first == 3);
