@@ -1,6 +1,6 @@
 #pragma once
-// Assembles a client agent: its relay to the servers, its cache, its actors. The program and the
-// simulator differ in the environment (sockets, clocks, disks), not in this. Servers: node_composition.
+// Assembles a client agent: its relay to the servers, its cache, its actors. The program and
+// simulator differ in the environment (sockets, clocks, disks), not here. Servers: node_composition.
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/relay/cached_answers.hpp"
@@ -51,7 +51,7 @@ public:
   void begin();
   /// Notifies the servers that it leaves; `then` is called on the loop. @pre on the loop
   void leave(std::function<void()> then) { relay_->stop(true, std::move(then)); }
-  /// Ends the gateway first, while others still respond: `drained` waits for it. Then ends the rest.
+  /// Ends the gateway first, while others still respond: `drained` waits for it. Then ends the rest
   void stop(const std::function<void()>& drained);
   /// Releases the (strong) handles of its actors, which have been stopped or killed.
   void release() { *wires_ = {}; }

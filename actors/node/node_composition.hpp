@@ -1,6 +1,6 @@
 #pragma once
 // Assembles a node: which actors it has, and in which order they are spawned, begin and end. The
-// program, simulator and tests differ in the environment (disks, sockets, clocks, threads), not here.
+// program, simulator, tests differ in the environment (disks, sockets, clocks, threads), not here.
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/consensus/raft_peer.hpp"

@@ -22,7 +22,7 @@ bool is_true(const json::object& config, std::string_view path) {
   return v && v->is_bool() && v->get_bool();
 }
 
-/// Of a text, a list or an object: whether anything is in it.
+/// Whether a text, a list or an object is not empty.
 bool asks_for_something(const json::object& config, std::string_view path) {
   const auto* v = value_at(config, path);
   return v != nullptr && *v != json::value("") && *v != json::value(json::array()) && *v != json::value(json::object());

@@ -1,5 +1,5 @@
 #pragma once
-// Takes values out of a checked configuration, and notes what is wrong with them.
+// Decodes values of a checked configuration, and collects their errors.
 
 #include "actors/node/config/keys.hpp"
 
@@ -17,7 +17,7 @@ namespace belay::actors {
 
 class config_decoder {
 public:
-  /// @param problems of the sources, which are all read
+  /// @param problems of the sources, which have all been read
   config_decoder(const placed_config& config, config_problems& problems);
 
   bool has(std::string_view path) const;
@@ -33,10 +33,10 @@ public:
       to = static_cast<Int>(*n);
   }
 
-  /// The value of a key, or an element of it, can never be right.
+  /// The value of a key, or of an element of it, is invalid.
   void wrong(std::string_view path, std::string text);
-  /// Something is missing, or keys contradict each other. It is shown at the first of `blamed` that was given. It is not noted if it may
-  /// be otherwise in what could not be read: in a source, or in one of `others`, keys whose values would make it right.
+  /// A key is missing, or keys contradict each other. Reported at the first of `blamed` that is
+  /// set, unless unread input may change it: a source, or one of `others`, keys that would fix it.
   void complain(std::string text, std::span<const std::string_view> blamed = {},
                 std::span<const std::string_view> others = {});
   void complain(std::string text, std::initializer_list<std::string_view> blamed,
@@ -44,16 +44,16 @@ public:
     complain(std::move(text), std::span(blamed.begin(), blamed.size()), std::span(others.begin(), others.size()));
   }
 
-  /// How many complaints there are, those of the sources among them.
+  /// Number of complaints, including those of the sources.
   std::size_t complaints() const { return problems_.list().size(); }
   bool complained() const { return !problems_.none(); }
   const boost::json::object& values() const { return config_.values; }
 
 private:
-  /// @returns nullopt: not there, or no such number
+  /// @returns nullopt: not set, or no such number
   std::optional<std::int64_t> whole(std::string_view path, std::int64_t low, std::int64_t high);
   config_place place_of(std::string_view path) const;
-  /// Whether the key, or one below it, was given with a value of a wrong type.
+  /// Whether the key, or one below it, has a value of a wrong type.
   bool is_mistyped(std::string_view path) const;
 
   const placed_config& config_;

@@ -110,7 +110,7 @@ config_error usage_error(std::string text) {
   return {std::move(text), 1, true};
 }
 
-/// The member at `path` (`ports.http`) with its sections.
+/// The member at `path` (`ports.http`), creating its sections.
 json::value& at_path(json::object& o, std::string_view path) {
   auto dot = path.find('.');
   if (dot == path.npos)
@@ -121,7 +121,7 @@ json::value& at_path(json::object& o, std::string_view path) {
   return at_path(section.get_object(), path.substr(dot + 1));
 }
 
-/// @returns empty, or the complaint.
+/// @returns empty, or the error.
 std::string take(agent_flags& out, const flag& f, const std::string& value) {
   const auto name = std::string(f.name);
   switch (f.kind) {

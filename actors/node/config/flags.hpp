@@ -1,5 +1,5 @@
 #pragma once
-// The agent's flags, turned into the configuration keys they stand for.
+// Converts the agent's flags to configuration keys.
 
 #include "actors/node/config/node_config.hpp"
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Blocks of these names are elements of a list, even if there is only one.
+/// Blocks with these names are elements of a list, even if there is only one.
 bool is_list_of_objects(std::string_view name) {
   static constexpr std::string_view names[] = {"bootstrap", "checks",    "paths",  "segments",
                                                "services",  "upstreams", "watches"};
@@ -31,7 +31,7 @@ failure wrong(const hcl::position& at, std::string what) {
   return failure{hcl::shown({at, std::move(what), hcl::error::placed::after_at})};
 }
 
-/// A value with its place, and the places in it.
+/// A value, its location, and the locations in it.
 struct placed {
   json::value is;
   text_places places;
@@ -43,7 +43,7 @@ text_places place_of(const hcl::position& at) {
 
 result<placed> value_of(std::string_view name, const hcl::value& v);
 
-/// Of a block, and of a list that holds but one: what stands in a list of objects stays there.
+/// For a block, or a list with only one: an element of a list of objects stays in a list.
 placed as_block(std::string_view name, placed object) {
   if (!is_list_of_objects(name))
     return object;
@@ -53,7 +53,7 @@ placed as_block(std::string_view name, placed object) {
   return one;
 }
 
-/// Another block of the same name, or a value that replaces what was said before.
+/// Adds another block of the same name, or replaces an earlier value.
 status join(const std::string& name, const hcl::position& at, json::object& into, text_places& places, placed v) {
   auto& there = into[name];
   auto& place = places.members[name];

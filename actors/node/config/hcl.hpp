@@ -1,5 +1,5 @@
 #pragma once
-// HCL text of a configuration: the same keys as in JSON, read as Consul 1.8.7 reads them (docs/hcl.md).
+// Parses HCL text of a configuration: the keys are those of JSON, as in Consul 1.8.7 (docs/hcl.md).
 
 #include "actors/node/config/text.hpp"
 
@@ -7,10 +7,10 @@
 
 namespace belay::actors {
 
-/// What parse_config_json() makes of the same configuration in JSON. A text that begins with `{` is JSON.
-/// Blocks become objects. Where a list of objects is expected (`services`, `checks`, `watches` and so on, as in `agent/config/config.go` of
-/// Consul), each block is an element; anywhere else a block may be given once.
-/// @returns what it says; or hcl's complaint, which says where, e.g. `At 1:11: object expected closing RBRACE got: EOF`
+/// Returns the same as parse_config_json() for the same configuration. Text that begins with `{` is
+/// JSON. Blocks become objects. Where lists of objects are expected (`services`, `checks` etc., as in
+/// Consul's `agent/config/config.go`), each block is an element; elsewhere a block may occur once.
+/// @returns values; or hcl's error, e.g. `At 1:11: object expected closing RBRACE got: EOF`
 config_text_result parse_config_hcl(std::string_view text);
 
 } // namespace belay::actors

@@ -9,14 +9,14 @@ namespace belay::actors {
 
 namespace {
 
-/// Follows the grammar far enough to say what Go's encoding/json says about the first wrong character, and notes where keys and elements of
-/// lists are.
+/// Parses just enough of the grammar to report the first wrong character as Go's encoding/json
+/// does, and records the locations of keys and list elements.
 class go_syntax {
 public:
   explicit go_syntax(std::string_view text) : text_(text), position_(text) {}
 
-  /// @param here gets the places below the value; null: they are not wanted
-  /// @returns false: see complaint() and place(). On success `end()` is behind the value.
+  /// @param here gets the locations below the value; null: not needed
+  /// @returns false: see complaint() and place(). On success `end()` is after the value.
   bool value(text_places* here, int depth = 0) {
     if (depth > 512)
       return wrong("exceeded max depth");
@@ -50,7 +50,7 @@ public:
     return at_end() || unexpected("after top-level value");
   }
   const std::string& complaint() const { return complaint_; }
-  /// Of the character that the complaint is about.
+  /// Location of the character in the complaint.
   text_place place() { return position_.at(pos_); }
 
 private:
@@ -71,7 +71,7 @@ private:
     return wrong("invalid character " + golang::quoted_byte(text_[pos_]) + " " + std::string(where));
   }
 
-  /// Parts between commas, up to `close`; the bracket in front is here.
+  /// Parts between commas, up to `close`; the current character is the opening bracket.
   template <class Part>
   bool list(char close, std::string_view behind_a_part, Part part) {
     ++pos_;
@@ -92,11 +92,11 @@ private:
     }
   }
 
-  /// @returns whether one more place is kept
+  /// @returns whether one more location is recorded
   bool worth_a_place(const text_places* here) { return here != nullptr && kept_++ < text_places_max; }
 
   text_places* placed_member(text_places* here, std::size_t from, std::size_t to) {
-    // Of a key that is given twice the last value counts. One with an escape in it has no place.
+    // Of duplicate keys the last value counts. A key with an escape gets no location.
     const auto name = text_.substr(from + 1, to - from - 2);
     if (name.find('\\') != name.npos || !worth_a_place(here))
       return nullptr;
@@ -211,14 +211,14 @@ private:
   std::string_view text_;
   text_position position_;
   std::size_t pos_ = 0;
-  std::size_t kept_ = 0; ///< places
+  std::size_t kept_ = 0; ///< recorded locations
   std::string complaint_;
 };
 
 } // namespace
 
 config_text_result parse_config_json(std::string_view text) {
-  if (text.empty()) // as Consul: a file that has only been made sets nothing
+  if (text.empty()) // as in Consul: a file that was just created sets nothing
     return config_text{};
   go_syntax syntax(text);
   config_text read;
@@ -251,7 +251,7 @@ config_text_result parse_config_json(std::string_view text) {
 const boost::json::value* value_at(const boost::json::object& config, std::string_view path) {
   if (const auto* v = config.if_contains(path))
     return v;
-  // Names that are not of the table may have dots in them.
+  // Free names may contain dots.
   for (auto dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1))
     if (const auto* v = config.if_contains(path.substr(0, dot)); v != nullptr && v->is_object())
       if (const auto* found = value_at(v->get_object(), path.substr(dot + 1)))

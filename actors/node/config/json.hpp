@@ -1,5 +1,5 @@
 #pragma once
-// JSON text of a configuration, with complaints in the words Consul's users search for; and values found by their path.
+// Parses JSON text of a configuration, with Go's error texts, as users know them; finds values.
 
 #include "actors/node/config/text.hpp"
 
@@ -7,8 +7,8 @@
 
 namespace belay::actors {
 
-/// @returns what it says; or Go's complaint, e.g. `invalid character 'b' looking for beginning of object key string`.
-/// An empty text says nothing, as in Consul; one of blanks is an error, and so is anything but blanks after the value.
+/// @returns values, or Go's error: `invalid character 'b' looking for beginning of object key
+/// string`. Empty text sets nothing, as in Consul; only blanks are an error, as is trailing text.
 config_text_result parse_config_json(std::string_view text);
 
 /// The value at a path such as `ports.http`; nullptr if there is none.

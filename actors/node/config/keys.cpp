@@ -18,8 +18,8 @@ constexpr std::string_view any_name = "*";
 using enum config_kind;
 using enum config_effect;
 
-// Consul 1.8's keys. Sections first, then their members; what is not listed is refused. The texts are those of
-// docs/configuration.md: of an effective key its default and what it does, of another one why it does nothing.
+// Consul 1.8's keys: sections first, then their members; others are rejected. The texts are those
+// of docs/configuration.md: the default and effect of an effective key, or why it has no effect.
 constexpr config_key keys[] = {
     {"server", boolean, effective,
      "false: a client agent, which runs its own services and checks, and forwards everything else to the servers of "
@@ -223,7 +223,7 @@ constexpr config_key keys[] = {
     {"telemetry.statsd_address", text, none},
     {"telemetry.statsite_address", text, none},
 
-    // Locks on the door: enabling one of these is refused (refused_protection in checks.hpp), the rest does nothing.
+    // Protection: enabling it is rejected (refused_protection in checks.hpp), the rest is ignored.
     {"acl", section, effective},
     {"acl.enabled", boolean, effective, "false. Requests need tokens: [security.md](security.md)"},
     {"acl.default_policy", text, effective,
@@ -566,13 +566,13 @@ std::string type_complaint(const config_key& key, const std::string& path, const
          "'";
 }
 
-/// A member of a section: its key, and what it is called in paths.
+/// A member of a section: its key, and its name in paths.
 struct found_key {
   const config_key* key; ///< null: unknown
-  std::string name;      ///< in lower case, but for a name that sections have of their own
+  std::string name;      ///< in lower case, except for free names
 };
 
-/// @param section the beginning of the paths in the table, with a dot behind it
+/// @param section the beginning of the paths in the table, followed by a dot
 found_key find_member(const std::string& section, std::string_view written) {
   auto name = lower_case(written);
   if (const auto* key = find_config_key(section + name); key != nullptr && name != any_name)
@@ -580,7 +580,7 @@ found_key find_member(const std::string& section, std::string_view written) {
   return {find_config_key(section + std::string(any_name)), std::string(written)};
 }
 
-/// Takes the known keys of one source, with their places.
+/// Takes the known keys of one source, with their locations.
 class source_check {
 public:
   source_check(const std::string& source, config_places& places, config_problems& problems)
@@ -602,8 +602,8 @@ public:
       }
       const auto& v = member.value();
       if (v.is_null())
-        continue; // as if it were not there
-      // A list may hold one object instead of the object itself: HCL turned to JSON looks so.
+        continue; // as if it were not set
+      // A list may contain one object instead of the object itself, as in HCL converted to JSON.
       const bool wrapped = (key->kind == section || key->kind == text_map) && v.is_array() && v.get_array().size() == 1;
       const auto& inner = wrapped ? v.get_array().front() : v;
       const auto* inside = wrapped && there != nullptr ? there->element(0) : there;
@@ -634,7 +634,7 @@ private:
       places_[path] = place_of(at);
   }
   void complain(config_problem::kind kind, std::string text, const text_places* at, std::string key = {}) {
-    // The source is named in front of the complaint: alone it is no place.
+    // The complaint begins with the source: a source alone is no location.
     problems_.add({kind, source_, std::move(text), at != nullptr ? place_of(at) : config_place{}, std::move(key)});
   }
 
@@ -643,7 +643,7 @@ private:
   config_problems& problems_;
 };
 
-/// Whether a setting asks for anything: turned off or left empty it agrees with a server that lacks the feature.
+/// Whether a setting requests anything: disabled or empty ones fit a server without the feature.
 bool asks_for_something(const json::value& v) {
   switch (v.kind()) {
   case json::kind::bool_:
@@ -663,7 +663,7 @@ bool asks_for_something(const json::value& v) {
   }
 }
 
-/// Whether somebody who sets the key to that is to be told that it does nothing.
+/// Whether to warn that the key with this value has no effect.
 bool is_without_effect(const config_key& key, const json::value& v) {
   return key.effect == none ? asks_for_something(v) : key.effect == as_if_true && v.is_bool() && !v.get_bool();
 }
@@ -679,12 +679,12 @@ void collect(const json::object& in, const std::string& prefix, std::vector<std:
   }
 }
 
-/// How many definitions a value of such a key has.
+/// Number of definitions in the value of such a key.
 std::size_t count_of(const json::value& v) {
   return v.is_array() ? v.get_array().size() : 1;
 }
 
-/// Replaces `path` and what is below it, or puts the elements behind those that are there.
+/// Replaces `path` and what is below it, or appends the elements to the existing ones.
 void merge_places(config_places& into, const config_places& later, const std::string& path,
                   std::size_t elements_before) {
   if (elements_before == 0)
@@ -782,7 +782,7 @@ std::vector<std::string> keys_without_effect(const json::object& config) {
 std::vector<std::string> keys_for_the_next_start(const json::object& before, const json::object& now) {
   std::vector<std::string> out;
   for (const auto& key : keys) {
-    // Sections with names of their own count as a whole.
+    // Sections with free names are compared as a whole.
     const bool has_names = find_config_key(std::string(key.path) + "." + std::string(any_name)) != nullptr;
     if ((key.kind == section && !has_names) || key.path.find(any_name) != key.path.npos || key.reloaded ||
         (key.effect != effective && key.effect != refused))

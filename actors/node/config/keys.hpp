@@ -1,6 +1,6 @@
 #pragma once
-// Every key a configuration may contain, its type, and whether it does anything here. The one list of them: sources are
-// checked against it, and docs/configuration.md is made from it.
+// The only list of configuration keys: their types, and whether they have an effect.
+// Sources are checked against it, and docs/configuration.md is generated from it.
 
 #include "actors/node/config/problems.hpp"
 #include "actors/node/config/text.hpp"
@@ -14,51 +14,51 @@
 
 namespace belay::actors {
 
-/// `definitions`: an object or a list of them, checked by whoever decodes them; those of all sources count.
+/// `definitions`: an object or a list of them, checked by their decoders; all sources are combined.
 enum class config_kind { boolean, integer, text, duration, list, text_map, section, opaque, definitions };
 
 enum class config_effect {
-  /// Decoded into node_config, and read from there.
+  /// Decoded into node_config, and used from there.
   effective,
-  /// The node does not start if it is set to something that would matter (refused_protection in checks.hpp).
+  /// The node does not start if it is set to something relevant (refused_protection in checks.hpp).
   refused,
-  /// Known and accepted. Named in the warning if it is set to something that would matter.
+  /// Known and accepted. The warning names it if it is set to something relevant.
   none,
-  /// Known and accepted: the node works as if it were true. Named in the warning if it is false.
+  /// Known and accepted: the node works as if it were true. The warning names it if it is false.
   as_if_true,
-  /// Known, accepted, and right as it is without doing anything.
+  /// Known, accepted, and satisfied without doing anything.
   silent,
 };
 
 struct config_key {
-  std::string_view path; ///< `ports.http`; `*` stands for any name, of sections that have names of their own
+  std::string_view path; ///< `ports.http`; `*` stands for any name, in sections whose members have free names
   config_kind kind;
   config_effect effect;
-  std::string_view means = {}; ///< a line of docs/configuration.md (Markdown); empty where the effect says it all
+  std::string_view means = {}; ///< a line of docs/configuration.md (Markdown); empty if the effect says it all
   bool reloaded = false; ///< a change takes effect when the configuration is read again (with_reloaded in reloader.hpp)
 };
 
 std::span<const config_key> config_keys();
 
-/// Of a path as it stands in the table. nullptr: there is none. Below an opaque key everything is known.
+/// By a path as in the table. nullptr: there is none. Every key below an opaque one is known.
 const config_key* find_config_key(std::string_view path);
 
-/// What is known of a configuration: keys in lower case, values of the right types, and where they were said.
+/// A parsed configuration: keys in lower case, values of the right types, and their places.
 struct placed_config {
   boost::json::object values;
   config_places places;
 };
 
-/// Brings keys to lower case and checks names and types of one source. What is wrong with it is left out.
+/// Converts keys to lower case and checks names and types of one source. Omits invalid ones.
 placed_config check_config_source(const std::string& source, const config_text& text, config_problems& problems);
 
-/// Later values replace earlier ones; lists are appended; sections and maps are merged key by key.
+/// Later values replace earlier ones; lists are appended; sections and maps are merged by key.
 void merge_config(placed_config& into, const placed_config& later);
 
 /// Paths of keys in a checked configuration that are set and have no effect, sorted.
 std::vector<std::string> keys_without_effect(const boost::json::object& config);
 
-/// Paths of keys with an effect, and none that is reloaded, whose values differ; sorted. No values: some are secrets.
+/// Paths of effective keys without reload whose values differ; sorted. Values may be secret.
 std::vector<std::string> keys_for_the_next_start(const boost::json::object& before, const boost::json::object& now);
 
 } // namespace belay::actors

@@ -63,7 +63,7 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
   d.get("read_replica", c.read_replica);
   d.get("non_voting_server", non_voting);
   c.read_replica = c.read_replica || non_voting;
-  c.leave_on_terminate = !c.server; // as in Consul: a client agent that ends has left
+  c.leave_on_terminate = !c.server; // as in Consul: a client agent leaves when it ends
   c.skip_leave_on_interrupt = c.server;
   d.get("leave_on_terminate", c.leave_on_terminate);
   d.get("skip_leave_on_interrupt", c.skip_leave_on_interrupt);
@@ -137,7 +137,7 @@ void decode_autopilot(decoder& d, node_config& c) {
   a.min_quorum = static_cast<std::uint64_t>(quorum);
 }
 
-/// Values of keys without effect are refused where Consul refuses them.
+/// Rejects values of keys without effect if Consul rejects them.
 void check_idle(decoder& d) {
   for (const auto& key : config_keys())
     if (std::chrono::nanoseconds ignored{}; key.kind == config_kind::duration && key.effect == config_effect::none)
@@ -150,8 +150,8 @@ void check_idle(decoder& d) {
                                                        text + "\": " + golang::duration_complaint(text));
 }
 
-/// As in Consul 1.8.7 (agent/config/builder.go: validContentPath, hasVersion, UIPathBuilder). What it would do with `/` alone is not taken over: all
-/// paths would be the console's.
+/// As in Consul 1.8.7 (agent/config/builder.go: validContentPath, hasVersion, UIPathBuilder),
+/// except for `/` alone: all paths would be the console's.
 void decode_ui_content_path(decoder& d, node_config& c) {
   std::string given = c.ui_content_path;
   d.get("ui_content_path", given);
@@ -175,7 +175,7 @@ void decode_networks(decoder& d, const std::string& key, std::vector<std::string
   }
 }
 
-/// Without the setting, only a server that strangers cannot reach needs it: theirs could be reached without tricks.
+/// By default it applies only to servers unreachable from outside: others need no protection.
 void decode_allowed_hosts(decoder& d, node_config& c) {
   constexpr auto key = "http_config.allowed_hosts";
   std::vector<std::string> names;
@@ -194,10 +194,10 @@ void decode_allowed_hosts(decoder& d, node_config& c) {
     c.allowed_hosts = std::move(names);
 }
 
-/// As in Consul, 0 is as if nothing were said.
+/// As in Consul, 0 means the default.
 void decode_checkpoints(decoder& d, node_config& c) {
   const node_config standard;
-  // Consul takes its usual value for a number below one.
+  // Consul uses its default for a number below one.
   std::int64_t threshold = 0, trailing = 0;
   d.get("raft_snapshot_threshold", threshold, -big, big);
   d.get("raft_snapshot_interval", c.raft_snapshot_interval);
@@ -228,7 +228,7 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("limits.kv_max_value_size", c.kv_max_value_size, 1, state::value_bytes_max);
   d.get("limits.txn_max_req_len", c.txn_max_req_len, 1, state::value_bytes_max);
   d.get("limits.http_max_conns_per_client", c.http_max_conns_per_client, -int_max, int_max);
-  c.http_max_conns_per_client = std::max(c.http_max_conns_per_client, 0); // as Consul: below zero is no limit, too
+  c.http_max_conns_per_client = std::max(c.http_max_conns_per_client, 0); // as in Consul: below zero is no limit, too
   d.get("limits.http_max_bytes_in_flight", c.http_max_bytes_in_flight, 0, big);
   if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < c.bytes_in_flight_least)
     d.wrong("limits.http_max_bytes_in_flight",
@@ -271,7 +271,7 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("check_update_interval", c.check_update_interval);
 }
 
-/// Where both are set, the section counts. Texts are Consul's (CheckACL).
+/// The section takes precedence over its predecessors. Texts are Consul's (CheckACL).
 void decode_acl(decoder& d, acl_config& a) {
   std::string datacenter, otherwise = "allow", down = "extend-cache";
   std::chrono::nanoseconds ttl{};
@@ -294,7 +294,7 @@ void decode_acl(decoder& d, acl_config& a) {
   d.get("acl.tokens.agent_master", a.agent_master);
   both("acl_replication_token", "acl.tokens.replication", a.replication);
   d.get("acl.enable_token_persistence", a.keeps_tokens);
-  // Without effect; values that Consul refuses are refused.
+  // Without effect; values that Consul rejects are rejected.
   both("acl_ttl", "acl.token_ttl", ttl);
   d.get("acl.policy_ttl", ttl);
   d.get("acl.role_ttl", ttl);
@@ -337,7 +337,7 @@ void decode_data_dir(decoder& d, node_config& c) {
     c.data_dir.clear();
 }
 
-/// What this build lacks.
+/// Rejects features that this build lacks.
 void check_refusals(decoder& d, const node_config& c) {
   for (auto& each : refused_protection(d.values()))
     d.wrong(each.path, std::move(each.text));

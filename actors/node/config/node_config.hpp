@@ -21,7 +21,7 @@
 
 namespace belay::actors {
 
-/// The section `acl`, and the keys of Consul 1.3 that are its predecessors.
+/// The section `acl`, and its predecessors, the keys of Consul 1.3.
 struct acl_config {
   bool enabled = false;               ///< acl.enabled; also if acl_datacenter is set
   bool allowed_by_default = true;     ///< acl.default_policy is `allow`
@@ -33,34 +33,34 @@ struct acl_config {
   std::string agent, agent_master, replication;
 };
 
-/// Values are decoded and in range. The comment names the JSON key; the defaults are Consul's.
+/// Values are decoded and in range. Comments name the JSON keys; defaults are Consul's.
 struct node_config {
   using duration = std::chrono::nanoseconds;
 
-  // Who this node is
+  // Identity
   bool dev = false;               ///< -dev: nothing on disk, quick election, pretty JSON
   std::string data_dir;           ///< data_dir; empty only with -dev
-  std::string node_name;          ///< node_name; the host name if not given
-  std::string node_id;            ///< node_id, a lower-case UUID; empty: random, kept in data_dir
+  std::string node_name;          ///< node_name; by default the host name
+  std::string node_id;            ///< node_id, a lower-case UUID; empty: random, stored in data_dir
   std::string datacenter = "dc1"; ///< datacenter, lower case
   std::map<std::string, std::string> node_meta;
 
-  // How a cluster forms
+  // Forming a cluster
   bool server = false;
   bool bootstrap = false;                ///< bootstrap, or bootstrap_expect = 1, or -dev
   bool admit_unverified_servers = false; ///< servers that dial this cluster become members without an operator
   bool read_replica = false;             ///< read_replica or non_voting_server: a server without a vote
-  int bootstrap_expect = 0; ///< bootstrap_expect when above 1: wait for that many servers, then elect. Else 0
-  /// autopilot: what the leader writes if nobody has set anything; nullopt: no such section.
+  int bootstrap_expect = 0; ///< bootstrap_expect if above 1: number of servers that elect a leader. Otherwise 0
+  /// autopilot: written by the leader if nothing is set; nullopt: no such section.
   std::optional<state::autopilot_settings> autopilot;
   bool leave_on_terminate = false;     ///< SIGTERM: leave the cluster before the process ends
   bool skip_leave_on_interrupt = true; ///< SIGINT: do not
-  bool rejoin_after_leave = false;     ///< go back to the members of a cluster that this server has left
+  bool rejoin_after_leave = false;     ///< return to the members of a cluster that this server has left
   std::vector<std::string> joins;      ///< start_join and retry_join: host or host:port (of ports.server), in order
 
-  // Where it listens
+  // Addresses
   std::string bind_addr = "0.0.0.0";                  ///< for peers
-  std::string advertise_addr;                         ///< what peers are told; never empty or unspecified
+  std::string advertise_addr;                         ///< for peers to connect to; never empty or unspecified
   std::uint16_t server_port = 8300;                   ///< ports.server
   std::uint16_t serf_wan_port = 8302;                 ///< ports.serf_wan; 0: off; only shown
   std::vector<std::string> client_addrs{"127.0.0.1"}; ///< client_addr
@@ -72,38 +72,38 @@ struct node_config {
 
   acl_config acl;
 
-  // How servers know each other. Files can be read: tls::credentials::load
-  tls::credential_settings peer_tls; ///< ca_file ... encrypt; of datacenter and domain, too
-  bool disable_coordinates = false;  ///< nothing is measured, and /v1/coordinate is answered by 401
-  bool disable_keyring_file = false; ///< only encrypt of peer_tls counts
+  // Authentication of servers. The files can be read: tls::credentials::load
+  tls::credential_settings peer_tls; ///< ca_file ... encrypt; includes datacenter and domain
+  bool disable_coordinates = false;  ///< nothing is measured, and /v1/coordinate returns 401
+  bool disable_keyring_file = false; ///< only encrypt of peer_tls is used
   int rpc_max_conns_per_client =
       100; ///< limits.rpc_max_conns_per_client, for each source address of peers; 0: no limit
   duration rpc_handshake_timeout = std::chrono::seconds{5}; ///< limits.rpc_handshake_timeout
 
-  // What HTTPS clients are shown. Files can be read: tls::https_credentials::load
+  // HTTPS for clients. The files can be read: tls::https_credentials::load
   tls::https_settings https;                                  ///< ca_file ... tls_cipher_suites
   duration https_handshake_timeout = std::chrono::seconds{5}; ///< limits.https_handshake_timeout
 
   // Consensus
   int raft_multiplier = 5; ///< performance.raft_multiplier, 1..10: docs/configuration.md says what it scales
   duration rpc_hold_timeout = std::chrono::seconds{7};        ///< performance.rpc_hold_timeout: wait for a leader
-  std::uint64_t raft_snapshot_threshold = 0;                  ///< entries between two checkpoints; 0: by what one saves
-  duration raft_snapshot_interval = std::chrono::seconds{30}; ///< a checkpoint that is due after an interval comes then
+  std::uint64_t raft_snapshot_threshold = 0;                  ///< entries between checkpoints; 0: by what one saves
+  duration raft_snapshot_interval = std::chrono::seconds{30}; ///< when a checkpoint due after an interval is taken
   duration raft_older_checkpoint_age = std::chrono::hours{1}; ///< storage::generation_limits
   std::uint64_t raft_older_checkpoint_log_bytes = 1ULL << 30; ///< likewise
-  std::uint64_t raft_trailing_logs = 10240;                   ///< entries kept behind a checkpoint for slow followers
+  std::uint64_t raft_trailing_logs = 10240;                   ///< entries kept before a checkpoint for slow followers
 
-  // What clients may do
+  // Limits of clients
   std::uint64_t kv_max_value_size = 512 * 1024; ///< limits.kv_max_value_size, bytes
   std::uint64_t txn_max_req_len = 512 * 1024;   ///< limits.txn_max_req_len, bytes; the limit is the larger of both
-  /// limits.http_max_bytes_in_flight: bytes of requests and answers held for all clients; 0: no limit
+  /// limits.http_max_bytes_in_flight: bytes buffered for all requests and answers; 0: no limit
   std::uint64_t http_max_bytes_in_flight = 512 * 1024 * 1024;
-  /// For each of `fronts`: room for a value that is being put, and for the answer to who reads it, in base64.
+  /// For each of `fronts`: room for a value being put, and for the answer to its reader, in base64.
   static constexpr std::uint64_t bytes_in_flight_least = 64 * 1024 * 1024;
   std::uint64_t kv_changes_bytes =
-      64 * 1024 * 1024; ///< limits.kv_changes_bytes: of changes that are kept for who follows them
+      64 * 1024 * 1024; ///< limits.kv_changes_bytes: size of the kept key changes, for the change feed
   duration overload_delay =
-      std::chrono::milliseconds{500};     ///< limits.overload_delay; 0: no request is refused for overload
+      std::chrono::milliseconds{500};     ///< limits.overload_delay; 0: no request is rejected for overload
   std::uint64_t overload_requests = 1024; ///< limits.overload_requests
   int http_max_conns_per_client = 200;    ///< limits.http_max_conns_per_client, for each source address
   duration session_ttl_min = std::chrono::seconds{10};
@@ -112,25 +112,25 @@ struct node_config {
   duration discovery_max_stale{0};
   bool consistent_by_default = false;                  ///< default_consistency is `consistent`
   std::map<std::string, std::string> response_headers; ///< http_config.response_headers
-  std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered 403
+  std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered with 403
   bool use_cache = true;                               ///< http_config.use_cache
-  int fronts = 0; ///< http_config.fronts: threads that serve clients; 0: as many as fit this machine
-  std::vector<std::string> allow_write_http_from; ///< http_config.allow_write_http_from: CIDR; empty: everybody
-  /// http_config.allowed_hosts: names by which clients may call this server; nullopt: any
+  int fronts = 0; ///< http_config.fronts: number of HTTP threads; 0: as many as fit this machine
+  std::vector<std::string> allow_write_http_from; ///< http_config.allow_write_http_from: CIDR; empty: all
+  /// http_config.allowed_hosts: host names by which clients may call this server; nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
   bool disable_http_unprintable_char_filter = false;
   bool ui = false;                      ///< the console is served
-  std::string ui_content_path = "/ui/"; ///< there; begins and ends with a slash
+  std::string ui_content_path = "/ui/"; ///< its path; begins and ends with a slash
 
   // The agent
   std::vector<agent::service_definition> services; ///< service, services; of all sources
   std::vector<agent::check_definition> checks;     ///< check, checks
-  bool enable_script_checks = false;               ///< checks that run programs, whoever defines them
+  bool enable_script_checks = false;               ///< checks that run programs, whatever defines them
   bool enable_local_script_checks = false;         ///< only those of the configuration
   std::int64_t check_output_max_size = 4096;       ///< bytes of a check's output that are kept
   std::optional<std::vector<std::string>>
       check_http_allow; ///< CIDR: where HTTP checks may connect; nullopt: everywhere
-  duration check_update_interval = std::chrono::minutes{5}; ///< between changes of output alone in the catalog
+  duration check_update_interval = std::chrono::minutes{5}; ///< between catalog updates that only change output
 
   // Operation
   log::settings log;                   ///< log_level, log_json, log_file
@@ -143,22 +143,22 @@ struct node_config {
 struct parsed_command_line {
   node_config config;
   std::vector<std::string> warnings; ///< for the log, at warn
-  boost::json::object settings;      ///< what all sources say together, as changed_keys() compares it
+  boost::json::object settings;      ///< all sources merged, as changed_keys() compares it
 };
 
 struct config_error {
-  std::string text; ///< all that is wrong (config_problems::shown); complete but for the `==> ` in front
+  std::string text; ///< all errors (config_problems::shown); complete except for the leading `==> `
   int exit_code = 1;
   bool wrong_usage = false; ///< a flag was wrong: show `text` without `==> `, then the usage
 };
 
 /// @param args what follows `agent`: flags with one or two dashes, `-flag value` or `-flag=value`.
-/// Reads the configuration files named there, and the certificates that they name; nothing else is touched. `-h` is an error with exit code 0 and empty
-/// text.
+/// Reads the configuration files named there, and the certificates that these name,
+/// and nothing else. `-h` is an error with exit code 0 and empty text.
 std::variant<parsed_command_line, config_error> parse_agent_arguments(const std::vector<std::string>& args);
 
 /// What `validate` checks: files or folders, as if each were given with -config-file.
-/// @param format that of all files, hcl or json; empty: what their names say
+/// @param format of all files, hcl or json; empty: by their names
 std::variant<parsed_command_line, config_error> parse_config_files(const std::vector<std::string>& paths,
                                                                    const std::string& format = "");
 

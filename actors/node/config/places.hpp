@@ -1,5 +1,5 @@
 #pragma once
-// Where a configuration says what it says: the places of values in one text, and of keys in all sources together.
+// Source locations in a configuration: of values in one text, and of keys in all sources.
 
 #include <cstdint>
 #include <map>
@@ -9,15 +9,15 @@
 
 namespace belay::actors {
 
-/// Both count from 1, columns in characters of UTF-8; 0: not known.
+/// Both count from 1, columns in UTF-8 characters; 0: not known.
 struct text_place {
   std::uint32_t line = 0, column = 0;
 };
 
-/// The places in one text, in the shape of its values. What is not in it was not worth a place (see text_places_max).
+/// The locations in one text, structured like its values. Some are left out (see text_places_max).
 struct text_places {
   text_place at;                              ///< of the key, or of an element of a list
-  std::map<std::string, text_places> members; ///< by the keys as they are written
+  std::map<std::string, text_places> members; ///< by the keys as written
   std::vector<text_places> elements;
 
   /// nullptr: there is none
@@ -25,14 +25,14 @@ struct text_places {
   const text_places* element(std::size_t i) const { return i < elements.size() ? &elements[i] : nullptr; }
 };
 
-/// Of one text. What follows behind so many has none, so that a large file costs no more than its values.
+/// Of one text. Later values have no location, so that a large file costs no more than its values.
 inline constexpr std::size_t text_places_max = 100'000;
 
 /// Counts lines and characters on the way through a text.
 class text_position {
 public:
   explicit text_position(std::string_view text) : text_(text) {}
-  /// @pre not smaller than the offset asked for last
+  /// @pre not smaller than the last offset
   text_place at(std::size_t offset);
 
 private:
@@ -41,16 +41,16 @@ private:
   text_place place_{1, 1};
 };
 
-/// Who said it: a file, a text on the command line, a flag.
+/// Location of a setting: a file, a text on the command line, a flag.
 struct config_place {
-  std::string source; ///< a path, `-hcl`, or a flag with its dash; empty: nobody
+  std::string source; ///< a path, `-hcl`, or a flag with its dash; empty: none
   text_place at;      ///< not known for flags
 
   /// `FILE:LINE:COLUMN`, `-http-port`, or nothing.
   std::string shown() const;
 };
 
-/// By the path of a key (`ports.http`), and of an element of a list (`retry_join[2]`).
+/// By the path of a key (`ports.http`), or of an element of a list (`retry_join[2]`).
 using config_places = std::map<std::string, config_place, std::less<>>;
 
 /// `retry_join[2]`

@@ -1,5 +1,5 @@
 #pragma once
-// All that is wrong with a configuration, gathered before anybody is told.
+// Collects all errors of a configuration before they are reported.
 
 #include "actors/node/config/places.hpp"
 
@@ -14,11 +14,11 @@ struct config_problem {
     malformed,   ///< a source that cannot be parsed
     unknown_key, ///< in a source
     wrong_type,  ///< in a source
-    value,       ///< of a key, whatever the other keys say
+    value,       ///< of a key, regardless of other keys
     whole,       ///< of keys that are missing, or contradict each other
   };
   kind is = kind::whole;
-  std::string source; ///< that says it; empty for `value` and `whole`
+  std::string source; ///< with the error; empty for `value` and `whole`
   std::string text;
   config_place at;
   std::string key = {}; ///< its path; of `wrong_type` only
@@ -30,8 +30,8 @@ public:
   bool none() const { return list_.empty(); }
   const std::vector<config_problem>& list() const { return list_; }
 
-  /// For people: in Consul's words, each with ` (FILE:LINE:COLUMN)` behind it if that is known. One alone, and several of one kind in one
-  /// source, are told as Consul tells them; others are `N errors occurred:` and a line for each.
+  /// Text for people: Consul's, each with ` (FILE:LINE:COLUMN)` if known. One error, or several of
+  /// one kind in a source, look like Consul's; others are `N errors occurred:` and a line for each.
   std::string shown() const;
 
 private:

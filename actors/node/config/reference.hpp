@@ -1,5 +1,5 @@
 #pragma once
-// docs/configuration.md, made from the tables of keys and flags. A test fails when the file differs from it.
+// Generates docs/configuration.md from the tables of keys and flags; a test compares the file.
 
 #include <string>
 

@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 namespace fs = std::filesystem;
 
-/// Every key with the flag that sets it.
+/// Records every key with the flag that sets it.
 void note_flags(const json::object& values, const std::string& prefix, config_places& places) {
   for (const auto& member : values) {
     const auto path = prefix + std::string(member.key());
@@ -51,11 +51,11 @@ void config_sources::read_path(const std::string& path) {
   std::sort(names.begin(), names.end());
   for (const auto& name : names) {
     std::error_code ignored;
-    const auto kind = fs::status(name, ignored).type(); // of what a symbolic link leads to
-    // What is not there, or cannot be looked at, is complained of.
+    const auto kind = fs::status(name, ignored).type(); // of the target of a symbolic link
+    // A missing or inaccessible file is reported as an error.
     if (kind == fs::file_type::regular || kind == fs::file_type::not_found || kind == fs::file_type::none)
       read_file(name);
-    else if (kind != fs::file_type::directory) // reading a pipe would wait for ever
+    else if (kind != fs::file_type::directory) // reading a pipe would block forever
       warnings_.push_back("skipping " + name + ", it is not a regular file");
   }
 }
@@ -86,7 +86,7 @@ void config_sources::read_file(const std::string& path) {
 void config_sources::add_text(const std::string& source, std::string_view text, bool as_hcl) {
   const auto read = as_hcl ? parse_config_hcl(text) : parse_config_json(text);
   if (const auto* wrong = std::get_if<config_text_error>(&read)) {
-    // Without a place the text says itself where, and the source is named in front of it.
+    // Without a location the text contains it, and the source is put before the text.
     const auto at = wrong->at.line == 0 ? config_place{} : config_place{source, wrong->at};
     problems_.add({config_problem::kind::malformed, source, wrong->text, at});
     return;

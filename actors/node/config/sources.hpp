@@ -1,5 +1,5 @@
 #pragma once
-// The sources of a configuration, read one after the other into one object.
+// Reads the sources of a configuration, one after the other, into one object.
 
 #include "actors/node/config/flags.hpp"
 #include "actors/node/config/keys.hpp"

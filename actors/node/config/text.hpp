@@ -1,5 +1,5 @@
 #pragma once
-// What a text of a configuration says, and where.
+// The parsed text of one configuration source: values and their locations.
 
 #include "actors/node/config/places.hpp"
 
@@ -15,10 +15,10 @@ struct config_text {
   text_places places;
 };
 
-/// Why a text says nothing.
+/// Why a text could not be parsed.
 struct config_text_error {
   std::string text;
-  text_place at; ///< not known if `text` says where
+  text_place at; ///< not known if `text` contains it
 };
 
 using config_text_result = std::variant<config_text, config_text_error>;

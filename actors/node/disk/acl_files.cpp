@@ -117,7 +117,7 @@ result<std::shared_ptr<agent_tokens>> open_agent_tokens(const node_config& confi
 access_files access_files_of(const node_config& config, const std::shared_ptr<const agent_tokens>& tokens) {
   access_files f;
   if (config.acl.keeps_tokens) {
-    // One after the other: the last one writes what was set last.
+    // One after the other, so that the last one writes the newest values.
     f.keep_tokens = [tokens, data_dir = config.data_dir, writing = std::make_shared<std::mutex>()] {
       std::lock_guard hold(*writing);
       const auto saved = save_agent_tokens(data_dir, tokens->kept());

@@ -1,6 +1,6 @@
 #pragma once
-// What a data directory keeps for ACLs: the tokens of this server that clients have set, and the operator's word that the
-// first token may be made once more (docs/contract/10, section 5). Both calls that write block for the disk.
+// Files for ACLs in a data directory: this server's tokens set by clients, and the permission to
+// create the first token once more (docs/contract/10, section 5). Writing blocks on the disk.
 
 #include "actors/gateway/http_gateway.hpp"
 #include "actors/gateway/requests/agent_tokens.hpp"
@@ -12,7 +12,7 @@
 
 namespace belay::actors {
 
-/// `acl-tokens.json`, Consul's: an object of texts, those that are empty left out. For nobody else to read.
+/// `acl-tokens.json`, as in Consul: an object of non-empty texts. Readable by its owner only.
 std::string agent_tokens_file(const std::string& data_dir);
 /// No such file: all are empty. @returns a failure that says what to do: damaged, no permission.
 result<agent_token_values> read_agent_tokens(const std::string& data_dir);
@@ -24,9 +24,9 @@ agent_token_values tokens_of(const acl_config& acl);
 result<std::shared_ptr<agent_tokens>> open_agent_tokens(const node_config& config);
 access_files access_files_of(const node_config& config, const std::shared_ptr<const agent_tokens>& tokens);
 
-/// `acl-bootstrap-reset`: a number. Zero: there is no such file, or something else in it, which the log is told.
+/// `acl-bootstrap-reset`: a number. Zero: no such file, or other content, which is logged.
 log_index read_bootstrap_reset(const std::string& data_dir);
-/// It need not be there.
+/// It need not exist.
 void remove_bootstrap_reset(const std::string& data_dir);
 
 } // namespace belay::actors

@@ -80,7 +80,7 @@ private:
     return std::shared_ptr<storage::log_store>(std::move(log).value());
   }
 
-  /// All of it, also what a start would not read.
+  /// Checks all of it, even what a start would not read.
   status look_at_log() {
     if (std::error_code ec; !fs::is_directory(dir_ + log_folder, ec)) {
       add("log", false, "there is no folder raft");
@@ -186,7 +186,7 @@ private:
     add("agent", wrong.empty(), wrong.empty() ? count(names->size(), "registration") : wrong);
   }
 
-  /// A damaged checkpoint is copied, because a start would put an older one in its place.
+  /// A damaged checkpoint is copied, because a start would replace it by an older one.
   result<std::shared_ptr<storage::checkpoint_store>> checkpoints_for_start() {
     if (newest_is_right_)
       return open_checkpoints(dir_, files_);
@@ -225,7 +225,7 @@ private:
                       ", and applies the log up to " + to_string(disk->machine->applied_index());
   }
 
-  /// Entries at the end may not be committed; a server that is elected commits them.
+  /// Entries at the end may be uncommitted; a server that is elected commits them.
   std::string apply(node_disk& disk) {
     auto& m = *disk.machine;
     std::size_t applied = 0;

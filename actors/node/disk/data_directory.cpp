@@ -40,7 +40,7 @@ status write_durably(storage::file_system& files, const std::string& path, const
   return files.sync_directory(fs::path(path).parent_path().string());
 }
 
-/// A file of before there was a checksum is read, too, and an older program ignores it.
+/// Files from before the checksum are read, too, and an older program ignores it.
 bool has_checksum(const std::string& text) {
   return text.find(checksum_line) != std::string::npos;
 }
@@ -132,7 +132,7 @@ result<identity> open_data_directory(const std::string& path, const std::string&
       return failure{"data_dir " + path + " belongs to node_id " + found->uuid + ", not " + configured_uuid +
                      ": correct the configuration, or use another data_dir"};
     if (!has_checksum(**text))
-      (void)save_identity(path, *found, files); // without room for it the next start tries again
+      (void)save_identity(path, *found, files); // without space for it the next start tries again
     return found;
   }
   static constexpr const char* expected[] = {"identity.new", "node-id", "node-id.new", "lost+found"};

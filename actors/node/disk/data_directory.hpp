@@ -1,5 +1,5 @@
 #pragma once
-// Who a data directory belongs to: written when it is born, checked at every start.
+// The owner of a data directory: written at its creation, checked at every start.
 
 #include "protocol/base/ids.hpp"
 #include "protocol/base/result.hpp"
@@ -12,41 +12,41 @@
 
 namespace belay::actors {
 
-/// The file `identity` of a data directory; lines `name value`, the last one with a CRC32C of those before it.
+/// The file `identity`: lines `name value`, the last one a CRC32C of those before it.
 struct identity {
-  node_id id;       ///< random, born with the directory: a wiped server is another server (docs/pitfalls.md R8)
+  node_id id;       ///< random, new with the directory: a wiped server is another server (docs/pitfalls.md R8)
   std::string uuid; ///< Consul's node ID
   std::string datacenter;
   std::uint64_t cluster_id = 0; ///< zero: in no cluster yet
 };
 
-/// Reads the identity, or gives a new directory one (also to an empty or missing one). Consul's `node-id` file is kept beside it.
-/// @param configured_uuid from the configuration; empty: random or what is there.
-/// @returns a failure that says what to do: foreign files, damaged identity, other datacenter, no permission.
+/// Reads the identity, or creates it in an empty or missing directory. Keeps Consul's `node-id`,
+/// too. @param configured_uuid from the configuration; empty: random, or the existing one. @returns
+/// a failure that says what to do: foreign files, damaged, other datacenter, no permission.
 result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
                                      const std::string& datacenter);
 
-/// The same with the files of somebody else. @param random ids come from there
-/// @pre the directory is there
+/// The same with the given files. @param random source of ids
+/// @pre the directory exists
 result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
                                      const std::string& datacenter, storage::file_system& files,
                                      const std::function<std::uint64_t()>& random);
 
-/// Of a directory that has one. @returns a failure also if there is none
+/// Of an existing identity. @returns a failure also if there is none
 result<identity> read_identity(const std::string& path, storage::file_system& files = storage::posix_file_system());
 
 /// Replaces the identity durably (write, sync, rename, sync).
 status save_identity(const std::string& path, const identity& i,
                      storage::file_system& files = storage::posix_file_system());
 
-/// What this server has promised about the first configuration of its cluster; nothing, if there is no such file.
-/// @returns a failure that says what to do: damaged, no permission.
+/// What this server has promised about the first configuration of its cluster; nothing, if there
+/// is no such file. @returns a failure that says what to do: damaged, no permission.
 result<raft::promise> load_promise(const std::string& path, storage::file_system& files = storage::posix_file_system());
 /// Replaces it durably.
 status save_promise(const std::string& path, const raft::promise& p,
                     storage::file_system& files = storage::posix_file_system());
 
-/// This server has left its cluster, and shall not look for it at its next start; false: it may again.
+/// Records whether this server has left its cluster, and must not look for it at the next start.
 status note_left(const std::string& path, bool left, storage::file_system& files = storage::posix_file_system());
 result<bool> has_left(const std::string& path, storage::file_system& files = storage::posix_file_system());
 

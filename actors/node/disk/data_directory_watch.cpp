@@ -11,9 +11,9 @@ namespace belay::actors {
 data_directory_watch::data_directory_watch(const std::string& data_dir) {
   watch(data_dir, true);
   watch(data_dir + "/raft", true);
-  watch(data_dir + "/raft/lock", true); // open as long as the log is
+  watch(data_dir + "/raft/lock", true); // open while the log is
   watch(data_dir + "/state", true);
-  watch(data_dir + "/identity", false); // replaced by the server itself when it learns its cluster
+  watch(data_dir + "/identity", false); // replaced by the server itself when it joins its cluster
 }
 
 data_directory_watch::~data_directory_watch() {

@@ -1,6 +1,6 @@
 #pragma once
-// Notices that the data directory of a running server was deleted, moved or replaced. The server would go on writing to
-// files that have no name any more: it acknowledges what is gone with the process.
+// Detects that the data directory of a running server was deleted, moved or replaced. Otherwise it
+// would go on writing to deleted files, and acknowledge what is lost when the process ends.
 
 #include "protocol/base/result.hpp"
 
@@ -11,21 +11,21 @@ namespace belay::actors {
 
 class data_directory_watch {
 public:
-  /// Of an open data directory. What is missing in it now is not watched.
+  /// For an open data directory. Names that do not exist now are not watched.
   explicit data_directory_watch(const std::string& data_dir);
   ~data_directory_watch();
   data_directory_watch(const data_directory_watch&) = delete;
   data_directory_watch& operator=(const data_directory_watch&) = delete;
 
-  /// Compares what is found under each name with what was there at the beginning. One stat() for each of five names.
-  /// @returns a failure that names the path and says what became of it. That it cannot be looked at (no permission, a
-  /// failing disk) is none.
+  /// Compares each name with what was there at the beginning. One stat() for each of five names.
+  /// @returns a failure that names the path and its problem.
+  /// Errors of the check itself (no permission, a failing disk) are ignored.
   status look() const;
 
 private:
   struct watched {
     std::string path;
-    int fd; ///< keeps the inode, so that its number is not given to another file. -1: only the name counts
+    int fd; ///< keeps the inode number in use, so that no other file gets it. -1: only the name is checked
   };
   void watch(std::string path, bool by_inode);
 

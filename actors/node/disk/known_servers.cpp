@@ -12,7 +12,7 @@ namespace belay::actors {
 namespace {
 
 constexpr auto file_name = "/known-servers";
-constexpr std::size_t address_bytes_max = 300; ///< a name of DNS has at most 253
+constexpr std::size_t address_bytes_max = 300; ///< a DNS name has at most 253
 
 /// They come from other machines.
 bool is_address(const std::string& text) {

@@ -1,6 +1,6 @@
 #pragma once
-// The servers that a client agent knew last: the file `known-servers` of its data directory, so that one that was told of them by a join
-// finds them again. Lines HOST:PORT, the last line with a CRC32C of those before it.
+// The servers that a client agent knew last: the file `known-servers` of its data directory, for
+// an agent that learned them by a join. Lines HOST:PORT, the last line a CRC32C of those before it.
 
 #include "protocol/base/result.hpp"
 #include "storage/file_system.hpp"
@@ -13,23 +13,23 @@
 
 namespace belay::actors {
 
-/// More are neither kept nor read: no cluster has so many servers.
+/// More are neither stored nor read: no cluster has as many servers.
 inline constexpr std::size_t known_servers_max = 64;
 
-/// Empty: there is no such file. @returns a failure for one that is damaged or cannot be read; the agent can do without
+/// Empty: no such file. @returns a failure if it is damaged or unreadable; the agent can continue
 result<std::vector<std::string>> load_known_servers(const std::string& directory,
                                                     storage::file_system& files = storage::posix_file_system());
 /// Replaces it durably.
 status save_known_servers(const std::string& directory, const std::vector<std::string>& servers,
                           storage::file_system& files = storage::posix_file_system());
 
-/// Keeps the newest list. Its two halves are for two threads: one that may not wait for a disk, and one that may.
+/// Keeps the newest list. One thread that must not block calls take(), another one write().
 class known_servers_keeper {
 public:
   explicit known_servers_keeper(std::string directory) : directory_(std::move(directory)) {}
 
   void take(std::vector<std::string> servers);
-  /// Writes what was taken last, if that is not done yet; also that this agent has not left, since it has servers. Any number of threads.
+  /// Writes the last list, if not done yet, and that this agent has not left. Thread-safe.
   status write();
 
 private:

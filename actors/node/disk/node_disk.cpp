@@ -15,7 +15,7 @@ std::string advice() {
 
 constexpr auto check_disk = "check the disk (dmesg, smartctl); this server catches up by itself";
 
-/// It leads from nothing to where it ends.
+/// Whether it begins with the first entry.
 bool is_whole(const result<storage::loaded_log>& log) {
   return log && !log->entries.empty() && log->entries.front().index == log_index{1};
 }
@@ -27,8 +27,8 @@ std::string no_checkpoint_advice() {
          "docs/disaster-recovery.md. `belay operator check DATA_DIR` says what can be read here";
 }
 
-/// Log and checkpoint must meet: entries without a gap behind the checkpoint. (A log that ends before it, or disagrees with it,
-/// is what an installed snapshot leaves behind if the node stops right then: the core drops such a log, docs/pitfalls.md R13.)
+/// Log and checkpoint must meet, without a gap. (A log that ends before the checkpoint or contradicts
+/// it remains if a node stops while it installs a snapshot: the core drops it, docs/pitfalls.md R13.)
 result<raft::restored_state> fit_together(storage::loaded_log found,
                                           const std::optional<storage::checkpoint_info>& checkpoint) {
   raft::restored_state r;
@@ -98,7 +98,7 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
 }
 
 status check_memory(std::uint64_t cluster_id, const raft::restored_state& found) {
-  // The term is in the log from the first entry on, and never leaves it.
+  // The term is in the log from the first entry on, and is never removed.
   if (!found.hard.term.is_zero() || (cluster_id == 0 && found.snapshot.index.is_zero()) ||
       MUTANT(identity_without_log_starts))
     return done{};

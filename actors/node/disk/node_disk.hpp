@@ -1,5 +1,5 @@
 #pragma once
-// What a node finds on its disks when it starts: the state machine of the newest checkpoint, and the Raft log behind it.
+// Reads a node's disks: the state machine of the newest checkpoint, and the Raft log after it.
 
 #include "protocol/base/result.hpp"
 #include "protocol/raft/core.hpp"
@@ -11,7 +11,7 @@
 
 namespace belay::actors {
 
-/// The stores, and what was in them.
+/// The stores, and their contents.
 struct node_disk {
   std::shared_ptr<storage::log_store> log;
   std::shared_ptr<storage::checkpoint_store> checkpoints;
@@ -21,17 +21,17 @@ struct node_disk {
   std::uint64_t log_bytes = 0; ///< of its files
 };
 
-/// Entries before the checkpoint that are loaded, for followers that are a little late (raft_trailing_logs).
+/// Entries before the checkpoint to load, for followers slightly behind (raft_trailing_logs).
 inline constexpr std::uint64_t trailing_entries_usual = 10240;
 
-/// Reads both stores. A checkpoint that cannot be loaded gives way to an older one with the log after it, with an ERROR in
-/// the log. @returns a failure, for the operator, if nothing can be read that fits together: the node must not start
+/// Reads both stores. If a checkpoint is unreadable, uses an older one with the log after it, and
+/// logs an ERROR. @returns a failure, for the operator, if nothing is consistent: do not start
 result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
                             std::shared_ptr<storage::checkpoint_store> checkpoints,
                             std::uint64_t trailing_entries = trailing_entries_usual);
 
 /// Whether a server that belongs to a cluster (0: to none yet) still has what it must remember.
-/// @returns a failure, for the operator: it would vote again, and had confirmed what it does not know any more
+/// @returns a failure, for the operator: it would vote again, and has lost what it confirmed
 status check_memory(std::uint64_t cluster_id, const raft::restored_state& found);
 
 } // namespace belay::actors

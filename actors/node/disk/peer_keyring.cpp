@@ -70,7 +70,7 @@ forward::keyring_answer operate_keyring_of(const std::string& data_dir, tls::cre
   for (const auto& k : now->keys())
     keys.push_back(k.text);
   const auto before = keys;
-  std::string identity; // by which logs name a key
+  std::string identity; // name of a key in logs
   if (op.verb != forward::keyring_verb::list) {
     const auto wanted = tls::derive_peer_key(op.key);
     op.key = wanted ? wanted->text : std::string();

@@ -13,7 +13,7 @@ namespace belay::actors {
 
 namespace {
 
-/// One server of peers.json: an object (Raft protocol 3), or an address alone.
+/// One server in peers.json: an object (Raft protocol 3), or only an address.
 bool names(const boost::json::value& entry, const raft::member& self) {
   const auto text = [](const boost::json::value* v) {
     return v != nullptr && v->is_string() ? std::string(v->get_string()) : std::string();
@@ -51,7 +51,7 @@ result<recovery> recovery::open(const std::string& data_dir) {
   r.log_ = disk->log;
   auto& found = disk->restored;
   r.hard_ = found.hard;
-  // As the core does at the start: a log that does not fit the checkpoint is what an installed snapshot leaves behind.
+  // As in the core: a log that contradicts the checkpoint remains from installing a snapshot.
   if (!r.entries_.restore(found.snapshot, std::move(found.entries)))
     r.restart_after_ = found.snapshot;
   const auto& before = r.entries_.config();
@@ -66,7 +66,7 @@ result<recovery> recovery::open(const std::string& data_dir) {
 status recovery::carry_out() {
   auto now = who_;
   now.cluster_id = random_u64();
-  // First this: a server that leads alone under the old number would be followed by old members.
+  // This first: former members would follow a server that leads alone under the old number.
   if (auto s = save_identity(data_dir_, now); !s)
     return s;
   raft::persist_batch batch;

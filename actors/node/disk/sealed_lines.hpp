@@ -1,5 +1,5 @@
 #pragma once
-// Small files of lines in the data directory that end with the checksum of all that is before it.
+// Small files of lines in the data directory that end with a checksum.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/hex.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// What a server finds in its data directory when it starts, in the order in which it must be looked at, and what it keeps
-// there of its place in the cluster. The program does it on real files, the simulator on files that lose their power.
+// Reads a server's data directory at the start, in the required order, and stores its membership
+// there. The program uses real files, the simulator files that lose power.
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/node/disk/data_directory.hpp"
@@ -17,17 +17,17 @@ struct server_state {
   raft::promise promised;
 };
 
-/// Log and checkpoint of the server that the directory belongs to.
+/// Log and checkpoint of the server that owns the directory.
 /// @param trailing_entries raft_trailing_logs
-/// @returns a failure that says what to do: damaged, a part is missing, or the log is gone of a server that belongs to a
-/// cluster (docs/pitfalls.md R36)
+/// @returns a failure that says what to do: damaged, a part is missing, or the log of a server
+/// that belongs to a cluster is gone (docs/pitfalls.md R36)
 result<server_state>
 open_server_state(const std::string& data_dir, const identity& who, storage::file_system& files,
                   const std::function<result<std::shared_ptr<storage::log_store>>()>& open_log,
                   const std::function<result<std::shared_ptr<storage::checkpoint_store>>()>& open_checkpoints,
                   std::uint64_t trailing_entries = trailing_entries_usual);
 
-/// What `settings` must make durable is kept in that directory. @pre `files` outlives the node
+/// Stores in that directory what `settings` must make durable. @pre `files` outlives the node
 void keep_membership_in(raft_peer_settings& settings, const std::string& data_dir, const identity& who,
                         storage::file_system& files);
 

@@ -31,7 +31,7 @@ void check_address(decoder& d, const std::string& name, const std::string& a, bo
   }
 }
 
-/// IP addresses of a setting; blanks separate them where `several`.
+/// IP addresses of a setting; separated by blanks if `several`.
 std::vector<std::string> addresses(decoder& d, const std::string& name, const std::string& value, bool several) {
   auto expanded = value.find("{{") == value.npos ? result<std::string>(value)
                                                  : expand_address_templates(value, interface_addresses());
@@ -56,7 +56,7 @@ int port(decoder& d, const std::string& path, int standard, bool may_be_off) {
   return p <= 0 ? -1 : p;
 }
 
-/// Where clients are listened for. @param path of the setting that goes before client_addr. @param port -1: nowhere
+/// Endpoints for clients. @param path of a setting that overrides client_addr. @param port -1: none
 std::vector<listen_address> listeners(decoder& d, const std::string& path, const std::vector<std::string>& client_addrs,
                                       int port) {
   std::string own;
@@ -79,26 +79,26 @@ std::string shown(const listen_address& l) {
   return l.unix_path.empty() ? join_host_port(l.host, l.port) : l.unix_path;
 }
 
-/// All addresses are those of one family: where both are wanted at one port, http_listener.cpp sets IPV6_V6ONLY.
+/// "All addresses" covers one family: if both use one port, http_listener.cpp sets IPV6_V6ONLY.
 bool has_all_of(const std::string& any, const std::string& one) {
   return is_unspecified_address(any) && (any.find(':') == any.npos) == (one.find(':') == one.npos);
 }
 
-/// Whether the kernel lets only one of them be listened at.
+/// Whether the kernel allows only one of them to listen.
 bool same_place(const listen_address& a, const listen_address& b) {
   if (!a.unix_path.empty() || !b.unix_path.empty())
     return a.unix_path == b.unix_path;
   return a.port == b.port && (a.host == b.host || has_all_of(a.host, b.host) || has_all_of(b.host, a.host));
 }
 
-/// Notes who listens where, and complains, in Consul's words, of two at one place.
+/// Records the endpoints, and reports, in Consul's words, if two are equal.
 class places_taken {
 public:
   explicit places_taken(decoder& d) : d_(d) {}
 
   using paths = std::vector<std::string_view>;
 
-  /// Complains if somebody listens there. @param keys that say so: the port, and those of addresses
+  /// Reports a conflict with an earlier one. @param keys that set it: the port, and addresses
   bool is_taken(const listen_address& l, const char* name, const paths& keys) {
     for (const auto& other : taken_)
       if (same_place(other.at, l)) {
@@ -138,7 +138,7 @@ void check_places(decoder& d, const node_config& c) {
     taken.is_taken({c.bind_addr, c.server_port, ""}, "RPC", {"ports.server", "bind_addr"});
 }
 
-/// What is said of listeners that are not there.
+/// Checks the settings of listeners that do not exist here.
 void check_idle_addresses(decoder& d) {
   (void)port(d, "ports.serf_lan", 8301, true);
   std::string dns;
@@ -187,11 +187,11 @@ void decode_addresses(decoder& d, node_config& c, std::vector<std::string>& warn
     c.advertise_addr = own->address;
     if (!own->warning.empty())
       warnings.push_back(own->warning);
-  } else if (!d.complained()) { // it is about this machine, not about what was written
+  } else if (!d.complained()) { // the error is about this machine, not about the configuration
     d.complain(own.error());
   }
   check_idle_addresses(d);
-  if (understood) // else defaults may stand for what was meant
+  if (understood) // otherwise defaults may replace the intended values
     check_places(d, c);
 }
 

@@ -23,11 +23,11 @@ struct block {
   std::uint32_t address;
   int bits;
 };
-/// RFC 6890, of IPv4, what routers forward; 100.64.0.0/10 is of RFC 6598.
+/// RFC 6890, IPv4, forwarded by routers; 100.64.0.0/10 is from RFC 6598.
 constexpr block private_blocks[] = {
     {0x0A000000, 8}, {0x64400000, 10}, {0xAC100000, 12}, {0xC0A80000, 16}, {0xC6120000, 15},
 };
-/// Likewise, what they do not: protocol assignments and documents.
+/// Likewise, not forwarded: protocol assignments and documentation.
 constexpr block unusable_blocks[] = {{0xC0000000, 24}, {0xC0000200, 24}, {0xC6336400, 24}, {0xCB007100, 24}};
 
 bool is_v6(const std::string& address) {
@@ -102,7 +102,7 @@ result<std::string> value_of(const std::string& inside, const std::vector<interf
   return found->address;
 }
 
-/// Where packets go that no other route takes; /proc/net/route has a line for each route of IPv4.
+/// The interfaces of packets that no other route takes; /proc/net/route has a line per IPv4 route.
 std::vector<std::string> interfaces_of_default_routes() {
   std::ifstream routes("/proc/net/route");
   std::vector<std::string> found;
@@ -116,7 +116,7 @@ std::vector<std::string> interfaces_of_default_routes() {
   return found;
 }
 
-/// Empty: of another family, or good on one link only.
+/// Empty: of another family, or link-local.
 std::string text_of(const sockaddr* a) {
   char text[INET6_ADDRSTRLEN] = {};
   if (a->sa_family == AF_INET) {

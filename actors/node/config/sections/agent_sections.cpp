@@ -34,7 +34,7 @@ std::string complaint_about_token(const std::string& token) {
   return token.empty() || http::could_be_token(token) ? std::string() : std::string(http::invalid_token);
 }
 
-/// What is wrong with a service, if anything; only its copy is completed here, the agent does the rest.
+/// The error in a service, if any; completes only its copy, the agent does the rest.
 std::string complaint_about(agent::service_definition s, const node_config& config) {
   if (auto why = agent::complete(s))
     return *why;

@@ -1,12 +1,12 @@
 #pragma once
-// Services and checks that a configuration defines: `service`, `services`, `check`, `checks`.
+// Decodes services and checks of a configuration: `service`, `services`, `check`, `checks`.
 
 #include "actors/node/config/decoder.hpp"
 #include "actors/node/config/node_config.hpp"
 
 namespace belay::actors {
 
-/// Takes them out of a merged configuration. What is wrong with one is noted at its beginning.
+/// Takes them from a merged configuration. An error is reported at the beginning of its definition.
 /// @pre c.enable_script_checks and its like are decoded
 void decode_definitions(config_decoder& d, node_config& c);
 

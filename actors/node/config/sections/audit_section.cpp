@@ -9,7 +9,7 @@ namespace belay::actors {
 
 namespace {
 
-/// One sink.
+/// Decodes one sink.
 class sink_reader {
 public:
   /// @param where its path
@@ -55,7 +55,7 @@ private:
     return value == "enforced";
   }
 
-  /// A text, because 640 as a number could be meant as either.
+  /// A text, because the number 640 would be ambiguous.
   mode_t mode() {
     std::string digits = "0600";
     d_.get(at("mode"), digits);

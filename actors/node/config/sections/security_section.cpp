@@ -14,7 +14,7 @@ namespace {
 
 using decoder = config_decoder;
 
-/// Consul's 0 is no limit. A day is as good for whoever waits, and nobody holds a connection for longer without having said who it is.
+/// Consul's 0 is no limit; a day is as good, and bounds connections of unidentified peers.
 constexpr std::chrono::hours longest_handshake{24};
 
 void decode_handshake_timeout(decoder& d, std::string_view path, node_config::duration& to) {
@@ -30,7 +30,7 @@ void note(decoder& d, const tls::setting_complaint& c, std::initializer_list<std
     d.complain(c.text, std::span(blamed.begin(), blamed.size()), c.missing);
 }
 
-/// Peers and HTTPS have the same keys for theirs.
+/// Peers and HTTPS have the same keys for these files.
 void decode_certificate_files(decoder& d, auto& settings) {
   d.get("ca_file", settings.ca_file);
   d.get("ca_path", settings.ca_path);
@@ -66,11 +66,11 @@ void decode_peer_security(decoder& d, node_config& c) {
   d.get("disable_coordinates", c.disable_coordinates);
   d.get("limits.rpc_max_conns_per_client", c.rpc_max_conns_per_client, -std::numeric_limits<int>::max(),
         std::numeric_limits<int>::max());
-  c.rpc_max_conns_per_client = std::max(c.rpc_max_conns_per_client, 0); // as Consul: below zero is no limit, too
+  c.rpc_max_conns_per_client = std::max(c.rpc_max_conns_per_client, 0); // as in Consul: below zero is no limit, too
   decode_handshake_timeout(d, "limits.rpc_handshake_timeout", c.rpc_handshake_timeout);
 }
 
-/// Texts are Consul's. The files are those of peers, and were looked at.
+/// Texts are Consul's. The files are those of peers, which have been checked.
 void decode_https(decoder& d, node_config& c, std::vector<std::string>& warnings) {
   auto& t = c.https;
   bool incoming = false, incoming_https = false;
@@ -87,7 +87,7 @@ void decode_https(decoder& d, node_config& c, std::vector<std::string>& warnings
   else
     d.wrong("tls_cipher_suites", "tls_cipher_suites: invalid tls cipher suites: " + parsed.error());
   for (const auto& each : tls::complaints_about(t))
-    if (!incoming || each.key != "verify_incoming_https") // of verify_incoming it was said of peers
+    if (!incoming || each.key != "verify_incoming_https") // for verify_incoming it was reported with the peers
       note(d, each, {each.key});
   decode_handshake_timeout(d, "limits.https_handshake_timeout", c.https_handshake_timeout);
   if (t.tls_min_version == "tls10" || t.tls_min_version == "tls11")

@@ -1,5 +1,5 @@
 #pragma once
-// How peers and clients of HTTPS know each other: `encrypt`, `verify_...`, `tls_...`, and the files of certificates, which are opened.
+// Decodes authentication of peers and HTTPS clients: `encrypt`, `verify_...`, `tls_...`, files.
 
 #include "actors/node/config/decoder.hpp"
 #include "actors/node/config/node_config.hpp"
