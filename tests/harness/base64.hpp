@@ -1,6 +1,6 @@
 #pragma once
-// Values in answers and transactions are base64. The tests of real servers read it with code of their own, so that they
-// do not share the mistakes of the server.
+// Decodes base64 values in responses and transactions. Tests of real servers use this code instead
+// of the server's, so that they do not share its mistakes.
 
 #include <string>
 #include <string_view>

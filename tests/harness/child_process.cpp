@@ -11,7 +11,7 @@
 namespace belay::harness {
 
 child_process::child_process(const std::vector<std::string>& argv, const std::string& log_file) {
-  // Everything is prepared before the fork: afterwards the child may only make async-signal-safe calls.
+  // Everything is prepared before the fork: afterwards only async-signal-safe calls are allowed.
   std::vector<char*> words;
   for (const auto& word : argv)
     words.push_back(const_cast<char*>(word.c_str()));
@@ -37,7 +37,7 @@ child_process::child_process(const std::vector<std::string>& argv, const std::st
 
 child_process::~child_process() {
   if (running()) {
-    kill(-pid_, SIGKILL); // and what it started
+    kill(-pid_, SIGKILL); // and its children
     wait(milliseconds{10000});
   }
 }

@@ -20,7 +20,7 @@ class child_process {
 public:
   /// Starts `argv` (looked up in PATH) with stdout and stderr appended to `log_file`.
   /// The kernel kills it when the calling *thread* ends: start it from a thread that stays.
-  /// @throws std::runtime_error if it cannot be forked; a program that is not there ends with code 127.
+  /// @throws std::runtime_error if it cannot be forked; a missing program ends with code 127.
   child_process(const std::vector<std::string>& argv, const std::string& log_file);
   /// Kills it if it still runs.
   ~child_process();
@@ -28,9 +28,9 @@ public:
   child_process& operator=(const child_process&) = delete;
 
   pid_t pid() const { return pid_; }
-  /// False once it has ended (and then it has been reaped).
+  /// False once it has ended (and has been reaped).
   bool running();
-  /// Sends the signal; nothing if it has ended.
+  /// Sends the signal; does nothing if it has ended.
   void signal(int number);
   /// How it ended, or nullopt if it still runs after `limit`.
   std::optional<process_end> wait(milliseconds limit);

@@ -1,5 +1,5 @@
 #pragma once
-// Costs as ratios of CPU times, on machines that others use as well.
+// Costs as ratios of CPU times, on machines that other processes use, too.
 
 #include <algorithm>
 #include <chrono>
@@ -7,14 +7,14 @@
 
 namespace belay::harness {
 
-/// The CPU time that the calling thread has used: a thread that waits for a processor uses none.
+/// The CPU time of the calling thread: a thread that waits for a processor uses none.
 inline std::chrono::nanoseconds thread_cpu_time() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
-/// The least CPU time of one call of `f` in `rounds` of them, at least 1 ns.
+/// The minimum CPU time of one call of `f` in `rounds` calls, at least 1 ns.
 template <class F>
 std::chrono::nanoseconds least_cpu_time(F f, int rounds = 5) {
   auto least = std::chrono::nanoseconds::max();
@@ -26,8 +26,8 @@ std::chrono::nanoseconds least_cpu_time(F f, int rounds = 5) {
   return std::max(least, std::chrono::nanoseconds(1));
 }
 
-/// True once `holds` is true, at the latest after five calls. Neighbours who take the caches spoil one measurement or
-/// two; a cost that grows faster than it may spoils all of them.
+/// True once `holds` returns true, after at most five calls. Processes that evict the caches spoil
+/// one or two measurements; a cost that grows too fast spoils all of them.
 template <class F>
 bool holds_once(F holds) {
   for (int attempt = 0; attempt < 5; ++attempt)

@@ -1,5 +1,5 @@
 #pragma once
-// A blocking HTTP/1.1 client for tests: sends targets as they stand, follows nothing, retries nothing.
+// A blocking HTTP/1.1 client for tests: sends targets unchanged, follows and retries nothing.
 
 #include <atomic>
 #include <chrono>
@@ -32,9 +32,9 @@ struct http_reply {
   std::map<std::string, std::string> headers; ///< names in lower case; of repeated ones the last
   std::string body;
   double took = 0;   ///< seconds from before connecting (or sending, on an open connection) to the last byte
-  std::string error; ///< why there is no complete answer; empty if there is one
+  std::string error; ///< why there is no complete response; empty if there is one
 
-  /// Name in any case; null if it was not sent.
+  /// The name may have any case. Null: absent.
   const std::string* header(std::string_view name) const;
   bool ok() const { return error.empty() && status == 200; }
 };
@@ -47,16 +47,16 @@ public:
   http_connection(const http_connection&) = delete;
   http_connection& operator=(const http_connection&) = delete;
 
-  /// @returns what went wrong, empty if connected (also if it was already).
+  /// @returns an error; empty if connected (also if it already was).
   std::string connect(milliseconds limit);
-  /// Connects if need be, sends, and waits for the answer. After an error the connection is closed.
+  /// Connects if needed, sends, and waits for the response. An error closes the connection.
   http_reply ask(const http_request& request, milliseconds limit);
 
-  /// The two halves of `ask`, for an answer that is to be collected later.
+  /// The two halves of `ask`, for a response that is read later.
   std::string send(const http_request& request, milliseconds limit);
   http_reply receive(milliseconds limit);
 
-  /// Ends what another thread is waiting for here.
+  /// Ends a call in which another thread waits.
   void interrupt();
   void close();
   int descriptor() const { return fd_; }

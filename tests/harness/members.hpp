@@ -1,6 +1,6 @@
 #pragma once
-// The members of an aggregate, found by the compiler and not through a list: a test that visits them sees a member that
-// every list of the product has forgotten.
+// The members of an aggregate, found by the compiler and not through a list. A test that visits
+// them sees members that the product's lists lack.
 
 #include "protocol/state/fields.hpp"
 
@@ -11,7 +11,7 @@
 
 namespace belay::harness {
 
-/// References to all members, in the order of their declaration. @pre an aggregate without bases, of at most 30 members
+/// References to all members, in declaration order. @pre an aggregate of <= 30, without bases
 template <class T>
 auto members_of(T& object) {
   constexpr auto n = state::detail::member_count<std::remove_const_t<T>>();

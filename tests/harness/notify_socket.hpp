@@ -1,5 +1,5 @@
 #pragma once
-// The socket of a service manager (systemd's $NOTIFY_SOCKET), for tests that play one.
+// The socket of a service manager (systemd's $NOTIFY_SOCKET), for tests in that role.
 
 #include "tests/harness/http_client.hpp"
 
@@ -9,17 +9,17 @@ namespace belay::harness {
 
 class notify_socket {
 public:
-  /// @param address a path, or `@` and an abstract name. @throws std::runtime_error if it cannot be bound
+  /// @param address a path, or `@` and an abstract name. @throws std::runtime_error if bind fails
   explicit notify_socket(const std::string& address);
   ~notify_socket();
   notify_socket(const notify_socket&) = delete;
   notify_socket& operator=(const notify_socket&) = delete;
 
-  /// The next datagram; empty if none comes within `limit`.
+  /// The next datagram; empty if none arrives within `limit`.
   std::string next(milliseconds limit);
-  /// Waits for one with a line that begins so. @returns false: none came within `limit`
+  /// Waits for a line with that beginning. @returns false: none arrived within `limit`
   bool heard(const std::string& beginning, milliseconds limit);
-  /// Takes what is there. @returns how many datagrams
+  /// Drops what has arrived. @returns how many datagrams
   int drain();
 
 private:

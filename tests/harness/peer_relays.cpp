@@ -42,14 +42,14 @@ bool would_wait() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/// As in /proc/net/tcp.
+/// In the form of /proc/net/tcp.
 std::string end_in_table(const sockaddr_in& at) {
   char text[16];
   std::snprintf(text, sizeof text, "%08X:%04X", at.sin_addr.s_addr, ntohs(at.sin_port));
   return text;
 }
 
-/// The number that the kernel gives the socket with these ends; empty: there is none.
+/// The inode of the socket with these ends; empty: there is none.
 std::string socket_number(const sockaddr_in& local, const sockaddr_in& remote) {
   const auto ends = end_in_table(local) + ' ' + end_in_table(remote);
   std::istringstream table(file_text("/proc/net/tcp"));
@@ -79,7 +79,7 @@ bool has_socket(const std::filesystem::path& process, const std::string& number)
 
 } // namespace
 
-/// Between who has connected and the server behind the relay.
+/// A connection between a client and the server behind the relay.
 class peer_relays::connection {
 public:
   connection(int client, std::size_t who, std::size_t whom) : from(who), to(whom) { ends_[0].fd = client; }
@@ -97,7 +97,7 @@ public:
       close();
   }
 
-  /// What is to be waited for at that end. @param in, out whether what comes from there, and what goes there, may pass
+  /// What to poll for at that end. @param in, out whether data from there, and to there, may pass
   pollfd wanted(std::size_t place, bool in, bool out) const {
     const auto& e = ends_[place];
     short events = 0;
@@ -105,7 +105,7 @@ public:
       events |= POLLIN;
     if (out && connected() && !ends_[1 - place].unsent.empty())
       events |= POLLOUT;
-    // An end of which nothing is wanted would be told to be closed again and again.
+    // Without events the end is left out: a closed one would be reported again and again.
     return {events != 0 ? e.fd : -1, events, 0};
   }
 
@@ -177,7 +177,7 @@ void peer_relays::wake() const {
   [[maybe_unused]] const auto n = write(wake_, &one, sizeof one);
 }
 
-// A transfer that began before may bring what is sent after it.
+// A transfer that began before may carry data that is sent after it.
 void peer_relays::settle() {
   const auto wanted = ++changes_;
   wake();

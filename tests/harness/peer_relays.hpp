@@ -1,5 +1,5 @@
 #pragma once
-// Links between servers that can be cut: each server tells the others the address of a TCP relay in front of its own port.
+// Links between servers that can be cut: each server advertises a TCP relay before its own port.
 
 #include <array>
 #include <atomic>
@@ -15,13 +15,13 @@ namespace belay::harness {
 /// A server that is behind a relay.
 struct relayed_server {
   std::uint16_t port =
-      0; ///< that it listens on, of 127.0.0.1; the relay's is the same port of another loopback address
-  std::string configuration; ///< a path in its command line, by which its process is known
+      0; ///< the port on 127.0.0.1 where it listens; the relay listens on the same port of another loopback address
+  std::string configuration; ///< a path in its command line, which identifies its process
 };
 
-/// One relay for each server, one thread for all of them. As long as a link is cut, what is sent over it is not read, new connections
-/// over it are not made, and nobody is told: as in a network that loses all packets. What was sent arrives if the link is healed
-/// before the ends give up. Who connects is found out from /proc; others than these servers are never cut off.
+/// One relay for each server, one thread for all. Data on a cut link is not read, and its new
+/// connections wait, unnoticed, as in a network that loses all packets. Data arrives if the link is
+/// healed before the ends give up. /proc identifies servers; other clients are never cut off.
 class peer_relays {
 public:
   static constexpr std::size_t servers_max = 8;
@@ -38,7 +38,7 @@ public:
 
   /// What `from` sends after this returns does not arrive at `to`.
   void cut(std::size_t from, std::size_t to);
-  /// Both directions between the server and all others.
+  /// Cuts both directions between the server and all others.
   void isolate(std::size_t i);
   void heal();
 
@@ -53,7 +53,7 @@ private:
   void accept_at(std::size_t to);
   bool is_cut(std::size_t from, std::size_t to) const;
   void wake() const;
-  /// Waits until the thread forwards by the links as they are now.
+  /// Waits until the thread uses the current links.
   void settle();
   /// The server that has that end of a connection to the relay of `to`; servers_max: none of them.
   std::size_t owner_of(const sockaddr_in& source, std::size_t to) const;

@@ -1,5 +1,5 @@
 #pragma once
-// What a test borrows from the machine: folders, ports, file descriptors.
+// Resources of the machine for a test: folders, ports, file descriptors.
 
 #include <cstdint>
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace belay::harness {
 
-/// A new folder below the system's temporary one, removed at the end unless BELAY_KEEP is set in the environment.
+/// A new folder below the system's temporary one, removed at the end unless BELAY_KEEP is set.
 class scratch_folder {
 public:
   scratch_folder();
@@ -18,15 +18,15 @@ public:
   const std::filesystem::path& path() const { return path_; }
   /// The path of a file or folder in it.
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  /// Makes a file of this text, or replaces it. @returns its path
+  /// Writes a file with this text. @returns its path
   std::string write(const std::string& name, const std::string& text) const;
 
 private:
   std::filesystem::path path_;
 };
 
-/// TCP ports of 127.0.0.1 nobody listens on, none of them handed out before by this process. They are below the range
-/// the system takes outgoing ports from, so that a server that is down for a while finds its port free again.
+/// Free TCP ports of 127.0.0.1, each of them returned only once by this process. They are below the
+/// system's range of outgoing ports, so that a server that is down finds its port free again.
 std::vector<std::uint16_t> free_ports(std::size_t count);
 
 /// Lets this process and its children open as many files as the system permits.
@@ -38,7 +38,7 @@ std::string file_text(const std::filesystem::path& file);
 /// The last `bytes_max` bytes of a file; empty if it cannot be read.
 std::string file_tail(const std::filesystem::path& file, std::size_t bytes_max);
 
-/// The value of an environment variable, or `otherwise` if it is not set or empty.
+/// The value of an environment variable, or `otherwise` if it is unset or empty.
 std::string environment(const char* name, const std::string& otherwise);
 
 } // namespace belay::harness

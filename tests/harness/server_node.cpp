@@ -118,7 +118,7 @@ process_end server_node::stop(milliseconds limit) {
 void server_node::pause() {
   process_->signal(SIGSTOP);
   paused_ = true;
-  // The signal stops each thread when it next enters or leaves the kernel; /proc tells when all have.
+  // A thread stops when it next enters or leaves the kernel; /proc shows when all have.
   auto stat = "/proc/" + std::to_string(process_->pid()) + "/stat";
   for (int i = 0; i < 500; ++i) {
     std::ifstream in(stat);

@@ -11,15 +11,15 @@
 
 namespace belay::harness {
 
-/// How servers are started: a command with `{config}` (the JSON configuration file), and further `{data_dir}` `{http}`
-/// (host:port) `{http_port}` `{server_port}` `{node_name}`.
+/// The command that starts a server, with `{config}` (the JSON configuration file) and optional
+/// `{data_dir}` `{http}` (host:port) `{http_port}` `{server_port}` `{node_name}`.
 struct server_command {
   std::string text;
   /// The reference joins by its gossip ports, Belay by its server ports.
   bool is_reference() const;
 
-  /// BELAY_SERVER from the environment, or `agent -config-file {config}` of BELAY_BINARY, or of the program in
-  /// `build_folder`.
+  /// BELAY_SERVER from the environment, or `agent -config-file {config}` of BELAY_BINARY or of the
+  /// program in `build_folder`.
   static server_command from_environment(const std::string& build_folder);
 };
 
@@ -28,8 +28,8 @@ public:
   /// Picks ports; starts nothing. `folder` must exist and be empty.
   server_node(server_command command, std::string name, std::filesystem::path folder);
 
-  /// `config` is merged over what every node gets (ports, folders, addresses, name) and written to its file. Members of
-  /// `ports` are merged one by one.
+  /// Merges `config` over the defaults of every node (ports, folders, addresses, name), and writes
+  /// it to its file. Merges the members of `ports` one by one.
   void configure(const boost::json::object& config);
 
   /// From the next start on another program runs, on the same data.
@@ -44,7 +44,7 @@ public:
   void resume(); ///< SIGCONT
   /// Removes all its data. @pre it does not run
   void wipe();
-  /// kill -9 and new ports; used when a port turned out to be taken.
+  /// kill -9 and new ports; used if a port is taken.
   void change_ports();
 
   bool running();
@@ -53,7 +53,7 @@ public:
   const std::string& name() const { return name_; }
   std::uint16_t http_port() const { return http_port_; }
   std::uint16_t server_port() const { return server_port_; }
-  /// What the others put into `retry_join`.
+  /// The address for `retry_join` of the others.
   std::string join_address() const;
   std::filesystem::path config_file() const { return folder_ / "config.json"; }
   std::filesystem::path log_file() const { return folder_ / "server.log"; }
