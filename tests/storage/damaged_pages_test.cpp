@@ -1,7 +1,7 @@
-// A disk returns other bytes than it was given, in any place of the checkpoint's file: one bit, a page of zeros or of
-// something else, an end that is missing, two pages in the place of each other, numbers in the headers of pages. LMDB trusts
-// what it reads, so a start would end with a signal, each time anew. Instead the store says that the file is damaged, and an
-// older checkpoint is put in force; what is loaded is always what was committed at that index, and commits go on.
+// A disk returns wrong bytes of the checkpoint's file: one bit, a page of zeros or something else,
+// a missing end, two swapped pages, numbers in headers of pages. LMDB trusts what it reads, so
+// every start would end with a signal. Instead the store reports damage, and an older checkpoint is
+// used. What is loaded is always what was committed at that index; commits continue.
 
 #include "protocol/base/random.hpp"
 #include "storage/checkpoint/lmdb_pages.hpp"
@@ -48,7 +48,7 @@ checkpoint_delta delta_of(std::uint64_t index, const rows_of_index& before, cons
   return d;
 }
 
-/// Some rows are replaced, removed and added; a few values need pages of their own.
+/// Replaces, removes and adds some rows; a few values need pages of their own.
 rows_of_index changed(rows_of_index rows, seeded_random& chance) {
   for (int n = 0; n < 60; ++n) {
     const auto key = "key" + std::to_string(chance.below(400));
@@ -104,7 +104,7 @@ void damage(const std::string& path, seeded_random& chance) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-/// As a start: the newest checkpoint whose rows have their digest. @returns its index
+/// Like a start: loads the newest checkpoint whose rows have their digest. @returns its index
 std::uint64_t load_newest(lmdb_checkpoint& store, rows_of_index& rows) {
   for (;;) {
     const auto info = store.info();
@@ -157,7 +157,7 @@ TEST_CASE("a start survives any damage to the newest checkpoint", "[storage]") {
     ++started_from[index];
     REQUIRE(committed.contains(index));
     REQUIRE(rows == committed[index]);
-    // The next one, which needs free pages; a full one if the file cannot take it.
+    // The next commit, which needs free pages; a full one if the file cannot take it.
     const auto next = changed(rows, chance);
     auto s = store->commit(delta_of(index + 1, rows, next, false));
     if (!s && s.why().kind == failure_kind::unproven)
@@ -170,7 +170,7 @@ TEST_CASE("a start survives any damage to the newest checkpoint", "[storage]") {
     CHECK(load_newest(*store, again) == index + 1);
     REQUIRE(again == next);
   }
-  CHECK(started_from[8] > 0); // what was damaged is not in use
+  CHECK(started_from[8] > 0); // the damaged part is not in use
   CHECK(started_from[7] + started_from[5] > 200);
   CHECK(started_from[5] > 0);
 }

@@ -6,7 +6,7 @@ using namespace belay::storage;
 using std::chrono::hours;
 using std::chrono::minutes;
 
-// When the older generation is replaced: too late, and the log grows; too early, and copies wear the disk.
+// When to replace the older generation: too late, the log grows; too early, copies wear the disk.
 TEST_CASE("the older generation is replaced once it is old, or much log follows it") {
   constexpr std::uint64_t mib = 1 << 20;
   const generation_limits limits{100 * mib, hours(1), 10};
@@ -35,7 +35,7 @@ TEST_CASE("the older generation is replaced once it is old, or much log follows 
     s.kept(hours(5) + r.after);
     CHECK_FALSE(s.due(hours(5) + r.after, false, r.copy));
   }
-  // What a start finds of the log counts.
+  // The log that a start finds counts, too.
   generation_schedule found(limits, hours(0), 100 * mib);
   found.wrote(10 * mib, 0);
   CHECK(found.due(minutes(1), false, mib));

@@ -1,4 +1,4 @@
-// The window of changes beside a checkpoint, and what becomes of it when one of the two is older than the other.
+// The window of changes beside a checkpoint, and what happens if one of the two is older.
 
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
@@ -67,7 +67,7 @@ window expected(std::uint64_t floor, std::uint64_t to) {
   return w;
 }
 
-/// One row has the digest of the whole, the others count for nothing.
+/// One row has the digest of the whole, the others have none.
 constexpr std::uint8_t digest_table = 9;
 std::optional<std::uint64_t> hash_of(std::uint8_t table, std::string_view, std::string_view value) {
   return table == digest_table ? std::stoull(std::string(value)) : 0;
@@ -106,7 +106,7 @@ void keep(lmdb_checkpoint& store, std::uint64_t next, const kept_delta& d) {
   CHECK(*kept);
 }
 
-/// nullopt: nothing is kept for the checkpoint that is there.
+/// nullopt: there is none for the current checkpoint.
 std::optional<window> load(lmdb_checkpoint& store) {
   window w;
   const auto floor = store.load_changes([&](log_index i, std::uint64_t effect, std::string_view value) {
@@ -133,13 +133,13 @@ TEST_CASE("the window that is kept beside a checkpoint is there after a restart"
   {
     auto store = open_store(scratch.path());
     CHECK(load(*store) == expected(3, 10));
-    keep(*store, 30, changes(10, 8, 11, 30)); // 4 to 8 have left
+    keep(*store, 30, changes(10, 8, 11, 30)); // 4 to 8 were dropped
     commit(*store, 30);
     CHECK(load(*store) == expected(8, 30));
   }
   auto store = open_store(scratch.path());
   CHECK(load(*store) == expected(8, 30));
-  // One that is there gets another value; all others have left.
+  // An existing one gets another value; all others are dropped.
   auto again = changes(30, 29, 31, 31);
   again.rows.insert(again.rows.begin(), storage::stored_change(log_index{30}, 1, "another"));
   keep(*store, 31, again);
@@ -147,7 +147,7 @@ TEST_CASE("the window that is kept beside a checkpoint is there after a restart"
   auto w = expected(29, 31);
   w.rows[{30, 1}] = "another";
   CHECK(load(*store) == w);
-  keep(*store, 40, changes(31, 40, 1, 0)); // an entry that is larger than the window has left nothing
+  keep(*store, 40, changes(31, 40, 1, 0)); // an entry larger than the window has left nothing
   commit(*store, 40);
   CHECK(load(*store) == window{40, {}});
   keep(*store, 41, changes(40, 40, 41, 41));
@@ -156,7 +156,7 @@ TEST_CASE("the window that is kept beside a checkpoint is there after a restart"
 }
 
 TEST_CASE("a window that is ahead of its checkpoint serves up to there") {
-  // It is written first. Then the power goes, or the disk is full.
+  // The window is written first. Then the power fails, or the disk is full.
   scratch_folder scratch;
   auto store = open_store(scratch.path());
   keep(*store, 10, changes({}, 0, 1, 10));
@@ -214,7 +214,7 @@ TEST_CASE("a window that belongs to another checkpoint is not taken") {
   store.reset();
   store = open_store(scratch.path());
   CHECK(load(*store) == std::nullopt);
-  // Who goes on from somewhere else is told so, and nothing has changed.
+  // A window that continues from somewhere else is rejected, and nothing changes.
   const auto kept = store->keep_changes(at(60), changes(15, 0, 16, 60));
   REQUIRE(kept.ok());
   CHECK_FALSE(*kept);
@@ -265,7 +265,7 @@ TEST_CASE("a large window is written in parts, and grows with its file") {
     commit(*store, i + 100);
   }
   CHECK(load(*store) == larger(expected(2500, 3000)));
-  CHECK(fs::file_size(scratch / "state/changes.mdb") < 2 * size); // what has left makes room
+  CHECK(fs::file_size(scratch / "state/changes.mdb") < 2 * size); // dropped rows make room
 }
 
 TEST_CASE("when the disk takes no more, the window stays as it was") {
@@ -289,7 +289,7 @@ TEST_CASE("when the disk takes no more, the window stays as it was") {
       if (load(*store) != expected(0, 10))
         _exit(2);
     }
-    // The checkpoint does not depend on it, and goes on without it.
+    // The checkpoint does not depend on the window, and works without it.
     const auto i = at(12);
     if (!store->commit(delta_of(i, false)))
       _exit(3);
@@ -301,7 +301,7 @@ TEST_CASE("when the disk takes no more, the window stays as it was") {
 }
 
 TEST_CASE("changed bytes in the window are found, and the next one is whole") {
-  // A window that cannot be read is no reason not to start.
+  // A server must start without a window that cannot be read.
   scratch_folder scratch;
   {
     auto store = open_store(scratch.path());
@@ -337,7 +337,7 @@ TEST_CASE("changed bytes in the window are found, and the next one is whole") {
 }
 
 TEST_CASE("a process killed at any moment leaves a window that fits its checkpoint") {
-  // Situation: windows and checkpoints in turn, some of them whole. Event: SIGKILL after a varying number of them.
+  // Situation: windows and checkpoints in turn, some of them whole. Event: SIGKILL after a few.
   scratch_folder scratch;
   constexpr std::uint64_t span = 40;
   std::uint64_t begin = 1;

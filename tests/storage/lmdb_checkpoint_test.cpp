@@ -1,4 +1,4 @@
-// Checkpoints in LMDB and the snapshots that travel between servers.
+// Checkpoints in LMDB, and the snapshots that servers send to each other.
 
 #include "protocol/base/random.hpp"
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
@@ -72,7 +72,7 @@ std::unique_ptr<lmdb_checkpoint> open_store(const std::string& path, storage::lm
   return std::move(s).value();
 }
 
-/// Checks the order on the way.
+/// Also checks the order of the rows.
 rows_by_key load(lmdb_checkpoint& store) {
   rows_by_key rows;
   std::size_t out_of_order = 0;
@@ -122,7 +122,7 @@ checkpoint_delta varied(std::uint64_t index, std::size_t rows, seeded_random& ra
   return d;
 }
 
-/// All chunks of the newest snapshot, in one.
+/// All chunks of the newest snapshot, joined.
 std::string snapshot_of(lmdb_checkpoint& store, raft::snapshot_meta& meta, std::size_t chunk_bytes = 512 << 10) {
   std::string all;
   for (log_index index;;) {
@@ -217,7 +217,7 @@ TEST_CASE("keys longer than LMDB allows keep their order and can be changed and 
 }
 
 TEST_CASE("long keys with the same checksum are different rows") {
-  // Random beginnings: CRC32C never makes short runs of differing bytes collide, and 2^32 values need about 2^16 draws.
+  // Random prefixes: CRC32C has no collisions of short runs; 2^32 values need about 2^16 draws.
   const auto long_key = [](std::uint64_t v) {
     std::string key;
     byte_writer(key).u64(v);
@@ -299,7 +299,7 @@ TEST_CASE("the map grows from a tiny one") {
 TEST_CASE("a large commit leaves no memory behind, and the store goes on") {
   scratch_folder scratch;
   auto store = open_store(scratch.path());
-  const auto in_use = [] { return mallinfo2().uordblks; }; // 0 where the sanitizers count
+  const auto in_use = [] { return mallinfo2().uordblks; }; // 0 with sanitizers
   rows_by_key expected;
   for (const std::uint64_t index : {1, 2, 3}) {
     auto d = delta_at(index);
@@ -374,7 +374,7 @@ TEST_CASE("when the disk takes no more, commits are refused and the old checkpoi
   apply_to(expected, first);
   const auto large = varied(2, 20000, random, GENERATE(false, true));
   {
-    // A multiple of neither page nor buffer, and one of a page: LMDB's write is cut, or fails at once.
+    // No multiple of page or buffer, and one of a page: LMDB's write is cut, or fails at once.
     const auto used = fs::file_size(scratch / "state/checkpoint.mdb");
     file_size_limit limit(used + GENERATE(1000, 8192));
     const auto refused = commit(*store, large);
@@ -441,14 +441,14 @@ TEST_CASE("a follower goes on with the snapshot it began, while checkpoints move
     if (!stored)
       FAIL(stored.error());
     offset = *stored;
-    if (offset <= 100000) { // another follower asks for a newer one meanwhile
+    if (offset <= 100000) { // another follower requests a newer one meanwhile
       must(commit(*from, varied(2, 100, random)));
       CHECK(from->read_snapshot(log_index{}, 0, 10)->meta.index == log_index{2});
     }
   }
   CHECK(load(*to) == expected);
   CHECK(index_of(*to) == 1);
-  // Two are kept; the first one goes when a third is made.
+  // Two are kept; the third one replaces the first.
   must(commit(*from, varied(3, 100, random)));
   REQUIRE(from->read_snapshot(log_index{}, 0, 10).ok());
   CHECK(from->read_snapshot(log_index{2}, 0, 10).ok());
@@ -556,7 +556,7 @@ TEST_CASE("changed bytes in the checkpoint are damage") {
     CHECK(s.error().find("move the whole data directory away") != std::string::npos);
   }
   std::ofstream(file, std::ios::binary | std::ios::trunc) << std::string(8192, 'x');
-  // It is open for what may be older (proven_checkpoint_test.cpp).
+  // It is open, because an older one may follow (proven_checkpoint_test.cpp).
   auto unreadable = open_store(scratch.path());
   const auto info = unreadable->info();
   REQUIRE_FALSE(info.ok());
@@ -564,7 +564,7 @@ TEST_CASE("changed bytes in the checkpoint are damage") {
   CHECK_FALSE(unreadable->load([](auto, auto, auto) {}).ok());
 }
 
-/// Checksums are looked at by another thread, ahead of who takes the rows: it must not be overtaken, and what it finds is found in time.
+/// Another thread checks checksums ahead of the reader, which must not overtake it.
 TEST_CASE("a changed byte among many rows is found before its row is given to anybody") {
   scratch_folder scratch;
   const auto file = scratch / "state/checkpoint.mdb";
@@ -607,8 +607,8 @@ TEST_CASE("what the system says of a checkpoint is not told as damage") {
 }
 
 TEST_CASE("a process killed at any moment leaves a whole checkpoint, not older than the last one reported") {
-  // Situation: commits, whole replacements and snapshot installs in turn. Event: SIGKILL after a varying number of
-  // them.
+  // Situation: commits, whole replacements and snapshot installs in turn. Event: SIGKILL after a
+  // varying number of them.
   scratch_folder scratch;
   const auto rows_at = [](std::uint64_t i) {
     auto d = delta_at(i, true);
@@ -665,7 +665,7 @@ TEST_CASE("a process killed at any moment leaves a whole checkpoint, not older t
 
 namespace {
 
-/// Refuses at a row, or at the end.
+/// Rejects at a row, or at the end.
 struct strict_judge final : storage::snapshot_judge {
   std::size_t refuse_at = SIZE_MAX;
   std::size_t seen = 0;

@@ -67,7 +67,7 @@ std::vector<raft::persist_batch> draw_batches(const expected_log& log, seeded_ra
     now.apply(b);
     const auto entries = random.below(5);
     for (std::uint64_t e = 0; e < entries; ++e) {
-      // Zeros look like what was never written: they are the hard case.
+      // Zeros look like bytes that were never written: they are the hard case.
       const char fill = random.below(3) == 0 ? '\0' : static_cast<char>('a' + random.below(26));
       b.entries.push_back(make_entry(now.next_index + e, now.hard.term.value,
                                      std::string(sizes[random.below(std::size(sizes))], fill),

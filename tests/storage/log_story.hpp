@@ -1,5 +1,5 @@
 #pragma once
-// What a Raft log ought to contain, and a varied life of one to compare with.
+// The expected contents of a Raft log, and a varied life of one to compare with.
 
 #include "protocol/base/random.hpp"
 #include "storage/log/segment_log.hpp"
@@ -15,12 +15,12 @@ raft::entry make_entry(std::uint64_t index, std::uint64_t term, std::string data
 raft::persist_batch batch_of(std::vector<raft::entry> entries);
 bool same_entry(const raft::entry& a, const raft::entry& b);
 
-/// The log as its owner knows it.
+/// The log according to its owner.
 struct expected_log {
   raft::hard_state hard;
-  std::map<std::uint64_t, raft::entry> entries; ///< also those compacted away
+  std::map<std::uint64_t, raft::entry> entries; ///< including those compacted away
   std::uint64_t next_index = 1;
-  std::uint64_t first_kept = 1; ///< what is below may be there or not
+  std::uint64_t first_kept = 1; ///< entries below it may exist or not
 
   void apply(const raft::persist_batch& b);
   /// Empty: `found` is this log. Otherwise what is wrong.
@@ -29,11 +29,11 @@ struct expected_log {
 
 /// One step of a life.
 struct story_step {
-  std::size_t calls_after = 0; ///< changing calls the disk had when the step was done
-  expected_log log;            ///< once the step is done
+  std::size_t calls_after = 0; ///< changing calls of the disk up to the end of the step
+  expected_log log;            ///< after the step
 };
 
-/// Draws batches with all the things a batch can have.
+/// Draws batches with everything that a batch can have.
 std::vector<raft::persist_batch> draw_batches(const expected_log& log, seeded_random& random);
 
 } // namespace belay::tests

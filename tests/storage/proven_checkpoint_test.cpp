@@ -1,6 +1,6 @@
-// Situation: a commit succeeds, and what the file holds then is not what was written: memory or a disk changed a bit, or the
-// bytes of a row do not say what the row said. Event: the log before it is dropped, and the server restarts. What would go
-// wrong: the checkpoint cannot be loaded, nothing else is left, and the server never starts again.
+// Situation: a commit succeeds, but the file differs from what was written: memory or a disk
+// changed a bit, or a row's bytes differ from the row. Event: the log before it is dropped, and the
+// server restarts. What would go wrong: the checkpoint cannot be loaded; the server never starts.
 
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
@@ -134,7 +134,7 @@ TEST_CASE("a row whose bytes do not say what the row said is named") {
   s.must(s.commit({stored_row(1, "a", "first")}));
   const bool full = GENERATE(false, true), read_whole = GENERATE(false, true);
   CAPTURE(full, read_whole);
-  // As of a codec that loses a member: what the row counts for in memory is another number than that of its bytes.
+  // As with a codec that loses a member: the row in memory has another hash than its bytes.
   auto d = s.delta({stored_row(1, "b", "fine"), stored_row(3, "c", "lossy"), stored_row(1, "d", "fine")}, full);
   d.read_whole = read_whole;
   d.digest += 5;
@@ -145,7 +145,7 @@ TEST_CASE("a row whose bytes do not say what the row said is named") {
   CHECK(failed.error().find("row of table sessions (session_record), key c") != std::string::npos);
   CHECK(s.at() == 1);
   CHECK(s.rows() == rows_by_key{{"a", "first"}});
-  // It is no matter of chance: nothing of it stays, however often it is tried.
+  // It fails every time, without a trace in the store.
   for (int i = 0; i < 3; ++i)
     CHECK_FALSE(s.store->commit(d).ok());
   CHECK(s.rows() == rows_by_key{{"a", "first"}});
@@ -172,10 +172,10 @@ TEST_CASE("damage that no commit touches is found by those that read the whole f
   s.must(s.commit({stored_row(1, "a", "untouched"), stored_row(1, "b", "first")}));
   auto second = s.delta({stored_row(1, "b", "second")}), third = s.delta({stored_row(1, "b", "third")});
   s.damage(s.file(), "untouched");
-  s.must(s.store->commit(second)); // proves what it wrote
+  s.must(s.store->commit(second)); // verifies what it wrote
   third.read_whole = true;
   CHECK(s.store->commit(third).why().kind == failure_kind::unproven);
-  // Nothing that was there before can be read, either; the state machine has it all.
+  // No earlier row can be read, either; the state machine has all of them.
   s.must(s.store->commit(s.delta({stored_row(1, "a", "untouched"), stored_row(1, "b", "third")}, true)));
   CHECK(s.rows() == rows_by_key{{"a", "untouched"}, {"b", "third"}});
 }
@@ -254,7 +254,7 @@ TEST_CASE(
     CHECK(harness::file_text(s.file()) == before);
     return;
   }
-  // From there on it is a checkpoint like any other.
+  // From then on it is a checkpoint like any other.
   s.must(s.commit({stored_row(1, "z", "next")}));
   s.open();
   CHECK(s.rows().contains("z"));
@@ -302,8 +302,8 @@ TEST_CASE("a snapshot of the leader is both generations: the log before it is go
   CHECK(to.rows() == rows_by_key{{"a", "one"}});
 }
 
-// A file that a server made is what followers and archives get: a bit that changes on its way to the disk is found before the
-// first byte is sent.
+// Followers and archives get a file that a server made. A bit that changes on its way to the disk
+// is found before the first byte is sent.
 TEST_CASE("a checkpoint that is damaged does not travel") {
   scratch_folder scratch;
   story s(scratch.path());

@@ -51,7 +51,7 @@ struct moments {
 enum class ending : std::uint8_t {
   all,     ///< everything written is there
   nothing, ///< only what was synced
-  torn,    ///< the last write up to any byte, what came before whole
+  torn,    ///< the last write up to any byte, everything before as a whole
   any,     ///< any sectors of any unsynced write; names up to any point
 };
 
@@ -124,8 +124,8 @@ life live(simulated_files& disk, std::uint64_t seed, int steps) {
   return l;
 }
 
-/// What was acknowledged when `count` changing calls were done, and what it might have become if the step under way got
-/// through.
+/// What was acknowledged after `count` changing calls, and what the log may be if the current step
+/// succeeded.
 std::pair<expected_log, expected_log> expected_after(const life& l, std::size_t count) {
   std::size_t acknowledged = 0;
   while (acknowledged + 1 < l.steps.size() && l.steps[acknowledged + 1].calls_after <= count)
@@ -137,7 +137,7 @@ std::pair<expected_log, expected_log> expected_after(const life& l, std::size_t 
   return {before, after};
 }
 
-/// Opens the disk, compares, and lets the log live on: what comes next must be there after yet another power loss.
+/// Opens the disk, compares, and continues the log: later writes must survive another power loss.
 void check_recovers(simulated_files& disk, const expected_log& before, const expected_log& after,
                     seeded_random& random) {
   auto log = open_on_disk(disk);
@@ -169,9 +169,9 @@ void check_recovers(simulated_files& disk, const expected_log& before, const exp
 } // namespace
 
 TEST_CASE("power loss after any operation keeps what was acknowledged and nothing half") {
-  // Situation: appends, truncations, votes, restarts after snapshots, compactions, segment switches, restarts.
-  // Event: the power goes after every single disk operation; what was not synced is there, gone, torn at a byte, or
-  // there in parts. Wrong would be: a log that does not open, a lost acknowledged entry or vote, half a batch, a gap.
+  // Situation: appends, truncations, votes, snapshots, compactions, segment switches, restarts.
+  // Event: power loss after every disk operation; unsynced data is there, gone, torn or partly
+  // there. Wrong: a log that does not open, a lost acknowledged entry or vote, half a batch, a gap.
   std::size_t rebuilt = 0, operations = 0, torn = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     simulated_files disk;
@@ -205,7 +205,7 @@ TEST_CASE("power loss after any operation keeps what was acknowledged and nothin
 }
 
 TEST_CASE("power loss while recovering from a power loss") {
-  // The wiping of a torn write is itself cut: it must not turn into damage, nor bring half a batch back.
+  // The wiping of a torn write is itself cut: that is no damage, and restores no half batch.
   std::size_t rebuilt = 0;
   seeded_random random(77);
   for (std::uint64_t seed = 20; seed < 23; ++seed) {
@@ -239,8 +239,8 @@ TEST_CASE("power loss while recovering from a power loss") {
 }
 
 TEST_CASE("each disk call in turn fails, once or for good") {
-  // A failure must be told, must end the log (a later success would follow a gap), and must not cost anything
-  // acknowledged.
+  // A failure must be reported, must end the log (a later success would follow a gap), and must not
+  // lose anything acknowledged.
   std::size_t failures = 0;
   seeded_random random(3);
   for (bool for_good : {true, false}) {

@@ -69,7 +69,7 @@ TEST_CASE("what is appended is loaded again, on a real disk") {
 }
 
 TEST_CASE("a data directory has one owner") {
-  // Two processes with one log would overwrite each other's frames; flock also tells two opens in one process apart.
+  // Two owners would overwrite each other's frames. flock also separates opens in one process.
   scratch_folder scratch;
   auto first = open_log(storage::posix_file_system(), small(), scratch.path());
   auto second = segment_log::open(storage::posix_file_system(), scratch.path(), small());
@@ -97,7 +97,7 @@ TEST_CASE("many batches cost one write and one sync") {
 }
 
 TEST_CASE("a suffix that was truncated does not come back") {
-  // A follower overwrites what an old leader left: hard state, truncation and new entries in one batch.
+  // A follower overwrites an old leader's entries: hard state, truncation, new entries in a batch.
   simulated_files disk;
   expected_log expected;
   {
@@ -148,7 +148,7 @@ TEST_CASE("batches that do not follow the log are refused before anything is wri
 }
 
 TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes never come back") {
-  // Segments are used again: frames of their former life must not be taken for new ones.
+  // Segments are reused: frames of their earlier life must not be taken for new ones.
   simulated_files disk;
   expected_log expected;
   auto log = open_log(disk);
@@ -214,14 +214,14 @@ TEST_CASE("a full disk refuses the append and leaves the log usable") {
   REQUIRE_FALSE(s.ok());
   CHECK(s.why().kind == failure_kind::no_space);
   CHECK(index > 60); // all three segments were used up first
-  // A huge append finds no place, and must not take the place of a small one later.
+  // A huge append does not fit, and must not prevent a small one later.
   CHECK(log->append({batch_of({make_entry(index, 1, std::string(50000, 'v'))})}).why().kind == failure_kind::no_space);
   {
     auto copy = disk.copy();
     auto other = open_log(*copy);
     CHECK(expected.difference(loaded(*other)) == "");
   }
-  disk.set_full(false); // somebody made room
+  disk.set_full(false); // there is room again
   const auto b = batch_of({make_entry(index, 1, std::string(300, 'w'))});
   fine(log->append({b}));
   expected.apply(b);
@@ -243,7 +243,7 @@ TEST_CASE("compaction makes room on a full disk") {
 }
 
 TEST_CASE("a changed bit in what was written is damage, never an end") {
-  // One flipped bit must not cost the acknowledged entries behind it, nor the last one.
+  // One flipped bit must not lose the acknowledged entries after it, nor the last one.
   simulated_files disk;
   {
     auto log = open_log(disk);
@@ -277,7 +277,7 @@ TEST_CASE("a changed bit in what was written is damage, never an end") {
 }
 
 TEST_CASE("a sector lost in the middle is damage, though it looks like a write that was cut") {
-  // Zeros where an acknowledged frame was: only the frames behind it show that it was complete once.
+  // Zeros where an acknowledged frame was: only the frames after it show that it was complete once.
   simulated_files disk;
   {
     auto log = open_log(disk);
@@ -298,7 +298,7 @@ TEST_CASE("a sector lost in the middle is damage, though it looks like a write t
 }
 
 TEST_CASE("a changed bit in a last value that is mostly zeros is damage") {
-  // Its sectors of zeros are there by right: they must not pass for ones that were never written.
+  // Its sectors of zeros are contents: they must not count as never written.
   simulated_files disk;
   auto log = open_log(disk);
   loaded(*log);

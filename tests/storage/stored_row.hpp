@@ -1,5 +1,5 @@
 #pragma once
-// Rows of a checkpoint, and changes that are kept beside it, that are given by their bytes and mean nothing.
+// Rows of a checkpoint, and changes that are kept beside it, given by bytes without a meaning.
 
 #include "protocol/base/bytes.hpp"
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
@@ -11,12 +11,12 @@
 
 namespace belay::storage {
 
-/// What such a row counts for in the digest.
+/// What such a row adds to the digest.
 inline std::optional<std::uint64_t> hash_of_bytes(std::uint8_t table, std::string_view key, std::string_view value) {
   return (std::uint64_t{crc32c(value, crc32c(key))} << 8) + table;
 }
 
-/// For stores with such rows.
+/// Options for stores with such rows.
 inline lmdb_checkpoint_options of_bytes(lmdb_checkpoint_options o = {}) {
   o.row_hash = hash_of_bytes;
   return o;

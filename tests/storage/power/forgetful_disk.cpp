@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The calls of the system, past the functions below.
+// The system calls, without the functions below.
 int real_open(const char* path, int flags, mode_t mode) {
   return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
@@ -50,7 +50,7 @@ struct change {
   std::size_t n = 0;     ///< bytes: that were written
   off_t size_before = 0; ///< bytes, size
   std::string path, to;  ///< names
-  std::string kept;      ///< names: a link to what lost its name; empty: nothing did
+  std::string kept;      ///< names: a link to the file that lost its name; empty: none did
 };
 
 class disk {
@@ -60,7 +60,7 @@ public:
 
   bool holds(const std::string& path) const { return path.starts_with(folder_) && !busy_; }
 
-  /// Before each changing call.
+  /// Call it before each changing call.
   void step() {
     if (--left_ == 0)
       lose_power();
@@ -121,7 +121,7 @@ public:
     });
   }
 
-  /// @returns a link to what has that name; empty: nothing has
+  /// @returns a link to the file of that name; empty: there is none
   std::string keep(const std::string& path) {
     const auto kept = folder_ + "kept-" + std::to_string(++kept_);
     return ::link(path.c_str(), kept.c_str()) == 0 ? kept : std::string();
@@ -279,7 +279,7 @@ int ftruncate(int fd, off_t size) noexcept {
 
 int fsync(int fd) {
   if (the_disk == nullptr || !the_disk->knows(fd))
-    return 0; // no power is lost here but on that disk
+    return 0; // only that disk loses power here
   the_disk->step();
   the_disk->synced(fd);
   return 0;

@@ -1,6 +1,6 @@
-// Situation: a server writes checkpoints, whole ones and changes, copies them, and takes a snapshot of its leader. Event: the
-// power goes at any call that changes the disk, and what was not synced is gone, or there in part. What would go wrong: a state
-// that was reported as durable is lost, and the log before it is gone, too.
+// Situation: a server writes checkpoints, whole ones and changes, copies them, and takes a snapshot
+// of its leader. Event: the power fails at any changing call; what was not synced is gone, or there
+// in part. What would go wrong: a state reported as durable is lost, and the log before it is gone.
 
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t steps = 14;
 
-/// All rows after step `i`. Some rows are as large as a page, so that commits take more than one write.
+/// All rows after step `i`. Some are as large as a page, so that commits need several writes.
 std::map<std::string, std::string> rows_at(std::uint64_t i) {
   std::map<std::string, std::string> rows;
   for (std::uint64_t k = 0; k < 30; ++k)
@@ -50,14 +50,14 @@ checkpoint_delta delta_at(lmdb_checkpoint& store, std::uint64_t i, bool full) {
   return storage::with_digest(store, d);
 }
 
-/// What a server does with its disk. Tells `done` what is durable: the newest checkpoint, and the older generation.
+/// What a server does with its disk. Reports what is durable: newest and older checkpoint.
 void live(const std::string& folder, int done, std::uint64_t begin) {
   auto opened = lmdb_checkpoint::open(folder, storage::of_bytes());
   if (!opened)
     _exit(1);
   auto& store = **opened;
   for (auto i = begin + 1; i <= begin + steps; ++i) {
-    if (i % 5 == 4) { // a snapshot of its own, under the next index, in the place of what is there
+    if (i % 5 == 4) { // a snapshot of its own, under the next index, replaces everything
       auto d = delta_at(store, i, true);
       auto other = lmdb_checkpoint::open(folder + "-other", storage::of_bytes());
       if (!other || !(*other)->commit(d))
@@ -120,7 +120,7 @@ TEST_CASE("what was reported as durable is there after a loss of power, whole") 
       REQUIRE(run(folder, 0, UINT64_MAX, how, 1).code == 0);
       const auto o = run(folder, steps, call, how, seed);
       if (o.code == 0)
-        break; // it came to its end before that call
+        break; // it ended before that call
       INFO("power lost at call " << call << ", " << (how == survival::nothing ? "nothing" : "some") << " survives");
       REQUIRE(o.code == power_lost);
       calls = call;
