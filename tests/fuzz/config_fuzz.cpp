@@ -1,4 +1,4 @@
-// Configuration files, cut off and damaged: read or refused with a reason, and every place is a place in the file.
+// Configuration files, cut off and damaged: read, or rejected with a reason and a valid position.
 
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/subjects.hpp"

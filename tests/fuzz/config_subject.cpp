@@ -16,7 +16,7 @@ namespace {
 namespace json = boost::json;
 using namespace belay::actors;
 
-/// Each place is one of the text, and of a value that is there.
+/// Each position is in the text, and of an existing value.
 void check_places(const text_places& places, const json::value& v, std::size_t lines, std::size_t bytes) {
   for (const auto& [name, place] : places.members) {
     HOLDS(place.at.line >= 1);
@@ -50,7 +50,7 @@ config_finding fuzz_config(std::string_view bytes) {
   }
   const auto& said = std::get<config_text>(read);
   check_places(said.places, said.values, lines, text.size());
-  // What it says, in JSON, says the same.
+  // Its values, written as JSON, are read as the same values.
   const auto again = parse_config_json(json::serialize(said.values));
   HOLDS(std::holds_alternative<config_text>(again));
   HOLDS(std::get<config_text>(again).values == said.values);

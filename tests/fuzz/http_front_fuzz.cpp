@@ -1,6 +1,6 @@
-// Whatever a client sends, the router decides something, decides the same again, and what it decides can be written.
-// Requests of the corpus are mutated from a fixed seed; a mistake would show as a crash, an empty answer, or an answer
-// whose head could be split by bytes of the request.
+// For all input of a client the router decides, decides the same again, and the decision can be
+// written. Requests of the corpus are mutated from a fixed seed. A bug would show as a crash, an
+// empty response, or a response whose head could be split by bytes of the request.
 
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/subjects.hpp"
@@ -12,8 +12,8 @@ using namespace belay::fuzz;
 
 namespace {
 
-/// A stored request: "METHOD target", header lines, an empty line, the body. fuzz_http reads the same; here the parts
-/// are apart, so that mutations cannot end one of them.
+/// A stored request: "METHOD target", header lines, an empty line, the body. fuzz_http reads the
+/// same; here the parts are separate, so that mutations cannot end one of them.
 struct sample {
   std::string method, target, body;
   std::vector<std::pair<std::string, std::string>> headers;
@@ -45,7 +45,7 @@ corpus written_down() {
   return all;
 }
 
-/// Pieces that mean something to some parser in there.
+/// Pieces that are special to one of the parsers.
 const std::vector<std::string> words{"%",
                                      "%2F",
                                      "%00",
@@ -158,7 +158,7 @@ TEST_CASE("http front: any request is decided, and decided the same again") {
     writes += std::holds_alternative<http::write_request>(routed.action) ? 1 : 0;
     local += std::holds_alternative<http::local_request>(routed.action) ? 1 : 0;
   }
-  // The mutations are mild enough to get through to what most requests are.
+  // The mutations are mild, so most requests are still routed.
   CHECK(answers > 1000);
   CHECK(reads > 1000);
   CHECK(writes > 1000);
@@ -178,7 +178,7 @@ TEST_CASE("http front: the stored requests are understood") {
   CHECK(refused == 2); // conflicting flags, and a value that is too large
 }
 
-// Audit of November 2026, B1: a client agent wrote text of a client into its request to a server, and with a line break in it a second request.
+// Audit of November 2026, B1: a client's line break made two requests of an agent's one.
 TEST_CASE(
     "http front: what a client agent passes on is one request, which servers understand as they would the client's") {
   std::size_t passed_on = 0, refused = 0;

@@ -38,7 +38,7 @@ const actors::http_reader_rules& rules() {
     actors::http_reader_rules all;
     all.header_bytes_max = http_header_max;
     all.body_limit = [](std::string_view method, std::string_view target) {
-      // Asked as the gateway does; the answer is too large to be of use here.
+      // As in the gateway; its result is too large to be of use here.
       (void)http::body_limit_of(method, target, http_settings());
       return http::body_limit{method == "GET" ? std::size_t{100} : http_body_max};
     };
@@ -47,7 +47,7 @@ const actors::http_reader_rules& rules() {
   return r;
 }
 
-/// A line break or control byte of the request inside the head would let a client forge headers.
+/// A line break or control byte of the request in the head would let a client forge headers.
 bool head_is_sound(const std::string& bytes) {
   const auto end = bytes.find("\r\n\r\n");
   if (end == std::string::npos)
@@ -79,7 +79,7 @@ void check_authority(const std::optional<state::authority>& by) {
 
 void check_action(const http::read_request& read) {
   check_authority(read.query.by);
-  HOLDS(read.wait.count() > 0 || read.min_index == 0); // a read that blocks says for how long
+  HOLDS(read.wait.count() > 0 || read.min_index == 0); // a read that blocks has a wait
   HOLDS(read.wait <= http_settings().max_query_time);
 }
 
@@ -98,7 +98,7 @@ void check_action(const http::write_request& write) {
     HOLDS(!token->fresh || (!token->token.accessor.empty() && !token->token.secret.empty()));
     HOLDS(!token->fresh || (token->lives_ns >= 0 && token->lives_ns <= 86'400'000'000'000));
   } else if (const auto* registered = std::get_if<state::catalog_register>(&write.command)) {
-    // Definitions and mesh settings are pasted into answers as they are.
+    // Definitions and mesh settings are copied into responses unchanged.
     for (const auto& c : registered->checks)
       HOLDS(is_json(c.definition_json));
     if (registered->service && !registered->service->proxy_json.empty())
@@ -125,12 +125,12 @@ void check_action(const http::local_request& r) {
 }
 void check_action(const http::agent_request&) {}
 
-/// Everything a gateway would learn from a stream.
+/// Everything that a gateway would get from a stream.
 struct found {
   std::vector<std::string> requests;
-  verdict end = verdict::more; ///< of the last request, which is not complete
+  verdict end = verdict::more; ///< of the last request, which is incomplete
   bool in_request = false;
-  std::size_t kept_max = 0; ///< bytes that had to be given again
+  std::size_t kept_max = 0; ///< bytes that had to be passed again
 };
 
 std::string described(const http_reader& r) {
@@ -141,7 +141,7 @@ std::string described(const http_reader& r) {
   return s + (r.keep_alive() ? "keep" : "close") + (r.old_version() ? " old\n" : "\n") + std::string(q.body);
 }
 
-/// Reads the stream in pieces that end at `cuts` (rising), as a connection does. `route`: is given each request.
+/// Reads the stream in pieces that end at `cuts` (rising). `route` is called with each request.
 template <class Route>
 found read_requests(std::string_view stream, const std::vector<std::size_t>& cuts, Route route) {
   found f;
@@ -178,9 +178,9 @@ verdict kind(verdict v) {
   return v == verdict::header_too_large ? verdict::bad_request : v;
 }
 
-/// `a` was read in one piece. A stream that breaks off may be found broken sooner in one piece than in many: then it is
-/// only known to be incomplete. A line that is too long as well as wrong is refused for what is noticed first. Requests
-/// never differ.
+/// `a` was read in one piece. A stream that breaks off may be rejected in one piece and only be
+/// incomplete in many. A line that is both too long and wrong is rejected for what is noticed
+/// first. The requests never differ.
 void check_same(const found& a, const found& b) {
   HOLDS(a.requests == b.requests);
   if (a.end != verdict::more && b.end != verdict::more)

@@ -1,5 +1,5 @@
-// A client's bytes reach the reader in whatever pieces the network makes of them. Valid and damaged streams are cut in
-// many ways: the requests found must be the same ones, and what is kept of an incomplete one must stay small.
+// A client's bytes reach the reader in pieces of any size. Valid and damaged streams are cut in
+// many ways: the requests found must be the same, and buffers of incomplete ones stay small.
 
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/subjects.hpp"
@@ -91,7 +91,7 @@ void damage(std::string& s, seeded_random& random) {
     s = "G";
 }
 
-/// One of each kind of request that the reader treats differently, and how streams end.
+/// One of each kind of request that the reader treats differently, and ends of streams.
 corpus http_samples() {
   const std::string chunked = "PUT /v1/txn HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   return {
@@ -127,7 +127,7 @@ TEST_CASE("http streams: one of each kind is stored, and read", "[corpus]") {
   }
   CHECK(requests == 6);
   CHECK(refused ==
-        6); // too large, folded, without a host, with two, and two whose end would not be the same for everybody
+        6); // too large, folded, without a host, with two, and two whose end would not be the same for every parser
 }
 
 TEST_CASE("http: stored inputs keep the property") {
@@ -151,7 +151,7 @@ TEST_CASE("streams of requests are the same in any pieces", "[fuzz][http]") {
     complete += f.requests;
     refused += f.refused ? 1 : 0;
   }
-  // Damage must leave enough of both, or this test looks at nothing.
+  // Both must occur often enough, or this test is useless.
   CHECK(complete > 1000);
   CHECK(refused > 300);
 }

@@ -36,7 +36,7 @@ const http::route_settings& server_settings() {
 const actors::http_reader_rules& relay_rules() {
   static const actors::http_reader_rules r = [] {
     actors::http_reader_rules all;
-    all.header_bytes_max = 16 * http_header_max; // encoded anew, a target takes up to three times as much
+    all.header_bytes_max = 16 * http_header_max; // a target that is encoded again may be three times as long
     all.body_limit = [](std::string_view, std::string_view) { return http::body_limit{16 * http_body_max}; };
     return all;
   }();
@@ -94,7 +94,7 @@ void check_passed_on(http::raw_request r, passed_on_findings& f) {
     HOLDS(is_known_header(header.first));
   HOLDS(got.method == (r.method == "HEAD" ? "GET" : r.method));
   HOLDS(got.body == r.body);
-  // The agent has decided what only it can: from where and by which name it was called.
+  // The agent has decided what only it can: from which address and by which name it was called.
   got.passed_on_by = r.passed_on_by = &passing_agent;
   got.remote_address = r.remote_address;
   r.method = got.method;

@@ -1,5 +1,5 @@
 #pragma once
-// Takes inputs of "u16 length | bytes" apart. Any bytes are such an input: the last piece may be cut short.
+// Splits inputs of "u16 length | bytes". Any bytes are such an input: the last may be cut short.
 
 #include "protocol/base/bytes.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// How a fuzz subject says that what it promises did not hold: by an exception, which both Catch2 and libFuzzer report.
+// How a fuzz subject reports a broken property: by an exception, which Catch2 and libFuzzer report.
 
 #include <stdexcept>
 
@@ -13,7 +13,7 @@ struct property_broken : std::logic_error {
 
 #define HOLDS_TEXT(x) #x
 #define HOLDS_LINE(x) HOLDS_TEXT(x)
-/// Throws property_broken, naming the condition and where it stands, unless it is true.
+/// Throws property_broken, with the condition and its location, unless it is true.
 #define HOLDS(condition)                                                                                               \
   do {                                                                                                                 \
     if (!(condition))                                                                                                  \

@@ -1,4 +1,4 @@
-// Segment files with any bytes: opening the log ends in a log or in a failure with a text, never in a crash.
+// Segment files with any bytes: opening the log ends in a log or an error, never in a crash.
 
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/subjects.hpp"
@@ -47,7 +47,7 @@ std::vector<std::string> written_log() {
   return segments;
 }
 
-/// Zeros at the end of a segment are left out: the subject puts them back.
+/// Leaves out zeros at the end of a segment: the subject restores them.
 std::string packed(char kind, const std::vector<std::string>& segments) {
   std::string input(1, kind);
   for (const auto& s : segments) {
@@ -57,7 +57,7 @@ std::string packed(char kind, const std::vector<std::string>& segments) {
   return input;
 }
 
-/// Unlike packed(), whatever their size is.
+/// Unlike packed(), keeps segments of any size unchanged.
 std::string packed_exactly(char kind, const std::vector<std::string>& segments) {
   std::string input(1, kind);
   for (const auto& s : segments) {

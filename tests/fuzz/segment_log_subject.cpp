@@ -17,7 +17,7 @@ void put_u32(std::string& s, std::size_t at, std::uint32_t v) {
     s[at + i] = static_cast<char>(v >> (8 * i));
 }
 
-/// Makes the checksums of the header and of all frames right, so that what reads the contents is reached.
+/// Corrects the checksums of the header and all frames, to reach the code behind the checks.
 void repair(std::string& segment) {
   if (segment.size() < storage::segment_header_bytes)
     return;
@@ -68,7 +68,7 @@ std::string segment_of(const std::vector<piece>& bodies) {
   return segment;
 }
 
-/// What decodes as the body of a frame is encoded in no more bytes, and that is stable.
+/// A decoded body is encoded in no more bytes, and its encoding is stable.
 void check_body(std::string_view body) {
   const auto batches = storage::decode_body(body);
   if (!batches)

@@ -1,5 +1,5 @@
-// Bytes of peers and checkpoints, damaged: decoded or refused, the same in any split, stable when encoded again; and
-// commands that decode, however odd, can be applied.
+// Damaged bytes of peers and checkpoints: decoded or rejected, the same in any split, stable when
+// encoded again; and decoded commands, however odd, can be applied.
 
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/subjects.hpp"
@@ -79,7 +79,7 @@ state::session_record session() {
   return s;
 }
 
-/// A short life of a cluster, so that mutants of it meet tables with something in them.
+/// A short life of a cluster, so that mutants of it meet tables with contents.
 std::vector<state::command> commands() {
   using state::kv_verb;
   state::catalog_register registered{node(), false, service(), {check()}};
@@ -176,7 +176,7 @@ std::vector<wire::frame> frames() {
   };
 }
 
-/// What came after the streams below were stored, which stay as they are.
+/// Frames added after the streams below were stored, which stay as they are.
 std::vector<wire::frame> later_frames() {
   return {
       wire::keyring_call{request_id{5}, {forward::keyring_verb::install, "QUJDREVGR0hJSktMTU5PUA=="}},
@@ -286,7 +286,7 @@ TEST_CASE("wire: mutated inputs keep the property") {
     all.decoded += f.decoded;
     all.refused += f.refused;
   }
-  // Damage must leave enough of both, or this test looks at nothing.
+  // Both must occur often enough, or this test is useless.
   CHECK(all.decoded > 10'000);
   CHECK(all.refused > 10'000);
 }

@@ -14,7 +14,7 @@ namespace belay::fuzz {
 
 namespace {
 
-/// What decodes is encoded in no more bytes (varints may have been long, names doubled), and that is stable.
+/// Encoding a decoded item takes no more bytes (varints may be long, names doubled) and is stable.
 template <class Decode, class Encode>
 void check_stable(std::string_view bytes, Decode decode, Encode encode, wire_findings& f) {
   const auto first = decode(bytes);
@@ -80,7 +80,7 @@ void check_frames(std::string_view stream, wire_findings& f) {
     std::sort(cuts.begin(), cuts.end());
     check_same(cuts);
   }
-  // Encoded again, the same frames come, and nothing but them.
+  // Encoded again, exactly the same frames come out.
   std::string again;
   for (const auto& each : whole.frames)
     again += each;
