@@ -1,6 +1,6 @@
 #pragma once
-// The interface to files and directories, as little as storage needs of it. Tests and the simulator implement it too:
-// to fail each call in turn, and to cut the power after every write.
+// The interface to files and directories, reduced to what storage needs. Tests and the simulator
+// implement it, too: to fail each call in turn, and to cut the power after every write.
 
 #include "protocol/base/result.hpp"
 
@@ -13,7 +13,7 @@
 
 namespace belay::storage {
 
-/// What every failure looks like that means: the disk or quota is full.
+/// Form of every failure that means: the disk or quota is full.
 inline failure no_space(const std::string& text) {
   return failure{"no space: " + text, failure_kind::no_space};
 }
@@ -23,29 +23,29 @@ class file {
 public:
   virtual ~file() = default;
 
-  /// Fewer bytes than `n` only at the end of the file.
+  /// Reads fewer bytes than `n` only at the end of the file.
   virtual result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t n) = 0;
-  /// Writes the parts one after the other, all or a failure. Not durable before sync().
+  /// Writes all parts, one after the other, or fails. Not durable before sync().
   virtual status write_at(std::uint64_t offset, const std::vector<std::string_view>& parts) = 0;
-  /// fdatasync: contents and size are durable upon success. After a failure it is unknown which of them are.
+  /// fdatasync: contents and size are durable on success. After a failure their state is unknown.
   virtual status sync() = 0;
-  /// A hint to begin writing the range to the disk, so that a later sync() finds little to do. Never fails.
+  /// A hint to start writing the range to the disk, so that a later sync() is short. Never fails.
   virtual void begin_writeback(std::uint64_t offset, std::uint64_t n) = 0;
   virtual result<std::uint64_t> size() = 0;
 };
 
-/// A lock on a directory, held while the object lives.
+/// A lock on a directory, held while the object exists.
 class file_lock {
 public:
   virtual ~file_lock() = default;
 };
 
-/// Of a file that is read at once because it is small; a device or the wrong file ends here.
+/// Limit for files that are read at once because they are small; stops at devices and wrong files.
 inline constexpr std::size_t small_file_bytes_max = 16u << 20;
 
 enum class open_mode : std::uint8_t {
-  existing, ///< read and write, must be there
-  fresh,    ///< read and write, created or emptied; for its owner only
+  existing, ///< read and write, must exist
+  fresh,    ///< read and write, created or truncated; for its owner only
 };
 
 class file_system {
@@ -56,29 +56,29 @@ public:
   /// Replaces `to`. Durable after sync_directory().
   virtual status rename(const std::string& from, const std::string& to) = 0;
   virtual status remove(const std::string& path) = 0;
-  /// Names, creations and removals in `directory` are durable upon success.
+  /// Names, creations and removals in `directory` are durable on success.
   virtual status sync_directory(const std::string& directory) = 0;
-  /// With its parents if they are missing; all of them are durable upon success.
+  /// Creates missing parents, too; all of them are durable on success.
   virtual status make_directory(const std::string& directory) = 0;
   /// Plain names, sorted, without "." and "..".
   virtual result<std::vector<std::string>> list(const std::string& directory) = 0;
-  /// All bytes of a file that need not be writable; nullopt: there is none of that name. One that has more than
-  /// small_file_bytes_max is a failure.
+  /// All bytes of a file that need not be writable; nullopt: no such file.
+  /// More than small_file_bytes_max is a failure.
   virtual result<std::optional<std::string>> read_if_there(const std::string& path) = 0;
-  /// Takes the one lock of `directory` without waiting. @returns a failure if another process, or this one, holds it.
+  /// Takes the only lock of `directory`, without waiting. @returns a failure if it is already held.
   virtual result<std::unique_ptr<file_lock>> lock(const std::string& directory) = 0;
 };
 
-/// The operating system's. Lives as long as the process.
+/// The operating system's. Exists as long as the process.
 file_system& posix_file_system();
 
-/// All of a file.
+/// Reads a whole file.
 result<std::string> read_whole(file& f);
-/// How the name of the new file ends while replace_file() fills it. One that is found after a crash was not finished,
-/// and means nothing.
+/// Extension of the new file while replace_file() fills it.
+/// After a crash such a file is incomplete and is ignored.
 inline constexpr std::string_view unfinished_extension = ".new";
-/// Puts a file with these bytes in the place of `path`, in one step. `durable`: its contents are synced. Its name is
-/// durable after sync_directory().
+/// Replaces `path` by a file with these bytes, atomically. `durable`:
+/// its contents are synced. Its name is durable after sync_directory().
 status replace_file(file_system& files, const std::string& path, std::string_view bytes, bool durable);
 
 } // namespace belay::storage

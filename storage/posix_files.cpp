@@ -124,7 +124,7 @@ public:
     if (fd < 0)
       return system_failure(mode == open_mode::fresh ? "cannot create" : "cannot open", path, errno);
     auto opened = std::make_unique<posix_file>(fd, path);
-    // One that was there may have been readable for others.
+    // An existing file may have been readable by others.
     if (mode == open_mode::fresh && ::fchmod(fd, owner_only) != 0)
       return system_failure("cannot change the permissions of", path, errno);
     return std::unique_ptr<file>(std::move(opened));

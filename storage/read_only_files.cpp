@@ -6,7 +6,7 @@ namespace belay::storage {
 
 namespace {
 
-/// Of a new file, or one that may be read.
+/// A new file, or an existing one for reading.
 class unchanged_file final : public file {
 public:
   explicit unchanged_file(std::unique_ptr<file> of) : of_(std::move(of)) {}

@@ -1,6 +1,6 @@
 #pragma once
-// A file system that changes nothing: reads go to another one, changes succeed and have no effect. For looking at the data of
-// a stopped server with the code that starts it.
+// A file system that changes nothing: reads go to another one, changes succeed without effect.
+// For inspecting the data of a stopped server with the code that starts it.
 
 #include "storage/file_system.hpp"
 
@@ -19,7 +19,7 @@ public:
   result<std::optional<std::string>> read_if_there(const std::string& path) override {
     return files_.read_if_there(path);
   }
-  /// A real one: nobody may change what is looked at.
+  /// A real lock: no process may change what is being read.
   result<std::unique_ptr<file_lock>> lock(const std::string& directory) override { return files_.lock(directory); }
 
 private:

@@ -65,7 +65,7 @@ std::optional<row_view> decode_long(std::string_view lmdb_key, std::string_view 
   return row;
 }
 
-/// Where a long key lies, or will. @returns 0, or MDB_NOTFOUND with `lmdb_key` the next free place.
+/// Finds the LMDB key of a long key. @returns 0, or MDB_NOTFOUND with `lmdb_key` the next free one.
 int find_long(lmdb_transaction& txn, std::uint8_t table, std::string_view key, std::string& lmdb_key) {
   const auto bucket = bucket_of(table, key);
   lmdb_cursor c;

@@ -1,6 +1,6 @@
 #pragma once
-// The interface to checkpoints: the state machine's tables on a disk, as they stood at one index of the Raft log. A
-// restart begins with them, and snapshots for other servers are made of them. Implemented by
+// The interface to checkpoints: the state machine's tables on a disk, as of one index of the Raft
+// log. Restarts load them, and snapshots for other servers are made from them. Implemented by
 // lmdb_checkpoint; the simulator wraps one (sim/disks/simulated_checkpoints.hpp).
 
 #include "protocol/base/result.hpp"
@@ -19,20 +19,20 @@ namespace belay::storage {
 struct row_change {
   std::uint8_t table = 0;
   std::string key;
-  /// Appends the bytes of the row; null: the row is gone. Called when the row is written, perhaps again, so that the bytes of a large
-  /// checkpoint are never in memory all at once.
+  /// Appends the bytes of the row; null: the row was removed. Called when the row is written,
+  /// perhaps repeatedly, so that a large checkpoint is never in memory as a whole.
   std::function<void(std::string& out)> append_value;
-  std::size_t bytes_max = 0; ///< at least as many as it appends
+  std::size_t bytes_max = 0; ///< upper bound of the appended bytes
 };
 
 /// All changes between two applied indexes; becomes ONE transaction (docs/pitfalls.md R20).
 struct checkpoint_delta {
   raft::snapshot_meta meta;
   std::uint64_t digest = 0; ///< of the state machine at meta.index: the sum of the hashes of its rows
-  bool full = false;        ///< true: `rows` are all there is, as after a restore
+  bool full = false;        ///< true: `rows` are all rows, as after a restore
   std::vector<row_change> rows;
   bool read_whole = false; ///< prove all rows of the file, not only those of this commit
-  /// What rows[i] counts for in the digest; asked only for the name of a row that reads back different. Null: no name.
+  /// Hash of rows[i], needed only to name a row that reads back different. Null: no name.
   std::function<std::uint64_t(std::size_t i)> hash_of = {};
 };
 
@@ -41,15 +41,15 @@ struct checkpoint_info {
   std::uint64_t digest = 0;
 };
 
-/// One change of a key: where it stands in the log, and bytes that protocol/wire owns.
+/// One change of a key: its position in the log, and bytes owned by protocol/wire.
 struct kept_row {
   log_index index;
   std::uint64_t effect = 0;
-  std::function<void(std::string& out)> append_value; ///< never null; as row_change's
-  std::size_t bytes_max = 0;                          ///< at least as many as it appends
+  std::function<void(std::string& out)> append_value; ///< never null; like row_change's
+  std::size_t bytes_max = 0;                          ///< upper bound of the appended bytes
 };
 
-/// The bytes of a row_change that is not gone, or of a kept_row, made in `room`, in place of what is there.
+/// The bytes of a row_change that is not removed, or of a kept_row, written to `room`.
 template <class Row>
 std::string_view value_of(const Row& row, std::string& room) {
   room.clear();
@@ -57,80 +57,80 @@ std::string_view value_of(const Row& row, std::string& room) {
   return room;
 }
 
-/// What the window of changes beside the checkpoint lacks (state::unkept_changes).
+/// What the stored window of changes lacks (state::unkept_changes).
 struct kept_delta {
-  /// What is kept must reach there; rows of later entries go. nullopt: all that is kept goes.
+  /// The stored window must reach this index; later rows are removed. nullopt: all are removed.
   std::optional<log_index> behind;
-  log_index floor; ///< rows of entries up to this one go
-  /// Those of later entries than `behind` in ascending order; others take the place of one that is there.
+  log_index floor; ///< rows of entries up to this one are removed
+  /// Those of entries after `behind` in ascending order; others replace an existing one.
   std::vector<kept_row> rows;
 };
 
-/// Judges a snapshot that arrives, beyond what bytes and checksums say, before it takes the place of anything.
+/// Validates a received snapshot, beyond bytes and checksums, before it replaces anything.
 class snapshot_judge {
 public:
   virtual ~snapshot_judge() = default;
   /// In order, once each. A failure ends it.
   virtual status row(std::uint8_t table, std::string_view key, std::string_view value) = 0;
-  /// All rows were there.
+  /// All rows were passed.
   virtual status whole(const checkpoint_info& info) = 0;
 };
 
-/// Used by one thread, because a write transaction of LMDB belongs to a thread. None is open between calls.
+/// For one thread, as is a write transaction of LMDB. No transaction is open between calls.
 class checkpoint_store {
 public:
   virtual ~checkpoint_store() = default;
 
-  /// What the checkpoint holds; nullopt: nothing yet.
+  /// Info of the checkpoint; nullopt: there is none yet.
   virtual result<std::optional<checkpoint_info>> info() = 0;
   /// All rows in (table, key) order, from one consistent view.
   virtual status
   load(const std::function<void(std::uint8_t table, std::string_view key, std::string_view value)>& row) = 0;
-  /// Durable and proven upon return: what was written was read back from the file, and the rows of the file add up to the
-  /// digest. A failure of the kind `unproven` means that they do not; the text names the first row that differs. The
-  /// checkpoint before is in force then, or an older one (info() says which), and the next commit must be full.
+  /// Durable and proven on return: its rows were read back, and the file's rows add up to the digest.
+  /// A failure of the kind `unproven` means that they do not, and names the first wrong row; then
+  /// the previous checkpoint or an older one is in force (info()), and the next commit must be full.
   virtual status commit(const checkpoint_delta& delta) = 0;
 
-  // ---- the older generation: a copy of an earlier checkpoint, for a start that finds the newest one damaged
+  // ---- the older generation: a copy of an earlier checkpoint, used if the newest one is damaged
   /// Index of the copy; nullopt: there is none.
   virtual std::optional<log_index> older_index() const = 0;
   /// Of the newest checkpoint on the disk.
   virtual std::uint64_t bytes() const = 0;
-  /// Replaces the copy by one of the checkpoint in force, durable and proven upon return. After a failure the copy before
-  /// is there. @returns its bytes
+  /// Replaces the copy by one of the checkpoint in force, durable and proven on return.
+  /// After a failure the previous copy remains. @returns its bytes
   virtual result<std::uint64_t> keep_older() = 0;
   /// The checkpoint in force cannot be loaded: puts the next older one in force.
-  /// @returns what it is, for the log; nullopt: there is no other one
+  /// @returns its description, for the log; nullopt: there is none
   virtual result<std::optional<std::string>> fall_back() = 0;
-  /// Puts an empty checkpoint in force, for a start from a log that begins with the first entry.
-  /// @returns a failure if there is an older generation, even a damaged one: such a log may have been replaced by a snapshot
+  /// Puts an empty checkpoint in force, for a start from a log that has the first entry. @returns
+  /// a failure if there is an older generation, even a damaged one: the log may be incomplete.
   virtual status start_empty() = 0;
 
-  // ---- the window of changes, beside the checkpoint: a commit does not depend on it
-  /// Durable upon return. It belongs to the checkpoint that is there, up to its index, and to the one that is committed next, if that is `next`.
-  /// @returns false: what is kept does not reach `behind`, and all is needed. Nothing was changed then.
+  // ---- the window of changes, beside the checkpoint: commits do not depend on it
+  /// Durable on return. It belongs to the current checkpoint, up to its index, and to the next one if
+  /// that is `next`. @returns false: the stored window ends before `behind`; nothing was changed.
   virtual result<bool> keep_changes(const checkpoint_info& next, const kept_delta& delta) = 0;
-  /// All rows up to the index of the checkpoint that is there, in their order. @returns the floor behind which all are there; nullopt: what is
-  /// kept belongs to another checkpoint, or nothing is. A failure: it is damaged. Use what `row` got only if a floor is returned.
+  /// All rows up to the current checkpoint's index, in order. @returns the floor of the window;
+  /// nullopt: another checkpoint's, or none. Failure: damaged. Without a floor ignore all rows.
   virtual result<std::optional<log_index>>
   load_changes(const std::function<void(log_index index, std::uint64_t effect, std::string_view value)>& row) = 0;
 
-  // ---- snapshot out: a file (snapshot_file.hpp) made of the checkpoint when it is first asked for. Later commits do
-  // not change it. Some of the newest are kept.
+  // ---- outgoing snapshots: a file (snapshot_file.hpp) made from the checkpoint on first
+  // request. Later commits do not change it. Some of the newest are kept.
   struct chunk {
     raft::snapshot_meta meta;
     payload bytes;
     bool last = false;
     std::uint64_t total_bytes = 0; ///< of the whole snapshot
   };
-  /// At most `bytes_max` bytes from `offset` of the snapshot of exactly that index; a failure if it is gone. `index`
-  /// zero: of the newest checkpoint, of which a snapshot is made if there is none.
+  /// At most `bytes_max` bytes from `offset` of the snapshot of exactly that index; a failure if it
+  /// is gone. `index` zero: of the newest checkpoint; makes a snapshot of it if there is none.
   virtual result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) = 0;
 
-  // ---- snapshot in
-  /// Offset 0 begins anew; otherwise the bytes must follow those stored so far. With `last` the whole is checked
-  /// (checksums, meta, and then by `judge`, which may be null), made durable, and takes the place of the checkpoint in
-  /// one step. If anything is wrong with it, the checkpoint stays as it was. @returns bytes stored so far.
+  // ---- incoming snapshots
+  /// Offset 0 starts over; otherwise the bytes must follow those stored so far. With `last` all
+  /// is checked (checksums, meta, then by `judge`, which may be null), made durable, and replaces
+  /// the checkpoint atomically. On any error the checkpoint stays. @returns bytes stored so far.
   virtual result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
                                                std::string_view bytes, bool last, snapshot_judge* judge) = 0;
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,

@@ -8,7 +8,7 @@ namespace belay::storage {
 
 namespace {
 
-constexpr std::uint64_t told_together = 256; // 60 us of checksums; the first rows are not waited for longer
+constexpr std::uint64_t told_together = 256; // 60 us of checksums; the longest wait for the first rows
 
 } // namespace
 

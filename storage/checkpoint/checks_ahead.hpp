@@ -1,5 +1,5 @@
 #pragma once
-// Checksums of a checkpoint's rows, looked at on a thread of its own, a little ahead of whoever makes tables of the rows: both take about as long.
+// Verifies checksums of a checkpoint's rows on its own thread, ahead of the one that builds tables.
 
 #include "storage/checkpoint/lmdb_env.hpp"
 
@@ -12,17 +12,17 @@ namespace belay::storage {
 class checks_ahead {
 public:
   checks_ahead() = default;
-  /// Gives up what has not been looked at yet, and waits for the thread.
+  /// Cancels the remaining work, and waits for the thread.
   ~checks_ahead();
   checks_ahead(const checks_ahead&) = delete;
   checks_ahead& operator=(const checks_ahead&) = delete;
 
-  /// Begins with the first row whose LMDB key begins with `tag`; ends behind the last of them, or at a wrong one.
-  /// @param txn for reading; the caller has begun it and does not use it before the end of this object
-  /// @returns false: the system gives no thread
+  /// Starts with the first row whose LMDB key begins with `tag`; ends after the last one,
+  /// or at a wrong one. @param txn a read transaction begun by the caller, which does not use
+  /// it while this object exists @returns false: the system provides no thread
   bool start(lmdb_transaction& txn, char tag);
 
-  /// Waits until that row has been looked at. @returns whether version and checksum of it, and of all before it, are right.
+  /// Waits until that row has been verified. @returns whether it and all before it are valid.
   /// @param row its number, from zero on; by one thread
   bool right(std::uint64_t row) { return row < seen_ || wait_for(row); }
 
@@ -33,7 +33,7 @@ private:
   static constexpr std::uint64_t ended = std::uint64_t{1} << 63;
 
   std::atomic<std::uint64_t> known_{
-      0}; ///< so many rows from the first on are right; `ended`: and no more will be known
+      0}; ///< number of rows, from the first one on, that are valid; `ended`: no more will follow
   std::atomic<bool> given_up_{false};
   std::uint64_t seen_ = 0; ///< of known_
   std::thread thread_;

@@ -1,7 +1,7 @@
 #pragma once
-// To which checkpoints the window of changes belongs that is kept beside them. It is written first, so that the checkpoint that is there may be
-// the one before or the one it was written for. If it is another one (a leader has sent it, or a server of before wrote it), changes between are
-// missing.
+// Says to which checkpoints the stored window of changes belongs. It is written first, so the
+// current checkpoint may be the previous one or the one that it was written for. If it is another
+// one (sent by a leader, or written by an earlier version), changes between are missing.
 
 #include "storage/checkpoint/checkpoint_store.hpp"
 
@@ -17,16 +17,16 @@ struct kept_record {
     std::uint64_t digest = 0;
     bool operator==(const mark&) const = default;
   };
-  mark before; ///< the checkpoint that was there
-  mark newest; ///< the one that was to come
+  mark before; ///< the checkpoint at that time
+  mark newest; ///< the next one
   log_index floor;
   std::uint64_t rows = 0;
 
   bool operator==(const kept_record&) const = default;
 
-  /// Rows up to the index of that checkpoint are what has led to it.
+  /// Rows up to the index of that checkpoint are the changes that led to it.
   bool belongs_to(const checkpoint_info& there) const;
-  /// Rows up to that index are all there, behind the floor.
+  /// All rows from the floor up to that index are stored.
   bool reaches(log_index index) const { return index == newest.index || index == before.index; }
 
   static mark mark_of(const checkpoint_info& i) { return {i.meta.index, i.digest}; }

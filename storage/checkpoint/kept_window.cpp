@@ -40,12 +40,12 @@ int put_record(lmdb_transaction& txn, const kept_record& r) {
   return put_checked(txn, record_key, {bytes}, 0);
 }
 
-/// @param room for its bytes, used again for each
+/// @param room for its bytes, reused for each
 int put_change(lmdb_transaction& txn, const kept_row& row, std::string& room, unsigned flags) {
   return put_checked(txn, key_of(row.index, row.effect), {value_of(row, room)}, flags);
 }
 
-/// Of entries up to `floor`, and of those behind `behind`.
+/// Those of entries up to `floor`, and after `behind`.
 int remove_outside(lmdb_transaction& txn, log_index floor, log_index behind) {
   lmdb_cursor c;
   int rc = c.open(txn);

@@ -12,7 +12,7 @@ namespace belay::storage {
 namespace {
 
 constexpr std::uint64_t map_bytes_min = 1u << 20;
-constexpr std::uint64_t small_row_waste = 4; // a row of a snapshot can be far smaller than what is added for it
+constexpr std::uint64_t small_row_waste = 4; // a row of a snapshot can be far smaller than the overhead added for it
 
 bool row_before(const row_change& a, const row_change& b) {
   return a.table != b.table ? a.table < b.table : a.key < b.key;
@@ -77,8 +77,8 @@ status lmdb_checkpoint::open_rows() {
   auto there = rows_.open_if_there(lmdb_file::pages::checked);
   if (there && !*there && !older_.info())
     return rows_.open_or_create();
-  // A file that is damaged or, beside an older one, missing is no reason not to start: fall_back() finds another one. That
-  // the system does not let us read it is not damage (docs/pitfalls.md R45).
+  // A file that is damaged, or missing beside an older one, does not prevent a start: fall_back()
+  // finds another one. Missing permission to read it is not damage (docs/pitfalls.md R45).
   if (!there && there.why().kind != failure_kind::unproven)
     return there.why();
   if (!there)
@@ -111,7 +111,7 @@ status lmdb_checkpoint::load(const std::function<void(std::uint8_t, std::string_
   if (!unreadable_.empty())
     return failure{unreadable_};
   lmdb_transaction txn, txn_ahead;
-  for (auto* each : {&txn, &txn_ahead}) // both here: LMDB notes in the environment that they use its one database
+  for (auto* each : {&txn, &txn_ahead}) // both here: LMDB records in the environment that they use its one database
     if (int rc = each->begin(rows_.env(), false); rc != 0)
       return lmdb_failure("cannot read", rows_.env().path(), rc);
   checks_ahead ahead;
@@ -185,7 +185,7 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
     replaced = row_sum(hash_);
     std::string room_for_value;
     for (const auto* r : rows) {
-      // What a damaged row counted for is not known: then the whole file is read.
+      // The hash of a damaged row is unknown: then the whole file is read.
       if (std::string_view before; carries_digest) {
         const int rc = get_row(txn, r->table, r->key, before);
         carries_digest = rc == MDB_NOTFOUND || (rc == 0 && replaced.add({r->table, r->key, before}).ok());
@@ -302,7 +302,7 @@ status lmdb_checkpoint::prove_whole(lmdb_env& env, const checkpoint_info& writte
   return done{};
 }
 
-/// The first row of the commit that does not count for what it counts for in memory.
+/// Names the first row of the commit whose hash differs from that in memory.
 failure lmdb_checkpoint::name_difference(const checkpoint_delta& delta, const sorted_rows& rows, lmdb_env& env) const {
   lmdb_transaction txn;
   if (delta.hash_of && txn.begin(env, false) == 0)
@@ -319,10 +319,10 @@ failure lmdb_checkpoint::name_difference(const checkpoint_delta& delta, const so
           failure_kind::unproven};
 }
 
-// ---- back to what was there before
+// ---- going back to earlier checkpoints
 
-/// The commit that was just made does not count: puts the one before in force or, if that cannot be read, the older
-/// generation.
+/// Reverts the newest commit: puts the previous one in force or, if that is unreadable,
+/// the older generation.
 status lmdb_checkpoint::take_back() {
   proven_digest_.reset();
   const auto readable = [&]() -> status {
@@ -396,7 +396,7 @@ result<std::uint64_t> lmdb_checkpoint::keep_older() {
   return bytes;
 }
 
-// ---- snapshot out
+// ---- outgoing snapshots
 
 status lmdb_checkpoint::freeze(const checkpoint_info& now) {
   // The file is named after the index, and another checkpoint may have had the same.
@@ -473,7 +473,7 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
   return c;
 }
 
-// ---- snapshot in
+// ---- incoming snapshots
 
 result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
                                                       std::string_view bytes, bool last, snapshot_judge* judge) {
@@ -526,7 +526,7 @@ status lmdb_checkpoint::install(snapshot_judge* judge) {
       judge);
   if (!s)
     return s;
-  // The log up to there is gone, and the older generation is of no use without it.
+  // The log up to there is gone, and the older generation is useless without it.
   if (auto adopted = older_.adopt(snapshots_ + "/incoming", installed); !adopted)
     older_.forget();
   return done{};
@@ -547,7 +547,7 @@ status lmdb_checkpoint::install_older() {
       **f, *bytes, [](const checkpoint_info&) { return status(done{}); }, nullptr);
 }
 
-/// Makes a checkpoint of a flat file, and puts it in force if `whole` has no objection.
+/// Makes a checkpoint from a flat file, and puts it in force if `whole` accepts it.
 status lmdb_checkpoint::install_from(file& f, std::uint64_t bytes,
                                      const std::function<status(const checkpoint_info&)>& whole,
                                      snapshot_judge* judge) {

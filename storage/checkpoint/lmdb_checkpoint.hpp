@@ -1,23 +1,23 @@
 #pragma once
-// The checkpoint store of the server: one LMDB file for the checkpoint, flat files for snapshots of it. In a data
-// directory:
+// The checkpoint store of a server: one LMDB file for the checkpoint, flat files for snapshots.
+// In a data directory:
 //
 //   state/lock                            held while the store is open
 //   state/checkpoint.mdb                  the checkpoint
 //   state/older.snapshot, older.new       a copy of an earlier one (older_generation.hpp)
 //   state/changes.mdb                     the window of changes; may be missing
-//   state/new.mdb, new_changes.mdb        a whole new one while it is made; takes the name above once it is durable
-//   snapshots/0000000000000042.snapshot   snapshots for followers (the number is the index); removed at the next start
-//   snapshots/incoming                    what a leader sends; removed at the next start
+//   state/new.mdb, new_changes.mdb        a new file under construction; renamed once it is durable
+//   snapshots/0000000000000042.snapshot   for followers (named by index); removed at the next start
+//   snapshots/incoming                    sent by a leader; removed at the next start
 //
-// The layout of the LMDB files is in checkpoint_rows.hpp and kept_window.hpp, that of a snapshot in snapshot_file.hpp.
+// Layouts: LMDB files in checkpoint_rows.hpp and kept_window.hpp, snapshots in snapshot_file.hpp.
 //
-// Each commit is one LMDB transaction, synced. A full commit and an installed snapshot make a new file (lmdb_file.hpp).
+// A commit is one synced LMDB transaction. Full ones and snapshots make a new file (lmdb_file.hpp).
 //
-// Each commit is proven: its rows are read back from the file, decoded and hashed. What the file's rows add up to is carried
-// from commit to commit, less the rows that were replaced and plus those that were read back, and must be the digest of the
-// state machine. The first commit of a process, a full one, and those with read_whole are proven by all rows of the file: a
-// new file before it takes the name of the old one. A commit that reads back different is reverted (lmdb_meta.hpp).
+// Each commit is proven: its rows are read back from the file, decoded and hashed. The sum over
+// the file's rows is carried from commit to commit (minus replaced rows, plus rows read back), and
+// must equal the state machine's digest. The first commit of a process, full ones, and those with
+// read_whole read all rows; a new file is read before it is renamed. Reverting: lmdb_meta.hpp.
 //
 // At a start the pages of a file are checked before LMDB maps it (lmdb_pages.hpp).
 
@@ -39,31 +39,31 @@ namespace belay::storage {
 struct lmdb_checkpoint_options {
   /// Address space reserved at first, not disk space; doubled when needed.
   std::uint64_t map_bytes = 1ull << 30;
-  /// Never more than this: then commits fail for want of space.
+  /// Maximum: then commits fail for lack of space.
   std::uint64_t map_bytes_max = 256ull << 30;
-  /// Snapshots kept, so that a slow follower can finish one while another begins with a newer one. At least 1.
+  /// Snapshots kept, so that a slow follower can finish one while another starts anew. At least 1.
   std::size_t frozen_max = 2;
   file_system* files = nullptr; ///< null: the operating system's
   /// For tests: called when a commit or a new file is durable, before it is proven.
   std::function<void()> before_proof = {};
-  /// For measurements: called when a commit is proven, or is not.
+  /// For measurements: called when a commit has been proven, or not.
   std::function<void()> after_proof = {};
   row_hash_function row_hash = hash_of_state_rows;
-  bool checks_ahead = true;       ///< loads compare checksums on a thread of their own
+  bool checks_ahead = true;       ///< loads verify checksums on a thread of their own
   bool always_read_whole = false; ///< each commit is proven by all rows of the file
 };
 
 class lmdb_checkpoint : public checkpoint_store {
 public:
-  /// Makes state/ and snapshots/ in `data_directory` if missing, takes the lock, removes what a crash left unfinished.
+  /// Creates state/ and snapshots/ if missing, takes the lock, removes leftovers of a crash.
   static result<std::unique_ptr<lmdb_checkpoint>> open(const std::string& data_directory,
                                                        lmdb_checkpoint_options options = {});
 
   result<std::optional<checkpoint_info>> info() override;
-  /// `row` is called before the last row is checked: use what it got only if the result is a success.
+  /// `row` is called before the last row is checked: use the rows only if the result is a success.
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) override;
-  /// A failure of the kind no_space or unproven leaves the old checkpoint in force and the store usable; after any other
-  /// the store must not be used again.
+  /// A failure of the kind no_space or unproven leaves the old checkpoint in force and
+  /// the store usable; after any other the store must not be used again.
   status commit(const checkpoint_delta& delta) override;
   std::optional<log_index> older_index() const override;
   std::uint64_t bytes() const override { return rows_.is_open() ? rows_.env().used_bytes() : 0; }
@@ -116,7 +116,7 @@ private:
   status install(snapshot_judge* judge);
   status install_from(file& f, std::uint64_t bytes, const std::function<status(const checkpoint_info&)>& whole,
                       snapshot_judge* judge);
-  /// Why it must not be used; empty: it may.
+  /// Why the store must not be used; empty: it may.
   const std::string& dead() const { return rows_.dead().empty() ? kept_.dead() : rows_.dead(); }
 
   file_system& files_;
@@ -128,7 +128,7 @@ private:
   std::string unreadable_; ///< why the file could not be opened; empty: it is open
   std::unique_ptr<file_lock> lock_;
   lmdb_file rows_;
-  std::optional<std::uint64_t> proven_digest_; ///< of the rows in the file; nullopt: the next commit is proven in whole
+  std::optional<std::uint64_t> proven_digest_; ///< of the rows in the file; nullopt: the next commit is proven whole
   older_generation older_;
   enum class fallback : std::uint8_t { none, commit_before, older } fallen_back_ = fallback::none;
   kept_window kept_;

@@ -19,10 +19,10 @@ namespace belay::storage {
 
 namespace {
 
-constexpr off_t dropped_from_bytes = 1 << 20;        // fewer are not worth looking for the map
+constexpr off_t dropped_from_bytes = 1 << 20;        // fewer are not worth searching for the map
 constexpr std::uint64_t full_below_bytes = 1u << 20; // others may have freed a little meanwhile
 
-/// How much the file can still grow, by the file system and by the limit of this process.
+/// How much the file can still grow, by the file system and the limit of this process.
 std::uint64_t room_for(const std::string& path) {
   std::uint64_t room = UINT64_MAX;
   struct statvfs disk {};
@@ -36,12 +36,12 @@ std::uint64_t room_for(const std::string& path) {
 }
 
 bool means_no_space(int code, const std::string& path) {
-  // LMDB 0.9 says EIO when the system took only a part of its write, which is how a disk becomes full.
+  // LMDB 0.9 returns EIO after a partial write, which is how a disk becomes full.
   return code == ENOSPC || code == EDQUOT || code == EFBIG || code == MDB_MAP_FULL ||
          (code == EIO && room_for(path) < full_below_bytes);
 }
 
-/// Not what the system says of the file: that it may not be opened, or that the disk fails or is full.
+/// Not errors of the system: missing permission, a failing or full disk.
 bool means_damage(int code) {
   return code == MDB_CORRUPTED || code == MDB_INVALID || code == MDB_PAGE_NOTFOUND || code == MDB_VERSION_MISMATCH;
 }
@@ -66,7 +66,7 @@ result<std::unique_ptr<lmdb_env>> lmdb_env::open(const std::string& path, lmdb_u
   std::unique_ptr<lmdb_env> env(new lmdb_env(raw, path));
   if (int rc = mdb_env_set_mapsize(raw, map_bytes); rc != 0)
     return lmdb_failure("cannot set the map size of", path, rc);
-  // NOLOCK: the directory has a lock of its own, and no reader lives beside a writer; so there are no stale readers.
+  // NOLOCK: the directory has its own lock, and no reader runs beside a writer or becomes stale.
   const unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NOLOCK | (use == lmdb_use::build ? MDB_NOSYNC : 0);
   if (int rc = mdb_env_open(raw, path.c_str(), flags, 0600); rc != 0)
     return lmdb_failure("cannot open", path, rc);
@@ -117,7 +117,7 @@ void lmdb_env::drop_pages() {
   struct stat file {};
   if (mdb_env_get_fd(env_, &fd) != 0 || ::fstat(fd, &file) != 0 || file.st_size < dropped_from_bytes)
     return;
-  // LMDB does not tell where its map is: first-last rights offset major:minor inode path.
+  // LMDB does not expose its map: first-last rights offset major:minor inode path.
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     unsigned long first = 0, last = 0, inode = 0;

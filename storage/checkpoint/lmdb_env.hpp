@@ -1,6 +1,6 @@
 #pragma once
-// LMDB's C handles (environment, transaction, cursor) as objects that free them. Used in the one way this server needs:
-// one database per file (the unnamed one), one thread, one transaction at a time.
+// RAII wrappers of LMDB's C handles (environment, transaction, cursor), for this server's use:
+// one (unnamed) database per file, one thread, one transaction at a time.
 
 #include "protocol/base/result.hpp"
 
@@ -13,8 +13,8 @@
 
 namespace belay::storage {
 
-/// The failure for a code of LMDB or the system; of the kind no_space if the disk, a quota or a file size limit is the
-/// reason.
+/// The failure for a code of LMDB or the system; of the kind no_space if a full disk,
+/// a quota or a file size limit is the reason.
 failure lmdb_failure(const std::string& what, const std::string& path, int code);
 
 enum class lmdb_use : std::uint8_t {
@@ -22,7 +22,7 @@ enum class lmdb_use : std::uint8_t {
   build, ///< commits are not durable before sync(): for a file that has no name yet
 };
 
-/// An open environment in one file, created if missing. Nobody else may have it open.
+/// An open environment in one file, created if missing. No other process may have it open.
 class lmdb_env {
 public:
   static result<std::unique_ptr<lmdb_env>> open(const std::string& path, lmdb_use use, std::uint64_t map_bytes);
@@ -39,7 +39,7 @@ public:
   status resize(std::uint64_t map_bytes);
   status sync();
   void begin_writeback();
-  /// Takes the pages of the file that were read out of this process's memory. The system keeps them while it has room.
+  /// Removes the file's pages from this process's memory. The system keeps them while it has room.
   void drop_pages();
 
 private:
@@ -49,7 +49,7 @@ private:
   std::string path_;
 };
 
-/// Aborted by the destructor unless committed. Calls return LMDB's codes, because the caller acts on some of them.
+/// Aborted by the destructor unless committed. Calls return LMDB's codes, which callers evaluate.
 class lmdb_transaction {
 public:
   lmdb_transaction() = default;
@@ -59,12 +59,12 @@ public:
 
   int begin(lmdb_env& env, bool write);
   int get(std::string_view key, std::string_view& value);
-  /// Makes room for a value of `value_bytes` and points `room` at it: fill it at once.
+  /// Reserves a value of `value_bytes` and sets `room` to its memory: fill it at once.
   int reserve(std::string_view key, std::size_t value_bytes, unsigned flags, char*& room);
   int remove(std::string_view key);
   int entries(std::uint64_t& n);
   int commit();
-  /// commit(), and begins a new one for the next part. The disk is asked to begin to write what was committed.
+  /// Commits, starts the writeback, and begins a new transaction for the next part.
   int commit_and_go_on();
 
   MDB_txn* raw() const { return txn_; }
@@ -76,7 +76,7 @@ private:
   MDB_dbi dbi_ = 0;
 };
 
-/// A place in the order of keys. @pre destroyed before its transaction ends
+/// A position in the order of keys. @pre destroyed before its transaction ends
 class lmdb_cursor {
 public:
   lmdb_cursor() = default;
@@ -90,7 +90,7 @@ public:
   int next();
   /// To the last key. MDB_NOTFOUND: there is none.
   int last();
-  /// Removes what stands there; next() goes to what was behind it.
+  /// Removes the current entry; next() then goes to the one after it.
   int remove();
   /// Valid until the transaction ends or writes.
   std::string_view key() const { return {static_cast<const char*>(key_.mv_data), key_.mv_size}; }

@@ -10,11 +10,11 @@ namespace belay::storage {
 namespace {
 
 constexpr std::uint64_t map_step = 1u << 20;
-// For the pages a change copies on the way from its leaf to the root, and for the list of free pages.
+// For the pages that a change copies from its leaf to the root, and for the list of free pages.
 constexpr std::uint64_t map_slack = 512u << 10;
-// LMDB puts values above half a page on pages of their own: at worst, two pages for a little more than one.
+// LMDB stores values above half a page on separate pages: at worst two pages for just over one.
 constexpr std::uint64_t page_waste = 3;
-// Rows that come together may make LMDB copy a page for each: ten times as much.
+// For adjacent rows LMDB may copy a page each: ten times as much.
 constexpr std::uint64_t memory_kept = 1u << 20;
 
 } // namespace
@@ -85,8 +85,8 @@ status lmdb_file::grow_map(std::uint64_t more) {
   return env_->resize(std::min(wanted, limits_.map_bytes_max));
 }
 
-/// The new environment is there before the old one goes: if it cannot be opened, all stays as it is. (Two of one file may be open as long as
-/// there is no lock file, MDB_NOLOCK: those locks would end with the first that is closed.)
+/// Opens the new environment before it closes the old one: if that fails, nothing changes. (Two may
+/// be open because there is no lock file, MDB_NOLOCK: closing the first would release its locks.)
 void lmdb_file::give_back_memory() {
   if (auto fresh = lmdb_env::open(env_->path(), lmdb_use::live, env_->map_bytes()))
     env_ = std::move(fresh).value();
@@ -96,7 +96,7 @@ status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(l
                          const std::function<status()>& prove) {
   const auto more = page_waste * bytes_estimate + map_slack;
   if (env_->used_bytes() > env_->map_bytes() / 10 * 7)
-    // At the limit of the map there may still be free pages inside: it is tried.
+    // At the limit of the map there may still be free pages inside: try it.
     if (auto s = grow_map(more); !s && s.why().kind != failure_kind::no_space)
       return s;
   const auto attempt = [&] {
@@ -115,7 +115,7 @@ status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(l
   auto s = as_status(rc, "cannot commit to", env_->path());
   if (s) {
     reverted_.reset();
-    // Before the memory goes: a fresh environment has to map each page again.
+    // Before the memory is freed: a new environment has to map each page again.
     if (prove)
       s = prove();
     if (bytes_estimate > memory_kept)
@@ -123,8 +123,8 @@ status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(l
     return s;
   }
   if (rc != MDB_MAP_FULL && s.why().kind == failure_kind::no_space) {
-    // The file still holds the last commit: LMDB writes new pages only where nothing lives, and the page that puts them
-    // in force comes last. A fresh environment shares no memory with the failed attempt.
+    // The file still contains the last commit: LMDB writes new pages only to free space, and the
+    // page that activates them last. A new environment shares no memory with the failed attempt.
     env_.reset();
     if (auto reopened = open_or_create(); !reopened)
       return die(reopened.error());
@@ -195,7 +195,7 @@ status lmdb_file::replace_with(std::uint64_t bytes_estimate, const std::function
 }
 
 status lmdb_file::put_in_force() {
-  // Until env_ is replaced it goes on with the old file, even though that has no name then.
+  // Until env_ is replaced it uses the old file, although that has no name then.
   if (auto s = files_.rename(new_path(), directory_ + "/" + name_); !s)
     return discard_new(s.why());
   if (auto s = files_.sync_directory(directory_); !s)

@@ -1,6 +1,6 @@
 #pragma once
-// One LMDB file under its name: it grows when it has to, and is replaced as a whole. Each commit is one transaction, synced. A whole new file is
-// synced and renamed: after a crash the old or the new one is there.
+// One named LMDB file that grows when necessary and can be replaced. Each commit is one synced
+// transaction. A new file is synced and renamed: after a crash the old or the new one is there.
 
 #include "storage/checkpoint/lmdb_env.hpp"
 #include "storage/checkpoint/lmdb_meta.hpp"
@@ -16,10 +16,10 @@ namespace belay::storage {
 /// The failure for a code of LMDB or the system; 0: success.
 status as_status(int code, const std::string& what, const std::string& path);
 
-/// At most so many bytes of a new file are committed at once: LMDB keeps the pages of a transaction in memory.
+/// Maximum bytes of a new file per commit: LMDB keeps the pages of a transaction in memory.
 inline constexpr std::size_t appended_bytes_max = 8u << 20;
 
-/// Room for rows in the file, at worst.
+/// Upper bound of the room for rows in the file.
 class room_estimate {
 public:
   void add(std::size_t key_bytes, std::size_t value_bytes) { bytes_ += row_overhead + key_bytes + value_bytes; }
@@ -34,12 +34,12 @@ class lmdb_file {
 public:
   struct limits {
     std::uint64_t map_bytes;     ///< address space reserved at first
-    std::uint64_t map_bytes_max; ///< then commits fail for want of space
+    std::uint64_t map_bytes_max; ///< beyond it commits fail for lack of space
   };
-  /// @param names of the file, and of a new one while it is made, both in `directory`
+  /// @param names of the file, and of a new one under construction, both in `directory`
   lmdb_file(file_system& files, std::string directory, std::string name, std::string new_name, limits l);
 
-  /// What a crash left of a new one.
+  /// Removes a new file left by a crash.
   status remove_leftover();
   enum class pages : std::uint8_t {
     trusted, ///< this process wrote them
@@ -53,19 +53,19 @@ public:
   bool is_open() const { return env_ != nullptr; }
   std::string new_path() const { return directory_ + "/" + new_name_; }
 
-  /// One transaction. `write` returns 0 or LMDB's code; it is called once more after the map has grown. A failure of the kind no_space leaves the
-  /// file as it was, and usable; after any other it must not be used again (dead() says why). `prove`, if not
-  /// null, reads the file once the commit is durable; commit() returns its failure.
+  /// One transaction. `write` returns 0 or LMDB's code; it is called again after the map has grown.
+  /// After a failure of the kind no_space the file is unchanged and usable, after others unusable
+  /// (dead()). `prove`, if not null, reads the durable commit; commit() returns its failure.
   status commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write,
                 const std::function<status()>& prove = nullptr);
-  /// A whole new file. `fill` writes it; `prove`, if not null, reads it once it is durable. After a failure the old
-  /// one is in force, unless dead() says otherwise.
+  /// Creates a whole new file. `fill` writes it; `prove`, if not null, reads it once it is
+  /// durable. After a failure the old one is in force, unless dead() says otherwise.
   status replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill,
                       const std::function<status(lmdb_env&)>& prove = nullptr);
 
-  /// The commit before the newest one is in force again. @returns false: there is none
+  /// Puts the commit before the newest one in force. @returns false: there is none
   result<bool> revert();
-  /// Takes that back, unless something was committed since.
+  /// Undoes that, unless something was committed since.
   status undo_revert();
 
   /// Empty: it may be used.
@@ -74,7 +74,7 @@ public:
 
 private:
   status grow_map(std::uint64_t more);
-  /// LMDB keeps the memory of the largest transaction, for the next one, until its environment is closed.
+  /// LMDB keeps the memory of the largest transaction until its environment is closed; frees it.
   void give_back_memory();
   status put_in_force();
   status discard_new(failure why);

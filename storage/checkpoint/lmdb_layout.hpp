@@ -1,5 +1,5 @@
 #pragma once
-// Where LMDB 0.9 keeps what in its file: sizes, offsets and flags of lmdb_meta.hpp and lmdb_pages.hpp, which draw the layout.
+// Sizes, offsets and flags in files of LMDB 0.9. lmdb_meta.hpp and lmdb_pages.hpp draw the layout.
 
 #include <cstdint>
 #include <cstring>
@@ -17,7 +17,7 @@ inline constexpr std::uint64_t magic_at = 0, version_at = 4, databases_at = 24, 
                                transaction_at = 128;
 inline constexpr std::uint32_t magic = 0xBEEFC0DE, data_version = 1;
 
-/// Two of them: the list of free pages, then the one that has no name.
+/// Two of them: the list of free pages, then the unnamed one.
 inline constexpr std::uint64_t database_bytes = 48;
 inline constexpr std::uint64_t depth_at = 6, root_at = 40, no_page = ~std::uint64_t{0};
 

@@ -37,7 +37,7 @@ result<std::optional<replaced_meta>> revert_newest_commit(file& f) {
   const auto other = layout::number_at<std::uint64_t>(second->data(), layout::transaction_at);
   if (one == other)
     return std::optional<replaced_meta>();
-  // LMDB takes the meta with the larger number, so the older one takes the place of the newer one.
+  // LMDB uses the meta with the larger number, so the older one overwrites the newer one.
   const bool second_is_newer = other > one;
   replaced_meta before{(second_is_newer ? page_bytes : 0) + layout::page_header_bytes,
                        second_is_newer ? *second : *first};

@@ -1,6 +1,6 @@
 #pragma once
-// The two meta pages at the beginning of an LMDB file. A commit writes one of them, by turns, and leaves the pages of the
-// commit before as they were. So that one is still there, and can be put in force again. LMDB 1.0 offers this as
+// The two meta pages at the beginning of an LMDB file. Commits write them alternately, and leave
+// the pages of the previous commit unchanged, so it can be restored. LMDB 1.0 offers this as
 // MDB_PREVSNAPSHOT; 0.9 (Debian 12 has 0.9.24) does not, but its files have the same layout:
 //
 //   page header, 16 bytes   u64 page number | u16 | u16 flags (8: a meta page) | u32
@@ -16,16 +16,16 @@
 
 namespace belay::storage {
 
-/// A meta page as it was before it was overwritten.
+/// A meta page before it was overwritten.
 struct replaced_meta {
   std::uint64_t offset = 0;
   std::string bytes;
 };
 
-/// Puts the commit before the newest one in force, durable upon return. @pre no environment has the file open
-/// @returns what was overwritten; nullopt: the file has no commit before, or is not one of LMDB's
+/// Puts the commit before the newest one in force, durable on return. @pre no environment has it
+/// open @returns the overwritten bytes; nullopt: the file has no earlier commit, or is not LMDB's
 result<std::optional<replaced_meta>> revert_newest_commit(file& f);
-/// Takes that back.
+/// Undoes that.
 status undo_revert(file& f, const replaced_meta& before);
 
 } // namespace belay::storage

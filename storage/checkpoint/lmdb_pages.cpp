@@ -17,12 +17,12 @@ namespace {
 
 namespace layout = lmdb_layout;
 
-constexpr std::uint64_t page_bytes_min = 512, page_bytes_max = 65'536; // what LMDB can make
+constexpr std::uint64_t page_bytes_min = 512, page_bytes_max = 65'536; // supported by LMDB
 constexpr std::uint64_t key_bytes_max = 511;                           // mdb_env_get_maxkeysize()
 constexpr int depth_max = 32;                                          // of LMDB's cursors
 enum : std::size_t { free_pages, rows, databases };
 
-/// The file in memory, as long as this lives.
+/// The file in memory, while this object exists.
 class mapped_file {
 public:
   mapped_file() = default;
@@ -113,14 +113,14 @@ private:
     return tree_is_whole(root, depth, database);
   }
 
-  /// @param pages that belong together from `page` on
+  /// @param pages contiguous pages from `page` on
   bool is_in_file(std::uint64_t page, std::uint64_t pages = 1) {
     if (page < 2 || page > last_page_ || pages == 0 || pages > last_page_ - page + 1 ||
         (page + pages) > file_.size() / page_bytes_)
       return wrong(page, "it is not in the file");
     if (file_.at<std::uint64_t>(page * page_bytes_) != page)
       return wrong(page, "it has another number");
-    // A page has one place in the trees: more visits than pages are a circle.
+    // A page occurs once in the trees: more visits than pages mean a cycle.
     if ((visited_ += pages) > last_page_)
       return wrong(page, "it is used twice");
     return true;
@@ -190,7 +190,7 @@ private:
     return database != free_pages || free_list_is_whole(page, value, value_bytes, key_bytes);
   }
 
-  /// A list of LMDB: how many there are, then page numbers in descending order.
+  /// A list in LMDB: its length, then page numbers in descending order.
   bool free_list_is_whole(std::uint64_t page, std::uint64_t at, std::uint64_t bytes, std::uint64_t key_bytes) {
     constexpr auto number = sizeof(std::uint64_t);
     if (key_bytes != number || bytes < number || bytes % number != 0)

@@ -1,6 +1,6 @@
 #pragma once
-// Checks the structure of an LMDB file before LMDB maps it. LMDB trusts page numbers, offsets and sizes in the file: with a
-// damaged page it reads outside of the map, or aborts. Layout of version 0.9, as LMDB's lmdb.h and mdb.c define it:
+// Checks the structure of an LMDB file before LMDB maps it, which trusts the file: on damage it
+// reads outside the map, or aborts. Layout of version 0.9, as in LMDB's lmdb.h and mdb.c:
 //
 //   page header, 16 bytes   u64 page number | u16 | u16 flags | u16 lower | u16 upper   (overflow: u32 pages instead)
 //   branch, leaf            u16 offset of each node, from byte 16 up to `lower`; nodes from `upper` to the end
@@ -16,8 +16,8 @@
 
 namespace belay::storage {
 
-/// Reads the header and the nodes of each page that the newest commit uses, the list of free pages included. What the
-/// values contain is not checked; rows have checksums of their own.
+/// Reads the header and the nodes of each page that the newest commit uses, including the list
+/// of free pages. Does not check values; rows have their own checksums.
 /// @returns a failure of the kind `unproven` that names the first page that LMDB must not read
 status check_lmdb_pages(const std::string& path);
 

@@ -6,7 +6,7 @@ namespace belay::storage {
 
 namespace {
 
-/// Only as much as the header takes.
+/// Enough for the header.
 constexpr std::size_t header_bytes_max = 1u << 20;
 
 std::optional<checkpoint_info> read_header(file& f) {

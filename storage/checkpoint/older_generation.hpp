@@ -1,11 +1,11 @@
 #pragma once
-// A copy of an earlier checkpoint in one flat file (snapshot_file.hpp), for a start that finds the newest one damaged. The log
-// must reach back to it. In the folder of the checkpoint:
+// A copy of an earlier checkpoint as a flat file (snapshot_file.hpp), for when the newest one is
+// damaged. The log must reach back to it. In the folder of the checkpoint:
 //
 //   older.snapshot   the copy
-//   older.new        the next one while it is made; takes the name above once it is durable and proven
+//   older.new        the next one under construction; renamed once it is durable and proven
 //
-// Servers up to 0.2.0 do not know these files and leave them as they are.
+// Servers up to 0.2.0 do not know these files and leave them unchanged.
 
 #include "storage/checkpoint/row_proof.hpp"
 #include "storage/checkpoint/snapshot_file.hpp"
@@ -21,7 +21,7 @@ public:
   older_generation(file_system& files, std::string directory, row_hash_function hash)
       : files_(files), directory_(std::move(directory)), hash_(hash) {}
 
-  /// Removes what a crash left unfinished, and reads where the copy stands. One that is damaged counts as none.
+  /// Removes leftovers of a crash, and reads the index of the copy. A damaged one counts as none.
   status open();
   /// nullopt: there is no copy.
   const std::optional<checkpoint_info>& info() const { return info_; }
@@ -29,11 +29,11 @@ public:
   bool is_there() const { return is_there_; }
   std::string path() const { return directory_ + "/older.snapshot"; }
 
-  /// Makes a new copy of rows that `each_row` gives. After a failure the copy before is there.
+  /// Makes a new copy of the rows from `each_row`. After a failure the previous copy remains.
   /// @returns its bytes
   using row_receiver = std::function<status(const row_view&)>;
   result<std::uint64_t> keep(const checkpoint_info& info, const std::function<status(const row_receiver&)>& each_row);
-  /// Takes a file that is proven already, of the same layout, in place of a copy.
+  /// Uses a file that is already proven, with the same layout, instead of a copy.
   status adopt(const std::string& file, const checkpoint_info& info);
   /// Removes the copy: the log does not reach back to it.
   void forget();
@@ -51,10 +51,10 @@ private:
   bool is_there_ = false;
 };
 
-/// Writes the rows as one flat file, which is not durable. @returns its bytes
+/// Writes the rows as one flat file, without sync. @returns its bytes
 result<std::uint64_t> write_flat(file& f, const checkpoint_info& info,
                                  const std::function<status(const older_generation::row_receiver&)>& each_row);
-/// Reads all of it back. @returns a failure of the kind `unproven` if it is damaged, or its rows do not add up to the digest
+/// Reads it back. @returns a failure of the kind `unproven` if damaged, or for a wrong digest
 status prove_flat(file& f, const checkpoint_info& info, row_hash_function hash);
 
 } // namespace belay::storage

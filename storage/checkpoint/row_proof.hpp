@@ -1,6 +1,6 @@
 #pragma once
-// What rows that were read back from a file count for in the digest of the state machine. A checkpoint is proven when its
-// rows, decoded as a start would decode them, add up to the digest that it was written with.
+// Hashes rows that were read back from a file. A checkpoint is proven when its rows, decoded as
+// at a start, add up to the digest of the state machine that it was written with.
 
 #include "protocol/state/restore/stored_digest.hpp"
 #include "storage/checkpoint/checkpoint_rows.hpp"
@@ -13,8 +13,8 @@ namespace belay::storage {
 /// Table, kind of row and key, for the log.
 std::string name_of_row(std::uint8_t table, std::string_view key);
 
-/// What a row counts for, by its bytes; nullopt: they cannot be decoded. wire::row_hash_of, but for tests whose rows mean
-/// nothing.
+/// Hash of a row, by its bytes; nullopt: they cannot be decoded.
+/// wire::row_hash_of, except in tests with meaningless rows.
 using row_hash_function = std::optional<std::uint64_t> (*)(std::uint8_t table, std::string_view key,
                                                            std::string_view value);
 extern const row_hash_function hash_of_state_rows;
@@ -27,7 +27,7 @@ public:
   /// @returns a failure of the kind `unproven` that names the row if it cannot be decoded
   status add(const row_view& row);
   std::uint64_t digest() const { return sum_; }
-  /// What the rows of a whole file say of the digest that it was written with.
+  /// Compares the sum of a whole file's rows with the digest in the file.
   state::stored_digest::verdict compare(std::uint64_t written) const { return judge_.compare(written, sum_); }
 
 private:

@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view header_magic = "BELAYSNP";
 constexpr std::string_view footer_magic = "BELAYEND";
 constexpr std::uint32_t version = 1;
-constexpr std::size_t block_bytes = 64u << 10; // a damaged block is found before much was read
-// Writes are large, and each is handed to the disk at once, so that the sync at the end has little left to do.
+constexpr std::size_t block_bytes = 64u << 10; // a damaged block is detected before much was read
+// Writes are large, and their writeback starts at once, so that the final sync is short.
 constexpr std::size_t buffer_bytes = 1u << 20;
 constexpr std::size_t header_bytes_max = 16u << 20;
 
@@ -120,7 +120,7 @@ status snapshot_parser::take(std::string_view bytes, const std::function<status(
     if (at_ == at::end)
       return wrong("there is more behind its end");
     const auto n = std::min(bytes.size(), wanted() - have_.size());
-    // A part that came in one piece is not copied.
+    // A part that arrived in one piece is not copied.
     std::string_view whole = bytes.substr(0, n);
     if (!have_.empty() || n < wanted()) {
       have_.append(whole);

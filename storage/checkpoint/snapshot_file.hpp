@@ -1,6 +1,6 @@
 #pragma once
-// A checkpoint as one flat file: what travels to a server whose log is too far behind, and what an archive for
-// operators contains. The writer and the parser of it.
+// Writes and parses a checkpoint as one flat file, for a server whose log is too far behind, and
+// for operators' archives.
 //
 //   part      bytes    what
 //   header    8        "BELAYSNP"
@@ -17,8 +17,8 @@
 //             4        u32 CRC32C of the two fields before
 //             8        "BELAYEND"
 //
-// Rows are in (table, key) order without duplicates. Each CRC begins with the value of the one before, so that blocks
-// that are missing, swapped or from another snapshot are found out. Integers are little-endian.
+// Rows are in (table, key) order without duplicates. Each CRC is seeded with the previous one, so
+// that missing, swapped or foreign blocks are detected. Integers are little-endian.
 
 #include "storage/checkpoint/checkpoint_rows.hpp"
 #include "storage/file_system.hpp"
@@ -29,7 +29,7 @@
 
 namespace belay::storage {
 
-/// Writes one snapshot from its beginning to its end.
+/// Writes one snapshot from beginning to end.
 class snapshot_writer {
 public:
   snapshot_writer(file& f, const checkpoint_info& info);
@@ -43,24 +43,24 @@ private:
   status flush();
 
   file& file_;
-  std::string block_;  ///< rows of the block that is not finished
+  std::string block_;  ///< rows of the unfinished block
   std::string buffer_; ///< finished blocks, not written yet
   std::uint64_t written_ = 0;
   std::uint64_t rows_ = 0;
   std::uint32_t crc_ = 0;
 };
 
-/// Takes a snapshot in pieces of any size, checking everything.
+/// Parses a snapshot in pieces of any size, and checks everything.
 class snapshot_parser {
 public:
   /// Values are far smaller.
   static constexpr std::size_t usual_block_bytes_max = std::size_t{1} << 30;
 
-  /// @param block_bytes_max so much is gathered before a checksum is looked at
+  /// @param block_bytes_max bytes buffered before a checksum is verified
   explicit snapshot_parser(std::size_t block_bytes_max = usual_block_bytes_max) : block_bytes_max_(block_bytes_max) {}
 
-  /// Takes the next bytes and calls `row` for each row of the blocks that are complete; a failure that `row` returns
-  /// ends it. Rows count only after finish() was a success.
+  /// Takes the next bytes and calls `row` for each row of complete blocks;
+  /// a failure of `row` ends it. Rows are valid only if finish() succeeds.
   status take(std::string_view bytes, const std::function<status(const row_view&)>& row);
   /// Call at the end of the bytes. @returns a failure if that is not the end of the snapshot
   status finish() const;
@@ -74,16 +74,16 @@ private:
   std::size_t block_bytes_max_;
   enum class at { fixed_header, header, block_length, block, footer_magic, end };
   at at_ = at::fixed_header;
-  std::string have_; ///< bytes of the part that is not complete yet
+  std::string have_; ///< bytes of the incomplete part
   std::size_t part_bytes_ = 0;
-  bool last_ = false; ///< the block that is not complete yet is the footer
+  bool last_ = false; ///< the incomplete block is the footer
   std::optional<checkpoint_info> info_;
   std::uint64_t position_ = 0, rows_ = 0;
   std::uint32_t crc_ = 0;
 };
 
-/// Reads a whole snapshot, checking everything. A failure that `row` returns ends it. Rows count only if the result is
-/// a success.
+/// Reads a whole snapshot, and checks everything. A failure of `row` ends it.
+/// Rows are valid only if the result is a success.
 result<checkpoint_info> read_snapshot_file(file& f, const std::function<status(const row_view&)>& row);
 
 } // namespace belay::storage

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view segment_magic = "BELAYSEG";
 constexpr std::uint32_t segment_version = 1;
 constexpr std::uint8_t body_version = 1;
-// Neither has a zero byte at its outer end: a header cut anywhere is told from a whole one by its first and last byte.
+// Neither has a zero byte at its outer end: the first and last byte show whether a header was cut.
 constexpr std::uint32_t frame_magic = 0xB1A7F4A3;
 constexpr std::uint32_t frame_mark = 0xB15E5D9C;
 constexpr std::string_view frame_trailer = "BELAYEND";
@@ -31,7 +31,7 @@ std::uint32_t crc_seed(const segment_header& s) {
   return crc32c(bytes);
 }
 
-/// Calls `piece` with each part of the bytes that lies in one sector, `bytes` being at `offset` of the file.
+/// Calls `piece` for each part of the bytes within one sector; `bytes` are at `offset` of the file.
 template <class F>
 void each_sector_piece(std::string_view bytes, std::uint64_t offset, F piece) {
   while (!bytes.empty()) {
@@ -88,7 +88,7 @@ void decode_batch(byte_reader& r, raft::persist_batch& b) {
 } // namespace
 
 bool all_zero(std::string_view bytes) {
-  // Compares the bytes with themselves one further: memcmp is far faster than a loop.
+  // Compares the bytes with themselves shifted by one: memcmp is far faster than a loop.
   return bytes.empty() || (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
@@ -158,7 +158,7 @@ void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& 
   const auto total = frame_bytes(body);
   out.resize(total - frame_trailer_bytes);
   out.append(frame_trailer);
-  // The size of the body is kept where seal_frame() finds it.
+  // seal_frame() reads the size of the body here.
   for (std::size_t i = 0; i < 4; ++i)
     out[4 + i] = static_cast<char>(body >> (8 * i));
 }
@@ -166,7 +166,7 @@ void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& 
 void seal_frame(std::string& frame, const segment_header& s, std::uint64_t sequence, std::uint64_t offset) {
   const auto body_bytes = byte_reader(std::string_view(frame).substr(4)).u32();
   const auto seed = crc_seed(s);
-  // The piece with the header is not zero, whatever follows it there.
+  // The piece with the header is not zero, whatever follows in it.
   const auto first = std::min<std::size_t>(frame.size(), sector_bytes - offset % sector_bytes);
   const auto zeros = count_zero_sectors(std::string_view(frame).substr(first), offset + first);
   std::string header;
@@ -208,7 +208,7 @@ frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t
     return look;
   const auto h = decode_frame_header(head, s);
   if (!h) {
-    // Cut at a byte, when it was written (the end is missing) or when an unfinished frame was wiped (the beginning is).
+    // Cut at a byte when it was written (the end is missing) or wiped (the beginning is missing).
     look.state = head.front() == 0 || head.back() == 0 ? frame_state::torn : frame_state::damaged;
     return look;
   }

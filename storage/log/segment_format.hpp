@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of a segment file of the Raft log: how they are written, read back, and how a write that a crash cut short
-// is told from damage. Integers are little-endian.
+// The bytes of a segment file of the Raft log: writing, reading, and how to tell a write that a
+// crash interrupted from damage. Integers are little-endian.
 //
 //   offset 0, 512 bytes: segment header
 //     8 "BELAYSEG" | u32 version (1) | u64 number | u64 file bytes | u64 salt | u64 first sequence | u64 next index
@@ -16,14 +16,14 @@
 //     batch: u8 flags (1 hard state, 2 restart, 4 truncate) | hard state | u64 restart after | u64 truncate from
 //            | varint number of entries | entries (protocol/wire/entry_codec)
 //
-// One append is one frame, written at once and synced before the next one begins. Both CRCs of a frame begin with the
-// CRC of the segment's number and salt, and sequences never repeat in a log, so bytes of another segment or of a
-// client's value are never taken for a frame.
+// One append is one frame, written at once and synced before the next one begins. Both CRCs of a
+// frame are seeded with the CRC of the segment's number and salt, and sequence numbers never repeat
+// in a log. So bytes of another segment or of a client's value are never mistaken for a frame.
 //
-// What a torn write looks like. A segment is zeros before it is used and a disk writes 512 bytes whole or not at all,
-// so a frame that was not written completely has a sector that is zero but should not be, or (if it was cut at any
-// byte) ends in zeros. "Zero sectors" counts those of its 512-byte pieces that are all zero by right. A frame with a
-// wrong checksum that does NOT look like that was complete once: it is damage.
+// Torn writes: a segment is zeros before it is used, and a disk writes 512 bytes completely or
+// not at all. So an incomplete frame has a sector that is zero but should not be, or (if cut at any
+// byte) ends in zeros. "Zero sectors" counts those of its 512-byte pieces that are legitimately
+// zero. A frame with a wrong checksum that does NOT look like that was complete once: it is damage.
 
 #include "protocol/base/result.hpp"
 #include "protocol/raft/core.hpp"
@@ -43,13 +43,13 @@ inline constexpr std::size_t frame_header_bytes = 32; // never crosses a sector,
 inline constexpr std::size_t frame_trailer_bytes = 8;
 inline constexpr std::size_t body_bytes_max = 1u << 30;
 
-/// Where the log stood when the segment began.
+/// State of the log when the segment began.
 struct segment_header {
   std::uint64_t number = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t salt = 0;
   std::uint64_t first_sequence = 0;
-  log_index next_index; ///< of the first entry to come, if it does not truncate
+  log_index next_index; ///< of the next entry, unless it truncates
   raft::hard_state hard;
 };
 
@@ -57,10 +57,10 @@ std::string encode_segment_header(const segment_header& h);
 /// @returns a failure that says what is wrong with it.
 result<segment_header> decode_segment_header(std::string_view bytes);
 
-/// Bytes of a whole frame with a body of `body_bytes`.
+/// Size of a whole frame with a body of `body_bytes`.
 std::size_t frame_bytes(std::size_t body_bytes);
 
-/// Empties `out` and puts a frame into it whose header is blank: seal_frame() fills it in.
+/// Replaces `out` by a frame with a blank header, which seal_frame() fills in.
 /// @pre the body has at most body_bytes_max bytes (see batches_bytes_max)
 void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& out);
 /// Never less than the size of the body.
@@ -80,24 +80,24 @@ std::optional<frame_header> decode_frame_header(std::string_view bytes, const se
 
 enum class frame_state : std::uint8_t {
   whole,
-  none,    ///< there is nothing: the header is zeros
-  torn,    ///< looks like a write that was not completed
+  none,    ///< nothing: the header is zeros
+  torn,    ///< looks like an incomplete write
   damaged, ///< was complete once, or never was a frame
 };
 
 /// What is at `offset` of the file `all`, where the frame with `sequence` is expected.
 struct frame_look {
   frame_state state = frame_state::none;
-  std::string_view body; ///< whole
-  std::size_t bytes = 0; ///< whole: of the frame
+  std::string_view body; ///< set if whole
+  std::size_t bytes = 0; ///< if whole: size of the frame
 };
 frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s);
 
-/// Offset of the first valid frame header with a sequence above `sequence` at or after `offset`; nullopt: none.
+/// Offset of the first valid frame header from `offset` on with a larger sequence; nullopt: none.
 std::optional<std::size_t> find_later_frame(std::string_view all, std::size_t offset, std::uint64_t sequence,
                                             const segment_header& s);
 
-/// nullopt: malformed. Tokens are zero. Checked: entries of one batch are contiguous.
+/// nullopt: malformed. Tokens are zero. Checks that the entries of one batch are contiguous.
 std::optional<std::vector<raft::persist_batch>> decode_body(std::string_view body);
 
 bool all_zero(std::string_view bytes);

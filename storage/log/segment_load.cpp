@@ -1,4 +1,4 @@
-// Reading a Raft log back: the part of segment_log that decides what is a torn write and what is damage.
+// Loads a Raft log: the part of segment_log that distinguishes torn writes from damage.
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -11,7 +11,7 @@ namespace belay::storage {
 
 namespace {
 
-/// The number in a name such as 0000000000000007.segment; nullopt: not such a name.
+/// The number in a name such as 0000000000000007.segment; nullopt: another name.
 std::optional<std::uint64_t> number_of(std::string_view name, std::string_view ending) {
   constexpr std::size_t digits = 16;
   if (name.size() != digits + ending.size() || !name.ends_with(ending))
@@ -23,8 +23,8 @@ std::optional<std::uint64_t> number_of(std::string_view name, std::string_view e
   return n;
 }
 
-/// Why that which stands at `offset`, where frame `sequence` of segment `s` is expected, was not left there by an
-/// unfinished write; nullopt: it may have been. @pre look.state is not whole
+/// Why the bytes at `offset`, where frame `sequence` of segment `s` is expected, are not
+/// an unfinished write; nullopt: they may be one. @pre look.state is not whole
 std::optional<std::string> damage_in(const frame_look& look, std::string_view all, std::size_t offset,
                                      std::uint64_t sequence, const segment_header& s) {
   const auto expected = "frame " + std::to_string(sequence);
@@ -32,10 +32,10 @@ std::optional<std::string> damage_in(const frame_look& look, std::string_view al
     return expected + " has a wrong checksum or number, and is no unfinished write";
   if (auto later = find_later_frame(all, offset, sequence, s))
     return expected + " is unreadable, but a later one follows at offset " + std::to_string(*later);
-  // A write ends where its frame does; what is behind it was written once this one was durable.
+  // A write ends where its frame does; bytes after it were written once this one was durable.
   if (look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))
     return expected + " is incomplete, but something was written behind it";
-  // The first frame of a segment was durable before the file got its name.
+  // The first frame of a segment was durable before the file was renamed.
   if (offset == segment_header_bytes)
     return expected + ", the first of this segment, is unreadable";
   return std::nullopt;
@@ -110,12 +110,12 @@ result<std::size_t> segment_log::skip_segments(const std::vector<std::uint64_t>&
       return header.why();
     all.push_back({*header, segment_name(n), {}});
   }
-  // A later segment may truncate entries of an earlier one, but never those that a checkpoint has: they are committed.
+  // A later segment may truncate entries of earlier ones, but not committed ones of a checkpoint.
   std::size_t skipped = 0;
   while (skipped + 1 < all.size() && all[skipped + 1].header.next_index <= needed)
     ++skipped;
   for (std::size_t i = 0; i < skipped; ++i) {
-    // What was truncated later does not count: it is in no log any more.
+    // Entries that were truncated later do not count: they are in no log any more.
     all[i].highest = log_index{all[i + 1].header.next_index.value - 1};
     segments_.push_back(std::move(all[i]));
   }
@@ -149,8 +149,8 @@ result<loaded_log> segment_log::load(log_index needed) {
     log.begins = (segments_.empty() ? active_->header : segments_.front().header).next_index;
   }
   loaded_ = true;
-  // A new log gets its first segment ready here, so that the first append does not wait for it. If the disk is full, it
-  // is that append that says so.
+  // A new log gets its first segment here, so that the first append does not wait for it.
+  // If the disk is full, that append reports it.
   if (numbers->empty())
     if (auto s = fill_spare(options_.segment_bytes, SIZE_MAX); !s && s.why().kind != failure_kind::no_space)
       return s.why();
@@ -175,7 +175,7 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
     return damage(name, 0,
                   "the file has " + std::to_string(all.size()) + " bytes instead of " +
                       std::to_string(header->file_bytes));
-  if (!active_) { // what stands in segments that were skipped is not followed
+  if (!active_) { // skipped segments are not checked for continuity
     position_ = {header->first_sequence, header->next_index, header->hard};
   } else if (header->first_sequence != position_.sequence || header->next_index != position_.next_index ||
              header->hard != position_.hard) {
@@ -227,13 +227,13 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
 }
 
 status segment_log::secure_end(std::string_view all, std::size_t last_frame, std::size_t end, std::size_t torn_bytes) {
-  // From here on the owner of the log acts on all that was read, but the process that wrote the last frame may have
-  // ended before its sync, or because that failed: then the system has the frame in memory only, and after a failed
-  // sync it does not even try again, unless the bytes are written again. The frames before were synced, or this was
-  // done for them.
+  // From here on the owner of the log acts on everything that was read. But the process that
+  // wrote the last frame may have ended before its sync, or because that failed: then the frame
+  // is only in memory, and after a failed sync the system does not retry unless the bytes are
+  // written again. Earlier frames were synced, or this was done for them.
   std::string bytes(all.substr(last_frame, end - last_frame));
-  // An unfinished write behind it never was acknowledged. Zeros take its place, because the next frame has its sequence
-  // number and must be followed by zeros.
+  // An unfinished write after it was never acknowledged. Zeros replace it, because the next
+  // frame has its sequence number and must be followed by zeros.
   if (torn_bytes > 0)
     PROBE("log: torn tail cut");
   bytes.append(torn_bytes, '\0');

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t zeros_bytes = 256u << 10;
-constexpr std::size_t frame_memory_kept = 8u << 20; // a larger buffer is given back: it was one unusual append
+constexpr std::size_t frame_memory_kept = 8u << 20; // a larger buffer is freed: it was one unusual append
 
 const std::string& zeros() {
   static const std::string z(zeros_bytes, '\0');
@@ -62,7 +62,7 @@ result<std::unique_ptr<segment_log>> segment_log::open(file_system& files, std::
 
 failure segment_log::die(const std::string& why) {
   PROBE("log: append failed for good");
-  // Whatever the reason was, its kind is not kept: no_space would mean that the log is unchanged.
+  // The kind of the failure is dropped: no_space would mean that the log is unchanged.
   dead_ = "Raft log in " + directory_ + " failed: " + why;
   return failure{dead_};
 }
@@ -130,8 +130,8 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   const auto written = frame_.size();
   if (frame_.capacity() > frame_memory_kept)
     std::string().swap(frame_);
-  // Twice what was written, so that the next segment is ready before this one is full. A full disk matters only when
-  // that segment is needed.
+  // Twice the written bytes, so that the next segment is ready before this one is full.
+  // A full disk matters only when that segment is needed.
   if (auto s = fill_spare(options_.segment_bytes, std::max(options_.fill_bytes, 2 * written));
       !s && s.why().kind != failure_kind::no_space)
     return die(s.error());
@@ -177,8 +177,8 @@ status segment_log::begin_segment() {
 }
 
 status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
-  // A used-up segment is preferred to a new file that is only partly filled: its bytes are there even if the disk is
-  // full.
+  // Prefers a used-up segment to a partly filled new file:
+  // its blocks are allocated even if the disk is full.
   if (spare_ && !spare_->recycled && spare_->zeroed < spare_->bytes && !free_.empty())
     drop_spare();
   if (!spare_) {
@@ -210,7 +210,7 @@ status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
     budget -= n;
   }
   if (s.zeroed == s.bytes && !s.synced) {
-    // Delayed allocation may find the disk full only now; after a failed sync the file is not trusted any more.
+    // Delayed allocation may fail only now; after a failed sync the file is not trusted any more.
     if (auto w = s.f->sync(); !w) {
       s.zeroed = 0;
       return w;
@@ -223,7 +223,7 @@ status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
 void segment_log::drop_spare() {
   const auto name = spare_->name;
   spare_.reset();
-  // If it stays it is removed at the next start.
+  // If this fails, it is removed at the next start.
   (void)files_.remove(path(name));
 }
 
@@ -239,7 +239,7 @@ status segment_log::compact(log_index first_kept) {
     if (auto s = keep ? files_.rename(path(oldest.name), path(freed)) : files_.remove(path(oldest.name)); !s)
       return s;
     segments_.pop_front();
-    // One at a time: if the disk kept a later removal but not an earlier one, there would be a gap.
+    // One at a time: if a later removal were durable and an earlier one not, there would be a gap.
     if (auto s = files_.sync_directory(directory_); !s)
       return die(s.error());
     if (keep) {

@@ -1,16 +1,16 @@
 #pragma once
-// The Raft log of the server: a directory of segment files, filled with zeros ahead of use. The layout of a segment is
-// in segment_format.hpp.
+// The Raft log of a server: a directory of segment files, filled with zeros before use. Their
+// layout is in segment_format.hpp.
 //
 //   lock                       held while the log is open
 //   0000000000000007.segment   numbers are contiguous; the highest is the one written to
-//   0000000000000003.free      made or used up ahead; neither its bytes nor its number mean anything
+//   0000000000000003.free      prepared or used up; neither its bytes nor its number mean anything
 //
-// Why each append is whole or not there, and is there once acknowledged: it is one frame with one checksum, and is
-// synced before append() returns. A new segment gets its header and first frame, is synced, and only then gets its
-// name: a file named .segment always has both. A used-up segment loses that name before its bytes are overwritten, and
-// is zeros again before it gets a new one; so what follows the last frame of a segment is always zeros or one
-// unfinished write.
+// Why each append is atomic, and durable once acknowledged: it is one frame with one checksum,
+// synced before append() returns. A new segment gets its header and first frame, is synced, then
+// gets its name: a file named .segment always has both. A used-up segment loses that name before
+// its bytes are overwritten, and is zeros again before it gets a new one. So what follows the last
+// frame of a segment is always zeros or one unfinished write.
 
 #include "storage/file_system.hpp"
 #include "storage/log/log_store.hpp"
@@ -27,9 +27,9 @@ namespace belay::storage {
 struct segment_log_options {
   /// Rounded up to a multiple of 4096. An append that needs more gets a larger segment.
   std::size_t segment_bytes = 16u << 20;
-  /// Filled with zeros ahead after each append: a segment of 16 MiB is ready after 64 appends.
+  /// Zeros written ahead after each append: a segment of 16 MiB is ready after 64 appends.
   std::size_t fill_bytes = 256u << 10;
-  std::size_t free_segments_max = 2; ///< used-up segments kept to be written again
+  std::size_t free_segments_max = 2; ///< used-up segments kept for reuse
   std::uint64_t seed = 0;            ///< of the salts; zero: from the operating system
 };
 
@@ -38,7 +38,7 @@ struct segment_log_counters {
   std::uint64_t appends = 0;
   std::uint64_t bytes = 0;
   std::uint64_t segments_begun = 0;
-  std::uint64_t segments_recycled = 0; ///< of those begun
+  std::uint64_t segments_recycled = 0; ///< number of reused ones among them
   std::uint64_t waited_for_fill = 0;   ///< appends that first had to fill the next segment with zeros
   std::uint64_t torn_bytes_cut = 0;    ///< by load()
 };
@@ -54,7 +54,7 @@ public:
                                                    segment_log_options options = {});
 
   using log_store::load;
-  /// Segments all of whose entries come before `needed` are looked at by their headers only.
+  /// Reads only the header of segments whose entries are all before `needed`.
   result<loaded_log> load(log_index needed) override;
   status append(const std::vector<raft::persist_batch>& batches) override;
   status compact(log_index first_kept) override;
@@ -63,7 +63,7 @@ public:
   const segment_log_counters& counters() const { return counters_; }
 
 private:
-  /// Where the log stands between two appends.
+  /// State of the log between two appends.
   struct position {
     std::uint64_t sequence = 1; ///< of the next frame
     log_index next_index{1};
@@ -72,11 +72,11 @@ private:
   struct segment {
     segment_header header;
     std::string name;
-    log_index highest; ///< of the entries in it, whether still in the log or not
+    log_index highest; ///< of the entries in it, even if truncated or compacted since
   };
   struct active_segment : segment {
     std::unique_ptr<file> f;
-    std::uint64_t offset = 0; ///< where the next frame goes
+    std::uint64_t offset = 0; ///< of the next frame
   };
   /// The next segment while it is filled with zeros.
   struct spare_segment {
@@ -92,16 +92,16 @@ private:
 
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
   result<std::vector<std::uint64_t>> sort_out_files();
-  /// How many of the segments need not be read.
+  /// Number of segments that need not be read.
   result<std::size_t> skip_segments(const std::vector<std::uint64_t>& numbers, log_index needed);
   result<segment_header> read_header(std::uint64_t number);
   status read_segment(std::uint64_t number, bool last, loaded_log& into);
-  /// Makes the last frame read, which ends at `end`, durable for certain, and overwrites the `torn_bytes` behind it
-  /// with zeros.
+  /// Makes the last frame read, which ends at `end`, certainly durable, and overwrites
+  /// the `torn_bytes` after it with zeros.
   status secure_end(std::string_view all, std::size_t last_frame, std::size_t end, std::size_t torn_bytes);
   failure damage(const std::string& name, std::size_t offset, const std::string& what) const;
 
-  /// Checks that the batches follow each other and the log. @returns where the log stands after them.
+  /// Checks that the batches are contiguous with the log. @returns the state after them.
   result<position> follow(const std::vector<raft::persist_batch>& batches) const;
   status write_frame();
   status begin_segment();
@@ -114,16 +114,16 @@ private:
   segment_log_options options_;
   std::unique_ptr<file_lock> lock_;
   seeded_random salts_;
-  std::deque<segment> segments_; ///< all but the active one, oldest first
+  std::deque<segment> segments_; ///< all except the active one, oldest first
   std::optional<active_segment> active_;
   std::optional<spare_segment> spare_;
   std::vector<std::string> free_; ///< names, all of options_.segment_bytes
   std::uint64_t next_number_ = 1;
-  std::uint64_t next_free_number_ = 1; ///< only so that names differ
+  std::uint64_t next_free_number_ = 1; ///< only makes names differ
   position position_;
   std::string frame_; ///< kept for its memory
   bool loaded_ = false;
-  std::string dead_; ///< why; empty: alive
+  std::string dead_; ///< why; empty: usable
   segment_log_counters counters_;
 };
 
