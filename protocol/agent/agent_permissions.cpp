@@ -67,7 +67,7 @@ public:
     return may_.event_write(r.event.name) ? std::nullopt : std::optional(no());
   }
   std::optional<refused> operator()(const service_health& r) const {
-    // By ID, authorized once its name is known; by name, even if there is no such service.
+    // A query by ID is authorized once the name is known; by name even if there is no such service.
     return r.by_id || may_.service_read(r.name) ? std::nullopt : std::optional(no());
   }
   std::optional<refused> operator()(const list_services&) const { return std::nullopt; }

@@ -187,7 +187,7 @@ std::optional<std::string> client_agents::refusal_of(const identity& who, local_
   const bool as_accepted = it->second.accepted && it->second.who == who && it->second.by == by;
   if (auto why = as_accepted ? std::nullopt : objection(who, by, it->second, says::is_there))
     return why;
-  // Of two agents with one name, the living one counts (one node). A new leader knows neither.
+  // If two agents have one name, the living one counts (one node). A new leader knows neither.
   const auto& k = it->second;
   if ((!k.may_live(now, limits_) && !MUTANT(renewed_agent_unheard)) || k.who.uuid.empty() || k.who.uuid == who.uuid ||
       k.leaving)

@@ -40,7 +40,7 @@ struct client_agent {
 /// hash of 256 random bits reveals nothing. Writing it needs node:write, as the address does.
 inline constexpr std::string_view proof_of_agent = "belay-node-proof";
 
-/// Key of the node metadata that marks it as told to leave (force-leave of a living node).
+/// Key of the node metadata that marks a node that was asked to leave (force-leave while alive).
 inline constexpr std::string_view mark_of_leaving = "belay-told-to-leave";
 /// Writes that mark. The leader removes it if the agent stays alive, as Consul's agents object.
 state::catalog_register told_to_leave(const state::node_record& node);
@@ -159,7 +159,7 @@ private:
   client_agent_limits limits_;
   local_time begun_{};
   std::map<std::string, known> agents_; ///< by folded name
-  /// Of agents whose rows were not their own, by name and ID: sent when they are heard next.
+  /// Refusals of agents whose rows were not their own, by name and ID: sent when they are heard.
   std::map<refusal_key, std::string> refused_;
 };
 

@@ -50,7 +50,7 @@ public:
 
   /// Null: there is none.
   row_ptr find(const key& k) const;
-  /// In all segments.
+  /// The node's rows in all segments.
   std::vector<row_ptr> of_node(std::string_view node) const;
 
   void put(row_ptr r);

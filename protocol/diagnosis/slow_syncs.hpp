@@ -45,7 +45,7 @@ public:
   /// @returns a finding for the operator; nullopt: none, or too soon after another
   std::optional<finding> took(std::chrono::nanoseconds duration, local_time now);
 
-  /// Of the last hour; zero: there was no sync.
+  /// Median of the last hour; zero: there was no sync.
   std::chrono::nanoseconds median() const;
 
 private:

@@ -13,7 +13,7 @@
 
 namespace belay::filter {
 
-/// Of the next character; columns count characters, offsets bytes.
+/// Position of the next character; columns count characters, offsets bytes.
 struct place {
   std::size_t line = 1, column = 1, offset = 0;
 };

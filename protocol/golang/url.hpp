@@ -1,5 +1,5 @@
 #pragma once
-// Request targets: percent escapes, path cleaning, query strings (docs/contract/01, 2 and 6).
+// Request targets: escapes, path cleaning, query strings (docs/contract/01, sections 2 and 6).
 
 #include <array>
 #include <span>

@@ -28,11 +28,11 @@ public:
   /// Undoes the last next(); no effect at the end of the text. At most once after each next().
   void back();
 
-  /// After and before the character that next() returned last; in bytes.
+  /// Offsets after and before the character that next() returned last, in bytes.
   std::size_t offset() const { return here_.offset; }
   std::size_t start() const { return here_.offset - length_; }
   std::string_view since(std::size_t from) const { return text_.substr(from, here_.offset - from); }
-  /// Of the character that next() returned last. At the end, each further next() adds a column.
+  /// Position of the character that next() returned last. At the end, each next() adds a column.
   position at() const;
 
   void complain(std::string what);
@@ -53,7 +53,7 @@ private:
     golang::regular_expression letter, digit;
   };
 
-  /// At the front of the rest; 0 bytes at the end of the text.
+  /// The character at the front of the rest; 0 bytes at the end of the text.
   char32_t front(std::size_t& bytes) const;
   const unicode_classes& unicode();
 

@@ -252,7 +252,7 @@ token_kind scanner::fraction_or_exponent(char32_t c, bool& found) {
   return token_kind::floating;
 }
 
-/// A separate sign, or the front of a fraction. Its exponent's digits are a separate token, as in hcl.
+/// A separate sign, or the front of a fraction; its exponent's digits are another token, as in hcl.
 token_kind scanner::period() {
   const char32_t first = at_.peek();
   if (!is_decimal(first))

@@ -27,7 +27,7 @@ struct read_meta {
 /// query and mode decide shape and headers (404 of a missing key, Effective-Consistency, ...).
 response render_read(const read_request& request, const state::query_result& result, const read_meta& meta,
                      const render_options& options);
-/// The same without the body, which is made elsewhere. @pre rows_of() the result is not nullopt
+/// The head of the same; piecewise_body.hpp has the body. @pre rows_of() the result is not nullopt
 response render_read_head(const read_request& request, const state::query_result& result, const read_meta& meta,
                           const render_options& options);
 /// The response to a write that the state machine decided, by this entry or an earlier one.

@@ -161,7 +161,7 @@ member get_member(byte_reader& r) {
 //
 // offset  size      what
 // 0       1         version, 1
-// 1       varint    number of members, then each: id (8), uuid, name, address (varint length, bytes)
+// 1       varint    count of members, then each: id (8), uuid, name, address (varint length, bytes)
 // ...     varint    number of voters, then their ids (8 each); the same for voters_old and learners
 std::string encode(const configuration& c) {
   std::string out;

@@ -206,10 +206,10 @@ public:
   /// loss. A term more than 2^32 above the own one is rejected; requests (appends, votes,
   /// snapshots, transfers) are only accepted from servers for which counts() is true.
   void step(const message& m, local_time now);
-  /// Whether to accept requests of that server: if it is a member of the configuration in force, or
-  /// of one that may return (from the commit index on), or told_of() named it. A server without a
-  /// configuration accepts all, and goes on accepting whom it followed: its new log begins with
-  /// other servers' configurations. formation::may_follow and bind decide which cluster may add it.
+  /// Whether to accept requests of that server: if it is a member of the configuration in force,
+  /// or of one that may return (from the commit index on), or told_of() named it. A server without
+  /// a configuration accepts all, and still those it followed then: its new log begins with other
+  /// servers' configurations. formation::may_follow and bind decide which cluster may add it.
   bool counts(node_id from) const;
   /// `by` reports members of its configuration. Accepted if counts(by), or if it is this
   /// server: what the driver knows from elsewhere. A server that is behind may lack the entry
@@ -235,8 +235,8 @@ public:
   bool transfer_leadership(node_id to);
   /// Reply to ready::lease_withdrawn: no reads are served under the lease any more.
   void lease_given_up();
-  /// The link to a peer was lost or refused. A leader sends there more carefully (probe); a
-  /// follower of that leader may campaign earlier, which is harmless because it pre-votes first.
+  /// The link to a peer was lost or refused. A leader sends more carefully (follower_state::probe);
+  /// a follower of that leader may campaign earlier, harmless because it pre-votes first.
   void peer_unreachable(node_id peer);
   /// There is a link to a peer again. A leader sends at once, not with its next heartbeat.
   void peer_reachable(node_id peer);

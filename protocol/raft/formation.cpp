@@ -53,7 +53,7 @@ configuration configuration_of_voters(std::vector<member> members) {
 // 0       1         version, 1
 // 1       8         round
 // 9       1         given up
-// 10      varint    number of members of the set, then each: id (8), uuid, name, address (varint length, bytes)
+// 10      varint    count of members, then each: id (8), uuid, name, address (varint length, bytes)
 // ...     varint    number of refused clusters, then each (8)
 // ...     4         CRC32C of all before
 std::string encode(const promise& p) {

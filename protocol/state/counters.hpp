@@ -1,5 +1,5 @@
 #pragma once
-// Named numbers beside the rows: the last change of each table and service (docs/contract/02).
+// Numbers beside the rows: changes of tables and services (docs/contract/02, sections 2 and 5).
 
 #include "protocol/state/journaled_map.hpp"
 

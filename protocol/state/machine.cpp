@@ -425,7 +425,7 @@ template <class Other>
 std::optional<reply> unchanged(const tables&, const Other&) {
   return std::nullopt;
 }
-/// apply()'s reply to a command that needs no permission and would change nothing; nullopt: it may.
+/// apply()'s reply to a command that needs no permission and would change nothing; else nullopt.
 std::optional<reply> answered_without_change(const tables& t, const command& c) {
   if (c.once && !std::holds_alternative<acl_bootstrap>(c)) // its reply is kept
     return std::nullopt;

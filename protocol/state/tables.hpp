@@ -80,7 +80,7 @@ struct applying {
   effects& changed;
   /// Folded names of nodes whose every service, also later ones, this entry has touched.
   std::set<std::string, std::less<>> touched_nodes = {};
-  /// Resources where a waiter may fit: checked at the entry's end, in order (docs/claims.md, 12).
+  /// Resources where a waiter may fit: checked in order at the end (docs/claims.md, rule 12).
   std::set<resource_name> touched = {};
   /// How many more due items this entry may expire (docs/claims.md, rule 14).
   std::uint64_t due_left = expired_at_once_max;

@@ -99,7 +99,7 @@ interest interest_of(const state::catalog_service& q) {
   return {topic::service, folded(q.service)};
 }
 interest interest_of(const state::catalog_node& q) {
-  // The text may be a prefix of a node's id, and changes carry the name.
+  // The text may be a prefix of a node's id; changes then carry another name.
   if (may_be_node_id(q.node))
     return {topic::all_catalog, {}};
   return {topic::node, folded(q.node)};

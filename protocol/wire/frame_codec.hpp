@@ -3,7 +3,7 @@
 //
 //   u32 length of what follows | u32 CRC32C of what follows that | u8 version (1) | u8 kind | body
 //
-// Integers are little-endian. A frame that is too long, damaged or of another version is fatal.
+// Little-endian. A frame that is too long, damaged or of another version ends the connection.
 
 #include "protocol/agent/user_events.hpp"
 #include "protocol/base/compiled_once.hpp"
@@ -103,7 +103,7 @@ public:
   void set_frame_bytes_max(std::size_t bytes) { frame_bytes_max_ = bytes; }
   /// The same for hellos, including the four bytes of their length.
   void set_hello_bytes_max(std::size_t bytes) { hello_bytes_max_ = bytes; }
-  /// Of the incomplete frame.
+  /// Size of the incomplete frame.
   std::size_t unfinished_bytes() const { return pending_.size(); }
   /// Memory reserved for it; little after a large frame is complete.
   std::size_t reserved_bytes() const { return pending_.capacity(); }

@@ -23,7 +23,7 @@ constexpr std::string_view forced_out = "force-leave ";
 
 constexpr std::string_view agent_is_there = "agent there ";
 constexpr std::string_view agent_leaves = "agent leaves ";
-/// With what proves that it may act for the node: of client_address_level.
+/// With a proof that it may act for the node (client_address_level).
 constexpr std::string_view proving_agent_is_there = "proving agent there ";
 constexpr std::string_view proving_agent_leaves = "proving agent leaves ";
 constexpr std::string_view no_proof = "-", authenticated_word = "authenticated", anybody_word = "anybody";

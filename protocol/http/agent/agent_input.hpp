@@ -1,5 +1,5 @@
 #pragma once
-// Decodes services and checks for an agent, from clients and files (docs/contract/09, 2 and 3).
+// Decodes services and checks for an agent (docs/contract/09, sections 2 and 3).
 
 #include "protocol/agent/definitions.hpp"
 #include "protocol/golang/json_input.hpp"

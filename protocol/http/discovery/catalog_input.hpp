@@ -1,5 +1,5 @@
 #pragma once
-// Decodes nodes, services and checks of registrations and transactions (docs/contract/05, 07).
+// Decodes nodes, services and checks of requests (docs/contract/05, docs/contract/07).
 
 #include "protocol/golang/json_input.hpp"
 #include "protocol/http/request_context.hpp"

@@ -95,7 +95,7 @@ refused read_waiting(const request_context& c, query_options& out) {
       return error_response(400, "Invalid wait time");
     out.wait = *wait;
   }
-  // docs/contract/02, section 4: a missing or senseless time is the default; cap before jitter.
+  // docs/contract/02, section 4: a missing or invalid time is the default; cap before jitter.
   if (out.wait.count() <= 0)
     out.wait = c.settings.default_query_time;
   out.wait = std::min(out.wait, c.settings.max_query_time);

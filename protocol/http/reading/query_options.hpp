@@ -1,5 +1,5 @@
 #pragma once
-// Parameters of all reads: consistency, caching, wait, index (docs/contract/01 and 06).
+// Mode, caching, wait and index of reads (docs/contract/01, section 6; docs/contract/06, section 2)
 
 #include "protocol/http/request_context.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Evaluates queries about policies, roles and tokens (docs/contract/10, 5), without authorization.
+// Evaluates queries on policies, roles, tokens (docs/contract/10, section 5), ignoring permissions.
 
 #include "protocol/state/acl/acl_table.hpp"
 #include "protocol/state/counters.hpp"

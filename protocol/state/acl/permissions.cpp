@@ -171,7 +171,7 @@ bool may_see_session(const tables& t, const acl::authorizer& may, const std::str
   return session && may.session_read(session->node);
 }
 
-/// Shows that a session waits, but not for what or by which claim, if hidden (docs/claims.md, 32).
+/// Shows that a session waits, but hides for what and by which claim (docs/claims.md, rule 32).
 void hide_names(const tables& t, const acl::authorizer& may, std::vector<wait_edge>& edges) {
   for (auto& each : edges) {
     if (!may.key_read(each.on.name)) {

@@ -14,8 +14,8 @@ namespace belay::state {
 
 /// The same number on every server of a cluster that has applied the same restores:
 ///
-///     bits 63..32  hash of the cluster's id: chosen when the cluster is formed, and again by `belay operator raft recover`
-///     bits 31..0   index of the newest entry that put an archive in force, modulo 2^32; zero: there is none
+///     bits 63..32  hash of the cluster's id: set at formation and by `belay operator raft recover`
+///     bits 31..0   index of the newest entry that committed a restore, modulo 2^32; zero: none
 ///
 /// Clients store it in the 64 bits of a key's flags, where zero means
 /// that no history is named. It is not a secret and proves nothing.

@@ -288,7 +288,7 @@ reply acquired(const key_result& r) {
   return yes;
 }
 
-/// A restore may leave a lock delay beside a holder. It applies to all (docs/contract/04, 3.5).
+/// A restore may leave a lock delay beside a holder. Rejects all (docs/contract/04, section 3.5).
 reply delayed(const key_result& r) {
   PROBE("kv: a lock delay beside its holder");
   reply no(false);

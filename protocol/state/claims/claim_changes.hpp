@@ -26,7 +26,7 @@ void remember_unknown(applying& a, const resource_name& of, const std::string& i
 /// (docs/claims.md, rule 7). Always true for entries below client_address_level.
 /// @param own_id the client chose the id
 bool end_fits(const applying& a, const resource_name& of, std::string_view id, bool own_id);
-/// Ends waiters with more permits than the limit: they would block the queue (docs/claims.md, 5).
+/// Ends waiters for more permits than the limit, which would block all (docs/claims.md, rule 5).
 void end_too_large(applying& a, const resource_name& of, std::uint64_t limit);
 
 } // namespace belay::state

@@ -116,7 +116,7 @@ struct claim_record {
   log_index modify_index;       ///< of its grant, or of the newest change
   /// Accessor or network (http::network_of) of its client. Empty: entry below client_address_level.
   std::string scope;
-  /// The last requester. Removed if it waits and may not write the name (docs/claims.md, 33).
+  /// The last requester. Removed if it waits and may not write the name (docs/claims.md, rule 33).
   requester by;
 };
 using claim_ptr = std::shared_ptr<const claim_record>;

@@ -1,5 +1,5 @@
 #pragma once
-// Rules for reading and writing single keys and trees (docs/contract/03; docs/contract/04, 3).
+// Rules for reading and writing keys and trees (docs/contract/03; docs/contract/04, section 3).
 
 #include "protocol/state/tables.hpp"
 

@@ -16,7 +16,7 @@ public:
   void start(std::string_view key, cluster_time until) { put({std::string(key), until}); }
   /// Earliest cluster time at which `key` may be acquired. @returns nullopt: no delay at `now`.
   std::optional<cluster_time> blocked_until(std::string_view key, cluster_time now) const;
-  /// By end, earliest first. Valid until the next change.
+  /// All delays, earliest end first. Valid until the next change.
   const std::set<std::pair<cluster_time, std::string>>& by_time() const { return by_time_; }
   /// Removes expired delays. Called for every log entry, so that all nodes have the same rows.
   void expire(cluster_time now);
