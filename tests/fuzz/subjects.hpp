@@ -1,6 +1,6 @@
 #pragma once
-// The fuzzed subjects: one function each, given any bytes. It throws property_broken if its property
-// does not hold, and must not crash or hang. The tests here and libFuzzer (entry/) use them.
+// The fuzzed subjects: one function each, given any bytes. It throws property_broken if its
+// property does not hold, and must not crash or hang. Tests here and libFuzzer (entry/) use them.
 //
 // Each returns what the bytes turned out to be, which shows whether a run was useful.
 

@@ -1,4 +1,4 @@
-// What the checkers of replies and of blocking queries say where ACLs are in force.
+// The checkers of replies and of blocking queries with ACLs in force.
 
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
@@ -29,7 +29,7 @@ state::kv_entries key_rows(std::vector<state::kv_entry_ptr> list) {
   return {std::move(list)};
 }
 
-/// Entries: 1 begins with ACLs, 2 to 4 are the policy 1 (reads k) and the tokens a (of it) and b (of none), 5 and 6 the keys k and l.
+/// Entries: 1 enables ACLs; 2 policy 1 (reads k); 3, 4 tokens a (has 1) and b; 5, 6 keys k and l.
 class acl_run_by_hand {
 public:
   acl_run_by_hand() {
@@ -39,7 +39,7 @@ public:
       knows(c);
   }
 
-  /// Asked, committed and answered.
+  /// Sent, committed and answered.
   acl_run_by_hand& knows(const state::command& c, state::reply r = true) {
     const auto id = asks(c);
     commits(c);
@@ -235,7 +235,7 @@ TEST_CASE("acl checkers: a deleted token opens nothing once that is known") {
   }
   SECTION("another one of the same server, which has") {
     acl_run_by_hand r;
-    r.learns(r.asks("a", key, consistency::stale), 5, found); // so that the next one is not of before it was made
+    r.learns(r.asks("a", key, consistency::stale), 5, found); // so that the next one is not from before it was made
     r.knows(remove_token('a'));
     r.learns(r.asks("a", key, consistency::stale), 0, not_found);
     CHECK_FALSE(r.learns(r.asks("a", key, consistency::stale), 5, found).fine());

@@ -9,7 +9,7 @@ inline std::string acl_id(char c) {
   return std::string(8, c) + "-0000-0000-0000-000000000000";
 }
 
-/// Where ACLs are in force, with default deny unless told otherwise.
+/// A request with ACLs in force, by default with default deny.
 inline state::authority as(std::string secret, bool allowed_by_default = false) {
   return {std::move(secret), allowed_by_default, "dc1"};
 }

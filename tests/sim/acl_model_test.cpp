@@ -15,7 +15,7 @@ acl_rights rights(const std::string& rules, bool allowed_by_default = false) {
   return {read_acl_rules(rules).value(), allowed_by_default};
 }
 
-/// One entry after the other, as the servers have them in their logs.
+/// Applies one entry after the other, as the servers have them in their logs.
 struct entries {
   kv_model model;
 

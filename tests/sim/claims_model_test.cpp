@@ -27,7 +27,7 @@ std::string session_id(std::uint64_t n) {
   return uuid_of(7, n);
 }
 
-/// The model and a real state machine beside each other.
+/// The model and a real state machine side by side.
 struct both {
   kv_model model;
   state::machine machine;
@@ -61,7 +61,7 @@ struct both {
     (*this)(state::restore_commit{id, 1});
   }
 
-  /// Of some that wait for locks of keys, and of one that does not any more, or does again.
+  /// Withdraws some waits for locks of keys, and one that has ended or was requested again.
   void withdraw(seeded_random& random) {
     state::waits_withdraw c;
     const auto found = machine.evaluate(state::claims_list{}, now);
@@ -80,14 +80,14 @@ struct both {
   }
   std::vector<state::wait_ref> late;
 
-  /// Few enough ends that some asks are refused for them.
+  /// Few enough end records that some requests are rejected for them.
   void limit_ends() {
     constexpr std::uint64_t bytes = 20'000, share = 5;
     model.limit_claim_ends({bytes, share});
     machine.limit_claim_ends(bytes, share);
   }
 
-  /// Few enough guards that some are refused for them.
+  /// Few enough guards that some are rejected for them.
   void limit_guards() {
     constexpr std::size_t all = 6, share = 2;
     model.limit_guards({all, share});
@@ -159,7 +159,7 @@ public:
     return c;
   }
 
-  /// The same where ACLs are in force: what takes effect later is asked for with tokens, whose policies come and go.
+  /// The same with ACLs in force: requests with a later effect have tokens, whose policies change.
   state::command next_in_a_name() {
     if (addresses_.below(12) == 0)
       return change_of_access();
@@ -215,7 +215,7 @@ public:
     case 15:
       return state::kv_write{op(below(3) == 0 ? kv_verb::lock : kv_verb::unlock)};
     case 16:
-      if (below(6) == 0) // what is above a guard
+      if (below(6) == 0) // a prefix above a guard
         return state::kv_write{key_op(kv_verb::remove_tree, "g")};
       return state::kv_write{op(below(2) == 0 ? kv_verb::remove : kv_verb::set)};
     case 17:
@@ -232,7 +232,7 @@ public:
     }
     default: {
       state::fenced_txn t;
-      if (below(3) == 0) { // free for a moment in which nobody may overtake who waits
+      if (below(3) == 0) { // free for a moment in which no client may overtake the queue
         t.body.ops.push_back(op(kv_verb::unlock));
         t.body.ops.push_back(op(kv_verb::lock));
         return t;
@@ -249,7 +249,7 @@ public:
   std::uint64_t newest = 1; ///< index
 
 private:
-  /// So many prefixes that bounds of guards are met.
+  /// Enough prefixes to reach the bounds of guards.
   void elsewhere(std::string& prefix) {
     if (prefixes_.below(3) != 0)
       prefix = "w" + std::to_string(prefixes_.below(10)) + "/";
@@ -261,7 +261,7 @@ private:
       return state::acl_token_delete{uuid_of(9, n)};
     case 1:
       return policy(n, false);
-    default: // is there again, unless it is there still
+    default: // exists again, unless it still does
       return token(n);
     }
   }
@@ -306,14 +306,14 @@ private:
   }
   state::command create() {
     state::session_begin b;
-    // No id is given twice.
+    // Ids are never reused.
     b.session.id = session_id(created_[below(sessions)] = ++newest_session_);
     b.session.node = "m";
     b.session.lock_delay_ns = below(2) == 0 ? 0 : static_cast<std::int64_t>(below(200)) * 1'000'000;
     b.session.behavior = below(3) == 0 ? state::session_behavior::remove : state::session_behavior::release;
     b.session.ttl_ns = 1'000'000'000;
     b.session.node_checks = std::vector<std::string>{"serfHealth"};
-    if (below(4) == 0) { // of index 0: in vain if the key is there
+    if (below(4) == 0) { // with index 0: fails if the key exists
       b.on_end.push_back(key_op(kv_verb::cas, "q/1"));
       b.on_end.push_back(key_op(kv_verb::set, "left"));
     }
@@ -388,7 +388,7 @@ constexpr std::uint64_t seeds_max = 1000; // most mutants need fewer than 30, th
 
 } // namespace
 
-/// Two readings of the same pages: whatever is asked, they answer alike, and have the same rows after each entry.
+/// Two implementations of the same pages: the same replies, and the same rows after each entry.
 TEST_CASE("model of claims: random asks are answered as by the state machine") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const auto difference = first_difference(seed, entries_of_a_run);
@@ -397,7 +397,7 @@ TEST_CASE("model of claims: random asks are answered as by the state machine") {
   }
 }
 
-/// Bounds of ten thousand and more are beyond it, and so is what a leader does of its own accord.
+/// It does not cover bounds of ten thousand and more, or what a leader proposes by itself.
 TEST_CASE("model of claims: finds known bugs of the state machine") {
   const auto* const name = GENERATE(
       "asked_again_loses_place", "check_fence_ignored", "claim_ends_of_clients_without_bound",

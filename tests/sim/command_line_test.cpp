@@ -1,4 +1,4 @@
-// What belay-sim understands, and how it refuses the rest.
+// What belay-sim accepts, and how it rejects the rest.
 
 #include "sim/program/command_line.hpp"
 
@@ -54,7 +54,7 @@ TEST_CASE("command line: what is to be done") {
       {"--list-kinds", action::list_kinds, 0, 0, ""},
       {"--help", action::help, 0, 0, ""},
       {"-h", action::help, 0, 0, ""},
-      {"--seeds 0..1 --replay x --help", action::help, 0, 0, ""}, // who asks for help gets it
+      {"--seeds 0..1 --replay x --help", action::help, 0, 0, ""}, // --help always prints help
   };
   for (const auto& r : rows) {
     const auto line = good(r.words);

@@ -1,5 +1,5 @@
 #pragma once
-// What tests ask of texts that people read.
+// A check of texts that people read.
 
 #include <string>
 

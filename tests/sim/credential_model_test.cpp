@@ -1,4 +1,4 @@
-// Who may speak to whom: each line of the table of docs/security.md, and what the server's own code makes of the same credentials.
+// Which peers may connect: the table of docs/security.md, and the decisions of the server's code.
 
 #include "sim/credentials/credential_model.hpp"
 #include "sim/disks/simulated_disk.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 const std::string one = "pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=";
 const std::string two = "QUJDREVGR0hJSktMTU5PUA==";
-// What the simulated wall clocks show at the beginning of a run, about.
+// About what the simulated wall clocks show at the beginning of a run.
 constexpr std::int64_t now = 1'795'000'000;
 
 credential_facts keyed(const std::string& key, bool incoming = true, bool outgoing = true) {
@@ -148,7 +148,7 @@ TEST_CASE("who is let in is what the documentation says, and what the server doe
   }
 }
 
-// A client agent takes no part in anything: its certificate need not name a server, and has to be right in all else.
+// A client agent's certificate need not name a server, but all else must be right.
 TEST_CASE("a client agent is let in with a certificate of any name", "[sim]") {
   const auto other_name = certified('A', "client.dc1.consul");
   const struct {
@@ -159,7 +159,7 @@ TEST_CASE("a client agent is let in with a certificate of any name", "[sim]") {
       {certified(), certified(), true},
       {trusting(certified('B', "client.dc1.consul"), {'A', 'B'}), certified(), false},
       {certified('A', "client.dc1.consul", now - 1), certified(), false},
-      {certified(), other_name, false}, // what it dials is to be a server
+      {certified(), other_name, false}, // the accepting side must be a server
       {keyed(one), keyed(one), true},
       {keyed(one), keyed(two), false},
       {{}, certified(), false},
@@ -208,7 +208,7 @@ TEST_CASE("what an operator was told to be done is in the keyring after a loss o
     REQUIRE_FALSE(both.doors.complaint());
   }
   CHECK(both.doors.keyring_is(1, {two}));
-  // The other one has the old key: it is refused, and that is against the documented order.
+  // The other one has the old key and is rejected, which violates the documented order.
   CHECK_FALSE(both.dial().in);
   REQUIRE(both.doors.complaint());
   CHECK(both.doors.complaint()->second.find("n1 refuses n0") == 0);

@@ -37,7 +37,7 @@ void must(const status& s) {
     FAIL(s.error());
 }
 
-/// The log on a simulated disk with what its owner knows of it.
+/// The log on a simulated disk, and what its owner knows of it.
 struct owned_log {
   explicit owned_log(std::size_t segment_bytes = 8192) : disk(segment_bytes) { start(); }
 
@@ -55,7 +55,7 @@ struct owned_log {
     if (got_through)
       known = *in_flight;
     in_flight.reset();
-    if (either) { // a restart without entries leaves nothing to tell by
+    if (either) { // a restart without entries does not show which
       raft::persist_batch again;
       again.restart_after.emplace().index = log_index{known.next_index};
       REQUIRE(append({again}));
@@ -122,7 +122,7 @@ std::uint64_t index_of(simulated_checkpoints& store) {
   return *i ? (*i)->meta.index.value : 0;
 }
 
-/// Sends the newest snapshot of one store to the other in small chunks. @returns the first failure
+/// Sends the newest snapshot of one store to the other in small chunks. @returns the first error
 status transfer(simulated_checkpoints& from, simulated_checkpoints& to, std::size_t chunks_most = SIZE_MAX) {
   std::uint64_t offset = 0;
   log_index index;
@@ -158,7 +158,7 @@ TEST_CASE("files: what was synced survives, what was not is lost, kept, cut or t
   SECTION("a killed process loses nothing, but what it did not sync still is not") {
     files.kill();
     CHECK(*files.contents("d/f") == "synNEWER");
-    CHECK_FALSE((*f)->sync().ok()); // of no use any more
+    CHECK_FALSE((*f)->sync().ok()); // no longer usable
     files.lose_power(nothing_survives());
     CHECK(*files.contents("d/f") == "synced");
   }
@@ -265,16 +265,16 @@ TEST_CASE("files: a lock ends with the process that held it", "[sim][disk]") {
   files.kill();
   auto next = files.lock("d");
   REQUIRE(next.ok());
-  *held = nullptr; // the old one's handle goes later: it must not free the new one's lock
+  *held = nullptr; // the old one's handle ends later: it must not release the new one's lock
   CHECK_FALSE(files.lock("d").ok());
 }
 
 // ---- the real log on them
 
 TEST_CASE("log: power losses and kills keep what was acknowledged and nothing half", "[sim][disk]") {
-  // Situation: a long life of appends, truncations, votes, restarts after snapshots, compactions. Event: again and
-  // again the process is killed or the power goes, often in the middle of an append. Wrong would be: a log that does
-  // not open, a lost acknowledged entry or vote, half a batch, a gap.
+  // Situation: a long life of appends, truncations, votes, restarts after snapshots, compactions.
+  // Event: the process is repeatedly killed or loses power, often in the middle of an append. Wrong
+  // would be: a log that does not open, a lost acknowledged entry or vote, half a batch, a gap.
   std::uint64_t lost = 0, cut = 0, names = 0, interrupted = 0, lives = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
@@ -305,9 +305,9 @@ TEST_CASE("log: power losses and kills keep what was acknowledged and nothing ha
 }
 
 TEST_CASE("log: what a restarted process has read stays, whatever happens to the power", "[sim][disk]") {
-  // Situation: a process is killed between the write and the sync of an append. The next one reads it from the
-  // system's memory, and may at once tell a leader that it has the entry, or stand by the vote. Event: the power goes
-  // before anything else is written. Wrong would be: the entry or the vote is gone.
+  // Situation: a process is killed between the write and the sync of an append. The next one reads
+  // it from the page cache, and may at once acknowledge the entry to a leader, or rely on the vote.
+  // Event: power loss before the next write. Wrong would be: the entry or the vote is gone.
   for (std::uint16_t calls = 1; calls <= 7; ++calls)
     for (std::uint64_t before = 0; before < 40; ++before) {
       INFO("call " << calls << " after " << before << " appends");
@@ -342,7 +342,7 @@ TEST_CASE("log: each cut of an append leaves the whole of it or nothing", "[sim]
       auto log = open_log(files);
       REQUIRE(log->load().ok());
       expected_log known;
-      // Fills the first segment so far that the next append begins another one, in half of the cases.
+      // Fills the first segment so that, in half of the cases, the next append begins another one.
       for (std::uint64_t i = 1; i <= 8 + part / 1100 % 2 * 3; ++i) {
         const auto b = batch_of({make_entry(i, 1, std::string(600, i % 2 == 0 ? '\0' : 'v'))});
         must(log->append({b}));
@@ -372,7 +372,7 @@ TEST_CASE("log: each cut of an append leaves the whole of it or nothing", "[sim]
 }
 
 TEST_CASE("log: a flipped bit is told, or changes nothing", "[sim][disk]") {
-  // Any bit on the disk of a stopped node. Wrong would be: a log that opens and is not what was acknowledged.
+  // Any bit on the disk of a stopped node. Wrong: a log that opens with other contents.
   std::size_t told = 0, harmless = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     INFO("seed " << seed);
@@ -531,7 +531,7 @@ TEST_CASE("checkpoints: every flipped bit is found", "[sim][disk]") {
     const auto info = store.info();
     const auto loaded = info ? store.load([](std::uint8_t, std::string_view, std::string_view) {}) : status(done{});
     CHECK_FALSE((info.ok() && *info && loaded.ok()));
-    CHECK_FALSE(store.read_snapshot({}, 0, 100).ok()); // nor does it travel
+    CHECK_FALSE(store.read_snapshot({}, 0, 100).ok()); // nor is it sent
     store.flip_bit(n);
     store.crash();
   }

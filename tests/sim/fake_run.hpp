@@ -1,5 +1,5 @@
 #pragma once
-// A stand-in for the simulation in tests of `belay-sim`: its runs end in microseconds and fail on demand.
+// A substitute for the simulation in tests of `belay-sim`: short runs that fail on demand.
 
 #include "sim/run.hpp"
 
@@ -7,7 +7,7 @@ namespace belay::sim::testing {
 
 inline constexpr stream nemesis{stream_kind::nemesis, 0};
 
-/// Passes. Asks a few questions, and its trace hash is made of the answers.
+/// Passes. Makes a few choices, and its trace hash from them.
 inline run_report harmless_run(tape& t, const run_options& o) {
   run_report r;
   r.trace_hash = 1;

@@ -1,4 +1,4 @@
-// sim/clients/http_messages: the servers' router understands what clients say, and clients what the servers' rendering says.
+// sim/clients/http_messages: requests that servers parse, and responses that clients parse.
 #include "sim/clients/http_messages.hpp"
 
 #include "protocol/http/render.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto id = "11111111-2222-3333-4444-555555555555";
 
-/// What the router makes of the request of an operation.
+/// The router's result for the request of an operation.
 http::action routed(const operation& o) {
   const auto text = request_of(o);
   const auto line = text.substr(0, text.find("\r\n"));
@@ -83,7 +83,7 @@ TEST_CASE("http_messages: commands about ACLs, in whose name they are given", "[
     auto action = routed(o);
     auto* write = std::get_if<http::write_request>(&action);
     REQUIRE(write != nullptr);
-    if (auto* t = std::get_if<state::acl_token_set>(&write->command)) // by the clock of the server
+    if (auto* t = std::get_if<state::acl_token_set>(&write->command)) // from the clock of the server
       t->token.create_time_ns = t->token.expiration_time_ns = 0;
     write->command.client_address.reset(); // the route adds it
     CHECK(wire::encode_command(write->command) == wire::encode_command(*o.write));
@@ -269,7 +269,7 @@ TEST_CASE("http_messages: answers that do not fit are told", "[sim]") {
   CHECK(understand(rendered(bare), std::nullopt, get));
 }
 
-// A server has decided, and its answer does not come through the agent: the client knows no more than that, whatever the simulator knows.
+// A server's decision whose response is lost on the way through the agent is unknown to the client.
 TEST_CASE("http_messages: a client agent's own errors are not the servers' decision", "[sim]") {
   const auto told = [](int status, const char* body) {
     return as_told_by_agent({status, {}, body}, write_decision{forward::call_outcome::done, log_index{7}})->outcome;

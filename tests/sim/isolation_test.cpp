@@ -1,4 +1,4 @@
-// One run in a process of its own: its report and its tape come back even if it dies.
+// One run in a process of its own: its report and its tape are returned even if it dies.
 
 #include "sim/program/isolation.hpp"
 #include "tests/sim/fake_run.hpp"

@@ -98,7 +98,7 @@ TEST_CASE("model of keys: reaped tombstones are forgotten, the table's index is 
   CHECK(exact(log.model.prefix_index("p/", i(6))) == "3"); // as of then
   CHECK(exact(log.model.prefix_index("p/", i(7))) == "1");
   CHECK(exact(log.model.prefix_index("e/", i(7))) == "5");
-  CHECK(exact(log.model.prefix_index("e/", i(8))) == "6"); // nothing left: as the table
+  CHECK(exact(log.model.prefix_index("e/", i(8))) == "6"); // nothing left: like the table
   CHECK(exact(log.model.key_index("p/b", i(8))) == "6");
   CHECK(log.model.reaped_between(i(6), i(7)));
   CHECK_FALSE(log.model.reaped_between(i(8), i(9)));
@@ -165,7 +165,7 @@ TEST_CASE("model of keys: a transaction with rows of the catalog has all of its 
   log(txn(write_of_node("txn-0"), service(verb::set), key_op(kv_verb::cas, "k", "1", 7)));
   CHECK(errors(log) == "2 failed to set key \"k\", index is stale\n");
   log(txn(service(verb::get)));
-  CHECK(errors(log) == "0 service \"s-0\" on node \"txn-0\" doesn't exist\n");          // it went with the refused one
+  CHECK(errors(log) == "0 service \"s-0\" on node \"txn-0\" doesn't exist\n");          // undone with the rejected one
   log(txn(write_of_node("txn-0"), service(verb::cas), key_op(kv_verb::set, "k", "1"))); // 4
   CHECK(errors(log).empty());
   CHECK(std::get<state::txn_reply>(*log.last).results.size() == 3);
@@ -174,7 +174,7 @@ TEST_CASE("model of keys: a transaction with rows of the catalog has all of its 
   CHECK(*log.model.entry_at("k", i(5))->value == "1");
   log(txn(key_op(kv_verb::set, "k", "2"), service(verb::remove_cas, 4)));
   CHECK(errors(log).empty());
-  // Somebody else's rows are not known: what is in the same transaction is not, either, nor these rows from then on.
+  // Rows of other clients are unknown, as is the rest of the transaction; then also these rows.
   CHECK(log(txn(write_of_node("m"), key_op(kv_verb::set, "k", "3"))).says() == "not judged");
   CHECK(log(txn(service(verb::get))).says() == "not judged");
 }
@@ -207,7 +207,7 @@ TEST_CASE("model of keys: a restore brings back keys, tombstones and indexes as 
   CHECK(exact(log.model.prefix_index("p/", i(16))) == "5");
   CHECK(exact(log.model.prefix_index("q", i(16))) == "6");
   for (const auto& c : restore("third", 12))
-    log(c); // 19: as of 12, behind the first restore
+    log(c); // 19: as of 12, after the first restore
   CHECK(exact(log.model.prefix_index("p/", i(19))) == "3");
   CHECK(log.model.entry_at("q", i(19))->modify_index == i(12));
 }
@@ -216,21 +216,21 @@ TEST_CASE("model of keys: what is lacking of a restore is told") {
   log_writer log;
   log(set("a", "1"))(set("a", "2"));
   const auto parts = restore("r", 1);
-  CHECK(log(parts[1]).says() == "other"); // refused: not begun
+  CHECK(log(parts[1]).says() == "other"); // rejected: not begun
   CHECK(log(parts[0]).says() == "true");
   CHECK(log(parts[2]).says() == "other"); // no rows
   CHECK(log(parts[1]).says() == "true");
-  CHECK(log(parts[1]).says() == "true"); // told twice
+  CHECK(log(parts[1]).says() == "true"); // sent twice
   CHECK(log(parts[0]).says() == "true"); // a late one changes nothing
   CHECK(log(parts[2]).says() == "true");
   CHECK(*log.model.entry_at("a", log.model.applied())->value == "1");
-  CHECK(log(set("a", "3"))(parts[2]).says() == "true"); // has been
+  CHECK(log(set("a", "3"))(parts[2]).says() == "true"); // was done already
   CHECK(*log.model.entry_at("a", log.model.applied())->value == "3");
   log(restore("other", 2)[0])(state::restore_abort{"other"});
   CHECK(log(restore("other", 2)[1]).says() == "other");
 }
 
-/// Both are written from the contract, one from the other's tables never: where they differ, one is wrong.
+/// Both are written from the contract, independently: where they differ, one is wrong.
 TEST_CASE("model of keys: agrees with the state machine on random logs") {
   seeded_random random(7);
   const char* keys[] = {"a", "p/", "p/a", "p/b", "p/a/x", "p/a/y", "q/a"};

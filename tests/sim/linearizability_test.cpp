@@ -67,7 +67,7 @@ bool fine(const std::vector<register_op>& history) {
 
 using content = std::optional<std::string>;
 
-/// False: this result is impossible. An op of unknown outcome has whatever result the register gives.
+/// False: this result is impossible. An op of unknown outcome has the register's result.
 bool take(const register_op& op, content& now) {
   const bool known = op.result == outcome::done;
   const bool meets = op.expected.anything ? now.has_value() : now == op.expected.value;
@@ -96,7 +96,7 @@ bool some_order(const std::vector<register_op>& ops, std::vector<bool>& used, co
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (used[i])
       continue;
-    const bool late = [&] { // somebody else was done before this one began and is still not in order
+    const bool late = [&] { // another op was done before this one began and is still not in order
       for (std::size_t j = 0; j < ops.size(); ++j)
         if (!used[j] && ops[j].result == outcome::done && ops[j].returned < ops[i].invoked)
           return true;
@@ -128,8 +128,8 @@ class generator {
 public:
   explicit generator(std::uint64_t seed) : random_(seed) {}
 
-  /// Clients ask one thing after the other; each takes effect at a moment between its begin and end. Some answers get
-  /// lost, of those some had no effect.
+  /// Clients send one request after the other; each takes effect at a moment between its begin and
+  /// end. Some responses get lost; some of these requests had no effect.
   std::vector<register_op> history(std::size_t count, std::size_t clients, std::uint64_t lost_percent) {
     struct planned {
       register_op op;
@@ -153,7 +153,7 @@ public:
       auto& op = p.op;
       const bool lost = below(100) < lost_percent;
       if (op.verb == register_verb::cas || op.verb == register_verb::remove_cas) {
-        // Mostly what is there, so that many succeed.
+        // Mostly the current value, so that many succeed.
         op.expected.value = below(4) == 0 ? content(values[below(values.size())]) : now;
         const bool hit = now == op.expected.value || (op.verb == register_verb::remove_cas && !now);
         op.succeeded = hit;
@@ -323,7 +323,7 @@ TEST_CASE("linearizability: long histories of a real register are fine, one fals
     INFO(r.text);
     REQUIRE(r.verdict == linearizable::yes);
 
-    // A value that was gone before this read began: written and overwritten by operations that ended long before.
+    // A value that was gone before this read began: written and overwritten long before.
     std::vector<std::size_t> reads;
     for (std::size_t i = 1000; i < history.size(); ++i)
       if (history[i].verb == register_verb::read && history[i].result == outcome::done)
@@ -413,7 +413,7 @@ TEST_CASE("linearizability: operations of the simulator become operations on reg
   CHECK_FALSE(register_story(start).write(kv_verb::cas, "k", "b", 7, done, false).is_fine());
   CHECK_FALSE(register_story(start).write(kv_verb::cas, "k", "b", 0, done).is_fine());
   CHECK(register_story(start).write(kv_verb::cas, "k", "b", 0, done, false).is_fine());
-  // An index that no client read can be any value's, but not that of a missing key.
+  // An index that no client read may belong to any value, but not to a missing key.
   CHECK(register_story(start).write(kv_verb::cas, "k", "b", 99, done).is_fine());
   CHECK(register_story(start).write(kv_verb::cas, "k", "b", 99, done, false).is_fine());
   CHECK_FALSE(register_story().write(kv_verb::cas, "k", "b", 99, done).is_fine());
@@ -429,7 +429,7 @@ TEST_CASE("linearizability: operations of the simulator become operations on reg
   CHECK(register_story(start).write(kv_verb::remove, "k", "", 0, outcome::unknown).read("k", {}, 9).is_fine());
   CHECK_FALSE(register_story(start).write(kv_verb::remove, "k", "", 0, outcome::refused).read("k", {}, 9).is_fine());
 
-  // Stale reads prove nothing; those in default mode only as far as clocks are trusted. A transaction is not judged.
+  // Stale reads prove nothing, default reads only with reliable clocks; ignores transactions.
   CHECK(register_story(start).read("k", {}, 9, http::consistency::stale).is_fine());
   CHECK_FALSE(register_story(start).read("k", {}, 9).is_fine());
   CHECK(register_story(start).read("k", {}, 9).is_fine(false));

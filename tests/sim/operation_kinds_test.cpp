@@ -1,5 +1,5 @@
-// The list of what servers are restarted after: a route, a method or a command that is not in it would
-// be restarted after by nobody.
+// The list of operations after which servers are restarted: without its entry, a route, method or
+// command would never be followed by a restart.
 
 #include "protocol/http/routes.hpp"
 #include "sim/clients/operation_kinds.hpp"

@@ -1,4 +1,4 @@
-// The whole program with a simulation that fails on demand: exit codes, files, what is written where.
+// The whole program with a simulation that fails on demand: exit codes, files, and outputs.
 
 #include "sim/program/program.hpp"
 #include "sim/record/report.hpp"
@@ -23,8 +23,8 @@ namespace {
 
 std::string active_bug;
 
-/// Seeds whose last digit is 1, 2 or 3 break safety, liveness, determinism; 4 dies. Of a tape that is replayed, safety
-/// is broken if the answer at position 3 is not 0 (and the seed ends in 1).
+/// Seeds whose last digit is 1, 2 or 3 break safety, liveness, determinism; 4 dies. A replayed tape
+/// breaks safety if the choice at position 3 is not 0 (and the seed ends in 1).
 run_report run_on_demand(tape& t, const run_options& o) {
   static std::uint64_t calls = 0;
   auto r = harmless_run(t, o);
@@ -111,7 +111,7 @@ TEST_CASE("program: exit codes") {
       {"--seed 10", 0},
       {"--seed 11", 1},
       {"--seed 12", 2},
-      {"--seed 13", 0}, // it takes a second run to see it
+      {"--seed 13", 0}, // only a second run shows it
       {"--seed 13 --twice", 3},
       {"--seed 14", 1},
       {"--seed 10 --mutant bug", 1},
@@ -151,11 +151,11 @@ TEST_CASE("program: the trace is alone on stdout") {
   CHECK(count == 10);
   CHECK(o.err == "seed 11: safety: replies: read an old value\n  belay-sim --seed 11 --profile swarm --trace\n");
 
-  // Also of a run that dies.
+  // Also for a run that dies.
   const auto dead = f.run("--seed 14 --trace");
   CHECK(contains(dead.out, "event 9 "));
   CHECK(contains(dead.err, "seed 14: safety: SIGABRT: "));
-  // Without --trace there is nothing.
+  // Without --trace there is no output.
   CHECK(f.run("--seed 11").out.empty());
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("program: a saved tape makes the same run again") {
   CHECK(again.out == traced.out);
   CHECK(contains(again.err, "  belay-sim --replay " + f / "a.tape" + " --trace\nthe tape expects: safety\n"));
 
-  // A tape of a run that died.
+  // The tape of a run that died.
   CHECK(f.run("--seed 14 --save " + f / "dead.tape").code == 1);
   CHECK(saved(f, "dead.tape").items.size() >= 5);
   // The tape's mutant is on unless the command line says otherwise.
@@ -242,7 +242,7 @@ TEST_CASE("program: shrinking writes a smaller tape with its story") {
 
   CHECK(f.run("--shrink --seed 11 --save " + f / "b.tape").code == 1);
   CHECK(saved(f, "b.tape").items == small.items);
-  // Death needs no choice at all.
+  // The crash needs no choice at all.
   CHECK(f.run("--shrink --seed 14 --save " + f / "c.tape").code == 1);
   CHECK(saved(f, "c.tape").items.empty());
 }
@@ -259,7 +259,7 @@ TEST_CASE("program: regressions are compared with what they expect") {
   CHECK(good.err ==
         "ok      " + f / "kept/fails.tape" + "\nok      " + f / "kept/passes.tape" + "\n2 as expected, 0 not\n");
 
-  // A mutant that is not found any more.
+  // A mutant that is no longer found.
   auto t = saved(f, "kept/passes.tape");
   t.expect = "safety";
   f.write("kept/passes.tape", to_text(t));

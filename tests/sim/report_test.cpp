@@ -1,4 +1,4 @@
-// Figures of many runs: added up, told, written as JSON, turned into an exit code.
+// Figures of many runs: added up, printed, written as JSON, converted to an exit code.
 
 #include "sim/record/report.hpp"
 #include "tests/sim/contains.hpp"

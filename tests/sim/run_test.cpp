@@ -37,7 +37,7 @@ TEST_CASE("run: the same seed is the same run, another seed another") {
   CHECK(hashes.size() == 6);
 }
 
-// What a run leaves behind in this process (counters, memory, the heap's layout) must not lead into the next one.
+// What a run leaves in this process (counters, memory, heap layout) must not affect the next.
 TEST_CASE("run: a process of its own makes the same run") {
   const auto here = run_seed(7);
   isolation how;
@@ -72,7 +72,7 @@ TEST_CASE("run: reading the trace does not change the run") {
   CHECK(lines > 1000);
 }
 
-// Without a choice there is no fault and no client: a cluster forms, and all is written that is demanded of it.
+// Without choices there are no faults or clients: a cluster forms, and does all required writes.
 TEST_CASE("run: the empty tape is the dullest run") {
   tape empty(0, {});
   const auto r = run(empty, {brief(), nullptr});
@@ -83,7 +83,7 @@ TEST_CASE("run: the empty tape is the dullest run") {
   CHECK(r.elections == 1);
 }
 
-// Figures of the profile `reference` are compared over the years: what is added to the other profiles must not be drawn in it.
+// Figures of `reference` are compared over years, so additions must not be drawn in it.
 TEST_CASE("run: the faults of the profile reference are those of its day") {
   const auto p = profile_named("reference");
   REQUIRE(p.has_value());
@@ -120,7 +120,7 @@ TEST_CASE("run: the faults of the profile reference are those of its day") {
   CHECK(crc32c(all) == 0x4761c941);
 }
 
-// Nobody complains if what clients ask for is never answered to them: whatever a checker judges has to happen.
+// No checker fails if a kind of request never succeeds, so each must be seen to succeed.
 TEST_CASE("run: archives are saved and restored, and who holds claims by then leaves ghosts") {
   const auto claims = *profile_named("claims");
   const auto before = probe_counts();
@@ -140,7 +140,7 @@ TEST_CASE("run: archives are saved and restored, and who holds claims by then le
     FAIL_CHECK("never reached: " << name);
 }
 
-// A process that never gets as far as an acknowledgement would leave servers without the requests that it is there for.
+// A process without acknowledgements would not send servers the requests that it exists for.
 TEST_CASE("run: processes that are written with the client library do what the library is for") {
   auto p = *profile_named("once");
   p.library_per_million = 1'000'000;

@@ -1,4 +1,4 @@
-// The program's own way into a data directory, on a simulated disk: whole, without its log, without its identity.
+// How the program opens a data directory: complete, without its log, without its identity.
 
 #include "actors/node/disk/server_state.hpp"
 #include "sim/disks/simulated_disk.hpp"
@@ -16,7 +16,7 @@ namespace {
 constexpr auto directory = simulated_disk::data_directory;
 constexpr auto uuid = "11111111-2222-4333-8444-555555555555";
 
-/// A server that is started again and again on one disk.
+/// A server that is restarted repeatedly on one disk.
 struct place {
   simulated_disk disk{8192};
   sim::tape dullest{0, {}};
@@ -33,7 +33,7 @@ struct place {
     return open_server_state(
         directory, who, disk.files(), [this] { return disk.open_log(); }, checkpoints);
   }
-  /// It joins cluster 77, and has a term in its log. Then its power goes: all of this must have been made durable.
+  /// Joins cluster 77, and writes a term to its log, durably. Then its power fails.
   identity joins_and_ends() {
     const auto who = *open();
     const auto found = state_of(who);

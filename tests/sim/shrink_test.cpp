@@ -89,7 +89,7 @@ TEST_CASE("shrink: a failure that needs nothing becomes the empty tape") {
 
 TEST_CASE("shrink: values go down as far as they may") {
   const stream s1{stream_kind::network, 1};
-  // One needs at least 100: halving stops at the last that still does.
+  // One needs at least 100: halving stops at the last that still fails.
   const auto s = shrink({{s1, 5, 900}, {s1, 6, 900}}, fails_with({{s1, 5, 100}, {s1, 6, 1}}), {});
   REQUIRE(s.items.size() == 2);
   CHECK(s.items[0].value == 112);
@@ -98,7 +98,7 @@ TEST_CASE("shrink: values go down as far as they may") {
 }
 
 TEST_CASE("shrink: another failure is not the one that was asked for") {
-  // Without the first item it fails too, but elsewhere: to follow that would be to lose the bug.
+  // Without the first item it also fails, but elsewhere: following that would lose the bug.
   const tape_item first{{stream_kind::disk, 0}, 1, 1}, second{{stream_kind::disk, 0}, 2, 1};
   const auto run = [&](const tape_items& items) {
     attempt a;
@@ -121,7 +121,7 @@ TEST_CASE("shrink: goes on with what the run took, which may be less than it was
   const tape_item needed{{stream_kind::nemesis, 0}, 3, 1};
   const auto run = [&](const tape_items& items) {
     attempt a;
-    // Stops at its failure: nothing behind it is asked for.
+    // Stops at its failure: no later choice is made.
     for (const auto& i : items)
       if (i <= tape_item{needed.from, needed.position, UINT64_MAX})
         a.taken.push_back(i);

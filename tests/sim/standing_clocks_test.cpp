@@ -42,7 +42,7 @@ TEST_CASE("simulated clocks: a suspension is counted by one of them, a stop by n
   pass(seconds(1));
   CHECK(clock.since_boot() - boot == seconds(6));
   CHECK(clock.awake() - awake == seconds(3));
-  CHECK(clock.wall().value - wall == 6000); // nobody has set it meanwhile
+  CHECK(clock.wall().value - wall == 6000); // it was not set meanwhile
 }
 
 TEST_CASE("standing clocks: a lease is in doubt from when they stop until one could be over") {
@@ -51,7 +51,7 @@ TEST_CASE("standing clocks: a lease is in doubt from when they stop until one co
   CHECK(clocks.goes_on(0, seconds(1)) == seconds(0));
   clocks.stops(0, seconds(10));
   CHECK(clocks.lease_in_doubt(0, seconds(12)));
-  CHECK(clocks.stood_since(seconds(0)) == seconds(0)); // it makes nothing yet
+  CHECK(clocks.stood_since(seconds(0)) == seconds(0)); // it is still stopped
   CHECK(clocks.goes_on(1, seconds(13)) == seconds(0));
   CHECK(clocks.goes_on(0, seconds(13)) == seconds(3));
   CHECK_FALSE(clocks.lease_in_doubt(0, milliseconds(9'999)));

@@ -147,7 +147,7 @@ TEST_CASE("sweep: one seed in fifty is repeated, and a run that differs then is 
 }
 
 TEST_CASE("sweep: the repetition plays the tape that was taken, it does not draw again") {
-  // Every second call asks more: what nobody drew the first time must be 0 now.
+  // Every second call makes more choices: those that were not drawn the first time must be 0 now.
   const auto run = [calls = 0](tape& t, const run_options& o) mutable {
     auto r = harmless_run(t, o);
     if (++calls % 2 == 0)

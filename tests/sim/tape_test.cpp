@@ -1,4 +1,4 @@
-// Choices are the same each time they are asked for, in memory and through a file.
+// Choices are the same each time, in memory and through a file.
 
 #include "sim/chance/tape.hpp"
 
@@ -78,7 +78,7 @@ TEST_CASE("tape: what was taken makes the same run again") {
 TEST_CASE("tape: without an item the answer is 0, and one too large for its question is cut") {
   tape t(1, {{disk_1, 2, 5}, {disk_1, 4, 900}, {disk_2, 100, 1}});
   CHECK(answers(t, disk_1, 6, 10) == std::vector<std::uint64_t>{0, 0, 5, 0, 9, 0});
-  // Never asked for: not taken.
+  // Never requested: not taken.
   CHECK(t.taken() == std::vector<tape_item>{{disk_1, 2, 5}, {disk_1, 4, 9}});
   CHECK(t.questions() == 6);
 }

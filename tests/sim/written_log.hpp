@@ -40,14 +40,14 @@ inline state::command lock(std::string key) {
   op.session = "11111111-2222-3333-4444-555555555555";
   return state::kv_write{op};
 }
-/// Something that is not modelled.
+/// A command that is not modeled.
 inline state::node_op write_of_node(std::string name) {
   state::node_op op;
   op.node.node = std::move(name);
   op.node.address = "10.0.0.1";
   return op;
 }
-/// As many commands as it takes; the rows of the archive are not the models' business.
+/// All commands of a restore; the models ignore the rows of the archive.
 inline std::vector<state::command> restore(const std::string& id, std::uint64_t archive) {
   const auto rows = std::make_shared<const std::vector<state::dirty_row>>();
   return {state::restore_begin{id, log_index{archive}}, state::restore_rows{id, 0, rows}, state::restore_commit{id, 1}};

@@ -1,4 +1,4 @@
-// sim/checkers/answer_times: who is late, and whose time does not count.
+// sim/checkers/answer_times: which responses are late, and whose time does not count.
 #include "sim/checkers/answer_times.hpp"
 
 #include <catch2/catch.hpp>
@@ -30,7 +30,7 @@ operation read_at(std::size_t node, std::uint64_t min_index, virtual_time wait) 
   return op;
 }
 
-/// Node 0 runs with a right clock; every 100 ms somebody looks. @returns when he first complains; zero: never
+/// Node 0 has a correct clock; checks every 100 ms. @returns time of the first failure; zero: none
 virtual_time first_complaint(answer_time_checker& c, virtual_time until) {
   for (virtual_time t = milliseconds(100); t <= until; t += milliseconds(100))
     if (c.look(0, true, t, t))
@@ -83,8 +83,8 @@ TEST_CASE("answer_times: a blocking query has its wait, a waiting acquire its de
   CHECK(first_complaint(delayed, seconds(30)) == milliseconds(12100));
 }
 
-// An agent first waits for a server that can be reached, and the wire on which it asked may break, or the server stand still: then it tells of a write that nobody
-// knows what became of it, and asks twice more for a read.
+// An agent first waits for a reachable server. Then its link may break, or the server pause: the
+// agent reports the outcome of a write as unknown, and sends a read twice more.
 TEST_CASE("answer_times: a request through a client agent has its waits, too", "[sim]") {
   auto write = write_at(0);
   write.through_agent = true;

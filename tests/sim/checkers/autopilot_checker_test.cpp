@@ -18,7 +18,7 @@ raft::member server(int n) {
           "10.0.0." + digit + ":8300"};
 }
 
-/// Of three voters the first leads and the last is dead.
+/// Three voters: the first leads and the last is dead.
 std::vector<member_truth> truth() {
   return {{server(1), true, true, true}, {server(2), true, false, true}, {server(3), false, false, true}};
 }

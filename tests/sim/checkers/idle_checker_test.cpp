@@ -1,4 +1,4 @@
-// sim/checkers/idle_checker: what may be written when nobody wants anything.
+// sim/checkers/idle_checker: what may be written without requests of clients.
 #include "sim/checkers/idle_checker.hpp"
 
 #include "protocol/wire/command_codec.hpp"

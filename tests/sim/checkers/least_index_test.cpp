@@ -1,6 +1,6 @@
-// What a client agent's cache must know by the time somebody asks it: what all servers had that the agent may have asked, for as long as the
-// agent has to hear of it. (Once it was what the leader had. A follower whose disk hung for 0.6 s needed a snapshot after that, and the agent
-// that asked it was blamed for what the follower did not know: seed 437567653.)
+// What a client agent's cache must have when read: what all servers had that the agent may have
+// queried, after the time for notifications. (Once it was what the leader had. A follower whose
+// disk hung for 0.6 s needed a snapshot, and the agent that queried it was blamed: seed 437567653.)
 
 #include "sim/checkers/agents/least_index.hpp"
 
@@ -28,7 +28,7 @@ TEST_CASE("least index: it is what was there all the time") {
   CHECK(known.since(seconds(7)) == log_index{9});
 }
 
-// The agent has turned to a server that is behind: nothing above that one's index can be demanded, until it has been above it long enough.
+// The agent has switched to a server that is behind: only that server's index can be required.
 TEST_CASE("least index: a fall counts at once, a rise when it lies back") {
   least_index known(seconds(10));
   known.note(seconds(1), log_index{1889});

@@ -14,7 +14,7 @@ namespace {
 constexpr auto holder = "11111111-2222-3333-4444-555555555555"; // that of lock()
 constexpr auto next_one = "22222222-2222-3333-4444-555555555555";
 
-/// A session has key "k" and a lock-delay of ten seconds, and another one waits for it.
+/// A session has key "k" and a lock delay of ten seconds, and another one waits for it.
 class delayed_lock {
 public:
   delayed_lock() {
@@ -30,8 +30,8 @@ public:
     }
     commit(lock("k"), seconds(1));
   }
-  /// The model counts in cluster time, which is none of this checker's business: it stands for a server that gives the
-  /// lock, and refuses it, when it should not.
+  /// The model counts cluster time, which this checker does not use: it stands for a server that
+  /// wrongly grants the lock, and wrongly rejects an acquire.
   broken commit(const state::command& c, std::optional<virtual_time> made, std::uint64_t term = 1) {
     auto e = entry(model_.applied().value + 1, c);
     e.term = term_id{term};
@@ -104,12 +104,12 @@ TEST_CASE("lock-delays: when it is over nobody is refused for it") {
   delayed_lock l;
   CHECK_FALSE(l.end_session(seconds(100)));
   CHECK_FALSE(l.refused(seconds(105)));
-  CHECK_FALSE(l.refused(seconds(112))); // 11 s by a slow clock, and one to ask
+  CHECK_FALSE(l.refused(seconds(112))); // 11 s by a slow clock, and one for the request
   CHECK(l.refused(milliseconds(112'001)));
   SECTION("what passes between two leaders is not counted") {
     l.commit(set("x", "1"), seconds(102));
     l.checker().led(term_id{2});
-    CHECK_FALSE(l.refused(seconds(115))); // the new leader goes on from the second 102
+    CHECK_FALSE(l.refused(seconds(115))); // the new leader continues from second 102
     l.commit(set("x", "2"), seconds(120), 2);
     CHECK_FALSE(l.refused(seconds(130)));
     CHECK(l.refused(milliseconds(130'001)));

@@ -16,7 +16,7 @@ log_index index_of(std::uint64_t v) {
   return log_index{v};
 }
 
-/// A run by hand: every call is what the world tells the checker; the first complaint is kept.
+/// A run by hand: every call is a notification of the checker; keeps the first failure.
 class run_by_hand {
 public:
   explicit run_by_hand(reply_rules rules = {}) : checker_(rules) {}
@@ -55,13 +55,13 @@ public:
     return ends(o, outcome::done);
   }
 
-  /// Asked, committed and answered.
+  /// Sent, committed and answered.
   run_by_hand& wrote(const state::command& c) {
     const auto id = asks(c);
     commit(c);
     return is_done(id, checker_.committed().value);
   }
-  /// Asked and answered at once.
+  /// Sent and answered at once.
   run_by_hand& read(state::query q, std::uint64_t index, decltype(state::query_result::data) data,
                     consistency mode = consistency::normal, std::size_t node = 0, int life = 1) {
     return learns(asks(std::move(q), mode, node, life), index, std::move(data));
@@ -256,7 +256,7 @@ TEST_CASE("replies: a linearizable read shows a state not older than what was kn
     const auto a = r.asks(k), b = r.asks(k);
     r.commit(set("k", "3"));
     CHECK(r.learns(a, 3, rows(row("k", "3", 1, 3))).learns(b, 2, rows(new_row)).fine());
-    CHECK_FALSE(r.read(k, 2, rows(new_row)).fine()); // a has returned, nobody needs the write's answer
+    CHECK_FALSE(r.read(k, 2, rows(new_row)).fine()); // a has returned, the write's response is not needed
     r.is_unknown(write);
   }
 }

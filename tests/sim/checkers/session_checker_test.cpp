@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto session = "11111111-2222-3333-4444-555555555555"; // that of lock()
 
-/// A log and the clients' view of it, told by hand; the checker is told of both.
+/// A log and the clients' view of it, written by hand; the checker receives both.
 class story {
 public:
   story() {
@@ -32,7 +32,7 @@ public:
     return checker_.committed(e, at, at);
   }
   broken times_out(virtual_time at) { return commit(state::session_destroy{{session}, "ttl"}, at); }
-  /// @param known what a client knew when it asked; zero: nothing
+  /// @param known what a client knew when it sent the request; zero: nothing
   broken renewal(virtual_time asked, virtual_time answered, bool there, std::uint64_t known = 0) {
     operation o;
     o.renewal = session_renewal{session};
@@ -116,7 +116,7 @@ TEST_CASE("sessions: a renewal is told the truth of some moment between question
   CHECK(s.renewal(seconds(1), seconds(2), false, alive)); // it lived all the time
   s.times_out(seconds(20));
   CHECK_FALSE(s.renewal(seconds(21), seconds(22), false, s.applied()));
-  CHECK(s.renewal(seconds(31), seconds(32), true, s.applied())); // it ended, and somebody knew
+  CHECK(s.renewal(seconds(31), seconds(32), true, s.applied())); // it ended, and some client knew
   CHECK_FALSE(s.renewal(seconds(31), seconds(32), true, alive));
 }
 
@@ -206,6 +206,6 @@ TEST_CASE("sessions: no more hold the semaphore than may") {
   const auto a = contend(1), b = contend(2), c = contend(3);
   CHECK_FALSE(s.commit(set("s/.holders", a + "," + b + ";1"), seconds(2)));
   CHECK(s.commit(set("s/.holders", a + "," + b + "," + c + ";2"), seconds(3)));
-  s.commit(state::session_destroy{{a}, "destroyed"}, seconds(4)); // holds nothing any more
+  s.commit(state::session_destroy{{a}, "destroyed"}, seconds(4)); // no longer holds anything
   CHECK_FALSE(s.commit(set("s/.holders", a + "," + b + "," + c + ";3"), seconds(5)));
 }

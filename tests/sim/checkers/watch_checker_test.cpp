@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Times are milliseconds. Node 0, life 1, unless told otherwise; slack 100 ms.
+/// Times are milliseconds. Node 0, life 1, unless given; slack 100 ms.
 class watch_run_by_hand {
 public:
   explicit watch_run_by_hand(double fastest_clock = 1) : checker_(model_, {milliseconds(100), fastest_clock}) {}

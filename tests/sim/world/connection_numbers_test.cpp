@@ -1,5 +1,5 @@
-// The numbers of connections: two kinds of clients with the same ones would get each other's answers. Archives and followers of changes once
-// had: nobody saved or restored an archive any more, and no checker could complain.
+// Two kinds of clients with the same connection numbers would get each other's responses. Once
+// those of archives and followers were the same: no archive was saved or restored, unnoticed.
 
 #include "sim/world/connection_numbers.hpp"
 

@@ -1,4 +1,4 @@
-// sim/world/schedule: who waits for whom.
+// sim/world/schedule: which actor waits for which.
 #include "sim/world/schedule.hpp"
 
 #include <caf/event_based_actor.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Actors that note when they handle a message.
+/// Actors that record when they handle a message.
 struct stage {
   tape choices{0, {}};
   event_trace trace{nullptr};
@@ -55,7 +55,7 @@ TEST_CASE("schedule: a long handler delays its own thread, and nobody else", "[s
   CHECK(s.handled["other tables"] == milliseconds(1));
   CHECK(s.handled["other gateway"] == milliseconds(1));
 
-  // When that is over, the thread is free again.
+  // After that, the thread is free again.
   s.send("gateway");
   s.run(milliseconds(600));
   CHECK(s.handled["gateway"] == milliseconds(500));
