@@ -154,7 +154,7 @@ TEST_CASE("an HTTP check follows redirects and shows the end of a long body", "[
   CHECK(server.requests.at(1).rfind("GET /there HTTP/1.1\r\n", 0) == 0);
 }
 
-// Beast's limits are stricter than those of Go's client: each of these made a service critical, and ended sessions.
+// Beast's limits are stricter than those of Go's client: each of these ended sessions.
 TEST_CASE("an HTTP check understands what Go's client understands", "[probes]") {
   std::string many_headers, long_header = "X-Long: " + std::string(200'000, 'h') + "\r\n";
   for (int i = 0; i < 500; ++i)
@@ -336,7 +336,7 @@ TEST_CASE("a gRPC check of nobody, of somebody silent, of a web server", "[probe
 }
 
 TEST_CASE("a request that cannot be written is a critical check, and nothing leaves the loop", "[probes]") {
-  // None of these can be registered any more (docs/pitfalls.md H1); the probe does not rely on that.
+  // None of these can be registered any more (docs/pitfalls.md H1); the probe checks it again.
   text_server server({http_answer("200 OK", "")});
   auto c = check_every_second();
   c.http = "http://" + server.address() + "/";
@@ -424,7 +424,7 @@ TEST_CASE("runs that are stopped report nothing", "[probes]") {
   CHECK_FALSE(told);
 }
 
-// Asio looks up a loop's names on one thread, even numeric ones: an unanswered name made other checks critical.
+// Asio looks up a loop's names on one thread: an unanswered name made other checks critical.
 TEST_CASE("a name that is not answered holds up neither other names nor addresses", "[probes]") {
   struct gate {
     std::mutex mutex;

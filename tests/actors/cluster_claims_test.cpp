@@ -1,4 +1,4 @@
-// Claims and queued acquires in a cluster of three: any server answers them, and the leader enforces deadlines.
+// Claims and queued acquires in a cluster of three: any server answers, the leader ends them.
 
 #include "tests/actors/cluster_fixture.hpp"
 

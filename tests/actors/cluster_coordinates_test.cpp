@@ -63,7 +63,7 @@ TEST_CASE("three servers know where each of them is, and what a client has told 
     CHECK(list[1]->node == "near");
   }
 
-  // Each server sends its own coordinate periodically: a new one learns it, and the rest from the others.
+  // Each server sends its own coordinate periodically; a new one gets the rest from the others.
   c.crash(0);
   c.start(0);
   REQUIRE(c.until([&] { return places_at(c, 0).size() == 5; }));
@@ -83,7 +83,7 @@ TEST_CASE("who waits for coordinates is woken when they change", "[actors][coord
   CHECK(index_of(c.found(waiting)) > index);
 }
 
-// A server of the previous version must not get a frame that it cannot read: it would close the connection.
+// A server of the previous version would close the connection at a frame that it cannot read.
 TEST_CASE("nothing is said to servers that have not said that they understand it", "[actors][coordinates]") {
   cluster_fixture c; // none of them measures
   c.leader();

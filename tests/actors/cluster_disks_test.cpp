@@ -84,7 +84,7 @@ std::vector<std::string> keys_between(int from, int to) {
 } // namespace
 
 TEST_CASE("a restart of all nodes forgets no change", "[actors][disks]") {
-  // Clients follow changes. If each server started with an empty window, all clients would start over at once.
+  // Clients follow changes. With an empty window at each server, all would start over at once.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;
   const auto leader = c.leader();
@@ -247,7 +247,7 @@ TEST_CASE("nodes that fall one after the other, again and again, lose nothing", 
 }
 
 TEST_CASE("a server that could not write of which cluster it is tries again", "[actors][disks]") {
-  // The disk was full when it joined. Without that record a server that lost its log starts as if it never had one.
+  // The disk was full when it joined. Without that record it starts as if it never had a log.
   cluster_options o;
   o.start = false;
   cluster_fixture c(o);
@@ -449,8 +449,8 @@ TEST_CASE("nothing is acknowledged while the logs have no room", "[actors][disks
 }
 
 TEST_CASE("one full disk of three stops nobody", "[actors][disks][R5]") {
-  // The leader's own disk is full. Two others are a quorum; it may continue for a while, then it transfers
-  // the leadership, since it cannot write its own log. It keeps no entry that it could acknowledge.
+  // The leader's own disk is full. Two others are a quorum; after a while it transfers the
+  // leadership, since it cannot write its own log. It keeps no entry that it could acknowledge.
   cluster_fixture c;
   std::map<std::string, std::string> acknowledged;
   const auto old = c.leader();
@@ -496,7 +496,7 @@ TEST_CASE("a follower without room for the snapshot that it needs is told as not
 }
 
 TEST_CASE("a follower without room answers within the hold time, and is told as not healthy", "[actors][disks]") {
-  // It gets no new entry: a default read there waits for one, and so does the response to a forwarded write.
+  // It gets no new entry: a default read waits for one, as does a forwarded write's response.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto full = c.all_but(leader).front();

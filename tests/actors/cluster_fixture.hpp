@@ -1,6 +1,6 @@
 #pragma once
-// A cluster for tests: the real actors of several nodes, assembled as in the program, on CAF's test scheduler, in
-// virtual time. Disks and connections are in memory; gateways are stubs that send requests and collect responses.
+// A cluster for tests: the real actors of several nodes, assembled as in the program, on CAF's test
+// scheduler, in virtual time. Disks and connections are in memory; the gateways are stubs.
 
 #include "actors/node/node_composition.hpp"
 #include "sim/disks/simulated_checkpoints.hpp"
@@ -70,7 +70,7 @@ public:
   /// Runs until no actor has anything to do at the present time.
   void settle();
   void pass(milliseconds d);
-  /// Advances time until `what` holds, and checks it after every message. @returns false after `limit`
+  /// Advances time until `what` holds, checked after every message. @returns false after `limit`
   bool until(const std::function<bool()>& what, milliseconds limit = seconds(30));
   monotonic_time now();
 

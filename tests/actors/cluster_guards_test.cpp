@@ -172,7 +172,7 @@ TEST_CASE("a server whose log brings a command of a newer level stops", "[actors
   const auto leader = c.leader();
   const auto behind = c.all_but(leader).front();
   c.put_done(leader, "a", "1");
-  // The leader does not decode its own gateway's commands: so a newer leader would put it into the log.
+  // The leader does not decode its own gateway's commands: a newer leader would propose it.
   const auto text = GENERATE(true, false) ? command_of_level(1) : std::string("\x01\x63 of an old log");
   propose_raw(c, leader, text);
   REQUIRE(c.until([&] { return c.gave_up(behind); }));
@@ -279,7 +279,7 @@ TEST_CASE("frames of a server that is no member change nothing, though it knows 
 }
 
 TEST_CASE("servers that do not belong here are told of in few lines", "[actors][guards]") {
-  // Each hello with another name was a line in the log, as fast as unverified peers could send them.
+  // Each hello with another name was a line in the log, as fast as a peer could send them.
   const harness::scratch_folder folder;
   cluster_fixture c;
   const auto leader = c.leader();
@@ -306,7 +306,7 @@ TEST_CASE("servers that do not belong here are told of in few lines", "[actors][
 }
 
 TEST_CASE("a server that was away follows a leader whom its log does not name", "[actors][guards]") {
-  // While one of five is cut off, another one loses its disk, comes back as a new server, and becomes the leader.
+  // While one of five is cut off, another loses its disk, returns as a new server, and leads.
   cluster_options o;
   o.nodes = 5;
   cluster_fixture c(o);

@@ -1,5 +1,5 @@
-// An operator lists, installs, uses and removes keys on all servers by one request (docs/security.md), with
-// the real actors of three nodes. The operations on one server: tests/unit/protocol/forward/keyring_test.cpp.
+// An operator lists, installs, uses and removes keys on all servers by one request
+// (docs/security.md), with three nodes. One server: tests/unit/protocol/forward/keyring_test.cpp.
 
 #include "actors/node/disk/peer_keyring.hpp"
 #include "tests/actors/cluster_fixture.hpp"

@@ -1,4 +1,4 @@
-// Servers that leave their cluster while it works, or are forced out of it (docs/contract/09, section 4).
+// Servers that leave their cluster, or are forced out of it (docs/contract/09, section 4).
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -13,7 +13,7 @@ using http::consistency;
 
 namespace {
 
-/// Makes the server leave. @returns where the result will be: nullopt until it is there, then empty or the reason
+/// Makes the server leave. @returns where the result will be: nullopt, then empty or the reason
 std::shared_ptr<std::optional<std::string>> leave(cluster_fixture& c, std::size_t node) {
   auto answer = std::make_shared<std::optional<std::string>>();
   caf::anon_send(c.agent(node), leave_cluster{[answer](status s) { *answer = s ? std::string() : s.error(); }});

@@ -215,7 +215,7 @@ TEST_CASE("a server that left the configuration leaves the catalog, by whoever l
 }
 
 TEST_CASE("a server that lost its disk takes its name back", "[actors][members]") {
-  // It comes back as another server with the same name: the catalog must not reject the name because of the old one.
+  // It comes back as another server with the same name, which the catalog must accept.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
@@ -234,7 +234,7 @@ TEST_CASE("a server that lost its disk takes its name back", "[actors][members]"
 }
 
 TEST_CASE("who takes the place of a server that restarts is no voter beside it", "[actors][members]") {
-  // Without credentials. While a server is down, a stranger claims its name and address; as a learner, other ones.
+  // Without credentials. An unverified peer claims the name and address of a server that is down.
   const bool speaks = GENERATE(true, false);
   CAPTURE(speaks);
   cluster_options o;
@@ -281,7 +281,7 @@ TEST_CASE("who takes the place of a server that restarts is no voter beside it",
 
 TEST_CASE("a newcomer is taken in when it has proved who it is, and not when credentials are given up",
           "[actors][members]") {
-  // The connection decides, not how this server was started: a reload of the configuration may have opened the port.
+  // The connection decides, not how the server was started: a reload may have opened the port.
   cluster_options o;
   o.nodes = 5;
   o.expect = 3;
@@ -301,7 +301,7 @@ TEST_CASE("a newcomer is taken in when it has proved who it is, and not when cre
 }
 
 TEST_CASE("a server that has another name and address is known by them everywhere", "[actors][members]") {
-  // A container came back with another host name: the old node, and the sessions on it, must not stay forever.
+  // A container returns with another host name: the old node and its sessions must not stay.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();

@@ -37,7 +37,7 @@ struct partition_figures {
   int wrongly_released = 0, rightly_released = 0;
 };
 
-/// The leader is alone for 90 s. Clients of half of the locks are with it and cannot renew; the others can.
+/// The leader is alone for 90 s, with the clients of half of the locks, which cannot renew.
 partition_figures run_partition(std::uint64_t seed) {
   partition_figures f;
   cluster_options options;

@@ -30,8 +30,8 @@ void hold_everything(cluster_fixture& c) {
 
 } // namespace
 
-// The leader is about to transfer the leadership. It gives up its lease first, since the next leader may be elected
-// at once. A thread that still read with the old lease would return values that the next leader has replaced.
+// The leader is about to transfer the leadership. It gives up its lease first: the next leader may
+// be elected at once. A thread that still used the old lease would return replaced values.
 TEST_CASE("a leader that gives up its lease stops default reads of other HTTP threads", "[actors][reads][fronts]") {
   cluster_options o;
   o.fronts = true;
@@ -75,8 +75,8 @@ TEST_CASE("a default read needs nobody else while the lease lasts", "[actors][re
 }
 
 TEST_CASE("a leader whose machine was suspended trusts its lease no more", "[actors][reads][R12]") {
-  // Its machine is suspended for ten seconds: no frame was handled, no tick has passed, and another one may
-  // lead. With a clock that stopped, too, it would answer from its tables, and renew sessions that have ended.
+  // Its machine is suspended for ten seconds: no frame was handled, no tick passed, another one may
+  // lead. With a stopped clock it would answer from its tables, and renew ended sessions.
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");
@@ -208,8 +208,8 @@ TEST_CASE("read_before_noop: a new leader answers when its own term has a commit
 }
 
 TEST_CASE("pause_between_read_retries: an answer to an earlier attempt counts for nothing", "[actors][reads][R11]") {
-  // A response to a follower was in flight while the leader was replaced and a write acknowledged. If the
-  // request were repeated with the same number, the old response would admit a read that misses the write.
+  // A response to a follower was in flight while the leader changed and a write was acknowledged.
+  // If the request were repeated with the same number, a read could miss the write.
   cluster_fixture c;
   const auto old = c.leader();
   const auto others = c.all_but(old);
@@ -255,7 +255,7 @@ TEST_CASE("pause_between_read_retries: an answer to an earlier attempt counts fo
 }
 
 TEST_CASE("reads without a leader fail after the hold time, stale ones do not", "[actors][reads][C2]") {
-  // Consul answers stale reads without a leader, and marks them; the others fail with its error text.
+  // Consul answers stale reads without a leader, and marks them; others get its error text.
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");

@@ -1,4 +1,4 @@
-// When sessions end: never before their TTL, at most after twice the TTL, and only by the leader of the term.
+// When sessions end: never before their TTL, before twice the TTL, and only by the term's leader.
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -132,8 +132,8 @@ TEST_CASE("sessions found on the disk have timers", "[actors][sessions][C3]") {
 }
 
 TEST_CASE("old_leader_reaper: a timer of an earlier leadership ends nothing", "[actors][sessions][R25]") {
-  // The old leader's reaper found a session due; its message was still in the mailbox when the leadership
-  // changed. The holder has renewed with the new leader: ending the session now would break its lock.
+  // The old leader's reaper found a session due; its message was in the mailbox when the leadership
+  // changed. The holder has renewed since: ending the session now would break its lock.
   cluster_fixture c;
   const auto first = c.leader();
   const auto id = c.session(first, ttl);
@@ -285,7 +285,7 @@ TEST_CASE("sessions whose TTL runs are counted on the leader", "[actors][session
 }
 
 TEST_CASE("a session that is due stays due until it is gone", "[actors][sessions][C3]") {
-  // Consul gave up after six failed attempts, and such a session lived forever. Belay proposes it again every second.
+  // Consul gave up after six attempts, and the session lived forever. Belay retries each second.
   reaper_alone r;
   r.lead(5);
   r.change("s", true);
@@ -338,7 +338,7 @@ TEST_CASE("timers run on the leader only, and from the start of its leadership",
 }
 
 TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessions]") {
-  // Otherwise a client would believe that its lock is safe while the entry that ends its session is in flight.
+  // Otherwise a client believes its lock safe while the entry that ends it is in flight.
   reaper_alone r;
   r.lead(1);
   r.change("s", true);
@@ -366,7 +366,7 @@ TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessi
 }
 
 TEST_CASE("whoever renews a session that is about to end is told by his deadline", "[actors][sessions][R38]") {
-  // Its end may be proposed and not committed: the others' disks may be full, while the leader keeps leading.
+  // Its end may be proposed and not committed: the others' disks may be full.
   reaper_alone r;
   r.lead(1);
   r.change("s", true);
@@ -519,7 +519,7 @@ TEST_CASE("a renewal counts from when it comes, also of an exact session", "[act
   CHECK(r.ended() == std::vector<std::string>{"e"});
 }
 
-// The process did not run for half a second: renewals that came in time are after the tick in the mailbox.
+// The process did not run for half a second: timely renewals are after the tick in the mailbox.
 TEST_CASE("after a stall an exact session lives longer by as much", "[actors][sessions][claims]") {
   reaper_alone r;
   r.lead(1);

@@ -206,7 +206,7 @@ TEST_CASE("who waits for the same large tree gets the same rows, looked up once"
 
 TEST_CASE("who follows keys that nobody writes loses nothing while others write more than the window holds",
           "[actors][watches][changes]") {
-  // The changes after the cursor have left the window, but all were about other keys: the client need not start over.
+  // The changes after the cursor have left the window, but were about other keys: no need to reset.
   cluster_options o;
   o.machine.changes_bytes_max = 4000;
   cluster_fixture c(o);

@@ -128,7 +128,7 @@ TEST_CASE("a write is answered once, by whichever node it came to", "[actors][wr
 }
 
 TEST_CASE("a peer that we cannot reach and still hear is not forgotten", "[actors][writes][F13]") {
-  // Our connection to it broke, its own did not. The leader handles what it forwards; of a lost peer it would not.
+  // Our connection to it broke, its own did not: the leader handles what it forwards.
   cluster_fixture c;
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front();
@@ -142,7 +142,7 @@ TEST_CASE("a peer that we cannot reach and still hear is not forgotten", "[actor
 }
 
 TEST_CASE("what a state machine refuses early costs no log entry", "[actors][writes]") {
-  // An acquire with something that cannot be a session is refused before the log, on a follower as well.
+  // An acquire without a valid session is refused before the log, on a follower as well.
   cluster_fixture c;
   const auto leader = c.leader();
   c.pass(seconds(3)); // the agents have registered their nodes
@@ -356,7 +356,7 @@ TEST_CASE("a forwarded write outlives the connection it did not go through", "[a
   CHECK(c.stale(follower, "k") == "v");
 }
 
-// Each server limits its own clients. Together they can still send the leader more than it commits in time.
+// Each server limits its own clients. Together they can still overload the leader.
 TEST_CASE("under overload the leader refuses forwarded writes, and neither renewals nor releases",
           "[actors][writes][overload]") {
   cluster_options o;
@@ -367,7 +367,7 @@ TEST_CASE("under overload the leader refuses forwarded writes, and neither renew
   const auto s = c.session(follower, seconds(30));
   c.put_done(follower, "lock", "");
 
-  // What the leader appends reaches the followers late, again and again, but soon enough that no server campaigns.
+  // The leader's entries reach the followers late, but soon enough that none campaigns.
   const auto commits_are_late = [&](const std::vector<state::command>& commands) {
     for (auto to : c.all_but(leader))
       c.net().hold(leader, to);

@@ -225,7 +225,7 @@ TEST_CASE("what was promised to form a cluster is kept beside the identity", "[a
 }
 
 TEST_CASE("a server that belongs to a cluster does not start without its log", "[actors][data_directory][R8]") {
-  // The volume with the log is not mounted: the server would vote again, without knowledge of what it has confirmed.
+  // The volume with the log is not mounted: the server would vote again, without its past votes.
   raft::restored_state empty;
   CHECK(check_memory(0, empty).ok());
   const auto gone = check_memory(77, empty);

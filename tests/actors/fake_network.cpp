@@ -48,7 +48,7 @@ void fake_network::establish() {
         continue;
       there.up = true;
       write(a, b, from.hello);
-      // The node that is dialled sends a hello on a connection of its own; from then on both know where to send.
+      // The node that is dialled sends a hello on its own connection; then both can send.
       if (!directions_[{b, a}].up)
         continue;
       caf::anon_send(from.peer, peer_connected{to.id, credentials});

@@ -58,7 +58,7 @@ public:
           found.emplace_back(s.from, *f);
     return found;
   }
-  /// Calls that this node sent to another one for a client, or forwarded. Registrations of its agent are not counted.
+  /// Calls of clients that this node sent or forwarded, without registrations of its agent.
   std::size_t calls_forwarded_by(std::size_t from) const {
     return static_cast<std::size_t>(std::count_if(sent_.begin(), sent_.end(), [from](const sent_frame& s) {
       const auto* call = std::get_if<wire::forward_call>(&s.frame);

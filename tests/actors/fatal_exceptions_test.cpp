@@ -84,7 +84,7 @@ struct scratch_file {
   std::string path = "/tmp/belay-test-XXXXXX";
 };
 
-/// Runs `what` in another process, which logs to `file`. @returns the signal that ended it, 0: it ended by itself
+/// Runs `what` in another process, which logs to `file`. @returns its fatal signal, or 0
 template <class F>
 int signal_that_ends(const std::string& file, F&& what) {
   const auto child = fork();

@@ -35,7 +35,7 @@ namespace belay::link_test {
 
 using namespace belay::actors;
 
-// Nothing here takes a hundredth of it: on a busy machine a process may get no processor for seconds.
+// Nothing here takes a hundredth of it, but a busy machine may stop a process for seconds.
 inline constexpr std::chrono::seconds patience{60};
 
 /// Polls until `what` holds. @returns false: it did not within `patience`

@@ -1,4 +1,4 @@
-// What unverified peers can use up at the server port: connections, descriptors, bytes, time. Members are served.
+// What unverified peers can use up: connections, descriptors, bytes, time. Members are served.
 
 #include "tests/actors/link_fixture.hpp"
 
@@ -35,7 +35,7 @@ raft::message append_of(node_id from, node_id to, std::size_t bytes) {
 } // namespace
 
 TEST_CASE("connections that say nothing are few, and keep nobody out", "[actors][peer_link][limits]") {
-  // 120 connections from the host of a peer, twelve times as many as one address may have. The peer comes last.
+  // 120 connections from the host of a peer, twelve times the limit. The peer comes last.
   peer_link_settings s;
   s.lobby.per_address_max = 10;
   link_fixture f;
@@ -102,14 +102,14 @@ TEST_CASE("introductions of strangers take a share of the time, and members have
   stranger member(a.port(), "127.0.0.1");
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
-  // Its next frame is read in a later batch than its hello, and the second unverified peer was there before both.
+  // Its next frame is in a later batch than its hello, and the second stranger was there before.
   member.say(bytes_of(wire::read_index{1, false}));
   CHECK(soon([&] { return a.numbers_from(node_id{2}).size() == 1; }));
   CHECK(a.hellos_from(node_id{12}) == 0);
 }
 
 TEST_CASE("strangers are dialled back in small number, and forgotten when they go", "[actors][peer_link][limits]") {
-  // Each hello left an address that was dialled forever: 3,000 of them kept the thread of the Raft core busy.
+  // Each hello left an address that was dialled forever: 3,000 of them kept the Raft core busy.
   peer_link_settings s;
   s.strangers_max = 2;
   link_fixture f;
@@ -157,7 +157,7 @@ TEST_CASE("an introduction with a name instead of an address is not looked up", 
 }
 
 TEST_CASE("a name in retry_join that is not answered holds up nobody", "[actors][peer_link][limits]") {
-  // getaddrinfo() ran on the Raft core's thread: with one unresolvable name 36 writes in 15 s were left of thousands.
+  // getaddrinfo() ran on the Raft core's thread: an unresolvable name left 36 writes in 15 s.
   struct gate {
     std::mutex mutex;
     std::condition_variable changed;
@@ -205,7 +205,7 @@ TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
 }
 
 TEST_CASE("unfinished frames of all strangers together are limited", "[actors][peer_link][limits]") {
-  // A server that belongs to no cluster yet must accept large frames from any peer: one of them may be its leader.
+  // A server without a cluster must accept large frames from any peer: it may be its leader.
   peer_link_settings s;
   s.hello_limit = std::chrono::minutes(1); // these send one
   s.stranger_bytes_max = 3u << 20;
@@ -315,7 +315,7 @@ TEST_CASE("strangers inside give way to whoever comes from a member's host", "[a
 }
 
 TEST_CASE("what strangers say of themselves is short at every time", "[actors][peer_link][limits]") {
-  // The limit applied to the first frame only: later ones could bring a thousand servers with texts of any length.
+  // The limit applied to the first frame only: later ones could name a thousand servers.
   link_fixture f;
   link_end a(f, node_id{1});
   a.dial_members({}, {node_id{1}, node_id{2}});
@@ -341,7 +341,7 @@ TEST_CASE("what strangers say of themselves is short at every time", "[actors][p
 }
 
 TEST_CASE("a stranger that gives a member's address does not become known there", "[actors][peer_link][limits]") {
-  // It left its entry forever, one for each made-up id; and the member's connection counted as the unverified peer's.
+  // Each made-up id left an entry forever; and the member's connection counted as the stranger's.
   link_fixture f;
   link_end a(f, node_id{1});
   home there;
@@ -390,7 +390,7 @@ TEST_CASE("nobody introduces himself with this server's own id", "[actors][peer_
 
 TEST_CASE("a member that comes from its own host is believed before one from another host",
           "[actors][peer_link][limits]") {
-  // An impostor that connected during the member's restart kept the member out for as long as it stayed.
+  // An impostor that connected during the member's restart kept the member out.
   const bool configuration_followed = GENERATE(false, true);
   link_fixture f;
   link_end a(f, node_id{1});
@@ -420,7 +420,7 @@ TEST_CASE("a member that comes from its own host is believed before one from ano
 }
 
 TEST_CASE("the last descriptors are left to the log", "[actors][peer_link][limits]") {
-  // 1,100 connections at ulimit -n 1024: accept() kept one core busy, and the log could not open its next segment.
+  // 1,100 connections at ulimit -n 1024: accept() used one core, and the log had no descriptor.
   link_fixture f;
   link_end a(f, node_id{1});
   rlimit before{};

@@ -12,7 +12,7 @@ using namespace belay::actors;
 using namespace belay::link_test;
 
 TEST_CASE("frames arrive in order, both ways", "[actors][peer_link]") {
-  // Only one of them knows the other's address; the other one learns it from the hello and dials back.
+  // Only one of them knows the other's address; the other one dials back after the hello.
   link_fixture f;
   link_end a(f, node_id{1});
   link_end b(f, node_id{2});
@@ -56,7 +56,7 @@ TEST_CASE("large frames arrive whole", "[actors][peer_link]") {
 }
 
 TEST_CASE("garbage on the server port is rejected and harms nobody", "[actors][peer_link]") {
-  // A port scanner, a browser, a peer of another version: its connection ends, the listener and the others do not.
+  // A port scanner, a browser, a peer of another version: only its own connection ends.
   link_fixture f;
   link_end a(f, node_id{1});
   link_end b(f, node_id{2});
@@ -134,8 +134,8 @@ TEST_CASE("an address that never answers delays nobody else", "[actors][peer_lin
 }
 
 TEST_CASE("a peer that comes back drops its earlier connection", "[actors][peer_link]") {
-  // Its machine was cut off and dialled again before the old connection was found dead. Later frames from the old
-  // connection are outdated and must not be accepted after the new one's. And the peer is not lost: it is there.
+  // Its machine was cut off and dialled again before the old connection was found dead. Later
+  // frames from the old connection must not be accepted after the new one's; the peer is not lost.
   link_fixture f;
   link_end a(f, node_id{1});
   black_hole home;
@@ -154,9 +154,9 @@ TEST_CASE("a peer that comes back drops its earlier connection", "[actors][peer_
 }
 
 TEST_CASE("a name and an address of the same peer are one connection", "[actors][peer_link]") {
-  // retry_join names hosts, and peers send addresses in their hellos. Both were dialled, each connection was
-  // taken for a return of the peer and ended the other one, forever: heartbeats were lost every second, and
-  // leaders with them. A name may also resolve to another address than the one that the peer knows of itself.
+  // retry_join names hosts, and peers send addresses in their hellos. Both were dialled, each
+  // connection was taken for a return of the peer and ended the other one, forever: heartbeats were
+  // lost every second. A name may also resolve to another address than the one that the peer knows.
   const std::string behind_names = GENERATE("127.0.0.1", "::ffff:127.0.0.1");
   INFO("names stand for " << behind_names);
   peer_link_settings knows_names;
@@ -217,8 +217,8 @@ TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all t
 }
 
 TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same", "[actors][peer_link]") {
-  // raft_peer forgets a lost peer, with all that is not in a hello. A write forwarded in the second
-  // before the next hello would get no response; so raft_peer is notified that this peer is still heard.
+  // raft_peer forgets a lost peer, with all that is not in a hello. A write forwarded before the
+  // next hello would get no response; so raft_peer is notified that this peer is still heard.
   link_fixture f;
   link_end a(f, node_id{1});
   home there;
@@ -234,7 +234,7 @@ TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same
 }
 
 TEST_CASE("two members that trade addresses are found at their new ones by one that lives on", "[actors][peer_link]") {
-  // Both addresses respond all the time. Frames were sent to the member's old address, where another server is now.
+  // Both addresses respond. Frames were sent to the member's old address, now another server's.
   link_fixture f;
   link_end a(f, node_id{1});
   home first, second;
@@ -283,7 +283,7 @@ TEST_CASE("a port that is taken is refused with what to do", "[actors][peer_link
   CHECK_FALSE(listen_for_peers(s).ok());
 }
 
-// The port listens before the server knows its cluster: an early agent must not get a "wrong datacenter".
+// The port listens before the server knows its cluster: early agents must not be rejected.
 TEST_CASE("a client agent that comes before the server has said who it is waits for that", "[actors][peer_link]") {
   link_fixture f;
   std::atomic<int> passed_on{0};

@@ -1,4 +1,4 @@
-// Which connections count as peers: by a key, by a certificate, and during the change from one to the other.
+// Which connections count as peers: by a key, by a certificate, and during a change.
 
 #include "tests/actors/link_fixture.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"

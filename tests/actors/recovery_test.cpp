@@ -93,8 +93,8 @@ TEST_CASE("a survivor becomes a cluster of its own, with all it has and another 
 }
 
 TEST_CASE("a survivor that stopped while it took a snapshot goes on from the snapshot", "[actors][recovery]") {
-  // The checkpoint is in force, and the log is still the old one: it ends before it, or is of another history. An
-  // entry at the end of that log would be dropped with it, and the server would keep waiting for the lost ones.
+  // The checkpoint is in force, and the log is still the old one: it ends earlier, or is of another
+  // history. An entry at its end would be dropped with it, and the lost servers waited for.
   scratch_folder d;
   const auto who = survivor(d.path());
   auto self = lost_member(3);

@@ -1,4 +1,4 @@
-// Archives of operators: a restore brings back what was saved, in pieces of any size, and rejects anything damaged.
+// Archives of operators: a restore brings back what was saved, and rejects anything damaged.
 
 #include "actors/tables/checkpointer.hpp"
 #include "actors/tables/snapshot_archives.hpp"
@@ -83,7 +83,7 @@ struct restored {
   std::string error;
 };
 
-/// Uploads the archive in pieces of that size, each sent when nothing of the earlier ones is left to propose.
+/// Uploads the archive in such pieces, each when nothing of the earlier ones is left to propose.
 restored restore(snapshot_archives& archives, const std::string& archive, std::size_t piece_bytes,
                  const std::optional<state::authority>& by = std::nullopt) {
   restored r;
@@ -232,7 +232,7 @@ TEST_CASE("snapshot_archives: a row that no request could have made is refused",
   for (const char* address : {"0.0.0.0", "::", "[::]"})
     CHECK(service([&](auto& s) { s.address = address; }) == no_request + "services has an address that is none");
 
-  // What requests do make: a node without address (SkipNodeUpdate, transactions); autopilot's record as it was put.
+  // What requests do make: a node without address; autopilot's record as it was put.
   state::node_record node;
   node.node = "n1";
   CHECK(refusal(node, state::table::nodes, "n1").empty());
@@ -241,8 +241,8 @@ TEST_CASE("snapshot_archives: a row that no request could have made is refused",
   CHECK(refusal(settings, state::table::operators, std::string(settings.row_key)).empty());
 }
 
-// A check with a service's ID affects that service's health. Requests cannot register one before the service, and
-// it is removed with the service. All server versions apply what is in the log, so it must not get into the log.
+// A check with a service's ID affects that service's health. Requests cannot register one before
+// the service, and it is removed with it. Every version applies the log, so it must not get there.
 TEST_CASE("snapshot_archives: a check of a service that is not there is left out", "[actors]") {
   state::service_record service;
   service.node = "n1";
@@ -305,7 +305,7 @@ TEST_CASE("snapshot_archives: what claims to be a huge block is refused before i
   }
 }
 
-// An archive from before ACLs has no management token. Restored under ACLs, it would let anyone create one.
+// An archive from before ACLs has no management token: anyone could create the first one.
 TEST_CASE("snapshot_archives: where ACLs are in force, an archive does not open acl/bootstrap again", "[actors][B26]") {
   const state::authority by{"the master's", false, "dc1"};
   const auto bootstrapped = [](const restored& r) {

@@ -1,5 +1,5 @@
-// Clients start and stop for ten minutes, with everything that they can hold: nothing of them may stay behind.
-// With AddressSanitizer a leak makes the test program fail; without it the test checks the memory of the process.
+// Clients start and stop for ten minutes, with everything that they can hold: nothing may stay
+// behind. AddressSanitizer reports a leak; without it the test checks the memory of the process.
 #include "tests/client/servers.hpp"
 
 #include <fstream>
@@ -24,7 +24,7 @@ long resident_kib() {
   return 0;
 }
 
-/// A client acquires what it can, waits for the rest, and is destroyed. @returns whether it got what it requested
+/// A client acquires what it can, waits, and is destroyed. @returns whether it got everything
 bool come_and_go(const client_options& options, int round) {
   client c(options);
   auto lock = c.lock("churn/lock").acquire(seconds(10));
@@ -67,6 +67,6 @@ TEST_CASE("client: clients that come and go leave nothing behind", "[.churn]") {
               << " KiB at the end");
   CHECK(rounds > 10);
   CHECK(failed == 0);
-  // What an allocator retains stays below this; a session or a connection left by each client would not.
+  // What an allocator retains stays below this; a connection left by each client would not.
   CHECK(at_the_end < after_warm_up + after_warm_up / 4 + 4096);
 }

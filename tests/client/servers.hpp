@@ -1,5 +1,5 @@
 #pragma once
-// Real servers for the tests of the client library: Belay, and Consul if BELAY_CONSUL names its program.
+// Real servers for tests of the client library: Belay, and Consul if BELAY_CONSUL names it.
 
 #include "tests/harness/scratch.hpp"
 #include "tests/harness/server_cluster.hpp"

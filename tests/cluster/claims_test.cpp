@@ -39,8 +39,8 @@ public:
     return std::string(boost::json::parse(r.body).at("ID").as_string());
   }
 
-  /// The first one holds the lock, the others queue in this order. When it returns, each waits at its own server:
-  /// a server that does not know yet what happened to a request when the leader is killed responds `unknown`.
+  /// The first one holds the lock, the others queue in this order. When it returns, each waits at
+  /// its server: one with an undecided request responds `unknown` when the leader is killed.
   void line_up() {
     const auto before = parked();
     for (std::size_t i = 0; i <= waiters_count; ++i) {
@@ -156,7 +156,7 @@ private:
 } // namespace
 
 // A hundred requests wait in a queue, through followers, a replica and an agent, when the leader is
-// killed. The wait is replicated state: a lost position, a double grant, or an endless wait would show.
+// killed. The wait is replicated: a lost position, double grant or endless wait shows.
 TEST_CASE("claims: a killed leader loses no wait, and the order stays", "[.claims][failover]") {
   const auto rounds = number_from_environment("BELAY_CLAIM_ROUNDS", 2);
   raise_file_limit();
@@ -198,7 +198,7 @@ TEST_CASE("claims: a killed leader loses no wait, and the order stays", "[.claim
 
 namespace {
 
-/// One client holds the lock of a key, two wait for it, in this order. Their sessions live until the test ends.
+/// One client holds the lock of a key, two wait for it in order. Sessions live until the end.
 class two_in_line {
 public:
   two_in_line(std::string key, std::uint16_t holder, std::uint16_t first, std::uint16_t second)
@@ -249,8 +249,8 @@ private:
 
 } // namespace
 
-// docs/http-extensions.md, "Waiting for a lock". A grant to a client that is gone would block the lock until its
-// session ends. A position lost with a restart of a server or agent would send a live client to the end of the queue.
+// docs/http-extensions.md, "Waiting for a lock". A grant to a client that is gone would block the
+// lock. A position lost with a restart would send a live client to the end of the queue.
 TEST_CASE("claims: a client that ends its connection leaves the queue of a lock, and nobody else does", "[.claims]") {
   raise_file_limit();
   const auto command = server_command::from_environment(BELAY_BINARY_DIR);

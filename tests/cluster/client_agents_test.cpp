@@ -1,4 +1,4 @@
-// Client agents as processes beside servers: what they forward, and what the cluster reports when nodes fail.
+// Client agents as processes: what they forward, and what the cluster reports when nodes fail.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -163,7 +163,7 @@ TEST_CASE("members are servers and client agents, and one that is lost can be fo
   const auto own = json::parse(stays.get("/v1/agent/self").body).at("Member");
   CHECK(own.at("Port") == 0); // as others show it: it does not listen for members
   REQUIRE(dies.put("/v1/agent/service/register", R"({"Name":"web"})").ok());
-  // A live one is made to leave, as in Consul: it shows as leaving, objects, and nothing of it is lost.
+  // A live one is made to leave, as in Consul: it shows as leaving, objects, and loses nothing.
   REQUIRE(dies.put("/v1/session/create", "{}").ok());
   CHECK(stays.put("/v1/agent/force-leave/" + dies.name(), "").status == 200);
   CHECK(members_according_to(server).at(dies.name()) == 2);
@@ -193,7 +193,7 @@ TEST_CASE("members are servers and client agents, and one that is lost can be fo
                    [&] { return json::parse(server.get("/v1/catalog/service/web").body).as_array().size() == 1; }));
 }
 
-// The cache as clients see it: hits, changes that arrive, only permitted rows, and responses without servers.
+// The cache as clients see it: hits, changes, only permitted rows, responses without servers.
 TEST_CASE("a client agent answers from its cache, and never what another token sees", "[client_agents]") {
   const std::string root = "6d1f1c5e-2d0b-4c0c-9a8a-51f0f3a4b7c9";
   auto cluster = cluster_with_agents(
@@ -354,7 +354,7 @@ TEST_CASE("a node name that is taken is refused, loudly", "[client_agents]") {
   CHECK(json::parse(server.get("/v1/agent/members").body).as_array().size() == 2);
 }
 
-// Name, ID and address of a node are public, and not enough to act for it: it stays, with its sessions and address.
+// Name, ID and address of a node are public: they must not be enough to act for it.
 TEST_CASE("an agent with the name and the ID of another one's node is refused", "[client_agents][B3]") {
   raise_file_limit();
   server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR),
@@ -391,7 +391,7 @@ TEST_CASE("an agent with the name and the ID of another one's node is refused", 
   CHECK(eventually(milliseconds{10000}, [&] { return health_of(server, real.name()).empty(); }));
 }
 
-// An operator has named the server by a request, not in a file, and would not repeat it after a crash.
+// An operator named the server by a request, not in a file, and would not repeat it.
 TEST_CASE("an agent that has joined is a member at once, and finds its servers again after a crash",
           "[client_agents]") {
   raise_file_limit();

@@ -1,4 +1,4 @@
-// Coordinates with real servers: `belay rtt` estimates their round-trip times, and `?near` sorts by them.
+// Coordinates with real servers: `belay rtt` estimates round-trip times, `?near` sorts by them.
 
 #include "tests/cluster/cluster_fixture.hpp"
 

@@ -29,7 +29,7 @@ void write_keyrings(server_cluster& cluster, const json::array& keys) {
     std::ofstream(cluster.node(i).data_folder() / "serf/local.keyring") << json::serialize(keys);
 }
 
-/// Longest time in seconds without an acknowledged write during `what`, and until writes succeed again.
+/// Longest time in seconds without an acknowledged write, until writes succeed after `what`.
 double gap_of(workload& load, const std::function<void()>& what) {
   const auto from = steady_clock::now();
   what();

@@ -14,7 +14,7 @@ constexpr milliseconds patience{2000};
 constexpr std::size_t writers_count = 8;
 constexpr auto counter = "/v1/kv/counted?add=1";
 
-/// Writers that increment counters. Each write is sent, often without waiting, until a response has its outcome.
+/// Writers that increment counters. Each write is sent until a response has its outcome.
 class counting_writers {
 public:
   explicit counting_writers(std::vector<std::uint16_t> ports) : ports_(std::move(ports)) {
@@ -105,7 +105,7 @@ private:
   std::vector<std::thread> threads_;
 };
 
-/// A server is isolated, or cannot send, or a link is cut. An isolated one knows nothing; the others continue.
+/// A server is isolated, or cannot send, or a link is cut. The others continue.
 void cut_links(server_cluster& cluster, std::size_t leader, const counting_writers& writers, std::size_t round) {
   INFO("round " << round);
   auto& links = cluster.links();

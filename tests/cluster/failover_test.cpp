@@ -20,8 +20,8 @@ std::string value_in(const http_reply& reply) {
 
 } // namespace
 
-// Sixteen clients write; the leader is killed, restarts, and the next leader is killed. An acknowledged write
-// that was only in the dead leader's memory would show, and so would one that a node repeated on its own.
+// Sixteen clients write; the leader is killed, restarts, and the next leader is killed. A lost
+// acknowledged write would show, and so would one that a node repeated on its own.
 TEST_CASE("a killed leader loses nothing", "[failover]") {
   auto rounds = number_from_environment("BELAY_CLUSTER_ROUNDS", 3);
   auto cluster = ready_cluster(3);

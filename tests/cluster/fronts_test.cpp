@@ -1,5 +1,5 @@
-// Several HTTP threads (http_config.fronts): each serves a share of the connections, limits apply to all of
-// them together, and a client that got the response to a write finds the write through every other connection.
+// Several HTTP threads (http_config.fronts): each serves a share of the connections, limits apply
+// to all together, and a client's write is visible through every other connection.
 
 #include "tests/cluster/cluster_fixture.hpp"
 

@@ -1,6 +1,6 @@
-// A client closes its side of the connection, or all of it, while its request waits. A server that continues the wait
-// keeps the connection, and 200 of them lock an address out for minutes. A client that closed only its side (`nc -N`)
-// must get a response. Requests are made from the table of routes: each route, method, and waiting parameter.
+// A client closes its side of the connection, or all of it, while its request waits. A server that
+// continues the wait keeps the connection, and 200 of them lock an address out. A client that closed
+// only its side (`nc -N`) must get a response. Covers each route, method, and waiting parameter.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -188,7 +188,7 @@ void make_busy(server_node& node) {
   REQUIRE(node.put("/v1/agent/service/register", R"({"Name":"busy"})").ok());
 }
 
-/// Ends each request at the three moments at which a client may end: before it waits, while it waits, and completely.
+/// Ends each request when a client may end: before it waits, while it waits, and completely.
 /// @returns the routes whose requests have waited
 std::set<std::string> end_all(server_node& asked, const known_now& known, const std::function<std::string()>& session) {
   std::set<std::string> waited;

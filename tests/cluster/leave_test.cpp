@@ -1,4 +1,4 @@
-// Servers that leave their cluster: their process, and what the others see (docs/operations.md, "A server leaves").
+// Servers that leave: their process, and the others (docs/operations.md, "A server leaves").
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -63,7 +63,7 @@ TEST_CASE("a signal makes a server leave if it is set to mean that", "[leave]") 
   CHECK(end->code == 0);
   CHECK(eventually(milliseconds{20000}, [&] { return servers_known_to(cluster->node(leader)) == 2; }));
 
-  // The next departure would leave one server alone with a lost one: the server ends, and the lost one is waited for.
+  // The next departure would leave one server alone with a lost one, which is waited for.
   auto& lost = cluster->node((leader + 2) % 3);
   lost.kill_hard();
   cluster->node(leader).process().signal(SIGTERM);
@@ -85,7 +85,7 @@ TEST_CASE("the only server leaves, and has what it had when it is back", "[leave
   CHECK(node.get("/v1/kv/a").body.find("aGVyZQ==") != std::string::npos);
 }
 
-// Without retry_join a server that has left stays out, even after a crash; -rejoin contacts the members that it knew.
+// Without retry_join a server that has left stays out; -rejoin contacts the known members.
 TEST_CASE("a server that has left comes back to the members it knew if it is set to rejoin", "[leave]") {
   auto cluster = ready_cluster(3, encrypted);
   const auto leader = cluster->wait_leader();

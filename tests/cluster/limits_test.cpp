@@ -13,12 +13,12 @@ TEST_CASE("the largest value", "[limits]") {
   CHECK(refused.status == 413);
   CHECK(refused.body.find("Request body(1001 bytes) too large, max size: 1000 bytes.") != std::string::npos);
   CHECK(node.get("/v1/kv/b").status == 404);
-  // Far beyond every buffer: the response may come before the body has been sent, and the server continues.
+  // Far beyond every buffer: the response may come before the whole body was sent.
   CHECK(node.put("/v1/kv/b", std::string(20'000'000, 'x'), milliseconds{30000}).status == 413);
   CHECK(node.get("/v1/kv/a").status == 200);
 }
 
-// One client opens connections without end; those beyond the limit are closed, the others keep working.
+// One client opens connections without end; those beyond the limit are closed.
 TEST_CASE("connections of one client are limited", "[limits]") {
   // The harness itself has no open connection during the test: each of its requests closes its own.
   auto cluster = ready_cluster(1, {{"limits", {{"http_max_conns_per_client", 20}}}});
@@ -65,7 +65,7 @@ TEST_CASE("a slow reader stalls nobody", "[limits]") {
   }
 }
 
-// A thousand clients wait for one key, on all nodes. One write wakes each of them, with the new value.
+// A thousand clients wait for one key, on all nodes. One write wakes each, with the new value.
 TEST_CASE("a thousand idle long polls are all answered", "[limits]") {
   auto cluster = ready_cluster(3, {{"limits", {{"http_max_conns_per_client", 4000}}}});
   auto leader = cluster->wait_leader();

@@ -27,9 +27,9 @@ std::size_t entered(const std::vector<std::string>& lines) {
 
 } // namespace
 
-// Three programs on three servers take turns with one lock, each again and again. The leader is killed,
-// restarts, and the next one is killed. A program that believes it holds the lock takes a lock of the operating
-// system, which ends with its process: if that is taken, two held the lock at once. Fencing tokens must grow.
+// Three programs on three servers take turns with one lock. The leader is killed, restarts, and the
+// next one is killed. A program that believes it holds the lock takes one of the operating system,
+// which ends with its process: if that is taken, two held the lock. Fencing tokens must grow.
 TEST_CASE("belay lock: never two at once while leaders are killed", "[.lock][failover]") {
   const auto rounds = number_from_environment("BELAY_LOCK_ROUNDS", 1);
   auto cluster = ready_cluster(3);
@@ -91,7 +91,7 @@ TEST_CASE("belay lock: never two at once while leaders are killed", "[.lock][fai
   }
 }
 
-// A holder is cut off: its server is killed for good. It has to kill its command before another client gets the lock.
+// A holder's server is killed for good: it must kill its command before the next grant.
 TEST_CASE("belay lock: a holder whose server is gone stops its command before the next one begins",
           "[.lock][failover]") {
   auto cluster = ready_cluster(3);

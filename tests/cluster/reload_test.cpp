@@ -59,7 +59,7 @@ TEST_CASE("validate says what a start says", "[reload]") {
   CHECK("==> " + invalid.output.substr(std::string("Config validation failed: ").size()) == refused.output);
 }
 
-// Consul's own test harness finds `consul` in PATH, and writes such a file (sdk/testutil/server.go, v1.8.7).
+// Consul's test harness finds `consul` in PATH, and writes such a file (sdk/testutil/server.go).
 TEST_CASE("under the name of consul a configuration of its test harness starts a server", "[reload]") {
   raise_file_limit();
   scratch_folder folder;

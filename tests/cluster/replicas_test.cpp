@@ -1,4 +1,4 @@
-// Read replicas as real processes: servers without a vote beside three that have one (docs/adr/0013).
+// Read replicas as processes: servers without a vote beside three that have one (docs/adr/0013).
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -46,8 +46,8 @@ std::unique_ptr<server_cluster> cluster_with_replicas(std::size_t replicas, cons
 
 } // namespace
 
-// Clients write and read through all five. Each server in turn is killed, cut off for longer than an election takes,
-// and paused and resumed. Only voters lead meanwhile, and every acknowledged write is on all servers in the end.
+// Clients write and read through all five. Each server in turn is killed, cut off for longer than
+// an election, and paused. Only voters lead, and every acknowledged write is everywhere at the end.
 TEST_CASE("three servers and two read replicas: each is killed, not heard and restarted under load",
           "[.long][replicas]") {
   const auto rounds = std::max<std::size_t>(1, number_from_environment("BELAY_CLUSTER_ROUNDS", 3) / 3);
@@ -104,7 +104,7 @@ TEST_CASE("without a majority of the votes read replicas write nothing, and answ
   CHECK(cluster->node(3).get("/v1/kv/a?raw&consistent").body == "x");
 }
 
-// By autopilot's settings alone a lost replica is removed and returns, one is promoted, and a voter is demoted.
+// Autopilot's settings remove a lost replica, readmit it, promote one, and demote a voter.
 TEST_CASE("read replicas are removed, promoted and demoted as the settings of autopilot say", "[replicas]") {
   auto cluster = cluster_with_replicas(1, {{"autopilot", {{"server_stabilization_time", "2s"}}}});
   const auto is_now = [&](std::size_t voters, std::size_t others) {

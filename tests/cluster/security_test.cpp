@@ -1,4 +1,4 @@
-// Servers that authenticate each other: docs/security.md, with real processes and the files that `belay tls` creates.
+// Servers that authenticate each other (docs/security.md), with processes and `belay tls`.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -69,7 +69,7 @@ std::string term_of(server_node& n) {
   return std::string(self.at("Stats").at("raft").at("term").as_string());
 }
 
-/// Checks that a fourth server with the settings `its` is not admitted, and that both sides say why.
+/// Checks that a fourth server with the settings `its` is rejected, and that both say why.
 void check_refused(server_cluster& cluster, const std::filesystem::path& folder, json::object its,
                    const std::string& they_say, const std::string& it_says) {
   std::filesystem::create_directories(folder);
@@ -115,7 +115,7 @@ TEST_CASE("three servers with a key, a fourth with another one, a fifth with non
                 "it demands TLS");
 }
 
-// From then on, servers accept any peer that can reach the port, so a warning at the start is not enough.
+// From then on servers accept any peer at the port, so a warning at the start is not enough.
 TEST_CASE("a reload that opens the port to servers without credentials is warned of", "[security]") {
   auto cluster = ready_cluster(1, telling({{"encrypt", one_key}}));
   auto& node = cluster->node(0);
@@ -199,7 +199,7 @@ TEST_CASE("a key is replaced on all servers, through the API and then by the pro
   // No interruption: there was no election, and no new connection.
   CHECK(term_of(any) == term);
   CHECK(breaks() == breaks_before);
-  // The configuration still has the first key; the keyring that the servers stored takes precedence.
+  // The configuration still has the first key; the keyring stored by servers takes precedence.
   cluster->node(0).kill_hard();
   const auto missing = keyring(any, "POST", one_key);
   CHECK(missing.status == 500);

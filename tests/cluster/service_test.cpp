@@ -1,4 +1,4 @@
-// A server under a service manager (systemd, Type=notify): its notifications, and that they stop when a thread hangs.
+// A server under systemd (Type=notify): its notifications, and that they stop with a stall.
 
 #include "tests/cluster/cluster_fixture.hpp"
 #include "tests/harness/notify_socket.hpp"
@@ -84,7 +84,7 @@ TEST_CASE("a server of which one thread stands still does not feed its watchdog"
   REQUIRE(under.manager.heard("WATCHDOG=1", manager_patience));
   const auto threads = under.threads_named(name);
   REQUIRE(!threads.empty());
-  // Stops only this thread, as if it hung in a call. (CAF names its scheduler's worker like the multiplexer.)
+  // Stops only this thread, as in a hanging call. (CAF's worker is named like the multiplexer.)
   for (const auto thread : threads) {
     REQUIRE(ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0);
     REQUIRE(ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0);

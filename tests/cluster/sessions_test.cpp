@@ -13,7 +13,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// Holds a lock with a session and renews it at whichever server responds, as a client library does.
+/// Holds a lock with a session and renews it at any responding server, like a client library.
 class holder {
 public:
   holder(std::size_t number, std::vector<std::uint16_t> ports) : number_(number), ports_(std::move(ports)) {}
@@ -70,8 +70,8 @@ private:
 
 } // namespace
 
-// A hundred clients hold a lock each with sessions of 10 s and renew them every second. The leader is killed
-// again and again: its timers are lost, and the next leader's start afresh, so no session ends and no lock moves.
+// A hundred clients hold a lock each with sessions of 10 s and renew them every second. The leader
+// is killed repeatedly: the next leader's timers start afresh, so no session ends.
 TEST_CASE("no session of a client that renews is lost with the leader", "[sessions]") {
   const auto rounds = number_from_environment("BELAY_CLUSTER_ROUNDS", 3);
   auto cluster = ready_cluster(3);

@@ -205,7 +205,7 @@ TEST_CASE("a restore whose client goes away leaves nothing behind", "[snapshot]"
   CHECK(keys_seen(port, "s/", "consistent") == seen);
 }
 
-// An archive is sent in pieces as the client reads them: the server's memory does not grow by its size.
+// An archive is sent in pieces as the client reads: the server's memory does not grow by it.
 TEST_CASE("saving a snapshot does not take the server's memory", "[snapshot]") {
   const auto keys = number_from_environment("BELAY_CLUSTER_KEYS", 100000);
   constexpr std::size_t value_bytes = 1000;

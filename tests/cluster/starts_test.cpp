@@ -1,5 +1,5 @@
-// Servers that start at once, late, or beside a live cluster: never two clusters, always one leader.
-// BELAY_CLUSTER_STARTS: tries of each way of starting (1; tools/nightly: 30); every other one with `encrypt`.
+// Servers that start at once, late, or beside a live cluster: never two clusters, always one
+// leader. BELAY_CLUSTER_STARTS: tries of each way (1; tools/nightly: 30); half with `encrypt`.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -86,7 +86,7 @@ private:
   std::vector<std::unique_ptr<server_node>> nodes_;
 };
 
-/// Within half a minute, and for a while, there is one leader that `expected` servers follow; it accepts writes.
+/// Soon and for a while there is one leader that `expected` servers follow; it accepts writes.
 void check_one_cluster(starting_servers& servers, std::size_t expected) {
   const auto formed = eventually(milliseconds{30000},
                                  [&] { return servers.with_a_leader() >= expected && servers.leaders().size() == 1; });
@@ -116,7 +116,7 @@ TEST_CASE("three servers, the middle one late", "[starts]") {
   }
 }
 
-// Without credentials an existing cluster admits no server: then at least the three expected ones belong to it.
+// Without credentials an existing cluster admits no server: at least the three belong to it.
 TEST_CASE("more servers than the bootstrap_expect of 3", "[starts]") {
   for (std::size_t round = 0; round < starts(); ++round)
     for (const std::size_t count : {4, 5}) {

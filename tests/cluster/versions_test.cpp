@@ -31,8 +31,8 @@ void append_entry(const server_node& n, const std::string& command) {
 
 } // namespace
 
-// Once started as a newer version, it has a command in its log that only that version can read. Then the
-// old one's last log lines must say what to do, and its exit code must report a failure to the supervisor.
+// Once started as a newer version, it has a command of that version in its log. The old one's last
+// log lines must say what to do, and its exit code must report a failure.
 TEST_CASE("a server whose log holds an entry of a newer feature level ends, and says what to install", "[versions]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);

@@ -27,12 +27,12 @@ struct allowed_values {
   bool may_be_absent = false;
 };
 
-/// Each writer is one client with its own keys below load/. It sends its next request when it knows the outcome of
-/// the last, or that it will never know. It never retries. There are three kinds of them:
-/// - `unique` creates one new key after another by cas=0: none may be lost, a `false` would mean it was done twice;
-/// - `counter` reads consistently and adds one by cas: the value must be the last acknowledged, or an unknown one;
-/// - `register` overwrites one key and reads it back: a write repeated later would show. After an unknown outcome,
-/// which may still happen at any time, it continues with another key.
+/// Each writer is one client with its own keys below load/. It sends its next request when it knows
+/// the outcome of the last, or never will. It never retries. Three kinds of writers:
+/// - `unique` creates keys by cas=0: none may be lost; `false` would mean it was done twice;
+/// - `counter` reads consistently and adds by cas: the value is the last acknowledged or unknown one;
+/// - `register` overwrites one key and reads it back: a write repeated later would show. After an
+/// unknown outcome, which may still happen at any time, it continues with another key.
 class workload {
 public:
   /// Starts the writers; the i-th begins at ports[i % size] and moves to the next after an error.
@@ -48,13 +48,13 @@ public:
 
   std::size_t acknowledged_count() const { return acknowledged_count_; }
   std::size_t unknown_count() const { return unknown_count_; }
-  /// Waits for `more` acknowledged writes from now on. @returns false if there are fewer within `limit`
+  /// Waits for `more` acknowledged writes. @returns false if there are fewer within `limit`
   bool wait_for_more(std::size_t more, milliseconds limit = milliseconds{60000});
   /// Acknowledged writes between two times, in order.
   std::vector<acknowledged> between(steady_time from, steady_time to) const;
   /// Longest time in seconds without an acknowledged write between two times.
   double longest_gap(steady_time from, steady_time to) const;
-  /// The 99th percentile of latency in milliseconds between two times; 0 if nothing was acknowledged.
+  /// The 99th percentile of latency in milliseconds between two times; 0: none acknowledged.
   double p99_ms(steady_time from, steady_time to) const;
 
   /// Violations that the writers themselves noticed, at most 20.

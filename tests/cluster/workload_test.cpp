@@ -2,7 +2,7 @@
 
 using namespace belay::harness;
 
-// The other tests rely on the workload to notice what a server loses or makes up. Here the test itself does both.
+// The other tests rely on the workload to notice lost writes. Here the test itself loses them.
 TEST_CASE("the workload notices what is lost, changed or made up", "[workload]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);

@@ -25,7 +25,7 @@ bool equal_integers(const json::value& a, const json::value& b) {
   return wide(a) == wide(b);
 }
 
-/// Compares values that are not collections: an integer never equals a fraction, 1 never equals true.
+/// Compares values that are not collections: an integer is never a fraction, 1 is not true.
 bool equal_values(const json::value& a, const json::value& b) {
   if (is_integer(a) && is_integer(b))
     return equal_integers(a, b);

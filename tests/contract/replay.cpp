@@ -167,7 +167,7 @@ bool attempt(std::unique_ptr<replay_server>& server, const transcript& script, c
   }
 }
 
-/// Transcripts of a profile share a server unless they require a fresh one; after a failure the next gets a new one.
+/// Transcripts of a profile share a server unless they need a fresh one, until a failure.
 void work(job_list& jobs, const options& how) {
   std::map<std::string, std::unique_ptr<replay_server>> pool;
   while (const auto* script = jobs.next()) {

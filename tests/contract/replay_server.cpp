@@ -69,7 +69,7 @@ void replay_server::start(const harness::server_command& command, std::size_t no
     }
     if (why.empty()) {
       leadership_ = leadership();
-      // On a busy machine another server may lead since `target` was chosen, so that it is not what `via` requires.
+      // On a busy machine another server may lead since `target` was chosen.
       if (cluster_->leader_according_to(target) == leader)
         return;
       why = "the leader changed";

@@ -1,5 +1,5 @@
 #pragma once
-// A server, or a cluster of three with a replica or an agent, to replay transcripts against, in one profile.
+// A server, or three with or without a replica or an agent, to replay transcripts against.
 
 #include "tests/contract/transcript.hpp"
 #include "tests/harness/server_cluster.hpp"
@@ -29,7 +29,7 @@ public:
   const variables& facts() const { return facts_; }
   /// The newest index that can be read; 0 if nothing can.
   std::uint64_t newest_index() const;
-  /// Writes the key start/`tag`. @returns its ModifyIndex: all indexes up to it are old from here on
+  /// Writes the key start/`tag`. @returns its ModifyIndex: all indexes up to it are old now
   std::uint64_t write_start_key(const std::string& tag) const;
   /// Sends a transcript's request. The reference puts "rpc error making call: " into its errors
   /// where a follower has forwarded a request: this is removed, Belay must not have it.

@@ -1,5 +1,5 @@
 #pragma once
-// Recorded exchanges with the reference server; the format is described in README.md next to this file.
+// Recorded exchanges with the reference server; README.md beside this file has the format.
 
 #include <boost/json.hpp>
 
@@ -44,7 +44,7 @@ std::string plain_text(const json::value& value);
 /// Replaces ${name}, ${name+N} and ${name-N}. `how` converts each value to text.
 /// @throws problem if a variable is unknown
 std::string fill_text(std::string_view text, const variables& env, std::string (*how)(const json::value&) = plain_text);
-/// The same everywhere in a value, member names included; a text that is only a variable keeps its type.
+/// The same in all of a value, member names included; a text that is a variable keeps its type.
 json::value fill(const json::value& value, const variables& env);
 
 /// Parses JSON; numbers that fit into 64 bits, signed or unsigned, are exact.

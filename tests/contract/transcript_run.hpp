@@ -33,8 +33,8 @@ public:
   /// Runs all steps up to the first that fails. `trace` is called with every step before it runs.
   failure all(const std::function<void(const std::string&)>& trace);
 
-  /// Falsifies each expectation in turn, for the responses received, and checks that this is noticed.
-  /// @returns the parts of expectations whose falsification was not noticed; `tried` counts them all
+  /// Falsifies each expectation in turn, and checks that this is noticed.
+  /// @returns the parts whose falsification was not noticed; `tried` counts them all
   std::vector<std::string> self_check(std::size_t& tried) const;
 
 private:

@@ -90,7 +90,7 @@ void delete_token(cluster_fixture& c, std::size_t node) {
   must(c, node, state::acl_token_delete{accessor});
 }
 
-/// Isolates a node during `meanwhile`: its tables lag behind, and catch up when a request there needs the leader.
+/// Isolates a node during `meanwhile`: its tables lag, and catch up with a request to the leader.
 void fall_behind(cluster_fixture& c, std::size_t node, const std::function<void()>& meanwhile) {
   c.net().partition({{node}, c.all_but(node)});
   meanwhile();
@@ -196,7 +196,7 @@ TEST_CASE("a token made at one server is known at every other one, and what it m
   CHECK(c.converged());
 }
 
-// The log decides: a write that was authorized on arrival must not be done if its token is deleted on the way.
+// The log decides: an authorized write must not be done if its token is deleted on the way.
 TEST_CASE("a write in the name of a deleted token is refused at every server", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
@@ -394,8 +394,8 @@ TEST_CASE("a restore is judged by tables that have all that was decided before i
   CHECK(c.converged());
 }
 
-// The level that the tables need comes from the snapshot; no entry here states it. A server of an older version that
-// returns would stop at the earlier entries: it must not disable ACLs for all others after a change of leaders.
+// The tables' level comes from the snapshot; no entry here states it. A server of an older version
+// that returns would stop at the earlier entries: it must not disable ACLs for all others.
 TEST_CASE("a server that learnt of ACLs by a snapshot leads as one that saw the entries", "[actors][acl][levels]") {
   auto o = cluster_with_acls();
   o.machine.checkpoints.entries = 40;

@@ -1,4 +1,4 @@
-// ACLs at a gateway: which permissions it requests before it forwards a request, and what it forwards.
+// ACLs at a gateway: the permissions that it requests before it forwards, and what it forwards.
 
 #include "protocol/agent/agent_permissions.hpp"
 #include "protocol/base/secrets.hpp"
@@ -20,7 +20,7 @@ const std::string some_id = "aaaaaaaa-2222-4333-8444-555555555555";
 
 } // namespace
 
-// Old clients send this to test whether ACLs are on and their token may manage them (docs/contract/10, section 5.5).
+// Old clients use it to test whether they can manage ACLs (docs/contract/10, section 5.5).
 TEST_CASE("the list of before Consul 1.4, on the wire", "[gateway][acl]") {
   tables t(rules_by_name{{"acl-read", R"(acl = "read")"}, {"acl-write", R"(acl = "write")"}});
   gateway_fixture f(with_acls(), nullptr, true);
@@ -102,7 +102,7 @@ TEST_CASE("without ACLs no token is looked at", "[gateway][acl]") {
   CHECK_FALSE(f.behind().reads[0].request.query.by);
 }
 
-// A client has just created a token at the leader and uses it at a follower, whose tables may not have it yet.
+// A client has just created a token at the leader, and uses it at a follower that may lag.
 TEST_CASE("who is refused by tables that may be behind is asked for once more", "[gateway][acl]") {
   tables behind(rules_by_name{{"old", ""}}),
       caught_up(rules_by_name{{"old", R"(agent "n1" { policy = "read" })"},
@@ -181,8 +181,8 @@ TEST_CASE("writes in somebody's name are looked at before they go to the log", "
   }
 }
 
-// A deleted token must give no permission at a follower that has not applied the deletion yet.
-// Requests that concern only this server are decided by its own tables, so they work without a leader.
+// A deleted token must give no permission at a follower that has not applied the deletion. Requests
+// that concern only this server are decided by its own tables, so they need no leader.
 TEST_CASE("permissions are asked of tables that have all that was decided, but for what concerns this server alone",
           "[gateway][acl]") {
   struct row {
@@ -250,7 +250,7 @@ TEST_CASE("a blocking read of the agent is judged again before it is answered", 
   CHECK(no.body == "ACL not found");
 }
 
-// The agent may have nothing to report for a long time; a client whose token has ended must not wait for it.
+// The agent may have nothing new for a long time; a client whose token has ended must not wait.
 TEST_CASE("a blocking read of the agent ends when its token does, not with its wait", "[gateway][acl]") {
   tables t(rules_by_name{{"reads-web", R"(service "web" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
@@ -324,7 +324,7 @@ TEST_CASE("the log is not told to whom it may not be any more", "[gateway][acl][
     t.set_rules("also-reads", R"(agent_prefix "" { policy = "deny" })");
   }
   tokens->set({http::agent_token_kind::agent_master, "another"});
-  // Each ends as a response does; rest() would wait for the end of the connection, which stays open.
+  // Each ends as a response does; rest() would wait for the end of the connection.
   const auto ends = [](raw_client& c) {
     for (std::string all;;) {
       const auto more = c.receive(); // gives up after ten seconds
@@ -396,7 +396,7 @@ TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and what reque
   const auto failed = set("replication", "x");
   CHECK(failed.status == 500);
   CHECK(failed.body.find(error) != std::string::npos);
-  // The configuration was reloaded with other tokens: those set by clients stay as long as the disk keeps them.
+  // The reloaded configuration has other tokens: those set by clients stay while the disk has them.
   agent_token_values configured;
   configured.of_requests = "wrong";
   tokens->configure(configured, true);

@@ -96,7 +96,7 @@ inline gateway_settings with_acls() {
   return s;
 }
 
-/// Permissions come from the tables; other queries are answered as for a client with all permissions.
+/// Permissions come from the tables; other queries are answered as if everything were permitted.
 inline void judge_by(gateway_fixture& f, tables& t) {
   f.behind().answer = [&t](const state::query& q) {
     if (std::holds_alternative<state::permissions_read>(q))

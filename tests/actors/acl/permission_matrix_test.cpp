@@ -1,5 +1,5 @@
-// Sends a request to every route with tokens that have one permission each: the status, and which rows are visible.
-// The expectations are copied from docs/contract/10, section 3, not from the table of routes, which may be wrong.
+// Sends a request to every route with tokens that have one permission each: status and visible
+// rows. Expectations come from docs/contract/10, section 3, not from the table of routes.
 
 #include "protocol/agent/local_agent.hpp"
 #include "protocol/http/routes.hpp"
@@ -34,7 +34,7 @@ rules_by_name tokens_of_the_matrix() {
   return out;
 }
 
-/// Nodes n1 (this server's) and n2 with the service db, each with checks; keys, a session, a role; n2's coordinate.
+/// Nodes n1 (this server's) and n2 with the service db and checks; keys, a session, a role.
 std::unique_ptr<tables> tables_of_the_matrix() {
   auto t = std::make_unique<tables>(tokens_of_the_matrix());
   t->add_ids(id);
@@ -290,7 +290,7 @@ const expectation expected[] = {
     {"GET", "/v1/acl/rules/translate/" ID, "", "acl-read acl-write", not_refused, ""},
     {"POST", "/v1/internal/acl/authorize", R"([{"Resource":"key","Segment":"a","Access":"read"}])", "*", 200, "Allow"},
 
-    // Bootstrap has happened, so it is refused to all; the other two are for connections of client agents only.
+    // Bootstrap has happened: refused to all. The other two are for client agents' connections only.
     {"PUT", "/v1/acl/bootstrap", "", "**", 403, "ACL bootstrap no longer allowed"},
     {"GET", "/v1/internal/acl/rules", "", "**", 403, ""},
     {"PUT", "/v1/internal/agent/alive", "", "**", 403, ""},

@@ -67,7 +67,7 @@ TEST_CASE("a cursor above the commit index is rejected by every server, in every
 }
 
 TEST_CASE("a follower that is behind does not reject a cursor that the leader has", "[actors][changes]") {
-  // The write was acknowledged without this server; its client got the change elsewhere and comes here.
+  // The write was acknowledged without this server; its client got the change elsewhere.
   const auto mode = GENERATE(consistency::stale, consistency::normal);
   const bool named = GENERATE(false, true);
   cluster_fixture c;

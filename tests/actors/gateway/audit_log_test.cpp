@@ -1,4 +1,4 @@
-// The audit log of a gateway on a real socket: its lines, and what happens to requests while it cannot be written.
+// The audit log of a gateway on a real socket: its lines, and requests while it is not writable.
 
 #include "actors/audit/audit_log.hpp"
 #include "sim/world/stub_of.hpp"
@@ -278,7 +278,7 @@ TEST_CASE("audit log: what is answered with 404 was done if it was a read", "[ga
   CHECK(lines[1] == "PUT /v1/agent/token/<hidden> by '" + writer_accessor + "': refused");
 }
 
-// Secret and accessor of a token look alike, and clients mix them up: the audit log has accessors only.
+// Secret and accessor of a token look alike, and clients mix them up: the log has accessors.
 TEST_CASE("audit log: what names a token is shown if there is a token that it names", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";

@@ -1,5 +1,5 @@
-// A client closes its side of the connection before its request waits, or during the wait. It may be gone, or
-// still read: the wait ends, with what is known then. tests/cluster/gone_clients_test.cpp covers all routes.
+// A client closes its side of the connection before its request waits, or during the wait. It may
+// be gone or still read: the wait ends. tests/cluster/gone_clients_test.cpp covers all routes.
 
 #include "tests/actors/gateway/http_gateway_fixture.hpp"
 
@@ -130,7 +130,7 @@ std::vector<state::wait_ref> withdrawn(gateway_fixture& f) {
 
 } // namespace
 
-// docs/http-extensions.md, "Waiting for a lock": 5 s after the end of the connection, by a clock of the test.
+// docs/http-extensions.md, "Waiting for a lock": 5 s after the connection's end, by a test clock.
 TEST_CASE("a client that ends its connection while it waits for a lock loses its place after 5 s",
           "[gateway][claims]") {
   const auto how = GENERATE(as<std::string>(), "closes", "resets", "ends its input", "asks again", "stops");
@@ -175,7 +175,7 @@ TEST_CASE("a client that ends its connection while it waits for a lock loses its
   }
 }
 
-// The refusal is returned only if the acquire was not retried meanwhile: otherwise the outcome would be wrong.
+// The refusal is returned only if the acquire was not retried: otherwise it would be wrong.
 TEST_CASE("the end of the input ends the wait for a lock-delay with the refusal", "[gateway]") {
   state::reply refused = false;
   refused.note.why = state::refused_for::lock_delay;
@@ -252,7 +252,7 @@ TEST_CASE("the end of the input ends the wait for a leader of what this server k
   }
 }
 
-// It has sent more than the server reads ahead, so the end of its input is after bytes that have not been read.
+// It has sent more than the server reads ahead, so the end of its input is not read yet.
 TEST_CASE("the end of the input is seen behind requests that are not read yet", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_reads = true;

@@ -105,7 +105,7 @@ health_checks_actor fake_agent(caf::actor_system& system, std::shared_ptr<backst
 
 namespace {
 
-// Nothing here takes a hundredth of it: on a busy machine a process may get no processor for seconds.
+// Nothing here takes a hundredth of it, but a busy machine may stop a process for seconds.
 constexpr std::chrono::seconds patience{60};
 
 } // namespace

@@ -185,7 +185,7 @@ TEST_CASE("a body that is announced too large is refused before it is sent", "[g
   CHECK(value_of(f.behind().writes.at(0)).size() == 524288);
 }
 
-// Many clients send the whole body before they read a response. The rejection must reach them nevertheless.
+// Many clients send the whole body before they read. The rejection must reach them anyway.
 TEST_CASE("a refused body that is sent anyway does not cost the client the answer", "[gateway]") {
   gateway_fixture f;
   auto c = f.client();
@@ -331,7 +331,7 @@ TEST_CASE("a blocking query waits a little longer than asked, at random", "[gate
 }
 
 TEST_CASE("deadlines are told by the clock of the node, which those who keep them look at", "[gateway]") {
-  // After a suspension that clock is ahead of the system's: a deadline of the other one would be over at once.
+  // After a suspension that clock is ahead of the system's: its deadlines would be over at once.
   struct ahead final : node_clock {
     monotonic_time now() const override { return std::chrono::steady_clock::now() + 24h; }
     std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const override { return own; }
@@ -434,7 +434,7 @@ TEST_CASE("addresses count by the network that one client has") {
 }
 
 #ifndef __SANITIZE_ADDRESS__ // the sanitizers need descriptors themselves, and abort without
-// The connection waits in the kernel's queue while there are no descriptors, and is served when there are.
+// The connection waits in the kernel's queue until there are descriptors.
 TEST_CASE("running out of descriptors does not stop the listener", "[gateway]") {
   gateway_settings s;
   s.connections_max = 1000;
@@ -471,7 +471,7 @@ TEST_CASE("running out of descriptors does not stop the listener", "[gateway]") 
 
 #ifndef __SANITIZE_ADDRESS__
 TEST_CASE("clients do not take the last descriptors", "[gateway]") {
-  // The process ends if the log cannot open a segment. The clients' own ends count towards the limit as well.
+  // The process ends if the log cannot open a segment. The clients' own ends count as well.
   gateway_settings s;
   s.connections_max = 1000;
   s.connections_per_client_max = 1000;
@@ -706,7 +706,7 @@ TEST_CASE("answers that are not read cannot take more than their budget", "[gate
 
 namespace {
 
-/// Behind this gateway the test decides everything. It takes any delay of a millisecond for overload.
+/// Behind this gateway the test decides everything. A delay of a millisecond is overload.
 struct overloaded_gateway {
   static gateway_settings settings() {
     gateway_settings s;
@@ -730,7 +730,7 @@ struct overloaded_gateway {
       f.answer_read(i);
   }
 
-  /// One more client writes, again and again, and gets each response late, until one write is rejected.
+  /// One more client writes repeatedly, and gets each response late, until one is rejected.
   void reach() {
     auto c = f.client();
     for (int i = 0; i < 1000; ++i) {
@@ -759,7 +759,7 @@ struct overloaded_gateway {
 
 } // namespace
 
-// More requests come than can be answered. If all wait alike, sessions end and live holders lose their locks.
+// More requests come than can be answered. If all wait, sessions end and locks are lost.
 TEST_CASE("under overload writes are refused first, then reads, and renewals and releases pass",
           "[gateway][overload]") {
   overloaded_gateway o;
@@ -806,7 +806,7 @@ TEST_CASE("when the overload is over nothing is refused any more", "[gateway][ov
   CHECK(eventually([&] { return c.ask(put("/v1/kv/a", "1")).status == 200; }));
 }
 
-// This many clients that each wait for a response before the next request are not rejected, however slow the disk.
+// Clients that each wait for a response are not rejected, however slow the disk.
 TEST_CASE("what is slow but not too much is not refused", "[gateway][overload]") {
   gateway_settings s;
   s.shedding = {1ms, 8};
@@ -835,7 +835,7 @@ namespace {
 class flood {
 public:
   explicit flood(gateway_fixture& f) {
-    // Blocking queries with an old index are answered at once; they do not count while others are processed.
+    // Blocking queries with an old index are answered at once, and do not count meanwhile.
     const auto request = get("/v1/kv/tree?recurse&index=1", "Accept-Encoding: gzip\r\n");
     for (int i = 0; i < connections; ++i)
       clients_.push_back(f.client());
@@ -865,7 +865,7 @@ private:
   std::thread thread_;
 };
 
-/// A gateway whose thread takes long for each listing: just too short to be rendered in pieces, and compressed.
+/// A gateway whose thread takes long for each listing: just too short for pieces, compressed.
 struct slow_gateway {
   explicit slow_gateway(forward::shedding_rules r) : f(settings(r)) {
     state::kv_entries found;
@@ -898,7 +898,7 @@ struct slow_gateway {
   gateway_fixture f;
 };
 
-/// Sends renewals, releases and ends of sessions, one after another. @returns the time that they take
+/// Sends renewals, releases and ends of sessions in sequence. @returns the time that they take
 std::chrono::nanoseconds keep_locks(gateway_fixture& f) {
   const std::string session = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee";
   auto keeper = f.client();
@@ -934,7 +934,7 @@ TEST_CASE("when requests wait to be read, writes are refused first, then reads, 
   REQUIRE(reads.refused() >= 500);
   CHECK(keep_locks(g.f) < without / 2);
 
-  // Reads continue at the rate that can be answered in time; no write is accepted while reads have to be rejected.
+  // Reads continue at the rate that can be answered; no write is accepted meanwhile.
   const auto done = reads.done();
   const auto refused = reads.refused();
   int puts = 0, puts_refused = 0;

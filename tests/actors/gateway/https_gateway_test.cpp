@@ -1,4 +1,4 @@
-// HTTPS at the gateway: the same responses as over HTTP, whatever a client does with TLS; no client can delay others.
+// HTTPS at the gateway: the same responses as over HTTP; no client can delay others by TLS.
 
 #include "tests/actors/gateway/http_gateway_fixture.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"

@@ -198,7 +198,7 @@ TEST_CASE("caf: nobody is told late: servers that are silent end a hold by its t
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
   v.server.silent = true;
   REQUIRE(v.run_until(seconds(30), [&] { return !a->losses.empty(); }));
-  // At most one TTL after the last renewal, which was at most a third of a TTL before the silence began.
+  // At most one TTL after the last renewal, which was at most a third of it before the silence.
   v.tell(a, about<ask::check>(a->grants[0].id));
   v.tell(a, lock_of("y", seconds(2)));
   auto asked = v.time.now();

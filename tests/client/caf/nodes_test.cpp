@@ -1,4 +1,4 @@
-// Two processes, nodes of one actor system: one publishes the coordinator, an actor of the other one holds a lock.
+// Two nodes of one actor system: one publishes the coordinator, the other one's actor has a lock.
 #include "tests/client/servers.hpp"
 
 #include <belay/caf/coordinator.hpp>

@@ -136,7 +136,7 @@ public:
   void tell(const who& w, Message m) {
     ::caf::anon_send(w.actor, std::move(m));
   }
-  /// With exit_reason::normal it quits by itself, since CAF's actors ignore an exit message with that reason.
+  /// exit_reason::normal: it quits by itself, since CAF's actors ignore such an exit message.
   void end(const who& w, ::caf::exit_reason how = ::caf::exit_reason::kill) {
     if (how == ::caf::exit_reason::normal)
       ::caf::anon_send(w.actor, how);

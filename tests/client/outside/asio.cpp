@@ -1,4 +1,4 @@
-// A program outside the tree with an executor of its own. Without an argument it uses a port where no server listens.
+// A program outside the tree with its own executor. Without an argument there is no server.
 #include <belay/asio.hpp>
 
 #include <boost/asio/io_context.hpp>

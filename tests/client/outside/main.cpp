@@ -1,4 +1,4 @@
-// A program outside the tree: includes every public header, uses the blocking client and a coroutine of its own.
+// A program outside the tree: every public header, the blocking client, and a coroutine.
 #include <belay/barrier.hpp>
 #include <belay/changes.hpp>
 #include <belay/client.hpp>

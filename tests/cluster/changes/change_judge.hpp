@@ -11,7 +11,7 @@
 
 namespace belay::harness {
 
-/// Identifies a change: its log index and its number in the entry. `4711`, the whole entry, is after each `4711.n`.
+/// A change: its log index and its number in the entry. `4711`, all of it, is after `4711.n`.
 using change_place = std::pair<std::uint64_t, std::uint64_t>;
 /// Without the history, if the id names one.
 change_place place_of(const std::string& id);

@@ -150,7 +150,7 @@ TEST_CASE("changes: a long poll goes on from where it was, and below the floor s
 }
 
 TEST_CASE("changes: a restart of all servers resets nobody") {
-  // All servers were restarted while a client was away since before the last checkpoint. It resumes.
+  // All servers restarted while a client was away since before the last checkpoint. It resumes.
   auto cluster = ready_cluster(3, {{"raft_snapshot_threshold", 40}, {"raft_snapshot_interval", "1s"}});
   const auto before = index_of(http_put(cluster->node(0).http_port(), "/v1/kv/w/before", "b"));
   std::vector<follower> followers;

@@ -1,5 +1,5 @@
 #pragma once
-// Many clients that follow the same keys from before their first change: all of them must receive the same.
+// Many clients that follow the same keys from the start: all of them must receive the same.
 
 #include "tests/cluster/changes/change_judge.hpp"
 #include "tests/harness/http_client.hpp"
@@ -16,7 +16,7 @@ namespace belay::harness {
 /// The sequence of changes, each as it was received by the first client that got so far.
 class told_changes {
 public:
-  /// @param number of the change, counted by the client. @returns false: others have received another one
+  /// @param number of the change at the client. @returns false: others have received another one
   bool agrees(std::size_t number, const sim::stream_event& e);
 
   /// Of the whole sequence: each change must follow the previous one of its key.

@@ -1,6 +1,6 @@
-// Client agents of the previous version hold locks while the servers are replaced, and then the agents are
-// replaced. From 0.3.0 on a node has a secret that its agent stores (docs/security.md, B3). An agent without one
-// must not be rejected, or its sessions end and two clients hold its lock. BELAY_OLD_BINARY: see upgrade_test.cpp.
+// Client agents of the previous version hold locks while the servers, then the agents are replaced.
+// From 0.3.0 on an agent stores a secret of its node (docs/security.md, B3). One without it must
+// not be rejected, or two clients hold its lock. BELAY_OLD_BINARY: see upgrade_test.cpp.
 
 #include "tests/cluster/upgrades/replaced_servers.hpp"
 
@@ -11,7 +11,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// A session on the agent's node, which ends when the agent counts as failed, and the lock that it holds.
+/// A session on the agent's node, which ends when the agent counts as failed, and its lock.
 class held_lock {
 public:
   explicit held_lock(server_node& agent) : key_("locks/" + agent.name()), node_(agent.name()) {
@@ -75,7 +75,7 @@ TEST_CASE("locks of client agents of the version before outlive the servers' upg
   becomes(0, old_program);
   for (std::size_t i = 0; i < 3; ++i)
     becomes(i, new_program);
-  // All servers support secrets now. Wait longer than an agent may be silent: each has been checked.
+  // All servers support secrets now. Longer than an agent may be silent: each was checked.
   REQUIRE(eventually(milliseconds{60000}, [&] { return has_proof(cluster.node(0), cluster.agent(2).name()); }));
   std::size_t told = 0;
   const auto warned = [&] {

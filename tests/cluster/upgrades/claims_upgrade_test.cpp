@@ -1,5 +1,5 @@
-// From 0.2.0 to this version: a command about claims names its client only when all servers can read that (level 8).
-// While a server of 0.2.0 is a member the others decide like it, with equal digests; else it would stop or diverge.
+// From 0.2.0 to this version: a command about claims names its client only when all servers can
+// read that (level 8). While one is of 0.2.0 the others decide like it, with equal digests.
 
 #include "tests/cluster/cluster_fixture.hpp"
 #include "tests/cluster/upgrades/replaced_servers.hpp"
@@ -25,7 +25,7 @@ http_reply removed(server_node& node, const std::string& target) {
   return exchange(node.http_port(), {"DELETE", target, {}, {}, false}, soon);
 }
 
-/// Acquires as a worker with the limit that all workers are configured with, after an operator raised it for a while.
+/// Acquires as a worker with the configured limit, after an operator raised it for a while.
 int worker_after_raise(server_cluster& cluster, std::size_t at, const std::string& name) {
   auto& node = cluster.node(at);
   const auto session = session_at(node), other = session_at(node);

@@ -1,4 +1,4 @@
-// From a version without change streams and idempotency keys (docs/changes.md, docs/exactly-once.md) to this one.
+// From a version without streams and idempotency keys (docs/changes.md, docs/exactly-once.md).
 
 #include "tests/cluster/changes/crowd_of_followers.hpp"
 #include "tests/cluster/upgrades/lockers.hpp"
@@ -20,7 +20,7 @@ http_reply keyed(server_node& node, const std::string& target, const std::string
   return exchange(node.http_port(), {"PUT", target, {{"Idempotency-Key", key}}, std::move(body), false}, asked_for);
 }
 
-/// Writes one key after another with an idempotency key, and without it where an older server makes that impossible.
+/// Writes keys with idempotency keys, and without them where an older server rejects them.
 class keyed_writer {
 public:
   explicit keyed_writer(std::vector<std::uint16_t> ports) : ports_(std::move(ports)), thread_([this] { write(); }) {}
@@ -127,8 +127,8 @@ private:
 
 } // namespace
 
-// Writers use idempotency keys all the time: older servers ignore them, newer ones report which server is too old.
-// While an older one is a member, changes are followed at servers of this version. Claims and lock turns go on.
+// Writers use idempotency keys all the time: older servers ignore them, newer ones report the old
+// server. Changes are followed at servers of this version. Claims and lock turns go on.
 TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, and put back while one is old",
           "[.upgrade][no_once_before]") {
   raise_file_limit();
@@ -209,7 +209,7 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
   check_nothing_lost(cluster, load);
 }
 
-// A restore brings rows into the log. One that an older server cannot read would stop it, and perhaps the majority.
+// A restore brings rows into the log. One that an older server cannot read would stop it.
 TEST_CASE("an archive with outcomes is refused while a server is older, and stops nobody",
           "[.upgrade][no_once_before]") {
   raise_file_limit();

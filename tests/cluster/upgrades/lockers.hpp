@@ -10,8 +10,8 @@
 
 namespace belay::harness {
 
-/// Clients that take turns with the lock of one key, each through its own server, and through the next one if that
-/// fails. They use `wait`: servers without queues wait for lock delays only, and answer `false` if the lock is taken.
+/// Clients that take turns with the lock of one key, each through its own server, or the next one.
+/// They use `wait`: servers without queues wait for lock delays only, or answer `false`.
 class lockers {
 public:
   lockers(std::vector<std::uint16_t> ports, std::size_t count) : ports_(std::move(ports)), turns_(count) {

@@ -1,6 +1,6 @@
-// Servers of 0.2.0 and of this version send each other their state. 0.2.0's snapshot digest covers the
-// fencing token of a locked key in a stored response, and its bytes do not (CHANGELOG, 0.3.0). A follower of
-// either version without its disk must be rebuilt from a leader of the other one, and be able to restart.
+// Servers of 0.2.0 and of this version send each other their state. 0.2.0's digest covers the
+// fencing token of a locked key in a stored response, and its bytes do not (CHANGELOG, 0.3.0). A
+// follower without its disk must be rebuilt from a leader of the other version, and restart.
 
 #include "tests/cluster/cluster_fixture.hpp"
 #include "tests/cluster/upgrades/replaced_servers.hpp"
@@ -44,7 +44,7 @@ bool keeps(server_cluster& cluster, std::size_t at, const std::string& key, cons
                     [&] { return keyed_lock(cluster.node(at), key, session).body + session == answer; });
 }
 
-/// Restarts the server without its disk, as that program, when the leader's log does not reach back any more.
+/// Restarts the server without its disk, as that program, when the leader's log is too short.
 void rebuild(server_cluster& cluster, std::size_t which, std::size_t leader, const server_command& program,
              const std::string& key) {
   auto& node = cluster.node(which);

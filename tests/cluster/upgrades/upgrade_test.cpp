@@ -46,7 +46,7 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   last.start();
   cluster.wait_ready(); // it has read its configuration, which changes now
 
-  // Meanwhile nothing of ACLs is written, and clients of a server configured with them get the reason; others work.
+  // Meanwhile nothing of ACLs is written, and servers configured with them tell clients why.
   cluster.configure({{"acl", acl}});
   replace(cluster.node(0), new_program);
   replace(cluster.node(1), new_program);
@@ -74,7 +74,7 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   for (const auto* key : {"/v1/kv/before", "/v1/kv/meanwhile"})
     CHECK(cluster.node(1).get(key).status == 200);
 
-  // The downgraded server stops at the first entry that it cannot read, and reports what to install.
+  // The downgraded server stops at the first entry that it cannot read, with advice.
   cluster.configure();
   replace(last, old_program);
   cannot_go_back(last);
@@ -87,9 +87,9 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   CHECK(last.get("/v1/kv/after?stale&token=root-secret").status == 200);
 }
 
-// ACLs are in force all the time, and writers have a token. While one server is old, new ones can be
-// downgraded. Later each write carries the leader's decision (state::judgement_level): a downgraded server
-// stops and reports what to install, and nothing acknowledged is lost. Permissions are the same at each server.
+// ACLs are in force all the time, and writers have a token. While one server is old, new ones can
+// be downgraded. Later each write carries the leader's decision (state::judgement_level): a
+// downgraded server stops with advice, and nothing acknowledged is lost. Permissions are the same.
 TEST_CASE("servers with ACLs in force are replaced under load in a token's name, and put back while one is old",
           "[.upgrade][acl_before]") {
   raise_file_limit();
@@ -214,8 +214,8 @@ TEST_CASE("a read replica beside servers that are replaced by this version, and 
   CHECK_FALSE(replica_votes());
 }
 
-// Queues need support by every server: before that acquires with a wait work as in the old version, and claims
-// are refused. Grants and waits outlive each server; a downgrade is possible until the first queue is created.
+// Queues need support by every server: before that acquires with a wait work as before, and claims
+// are refused. Grants and waits outlive each server; downgrades work until the first queue.
 TEST_CASE("no wait for a lock is lost when servers are replaced, and put back while one is old",
           "[.upgrade][no_queues_before]") {
   raise_file_limit();
@@ -249,7 +249,7 @@ TEST_CASE("no wait for a lock is lost when servers are replaced, and put back wh
   REQUIRE(eventually(milliseconds{30000}, [&] { return claim().ok(); }));
 
   const auto follower = (cluster.wait_leader() + 1) % cluster.size();
-  // It stops at an entry that it cannot read, or at a row of its checkpoint: 0.1.0 does not check the level there.
+  // It stops at an entry that it cannot read, or at a row: 0.1.0 does not check its level.
   auto& back = cluster.node(follower);
   replace(back, old_program);
   ends_with(back, {"install Belay ", "checkpoint row that cannot be decoded"});

@@ -1,4 +1,4 @@
-// Tests the replayer's own comparisons: what each matcher accepts, and that it rejects everything else.
+// Tests the replayer's comparisons: what each matcher accepts, and that it rejects the rest.
 
 #include "tests/contract/matcher.hpp"
 

@@ -1,4 +1,4 @@
-// `belay diff`, `belay mirror` and `belay reconcile`: their arguments, their requests and tokens, and their output.
+// `belay diff`, `belay mirror`, `belay reconcile`: arguments, requests and tokens, output.
 
 #include "cli/output/progress_line.hpp"
 #include "tests/unit/cli/fake_node.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// A node with prepared responses: shows the requests and output of client commands without a server.
+// A node with prepared responses: tests requests and output of commands without a server.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>

@@ -1,4 +1,4 @@
-// Commands that `belay lock` and `belay watch` run: how they start and end. None of them outlives the program.
+// Commands that `belay lock` and `belay watch` run: none of them outlives the program.
 
 #include "cli/process/bell.hpp"
 #include "cli/process/guarded_child.hpp"
@@ -102,7 +102,7 @@ TEST_CASE("a command that is not there", "[child]") {
   CHECK(d.error() == "fork/exec /etc/passwd: permission denied");
 }
 
-// A shell starts a program and waits for it. Signalling only the shell would leave that running without the lock.
+// A shell starts a program and waits. Signalling only the shell would leave that running.
 TEST_CASE("signals reach everything that a command has started", "[child]") {
   const working_directory here;
   started s("sh -c 'echo $$ >pid; exec sleep 100'; true");
@@ -125,7 +125,7 @@ TEST_CASE("what a command leaves behind ends with it", "[child]") {
   CHECK(becomes_true([&] { return is_dead(left); }));
 }
 
-// The program is killed with SIGKILL: it cannot signal its command. The lock will soon be granted to another client.
+// The program is killed with SIGKILL: it cannot signal its command. The lock expires soon.
 TEST_CASE("a command ends when the program is killed", "[child]") {
   const working_directory here;
   const pid_t program = ::fork();

@@ -1,4 +1,4 @@
-// Help, completion and the man page come from the tables of commands: rules for all of them, and what is printed.
+// Help, completion and the man page come from the tables of commands: rules, and output.
 
 #include "cli/commands/all.hpp"
 #include "cli/help/completion.hpp"
@@ -220,7 +220,7 @@ TEST_CASE("completions of zsh and fish, and the man page, have every command and
   CHECK(say({"completion", "tcsh"}).code == 1);
 }
 
-// Flags after an argument were arguments: `diff A B -timeout=2s` compared the keys below `-timeout=2s`.
+// Flags after an argument were arguments: `diff A B -timeout=2s` compared `-timeout=2s`.
 TEST_CASE("options after arguments are refused, by every command", "[help]") {
   for (const auto& c : all_commands()) {
     if (c.run == nullptr)

@@ -1,4 +1,4 @@
-// Client commands over HTTPS: which servers they trust, their certificates, and the options and variables.
+// Client commands over HTTPS: trusted servers, certificates, and the options and variables.
 
 #include "tests/unit/actors/tls/certificate_files.hpp"
 #include "tests/unit/cli/fake_node.hpp"

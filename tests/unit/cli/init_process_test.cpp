@@ -1,5 +1,5 @@
-// In a container belay is the first process, and inherits what check scripts leave behind: zombies, unless it
-// waits for them, until no process number is left. Here PR_SET_CHILD_SUBREAPER makes a process inherit them.
+// In a container belay is the first process, and inherits what check scripts leave behind: zombies,
+// unless it waits for them. Here PR_SET_CHILD_SUBREAPER makes a process inherit them.
 
 #include "cli/process/init_process.hpp"
 

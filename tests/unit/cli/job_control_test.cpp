@@ -1,6 +1,6 @@
-// `belay lock` in a shell's job on a terminal: what Ctrl-Z, `fg`, `bg`, a read of the terminal and its end
-// do to the command, also while the program is stopped. Otherwise it would run beside the next holder's,
-// or be stopped with the lock forever. The shell is a process of this test with a pseudo-terminal.
+// `belay lock` in a shell's job on a terminal: what Ctrl-Z, `fg`, `bg`, a read of the terminal and
+// its end do to the command, also while the program is stopped. Otherwise it would run beside the
+// next holder's, or keep the lock. The shell is a process of this test with a pseudo-terminal.
 
 #include "cli/process/bell.hpp"
 #include "cli/process/guarded_child.hpp"
@@ -67,7 +67,7 @@ double now() {
   return std::chrono::duration<double>(belay::actors::boot_clock::now().time_since_epoch()).count();
 }
 
-// In subshells: dash uses vfork(), and if its child is stopped before exec(), the shell waits (D), not stopped.
+// In subshells: dash uses vfork(), and waits (D) for a child that is stopped before exec().
 const std::string beats = "while :; do (exec cut -d' ' -f1 /proc/uptime) >>beats; (exec sleep 0.02); done";
 
 double last_beat() {
@@ -155,7 +155,7 @@ public:
     if (terminal_ >= 0)
       ::close(std::exchange(terminal_, -1));
   }
-  /// The next event: `job PID`, `stopped SIGNAL`, `exited CODE`, `killed SIGNAL`. Empty: there is none
+  /// The next event: `job PID`, `stopped SIGNAL`, `exited CODE`, `killed SIGNAL`. Empty: none
   std::string event() {
     while (said_.find('\n') == said_.npos) {
       drain();
@@ -348,7 +348,7 @@ TEST_CASE("modes that a command leaves on purpose stay", "[child][terminal]") {
   CHECK((s.modes() & (ECHO | ICANON)) == ICANON);
 }
 
-// The program is not notified, because the command's group has the terminal: both would stay behind with the lock.
+// Only the command's group has the terminal: both would stay behind with the lock.
 TEST_CASE("when the terminal of the command is gone the program gets SIGHUP", "[child][terminal]") {
   const working_directory here;
   shell s(script("trap '' HUP; echo $$ >pid; read x </dev/tty; echo ready >ready; while :; do sleep 0.01; done"), true,

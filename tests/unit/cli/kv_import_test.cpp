@@ -1,4 +1,4 @@
-// `belay kv import`: transactions, entries too large for them, and errors that name the first key not written.
+// `belay kv import`: transactions, large entries, and errors that name the first missing key.
 
 #include "cli/commands/keys/kv_transfer.hpp"
 #include "tests/unit/cli/fake_node.hpp"
@@ -102,7 +102,7 @@ TEST_CASE("an import says when a file was probably meant, and why a file cannot 
   CHECK(say({"kv", "put", "k", "@."}, "").err == "Error! Failed to read file: read .: is a directory\n");
 }
 
-// Consul's client rejects a key that begins with a slash without a request. Keys before it are written.
+// Consul's client rejects a key that begins with a slash. Keys before it are written.
 TEST_CASE("an import stops at a key that begins with a slash", "[import]") {
   const auto entry = [](const std::string& key) { return R"({"key":")" + key + R"(","flags":0,"value":"MQ=="})"; };
   const std::string refused =
@@ -168,7 +168,7 @@ TEST_CASE("kv export: keys that no list can name are left out, and said", "[kv]"
   CHECK(none.out == "[]\n");
 }
 
-// JavaScript and Python write these for truncated characters and invalid UTF-8: Consul's client reads both as U+FFFD.
+// JavaScript and Python write these for invalid text: Consul's client reads both as U+FFFD.
 TEST_CASE("an import reads half of a surrogate pair, and bytes that are no UTF-8, as U+FFFD", "[import]") {
   fake_node node({fine});
   const auto s =

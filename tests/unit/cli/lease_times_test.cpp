@@ -1,6 +1,6 @@
-// `belay lock` and its like hold something for a time that a server counts, while requests and responses take
-// any share of that time. If a program counted longer than the server, or let its command run longer than
-// that, two programs would work under one lock. The test compares the times of both sides, on one clock.
+// `belay lock` and its like hold something for a time that a server counts, while requests and
+// responses take any share of it. If a program counted longer than the server, or its command ran
+// longer, two programs would work under one lock. Compares both sides' times on one clock.
 
 #include "cli/commands/holds/holding_run.hpp"
 #include "cli/locks/holding.hpp"
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds ttl{2};
 
-/// Creates a session and renews it. Each response is late by up to half of the TTL, and some never come.
+/// Creates a session and renews it. Each response is late by up to half of the TTL, or lost.
 class late_node {
 public:
   explicit late_node(std::uint64_t seed)

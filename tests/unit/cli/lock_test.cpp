@@ -95,7 +95,7 @@ TEST_CASE("lock: who waits gives up in time, or gets it when it is free", "[lock
   CHECK(std::filesystem::exists("ran"));
 }
 
-// The first request had no limit, the others one each: `-timeout=6s` with a hanging server took 25 s, or forever.
+// The first request had no limit: `-timeout=6s` with a hanging server took 25 s, or forever.
 TEST_CASE("lock: the timeout is one time for everything, also where the server does not answer", "[lock]") {
   const working_directory here;
   constexpr std::chrono::milliseconds timeout(1500);
@@ -105,7 +105,7 @@ TEST_CASE("lock: the timeout is one time for everything, also where the server d
     words.insert(words.begin() + 1, {"-http-addr=" + node.address(), "-timeout=1500ms"});
     const auto begun = std::chrono::steady_clock::now();
     const auto s = say(words);
-    // After it come a second for the release and one for the session. The read of the key alone had 10 s.
+    // Then a second each for the release and the session. The read of the key alone had 10 s.
     CHECK(std::chrono::steady_clock::now() - begun < 5 * timeout);
     CHECK(std::chrono::steady_clock::now() - begun >= timeout);
     CHECK(s.code == 1);

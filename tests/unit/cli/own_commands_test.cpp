@@ -336,7 +336,7 @@ TEST_CASE("a process ID file that cannot be written is named with the reason", "
             .err.ends_with("Could not open pid file: open nowhere/pid: no such file or directory\n"));
 }
 
-// As in Consul: files are collected in a new folder, and an archive is replaced when the new one is complete.
+// As in Consul: files go into a new folder, and a complete archive replaces the old one.
 TEST_CASE("debug writes over no folder, and what it leaves only its owner may read", "[commands]") {
   const working_directory here;
   const fake_node::answer self = {200, R"({"Config":{"Version":"1.8.7"}})"};

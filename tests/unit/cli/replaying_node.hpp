@@ -1,5 +1,5 @@
 #pragma once
-// A node that replays a recording: each request gets the next recorded response to its method and path.
+// A node that replays a recording: each request gets the next response to its method and path.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -89,7 +89,7 @@ private:
     return {method, path, 599, "not in the recording: " + method + " " + target, {}};
   }
 
-  /// @returns the first key in a transaction without a recorded successful write; nullopt: there is none
+  /// @returns the first key of a transaction without a recorded successful write; nullopt: none
   std::optional<std::string> first_refused(const std::string& operations) {
     const auto list = boost::json::parse(operations);
     for (const auto& one : list.as_array()) {

@@ -29,7 +29,7 @@ private:
   std::vector<std::pair<std::string, std::string>> all_;
 };
 
-/// Changes to a new folder, and back afterwards: commands write into the working directory, as Consul's do.
+/// Changes to a new folder, and back afterwards: commands write into the working directory.
 class working_directory {
 public:
   working_directory() : before_(std::filesystem::current_path()) {

@@ -1,4 +1,4 @@
-// Client commands: requests, texts and exit codes are those of Consul's command line, since scripts depend on them.
+// Client commands: requests, texts and exit codes are those of Consul's, for scripts.
 
 #include "tests/unit/cli/fake_node.hpp"
 #include "tests/unit/cli/said.hpp"

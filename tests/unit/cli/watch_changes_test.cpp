@@ -1,4 +1,4 @@
-// `belay watch -changes` against a prepared node: its requests, output and cursor, and invalid options.
+// `belay watch -changes` against a prepared node: requests, output, cursor, invalid options.
 
 #include "cli/commands/watching/change_lines.hpp"
 #include "tests/unit/cli/fake_node.hpp"
@@ -97,7 +97,7 @@ TEST_CASE("watch -changes: a gap", "[watch]") {
   CHECK(asked[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&snapshot&consistent&dc=dc1");
 }
 
-// Consul has no changes: it lists the keys when one of them differs. What happened in between is unknown.
+// Consul has no changes: it lists the keys when one differs. What happened between is unknown.
 TEST_CASE("watch -changes: on Consul each news is a gap", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "5\n";

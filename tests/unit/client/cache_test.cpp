@@ -1,4 +1,4 @@
-// The cache of a prefix under faults: it was the state of a server, as old as it says at most, and as allowed.
+// The cache of a prefix under faults: it was the state of a server, and is not older than it says.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/near_cache.hpp>
@@ -12,7 +12,7 @@ using namespace belay::client_tests;
 
 namespace {
 
-/// A number in a key is incremented while servers fail now and then. In the end the cache has the last number.
+/// A number in a key is incremented while servers fail. In the end the cache has the last one.
 verdict run_cache(dialect speaks, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.request_lost = 50'000;

@@ -1,4 +1,4 @@
-// Clocks that go back, run at a wrong rate, are set or far off: the guard's verdict, and what was done to them.
+// Clocks that go back, run at a wrong rate, are set or far off, and the guard's verdict.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/clock_guard.hpp>
@@ -13,7 +13,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::system_clock;
 
-/// A process whose clock of sessions can be set back, with a wall clock that can be set and has a rate of its own.
+/// A process whose clock of sessions can be set back, and whose wall clock can be set or drift.
 class odd_clocks final : public virtual_time::process {
 public:
   odd_clocks(virtual_cluster& c, std::int64_t ppm) : process(c.time, c.server, ppm), cluster_(c) {}

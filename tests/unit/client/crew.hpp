@@ -1,5 +1,5 @@
 #pragma once
-// Helpers for tests of recipes under faults: client processes that do the same work, and what each believes to hold.
+// Helpers for tests of recipes under faults: client processes, and what each believes to hold.
 #include "tests/unit/client/virtual_cluster.hpp"
 
 #include <belay/hold.hpp>
@@ -84,9 +84,9 @@ inline task<bool> have_session(world& w, session& s) {
   co_return true;
 }
 
-/// The programs have stopped and destroyed their library objects; their sessions are still open. Each of
-/// these must hold nothing at the server and wait for nothing. After they are closed the server must have
-/// no session. @pre no message is lost any more @param excused what a session may hold; null: nothing
+/// The programs have destroyed their library objects; their sessions are still open. Each must hold nothing at the
+/// server and wait for nothing. After they are closed the server has no session. @pre no message is lost any more
+/// @param excused what a session may hold; null: nothing
 inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& sessions,
                             const std::function<bool(const std::string&)>& excused = nullptr) {
   c.pass(minutes(2)); // pending releases are sent, and sessions of crashed processes end
@@ -105,7 +105,7 @@ inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& ses
   return c.server.sessions().empty() ? verdict() : "all have stopped, and there are sessions";
 }
 
-/// Processes, each with a session and a Kit made for it, that run some tasks. The Kit lives as long as the process.
+/// Processes, each with a session and a Kit, that run some tasks. The Kit lives as long as it.
 template <class Kit>
 class crew {
 public:
@@ -157,7 +157,7 @@ public:
     m.s.reset();
   }
 
-  /// Ten minutes of faults, then `calm` without, in which each task progresses. @param look after each event
+  /// Ten minutes of faults, then `calm`, in which each task progresses. @param look after each event
   verdict run(const std::function<verdict()>& look, std::chrono::nanoseconds calm = minutes(6), int least = 1) {
     verdict wrong;
     auto pass = [&](std::chrono::nanoseconds length) {

@@ -1,4 +1,4 @@
-// Leaderships under faults: one process leads at a time, also during transfers, and observers see which.
+// Leaderships under faults: one process leads at a time, and observers see which.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/election.hpp>
@@ -14,7 +14,7 @@ struct office_kit {
 };
 using office_crew = crew<office_kit>;
 
-/// Leads for some seconds, transfers or releases the leadership, and keeps writing while its hold says that it leads.
+/// Leads for some seconds, transfers or releases it, and writes while its hold is safe.
 task<void> lead(office_crew::member& m, std::size_t number, stage& seen) {
   std::string name = std::to_string(m.number) + "." + std::to_string(number);
   for (;;) {

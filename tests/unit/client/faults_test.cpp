@@ -38,7 +38,7 @@ private:
 
 enum class contest { mutex, semaphore };
 
-/// Opens a session if needed, acquires the lock, writes while it believes that it may, and releases the lock.
+/// Opens a session, acquires the lock, writes while it believes that it may, and releases it.
 task<void> work(world& w, session& s, contest what, std::string name, worker_state& state) {
   for (;;) {
     if (s.state() == session_state::closed || s.state() == session_state::lost) {
@@ -104,8 +104,8 @@ struct participant {
   task<void> work_task;
 };
 
-/// Four clients for ten minutes under faults and five without. The number of holders never exceeds the
-/// limit; writes that pass the gate never go back; and each client gets it when the faults have ended.
+/// Four clients for ten minutes under faults and five without. The holders never exceed the limit;
+/// writes that pass the gate never go back; in the end each client gets it.
 verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_time::fault_rates rates) {
   virtual_cluster c(speaks, seed, rates);
   std::vector<std::unique_ptr<participant>> all;
@@ -171,8 +171,8 @@ verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_ti
   return wrong;
 }
 
-/// A session for ten minutes, with one in a hundred responses lost and pauses of two seconds without a leader, is
-/// never lost. (That needs the loss of all tries in a third of its TTL: one of ten thousand, at one lost in fifty.)
+/// A session for ten minutes, with one in a hundred responses lost and two seconds without a leader
+/// at times, is never lost. (That needs the loss of all tries in a third of its TTL.)
 verdict run_renewals(std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 10'000;
@@ -259,7 +259,7 @@ verdict run_counting(dialect speaks, std::uint64_t seed) {
 
 enum class wanted { mutex, claimed_mutex, semaphore };
 
-/// Gives up after a fraction of a second, whatever is in flight then: a request, its response, or nothing.
+/// Gives up after a fraction of a second, whatever is in flight then.
 task<void> give_up_soon(world& w, session& s, wanted what) {
   patience limit(w.now() + milliseconds(1 + w.draw(300)));
   mutex_options claims;
@@ -274,7 +274,7 @@ task<void> give_up_soon(world& w, session& s, wanted what) {
     co_await held->release(limit);
 }
 
-/// Once all requests have arrived, the session holds and waits for nothing that a task abandoned or released.
+/// Once all requests have arrived, the session holds and waits for nothing that was given up.
 verdict run_given_up(wanted what, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.request_late = rates.answer_lost = 300'000;

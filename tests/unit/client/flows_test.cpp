@@ -16,7 +16,7 @@ using namespace belay::client_tests;
 
 namespace {
 
-/// Writes and erases keys below a prefix, sometimes several in one entry, and now and then drops the history.
+/// Writes and erases keys below a prefix, several in one entry at times, and drops the history.
 class writer {
 public:
   writer(virtual_cluster& c, std::string prefix, bool forgets, std::uint64_t names = 6)
@@ -515,8 +515,8 @@ TEST_CASE("groups of consumers keep their promises under faults", "[client][faul
 
 namespace {
 
-/// A seed whose run shows the bug: one of those that did when this was written, else the first one. They
-/// depend on the order in which the library draws random numbers. @returns nullopt: none of ten thousand
+/// A seed whose run shows the bug: one of those that did when this was written, else the first.
+/// They depend on the library's random numbers. @returns nullopt: none of ten thousand
 std::optional<std::uint64_t> seed_that_shows(const char* bug, std::vector<std::uint64_t> likely) {
   constexpr std::uint64_t seeds_max = 10'000;
   mutant_switch on(bug);
@@ -530,14 +530,14 @@ std::optional<std::uint64_t> seed_that_shows(const char* bug, std::vector<std::u
 
 } // namespace
 
-// About one run in 200 has it: the next member closes the gap with its first batch, then gets the rest.
+// About one run in 200: the next member closes the gap with its first batch, then the rest.
 TEST_CASE("what was done beyond a gap does not come again when the gap is closed", "[client][faults]") {
   const auto seed = seed_that_shows("consumer_forgets_beyond", {134, 619, 642});
   REQUIRE(seed);
   CHECK(run_group(dialect::belay, *seed, false) == "");
 }
 
-// About one run in 1,000 has it: the next member's first batch ends before the gap that the earlier one left.
+// About one run in 1,000: the next member's first batch ends before the earlier one's gap.
 TEST_CASE("a gap is not closed before what is in it has been fetched", "[client][faults]") {
   const auto seed = seed_that_shows("consumer_skips_a_gap", {958});
   REQUIRE(seed);

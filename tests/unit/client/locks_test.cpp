@@ -48,7 +48,7 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
     bool open = co_await have_session(m.world, *m.s);
     if (!open)
       continue;
-    // Six owners take turns of up to 20 s: giving up before a round ends loses the position each time.
+    // Six owners take turns of up to 20 s: giving up before a round ends loses the position.
     patience soon(m.world.now() + seconds(180));
     result<recursive_mutex::level> outer = co_await m.kit->lock.acquire(owner, soon);
     if (!outer) {
@@ -300,7 +300,7 @@ verdict run_tree(std::uint64_t seed) {
 
 } // namespace
 
-// The article's table: first lock; the same owner again; another one's release is refused, as it holds nothing.
+// The article's table: first lock; the same owner again; another one's release is refused.
 TEST_CASE("a recursive mutex counts for each owner", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);

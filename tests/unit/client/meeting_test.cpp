@@ -102,13 +102,13 @@ task<void> attend(barrier_crew::member& m, model_server& server, attendance& see
   }
 }
 
-/// Each member of a full list is live and has called enter(); without faults rounds follow each other soon.
+/// Each member of a full list is live and has called enter(); without faults rounds are quick.
 verdict run_barrier(dialect speaks, std::uint64_t seed, virtual_time::fault_rates rates = all_faults()) {
   virtual_cluster c(speaks, seed, rates);
   attendance seen;
   shown_round last;
   barrier_crew all(c, together, 1, [&](barrier_crew::member& m, std::size_t) { return attend(m, c.server, seen); });
-  // A copy of an enter() that arrives later creates its key again. That does not count, and ends with the session.
+  // A late copy of an enter() creates its key again. That does not count.
   if (rates.request_late > 0)
     all.excused_at_rest = [](const std::string& what) { return what.starts_with("key b/"); };
   auto look = [&]() -> verdict {
@@ -151,7 +151,7 @@ task<void> wait_for(world& w, latch& l, instant& opened) {
   opened = w.now();
 }
 
-/// Eight count down from eight while responses are lost, and one waits: it opens at the last count, not before.
+/// Eight count down from eight while responses are lost: it opens at the last count.
 verdict run_latch(dialect speaks, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 100'000;
@@ -187,7 +187,7 @@ verdict run_latch(dialect speaks, std::uint64_t seed) {
   bool complete = done == 8;
   if (complete && opened == instant())
     return "it never opened";
-  // The response that it waits for may be lost: it retries after the longest wait plus the slack for a response.
+  // The response may be lost: it retries after the longest wait plus the slack.
   if (complete && opened - last_counted > seconds(70))
     return "it opened late";
   if (opened != instant() && begun < 8)

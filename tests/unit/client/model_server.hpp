@@ -1,6 +1,6 @@
 #pragma once
-// A server as recipes see it, in virtual time: sessions, keys with locks and queues, claims, and a store that
-// checks fencing tokens. Written from docs/http-extensions.md and docs/contract, not from the server's code.
+// A server as recipes see it, in virtual time: sessions, keys with locks and queues, claims, and a
+// store that checks fencing tokens. Written from the docs, not from the server's code.
 
 #include "client/virtual_time/timeline.hpp"
 
@@ -154,7 +154,7 @@ private:
   void claim_request(const parsed& p, const request& q, const reply& done);
   bool settled(const parsed& p, const request& q, reply& done);
   void transaction(const request& q, const reply& done);
-  /// @param results gets what is shown of it; may be null. @returns what is wrong; empty if it was done
+  /// @param results gets what is shown of it; may be null. @returns what is wrong; empty: done
   std::string do_operation(const std::string& op, std::uint64_t index, std::vector<std::string>* results);
   void stamp(const std::string& key, std::uint64_t index, const char* kind = "set");
   std::optional<answer> look_at_changes(const std::string& prefix, const std::string& place, bool snapshot,

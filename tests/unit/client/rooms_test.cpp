@@ -29,7 +29,7 @@ TEST_CASE("requests say whether they wait, and what is urgent", "[client]") {
   CHECK(detail::room_of(renewal.urgent()) == room::urgent);
 }
 
-// Whatever waits at servers, short requests have connections; whatever is in progress, a renewal has one.
+// Short requests always have connections, and a renewal has one of its own.
 TEST_CASE("an eighth of the connections is kept from those that wait, and one is for renewals alone", "[client]") {
   struct row {
     std::size_t connections, waiting, brief_beside;

@@ -87,7 +87,7 @@ TEST_CASE("what a task throws comes to who awaits it", "[client]") {
   CHECK_THROWS_AS(alone.take(), std::runtime_error);
 }
 
-// A nested task may be destroyed at every step: nothing of it is left, and what it waited for never arrives.
+// A nested task may be destroyed at every step: nothing of it is left.
 TEST_CASE("a task may be destroyed at any await", "[client]") {
   for (int steps = 0;; ++steps) {
     virtual_cluster c;

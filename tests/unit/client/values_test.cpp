@@ -52,7 +52,7 @@ std::string named(const std::vector<difference>& all) {
   return out;
 }
 
-/// Both kinds of divergence, another value and other flags are found; changes in flight are not reported.
+/// Divergence, another value and other flags are found; changes in flight are not reported.
 verdict run_diff(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed);
   for (int i = 0; i < 20; ++i) {

@@ -1,4 +1,4 @@
-// A gRPC health check against a server made with the same library, and against other servers. No sockets.
+// A gRPC health check against a server made with the same library, and others. No sockets.
 
 #include "actors/agent/grpc_call.hpp"
 

@@ -1,4 +1,4 @@
-// What a gateway sends to the audit log: its queries, what waits, and for how long. The test inspects the outbox.
+// What a gateway sends to the audit log: its queries, what waits, and for how long.
 
 #include "actors/audit/audit_trail.hpp"
 #include "tests/unit/actors/gateway/requests/asked.hpp"

@@ -1,5 +1,5 @@
-// What arrives on a connection before its peer is known: in pieces of any size, with TLS and without,
-// and from unauthorized peers. Which peers may connect to which: tests/sim/credential_model_test.cpp.
+// What arrives on a connection before its peer is known: in pieces, with TLS and without, and from
+// unauthorized peers. Which peers may connect: tests/sim/credential_model_test.cpp.
 
 #include "actors/consensus/peer_introduction.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"
@@ -128,7 +128,7 @@ TEST_CASE("a certificate of a client is none of a server, whatever signed it", "
   CHECK(said.error() == "certificate of peer names client.dc1.consul and not server.dc1.consul");
 }
 
-// `belay tls cert create -client` makes an agent; certificates of HTTPS users (`-cli`), or others of the CA, do not.
+// `belay tls cert create -client` makes an agent; HTTPS users' certificates (`-cli`) do not.
 TEST_CASE("a certificate makes a client agent if it names one, or a server", "[peers][B3]") {
   const tls::certificate_files files;
   const auto ca = tls::authority_named("ours");

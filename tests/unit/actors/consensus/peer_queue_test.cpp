@@ -1,4 +1,4 @@
-// Which of two classes of frames is sent first. A server that forwards 32 MB of writes must keep its leader.
+// Which of two classes of frames is first. A server that forwards 32 MB must keep its leader.
 
 #include "actors/consensus/peer_queue.hpp"
 

@@ -1,4 +1,4 @@
-// The cache that a server reports: first a miss, then hits, as with Consul's agents (docs/contract/06, section 2).
+// The cache that a server reports: a miss, then hits (docs/contract/06, section 2).
 
 #include "actors/gateway/cache_history.hpp"
 

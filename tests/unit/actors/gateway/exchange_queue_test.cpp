@@ -1,4 +1,4 @@
-// The order of requests and responses on one connection, with a front that does what the test requires.
+// The order of requests and responses on one connection, with a simulated front.
 
 #include "actors/gateway/exchange_queue.hpp"
 #include "actors/relay/request_text.hpp"
@@ -318,7 +318,7 @@ TEST_CASE("exchange_queue: it is told of all whose answer was not sent") {
   CHECK(f.front.gone == 2);
 }
 
-// A client that has closed its side may be gone, or may read on. Only the handlers know which requests wait.
+// A client that has closed its side may read on. Only the handlers know which requests wait.
 TEST_CASE("exchange_queue: behind the end of the input nothing waits") {
   queue_fixture f;
   f.request("PUT /plain");

@@ -1,4 +1,4 @@
-// Which requests are rejected because an intermediary might parse them differently (RFC 9112, section 11.2).
+// Rejected requests that an intermediary might parse differently (RFC 9112, section 11.2).
 
 #include "actors/gateway/http_reader.hpp"
 #include "protocol/golang/quoting.hpp"

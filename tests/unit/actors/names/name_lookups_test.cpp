@@ -166,7 +166,7 @@ TEST_CASE("names that are not answered take no more threads than there may be, a
 }
 
 TEST_CASE("an IPv4 address is one, whatever kind of socket it was seen through", "[name_lookups]") {
-  // On an IPv6 socket a member's connections came from ::ffff:10.0.0.7, which no configuration names.
+  // On an IPv6 socket a member's address is ::ffff:10.0.0.7, which no configuration names.
   for (const auto* seen : {"10.0.0.7", "::ffff:10.0.0.7"})
     CHECK(host_text(*numeric_endpoint(seen, 8300)) == "10.0.0.7");
 }

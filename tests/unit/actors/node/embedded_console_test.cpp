@@ -1,4 +1,4 @@
-// The console as embedded in the program: complete, small, and without anything that its own policy would block.
+// The embedded console: complete, small, and without anything that its policy would block.
 
 #include "console/embedded.hpp"
 

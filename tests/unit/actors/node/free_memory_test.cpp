@@ -1,4 +1,4 @@
-// Memory is returned to the system when it was not needed for a while: once, and not what is needed again.
+// Memory that was not needed for a while is returned to the system: once.
 
 #include "actors/node/free_memory.hpp"
 

@@ -1,4 +1,4 @@
-// An agent that got its servers by a join must find them after a crash, whatever happened to its other files.
+// An agent that got its servers by a join must find them after a crash.
 
 #include "actors/node/disk/data_directory.hpp"
 #include "actors/node/disk/known_servers.hpp"

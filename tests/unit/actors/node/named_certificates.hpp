@@ -8,7 +8,7 @@
 
 namespace belay::actors {
 
-/// `ca.pem`; `c.pem` and its key `k.pem`; the same again as `c2.pem` and `k2.pem`; `cas`, a folder with a CA.
+/// `ca.pem`; `c.pem` and its key `k.pem`; the same as `c2.pem` and `k2.pem`; `cas`: a CA folder.
 class named_certificates {
 public:
   named_certificates() {

@@ -20,7 +20,7 @@ bool in_memory(const std::string& path) {
 
 } // namespace
 
-// `belay agent -dev` promises to keep everything in memory. It must also run on a machine without such a folder.
+// `belay agent -dev` keeps everything in memory. It must also run without such a folder.
 TEST_CASE("the data of -dev is in memory, and gone at the end", "[process]") {
   std::string kept;
   {
@@ -37,7 +37,7 @@ TEST_CASE("the data of -dev is in memory, and gone at the end", "[process]") {
   CHECK(elsewhere.path().starts_with("/tmp/belay-dev-"));
 }
 
-// A -dev server was killed with -9, and the memory of its files would never be freed. Another one still runs.
+// A -dev server was killed with -9: its files would stay in memory. Another one still runs.
 TEST_CASE("what a killed -dev server left is removed, what runs is left alone", "[process]") {
   temporary_directory running(true);
   const auto folder = std::filesystem::path(running.path()).parent_path().string();

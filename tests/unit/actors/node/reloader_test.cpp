@@ -1,4 +1,4 @@
-// What a running node applies of a reloaded configuration, and that it applies nothing of a wrong one.
+// What a running node applies of a reloaded configuration: nothing if there is an error.
 
 #include "actors/node/signalled_requests.hpp"
 #include "tests/unit/actors/node/reloading_node.hpp"

@@ -1,5 +1,5 @@
-// A client sends a text with a line break, which its agent writes into a request on a connection shared with
-// other clients. The server would take the rest for another request, whose response would go to another client.
+// A client sends a text with a line break, which its agent writes into a request on a shared
+// connection. The rest would be another request, whose response would go to another client.
 
 #include "actors/relay/request_text.hpp"
 

@@ -1,4 +1,4 @@
-// A client agent's requests to simulated servers: which server gets them, retries, and whether the agent is known.
+// A client agent's requests to simulated servers: the server chosen, retries, and liveness.
 
 #include "tests/unit/actors/relay/made_up_loop.hpp"
 
@@ -193,8 +193,8 @@ TEST_CASE("a server that answers anything at all is waited for", "[relay]") {
   CHECK(f.loop.server(1).times("GET", "/v1/status/leader") <= 31);
 }
 
-// A client reads slowly, so its agent stops reading from the server. The whole answer has already arrived. If the
-// connection stays paused, the agent never reads the answer to the next request on it.
+// A client reads slowly, so its agent stops reading from the server. The whole response has
+// arrived. If the connection stays paused, the agent never reads the next one on it.
 TEST_CASE("an answer that was held back does not hold back the next one", "[relay]") {
   struct slow_client : asking_client {
     relayed_call* call = nullptr;
@@ -265,7 +265,7 @@ TEST_CASE("the servers are told every second that the agent is there", "[relay]"
   CHECK(f.loop.server(1).times("PUT", alive) == before);
 }
 
-// The log of an agent without servers must say why before it counts as failed, and show the present state.
+// The log of an agent without servers must say why before it counts as failed.
 TEST_CASE("an agent that is not heard says so in time, with the reason, and every 10 s", "[relay]") {
   const std::string line = "the servers do not hear this agent";
   SECTION("no server is named") {
@@ -366,8 +366,8 @@ TEST_CASE("remembered servers are asked until the servers name others; named one
   CHECK(f.relay->cluster_answers());
 }
 
-// The agent's client closes its side while a server lets its request wait. If the agent did not report
-// that, the server would keep the wait and one of the agent's connections for up to ten minutes.
+// The agent's client closes its side while a server lets its request wait. Without a report the
+// server would keep the wait and one of the agent's connections for up to ten minutes.
 TEST_CASE("the server is told that a client may be gone, and its answer is the client's", "[relay]") {
   const bool before_it_was_sent = GENERATE(false, true);
   for (const auto* method : {"GET", "PUT"}) {

@@ -1,4 +1,4 @@
-// What systemd receives on $NOTIFY_SOCKET, word by word, and how a process handles a wrong environment.
+// What systemd receives on $NOTIFY_SOCKET, word by word, and wrong environments.
 
 #include "actors/service/service_reports.hpp"
 #include "tests/harness/notify_socket.hpp"
@@ -202,7 +202,7 @@ TEST_CASE("without a service manager there is nothing to do", "[service]") {
   reports.stopping();
 }
 
-// A reload may wait for names or disks, and a departure for other servers: systemd must not take that for a stall.
+// A reload may wait for names or disks, a departure for servers: neither is a stall.
 TEST_CASE("signs of life are told while the thread that handles signals is busy, and none after the end", "[service]") {
   using harness::milliseconds;
   harness::scratch_folder folder;

@@ -1,4 +1,4 @@
-// When a server counts as alive: its watchdog is fed only while the HTTP threads and Raft both make progress.
+// When a server counts as alive: only while the HTTP threads and Raft both make progress.
 
 #include "actors/service/stall_watch.hpp"
 
@@ -53,7 +53,7 @@ TEST_CASE("one part that stands still is enough for the watchdog to starve", "[s
   CHECK_FALSE(last.feed());
   CHECK(last.front_moves == r.front_moves);
   CHECK(last.raft_moves == r.raft_moves);
-  // After a last notification at the end of the first half, the service manager acts within the watchdog time.
+  // After a last notification at the end of the first half, the service manager acts in time.
   CHECK(last_fed - begun < 15s);
   if (!r.front_moves)
     CHECK(last.front == 60s);

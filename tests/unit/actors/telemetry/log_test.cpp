@@ -74,7 +74,7 @@ TEST_CASE("what is below the level is not written, and the level changes while r
   CHECK(text.find("chatty") != std::string::npos);
 }
 
-// An operator streams the log at DEBUG: neither the log file nor another operator's stream may change.
+// An operator streams the log at DEBUG: the log file and other streams must not change.
 TEST_CASE("whoever reads along sees his own level, in his own form") {
   log_file f;
   REQUIRE(belay::log::configure({belay::log::level::warn, false, false, f.path}).empty());

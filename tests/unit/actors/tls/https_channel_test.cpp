@@ -1,4 +1,4 @@
-// HTTPS without sockets: which clients are accepted, their alerts, and what a client can make the server do.
+// HTTPS without sockets: which clients are accepted, their alerts, and limits on their effects.
 
 #include "tests/unit/actors/tls/certificate_files.hpp"
 #include "tests/unit/actors/tls/https_client.hpp"
@@ -187,7 +187,7 @@ TEST_CASE("https: what is wrong with a client is told", "[https]") {
   }
 }
 
-// Go's servers, and thus Consul, send unrecognized_name: clients that report the alert show the same for both.
+// Go's servers, and thus Consul, send unrecognized_name: clients show the same for both.
 TEST_CASE("https: without a certificate the client hears that its name is not recognized", "[https]") {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION})
     for (const char* name : {"localhost", ""}) {

@@ -69,7 +69,7 @@ public:
   https_client(const https_client&) = delete;
   https_client& operator=(const https_client&) = delete;
 
-  /// Feeds what the server sent; appends the decrypted bytes to `said`. @returns false: the connection is broken
+  /// Feeds bytes from the server; appends decrypted ones to `said`. @returns false: it broke
   bool feed(std::string_view wire, std::string& said) {
     if (!wire.empty())
       BIO_write(SSL_get_rbio(ssl_.get()), wire.data(), static_cast<int>(wire.size()));

@@ -17,7 +17,7 @@ namespace {
 constexpr auto must_not = permission::deny, may_read = permission::read, may_list = permission::list,
                may_write = permission::write;
 
-/// The permissions on a key: one letter each for read, list, write, and deletion of everything under it.
+/// The permissions on a key: one letter each for read, list, write, and recursive deletion.
 std::string rights(const authorizer& a, std::string_view name) {
   std::string out;
   out += a.key_read(name) ? "r" : "-";
@@ -104,7 +104,7 @@ TEST_CASE("which rule counts for a name") {
 }
 
 TEST_CASE("rules of several policies for the same thing") {
-  // deny, then may_write, then list, then read; neither the order of policies matters, nor whether both are in one.
+  // deny, then may_write, then list, then read; the order of policies does not matter.
   struct line {
     permission a, b;
     const char* rights;

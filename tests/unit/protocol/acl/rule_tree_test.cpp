@@ -41,7 +41,7 @@ std::size_t nodes_on_the_way(const rule_tree& tree, std::string_view name) {
 } // namespace
 
 TEST_CASE("the way to a name is no longer than the name") {
-  // 200 policies with 50 rules each, and a chain of rules in which each name begins with the previous one.
+  // 200 policies with 50 rules each, and a chain of rules, each a prefix of the next.
   const auto teams = compiled(of_teams(200, 50));
   std::size_t longest = 0;
   for (const std::string name : {"", "t", "team-7/service-7/x/y/z", "team-199/service-45/config", "other"}) {
@@ -94,7 +94,7 @@ TEST_CASE("deletes of a prefix do not look at the rules below it") {
 }
 
 TEST_CASE("compiling costs in proportion to the rules, whatever their order") {
-  // Names that all begin alike, forwards and backwards, and children of one node with every possible byte.
+  // Names that begin alike, forwards and backwards, and children of one node with every byte.
   const auto begins_alike = [](std::size_t count) {
     std::vector<rule> out;
     for (std::size_t i = 0; i < count; ++i)

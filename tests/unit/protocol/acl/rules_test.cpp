@@ -26,7 +26,7 @@ std::string complaint_of(std::vector<hcl::item> items) {
 } // namespace
 
 TEST_CASE("each word of a rule with a name") {
-  // A policy with one rule. For another resource, or with a prefix taken for an exact name, it would grant too much.
+  // A policy with one rule. For another resource, or as an exact name, it would grant too much.
   struct line {
     const char* word;
     resource on;
@@ -121,7 +121,7 @@ TEST_CASE("names may be anything") {
 }
 
 TEST_CASE("what means nothing is ignored") {
-  // Policies for other builds and versions contain these words. Rejecting them would reject the whole policy.
+  // Policies for other builds have these words. Rejecting them would reject the whole policy.
   CHECK(read_items({item({"mesh"}, text("write")), item({"namespace", "ns"}, block({item({"acl"}, text("write"))})),
                     item({"keys", "a"}, policy("write")), item({"id"}, text("x"))}) == rules{});
   CHECK(read_items({item({"key", "a"}, block({item({"policy"}, text("write")), item({"sentinel"}, block({}))}))}) ==
@@ -240,7 +240,7 @@ TEST_CASE("odd input is read as Consul's decoder reads it") {
   CHECK(read_items({item({"key"}, policy("read"))}) == saying({key("policy", permission::read)}));
   // key { a = "read" } has a name and no policy.
   CHECK(complaint_of({item({"key"}, block({item({"a"}, text("read"))}))}) == missing("a"));
-  // key "a" "b" { policy = "read" }: the second name hides the policy; with a third one it does not.
+  // key "a" "b" { policy = "read" }: the second name hides the policy, unless there is a third.
   CHECK(complaint_of({item({"key", "a", "b"}, policy("read"))}) == missing("a"));
   CHECK(read_items({item({"key", "a", "b", "c"}, policy("read"))}) == saying({key("a", permission::read)}));
   // The last of several policies takes precedence.

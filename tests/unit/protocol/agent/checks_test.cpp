@@ -57,7 +57,7 @@ TEST_CASE("output is cut to its limit and says so") {
   CHECK(d.output_of("s") == "abc ... (captured 3 of 4 bytes)");
 }
 
-// `Captured 4096 of 5004 bytes` and the end of the output, which has the error, come from the probe.
+// `Captured 4096 of 5004 bytes` and the output's end, which has the error, are the probe's.
 TEST_CASE("the output of a probe is not cut again") {
   agent_driver d;
   d.ask(register_check{tcp_check("t", 10s)});
@@ -69,7 +69,7 @@ TEST_CASE("the output of a probe is not cut again") {
   CHECK(d.output_of("t") == output);
 }
 
-// The schedule kept the output for the expiry at full length: 4 MiB for each check, which no budget counted.
+// The schedule kept the output for the expiry at full length: 4 MiB for each check.
 TEST_CASE("of output that is too long the cut one is kept for the expiry") {
   agent_driver d;
   d.ask(register_check{ttl_check("c", 10s)});

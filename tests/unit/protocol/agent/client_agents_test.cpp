@@ -1,4 +1,4 @@
-// What the leader writes about client agents: when it has heard from them, when not, and when it starts.
+// What the leader writes about client agents that it has heard from, or not, and at its start.
 
 #include "protocol/agent/client_agents.hpp"
 
@@ -339,7 +339,7 @@ TEST_CASE("rows of an agent that was not heard for three days are deregistered; 
   CHECK(few.heard({"x", "1", "10.0.0.1"}, 2s));
 }
 
-// force-leave, or a deregistration of the node: the leader does not write that it is critical again.
+// force-leave, or a deregistration of the node: the leader does not write it again.
 TEST_CASE("an agent that is silent and whose node is taken out of the catalog is forgotten", "[client_agents]") {
   rows r;
   leader l(r);
@@ -387,7 +387,7 @@ TEST_CASE("an agent is shown alive when the catalog was seen to say so", "[clien
   CHECK(l.agents.shown_alive(a));
 }
 
-// Consul's agents object to that; here the leader does it for them, and nothing of the agent is lost meanwhile.
+// Consul's agents object to that; here the leader does it for them, and nothing is lost.
 TEST_CASE("an agent that was told to leave and lives is leaving for a while, and then alive again", "[client_agents]") {
   rows r;
   leader l(r);
@@ -463,7 +463,7 @@ std::string proof_of(const rows& r) {
 
 } // namespace
 
-// Any client of the server port could make another node leave, and end its sessions, or claim its address.
+// Any client of the server port could make another node leave, or claim its address.
 TEST_CASE("what is said of a node needs the secret of its agent, from any address", "[client_agents][B3]") {
   const auto with_secret = settled(from("10.0.0.1", secret_hash));
   CHECK(proof_of(with_secret) == secret_hash);
@@ -488,7 +488,7 @@ TEST_CASE("what is said of a node needs the secret of its agent, from any addres
   CHECK_FALSE(after_hearing(with_secret, a, own, true, false).after.node);
 }
 
-// A proposal is not in a row at once. An agent with the same name and ID must not pass as the first one meanwhile.
+// A proposal is not in a row at once. An agent with the same ID must not pass meanwhile.
 TEST_CASE("the first agent keeps its node while its row is on its way", "[client_agents][B3]") {
   const auto own = from("10.0.0.1", secret_hash), other = from("6.6.6.6", other_hash, true),
              same_address = from("10.0.0.1", other_hash);
@@ -571,7 +571,7 @@ TEST_CASE("a node without a secret is its address's, until the first secret come
   CHECK(upgraded.after.status() == "passing");
 }
 
-// What a server of 0.2.0 forwards does not name its origin: while one is a member everything works as before.
+// What a server of 0.2.0 forwards has no origin: while one is a member all works as before.
 TEST_CASE("agents of two versions are heard through servers of 0.2.0, whatever was proved before",
           "[client_agents][B3]") {
   const auto with_secret = settled(from("10.0.0.1", secret_hash));

@@ -106,7 +106,7 @@ TEST_CASE("a server that is no member any more goes", "[member_catalog]") {
 }
 
 TEST_CASE("a server that came back without its disk replaces itself", "[member_catalog]") {
-  // Same name, another node ID: the old node and its rows are removed first, or the name would be taken.
+  // Same name, another node ID: the old node is removed first, or the name would be taken.
   const auto changes = member_changes({member(true, "id-new")}, rows_of({member(true, "id-old")}), "dc1");
   REQUIRE(changes.size() == 2);
   CHECK(std::get<state::catalog_deregister>(changes[0]).node == "a");

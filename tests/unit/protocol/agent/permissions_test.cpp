@@ -191,7 +191,7 @@ TEST_CASE("an alias of another node needs permission to read there") {
   CHECK(a.refusal(register_check{d}, web_write) == "");
 }
 
-// The catalog ignores the case of IDs. If the agent did not, one service's token could overwrite all others.
+// The catalog ignores the case of IDs, so a service's token could overwrite all others.
 TEST_CASE("an ID in another case is the ID of what is registered, for every request that names one", "[B4]") {
   const auto r =
       GENERATE(as<request>{}, register_service{service_with_id("DB", "web"), false},

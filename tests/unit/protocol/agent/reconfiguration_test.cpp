@@ -1,4 +1,4 @@
-// A reload adds the definitions of the new configuration, removes the old ones, and keeps clients' registrations.
+// A reload adds the new definitions, removes the old ones, and keeps clients' registrations.
 
 #include "tests/unit/protocol/agent/agent_driver.hpp"
 
@@ -73,7 +73,7 @@ TEST_CASE("definitions come, change and go with the configuration; those of clie
   CHECK(checks_of(d) == texts{"m", "own"});
 }
 
-// A check that restarted with every reload would never expire, and a service would be written again and again.
+// A check that restarted with every reload would never expire.
 TEST_CASE("what a configuration says as before goes on as it is") {
   agent_driver d;
   const configured_definitions said{{service_named("web", {ttl_check("w", 10s)})}, {ttl_check("disk", 10s)}, {}};

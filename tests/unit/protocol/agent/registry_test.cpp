@@ -350,7 +350,7 @@ TEST_CASE("health of services that would be too large an answer is refused befor
   CHECK(d.ask<health_rows>(service_health{"other", false}).list.empty());
 }
 
-// A service is written on behalf of the token that registered it: the agent's own need not have the permission.
+// A service is written on behalf of its own token: the agent's need not have the permission.
 TEST_CASE("each service and check goes to the catalog, and out of it, with its own token") {
   agent_driver d;
   auto& r = d.agent.registry();

@@ -186,7 +186,7 @@ TEST_CASE("an archive that is cut anywhere, or has one wrong byte, is refused") 
     CHECK(unpack(whole.substr(0, cut), 4096).error);
   }
   std::size_t accepted = 0;
-  // Bytes 4 to 9 of gzip's header (time, flags of the compressor, system) do not affect the content.
+  // Bytes 4 to 9 of gzip's header (time, compressor flags, system) do not affect the content.
   for (std::size_t at = 10; at < whole.size(); ++at) {
     INFO("byte " << at);
     auto damaged = whole;

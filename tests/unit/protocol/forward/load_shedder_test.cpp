@@ -60,7 +60,7 @@ TEST_CASE("load_shedder: what is no overload") {
   }
 }
 
-// An election, or a stalled disk, delays everything that arrives meanwhile. Later requests are not delayed.
+// An election, or a stalled disk, delays everything that arrives meanwhile, but nothing later.
 TEST_CASE("load_shedder: a pause is no overload") {
   windows w;
   CHECK(w.pass({}, 30'000) == 0);

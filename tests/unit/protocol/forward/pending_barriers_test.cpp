@@ -1,4 +1,4 @@
-// Barriers of linearizable reads: which server gets the request, whose response counts, and what happens without one.
+// Barriers of linearizable reads: who gets the request, whose response counts, and timeouts.
 
 #include "tests/unit/protocol/forward/told.hpp"
 

@@ -1,4 +1,4 @@
-// From a call's arrival to its result: queued, proposed or forwarded once, done, refused or unknown.
+// A call from arrival to result: queued, proposed or forwarded once, done, refused or unknown.
 
 #include "tests/unit/protocol/forward/told.hpp"
 
@@ -126,7 +126,7 @@ TEST_CASE("a proposal of this node itself is of one term or none") {
 }
 
 TEST_CASE("a call that was handed over to this node is not passed on") {
-  // Two nodes that each take the other for the leader would send it back and forth, and might propose it twice.
+  // Two nodes that each take the other for the leader would forward it back and forth.
   story s;
   const call c{request_id{9}, call_kind::propose, make_payload("a")};
   SECTION("this node does not lead") {
@@ -186,7 +186,7 @@ TEST_CASE("answers of the leader find their call") {
 }
 
 TEST_CASE("an answer waits until this node has the entry") {
-  // Otherwise a client could write through a follower, read there with ?stale, and not find its write.
+  // Otherwise a client could write through a follower, and not find its write there (?stale).
   story s;
   for (std::uint64_t id : {1, 2, 3})
     s.hold(id, "w" + std::to_string(id));
@@ -298,7 +298,7 @@ TEST_CASE("nobody waits for ever") {
 }
 
 TEST_CASE("what the leader has done is told by the deadline, even if this node does not come to know the entry") {
-  // A follower's disk is full: the write is done, and its client must not wait forever for the result.
+  // A follower's disk is full: the write is done, and its client must not wait forever.
   story s;
   s.hold(1, "a");
   s.go_on(led_by(second));
@@ -434,8 +434,8 @@ TEST_CASE("who has no request is told nothing") {
   CHECK(s.take().empty());
 }
 
-// A client that closes its side while its write waits for a leader may be gone. A call that keeps waiting
-// keeps the connection for the hold time; two hundred of them lock out all others at that address.
+// A client that closes its side while its write waits for a leader may be gone. A call that keeps
+// waiting keeps the connection; two hundred of them lock out all others at that address.
 TEST_CASE("a call whose client may be gone is refused as long as nobody leads") {
   story s;
   s.hold(1, "a");

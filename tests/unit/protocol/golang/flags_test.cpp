@@ -19,7 +19,7 @@ std::optional<flag_takes> known(std::string_view name) {
   return std::nullopt;
 }
 
-/// Flags as `name`, `name:value` or `name=value` (attached), then `|` and the other words; or the error.
+/// Flags as `name`, `name:value` or `name=value` (attached), then `|` and the words; or the error.
 std::string read_flags(const std::vector<std::string>& words) {
   flag_reader reader(words, known);
   std::string out;

@@ -1,4 +1,4 @@
-// Bodies as other languages write them. What Go's decoder accepts is accepted; what it rejects gets its texts.
+// Bodies as other languages write them: accepted and rejected as by Go's decoder.
 
 #include "protocol/golang/json_input.hpp"
 
@@ -54,7 +54,7 @@ TEST_CASE("the character that is wrong is shown as Go shows it") {
   CHECK(complaint_about("'") == "invalid character '\\'' looking for beginning of value");
 }
 
-// A client's author searches for the number in the error: `1.5E0` is nowhere in the program that sent 1.5.
+// A client's author searches for the number: `1.5E0` is nowhere in a program that sent 1.5.
 TEST_CASE("a number that a member cannot hold is shown as it is written") {
   const auto complaint = [](std::string_view json) {
     const auto read = read_json(json, client_json);
@@ -97,7 +97,7 @@ TEST_CASE("bytes are base64, or a list of numbers") {
   CHECK(bytes_of("{}") == "json: cannot unmarshal object into Go struct field T.Value of type []uint8");
 }
 
-// For durations Consul's decoders accept texts and numbers only; PHP writes an empty array for what is not set.
+// Consul accepts durations as texts and numbers; PHP writes an empty array for a missing one.
 TEST_CASE("durations in all forms") {
   struct row {
     const char* json;

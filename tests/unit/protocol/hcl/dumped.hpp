@@ -1,5 +1,5 @@
 #pragma once
-// A document as one line, for the rows of tables: `"key" "a" {"policy" "read"}; "n" [1, f1.5, true]`.
+// A document as one line, for tables: `"key" "a" {"policy" "read"}; "n" [1, f1.5, true]`.
 
 #include "protocol/base/hex.hpp"
 #include "protocol/base/overloaded.hpp"

@@ -9,7 +9,7 @@ using namespace std::string_view_literals;
 using namespace belay::hcl;
 using namespace belay::hcl::tests;
 
-// Rules or configurations that Consul can read; each row is something that could be parsed differently here.
+// Rules or configurations that Consul can read; each row could be parsed differently.
 TEST_CASE("HCL: texts and their documents") {
   for (const auto& row : hcl_samples) {
     INFO(row.story);
@@ -17,7 +17,7 @@ TEST_CASE("HCL: texts and their documents") {
   }
 }
 
-// An error about a setting must lead to its line, also after multi-byte letters, in labels and in lists.
+// An error must lead to its line, also after multi-byte letters, in labels and in lists.
 TEST_CASE("HCL: places") {
   struct {
     std::string_view story, text, document;

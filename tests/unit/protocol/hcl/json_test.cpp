@@ -1,4 +1,4 @@
-// The JSON accepted as HCL: its document, which of its names are labels, and the errors for invalid texts.
+// The JSON accepted as HCL: its document, which names are labels, and errors.
 
 #include "tests/unit/protocol/hcl/dumped.hpp"
 #include "tests/unit/protocol/hcl/samples.hpp"
@@ -9,7 +9,7 @@ using namespace std::string_view_literals;
 using namespace belay::hcl;
 using namespace belay::hcl::tests;
 
-// Programs write rules as JSON; hcl reads it in its own way, and a policy must mean the same here as in Consul.
+// Programs write rules as JSON, which hcl reads in its own way: a policy must mean the same.
 TEST_CASE("JSON: texts and their documents") {
   for (const auto& row : json_samples) {
     INFO(row.story);
@@ -17,7 +17,7 @@ TEST_CASE("JSON: texts and their documents") {
   }
 }
 
-// hcl has no locations in JSON. Ours lead to the line; all items made of one name have its location.
+// hcl has no locations in JSON. Ours lead to the line; all items of one name have its location.
 TEST_CASE("JSON: places") {
   CHECK(parsed("{\n  \"a\": {\"b\": {\"c\": 1},\n \"d\": {}}\n}", places::shown) ==
         R"(@2:3 "a" "b" @2:14 {@2:15 "c" @2:20 1}; @2:3 "a" "d" @3:7 {})");

@@ -1,4 +1,4 @@
-// Texts from clients: large, deep, truncated, damaged. Parsing ends in linear time, and names the exceeded limit.
+// Texts from clients: large, deep, truncated, damaged. Parsing ends in linear time.
 
 #include "protocol/base/random.hpp"
 #include "tests/unit/protocol/hcl/dumped.hpp"
@@ -27,7 +27,7 @@ std::vector<sample> all_samples() {
   return all;
 }
 
-/// Each character is read once, perhaps again ahead of time or with its line; comments and the end are tokens, too.
+/// Each character is read once, perhaps again with its line; comments are tokens, too.
 void ends_soon(std::string_view text) {
   steps taken;
   const auto result = parse(text, {}, &taken);
@@ -83,7 +83,7 @@ TEST_CASE("a megabyte of open braces, brackets or labels is refused, not followe
   CHECK(parsed("{\"a\":" + repeated("[{\"b\":", bytes / 8)) == "! At 1:301: nested deeper than 100 levels");
 }
 
-// One name of half a megabyte above a hundred thousand empty objects would be written out as fifty gigabytes.
+// One name of half a megabyte above a hundred thousand objects would become fifty gigabytes.
 TEST_CASE("names that are repeated as labels have a limit") {
   const std::string text = R"({"name": {"a": {}, "b": {}, "c": {"x": 1}}})";
   const std::size_t each = sizeof(std::string) + 4;
@@ -96,7 +96,7 @@ TEST_CASE("names that are repeated as labels have a limit") {
         "! At 1:2: names repeated for the objects below them take more than 16777216 bytes");
 }
 
-// Counts steps, so that the machine's load does not matter: twice the text must take about twice the steps.
+// Counts steps, whatever the machine's load: twice the text must take about twice the steps.
 TEST_CASE("parsing is linear in the text") {
   struct {
     std::string_view front, part, back;

@@ -1,4 +1,4 @@
-// Queries on documents: items by name, blocks in any notation, values in the type that the reader needs.
+// Queries on documents: items by name, blocks in any notation, values in the needed type.
 
 #include "protocol/hcl/reading.hpp"
 #include "tests/unit/protocol/hcl/dumped.hpp"

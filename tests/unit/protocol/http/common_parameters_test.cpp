@@ -1,6 +1,6 @@
-// Go's client sends `wait`, `index`, `stale`, `near`, `token`, `dc` and `pretty` with every request if its
-// options have them. In 0.2.0 `wait` on a write had another meaning: check-and-set was rejected, and locks went
-// to clients that had given up. Here each route is tried with and without each of them: both must do the same.
+// Go's client sends `wait`, `index`, `stale`, `near`, `token`, `dc` and `pretty` with every request
+// if its options have them. In 0.2.0 `wait` on a write had another meaning: check-and-set was
+// rejected. Here each route is tried with and without each of them: both must do the same.
 
 #include "protocol/http/routes.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -115,7 +115,7 @@ std::string done_by(const write_request& w) {
   return wire::encode_command(command);
 }
 
-/// What the parameter must not change: the text of a response, all of a write, and what a read reads.
+/// What the parameter must not change: a response's text, all of a write, and a read's query.
 void same(const parsed_request& with, const parsed_request& without) {
   REQUIRE(with.action.index() == without.action.index());
   CHECK(with.needs == without.needs);
@@ -142,7 +142,7 @@ void same(const parsed_request& with, const parsed_request& without) {
   }
 }
 
-/// Where a parameter has a meaning beyond that for reads. All of these are Belay's own routes, or as in Consul.
+/// Where a parameter means more than for reads: Belay's own routes, or as in Consul.
 bool means_more(const example& e, std::string_view parameter) {
   if (parameter.starts_with("wait="))
     return e.path.starts_with("/v1/claim/") && e.method != "GET"; // Belay's own: the claim's wait
@@ -181,7 +181,7 @@ TEST_CASE("what Go's client sends with every request means on reads what it mean
     return n;
   };
   using std::chrono::milliseconds;
-  // Fewer than the reads of the replicated state; tests/contract/differential compares those with Consul.
+  // Fewer than the reads of the state; tests/contract/differential compares those with Consul.
   CHECK(count("index=5", [](auto&, auto& r) { return r.min_index == 5; }) > 25);
   CHECK(count("index=5&wait=3000ms", [](auto&, auto& r) { return r.wait == milliseconds(3000); }) > 25);
   CHECK(count("stale", [](auto&, auto& r) { return r.mode == consistency::stale; }) > 25);

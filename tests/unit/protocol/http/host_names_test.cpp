@@ -1,4 +1,4 @@
-// DNS rebinding: a page of another origin calls a loopback server by its own name (docs/pitfalls.md H5).
+// DNS rebinding: a page of another origin calls a loopback server (docs/pitfalls.md H5).
 
 #include "protocol/http/host_names.hpp"
 #include "protocol/http/routes.hpp"
@@ -64,7 +64,7 @@ TEST_CASE("without the setting, without a host, and through a Unix socket, nobod
   CHECK(body_of({"GET", "/", {{"Host", "evil.example"}}, "", ""}) == "Consul Agent");
 }
 
-// A page in an operator's browser can POST a form to loopback without a preflight: it installed its own gossip key.
+// A page can POST a form to loopback without a preflight: it installed its own gossip key.
 TEST_CASE("whatever changes something is refused to pages of other origins, for every route", "[B10]") {
   const auto refused = [](std::string_view method, std::string_view target, header_list headers,
                           std::vector<std::string> names = {}) {

@@ -1,4 +1,4 @@
-// A large response made in pieces is, byte by byte, the same as one made at once, and no piece is long.
+// A large response made in pieces equals, byte by byte, one made at once; no piece is long.
 
 #include "protocol/http/piecewise_body.hpp"
 #include "protocol/http/reading/filtering.hpp"

@@ -1,6 +1,6 @@
-// A client without a token sent 4 MB of JSON: `{"Checks":[{},{},...]}`. Each `{}` became half a kilobyte of check
-// before the token was checked: four requests made 5 GB of 17 MB. Others named a tag 60,000 times. So every list
-// has a bound, which the rejection names; the paths here come from the table of routes, so new ones are included.
+// A client without a token sent 4 MB of JSON: `{"Checks":[{},{},...]}`. Each `{}` became half a
+// kilobyte before the token was checked: four requests made 5 GB of 17 MB. So every list has a
+// bound, which the rejection names; the paths come from the table of routes, new ones included.
 
 #include "protocol/golang/json_input.hpp"
 #include "protocol/http/reading/filtering.hpp"

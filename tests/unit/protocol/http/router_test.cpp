@@ -108,7 +108,7 @@ TEST_CASE("paths that are not clean are redirected, whatever the method") {
   CHECK(r.content_type == "text/html; charset=utf-8");
 }
 
-// Services and checks are registered in a body, with any ID. If their path were redirected, they would stay forever.
+// Services are registered in a body, with any ID. Redirected paths could not remove them.
 TEST_CASE("what a body registered under any ID is removed by its path") {
   const auto id_of = [](const char* target) {
     const auto p = ask("PUT", target, {});

@@ -72,7 +72,7 @@ TEST_CASE("both halves of a joint configuration have to agree") {
   CHECK(quorum_value(make_config({1, 2, 3, 4}), [](node_id id) { return id.value; }) == 2);
 }
 
-// The log names added and removed servers; a number of voters would not show that a disk was replaced.
+// The log names added and removed servers; numbers would not show a replaced disk.
 TEST_CASE("the difference of two configurations names each server that it is about") {
   using kind = member_change::kind;
   const auto of = [](const std::vector<member_change>& all) {

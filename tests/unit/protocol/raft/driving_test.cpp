@@ -182,7 +182,7 @@ TEST_CASE("docs/driving-raft.md: three servers elect, commit, read, and go on af
       CHECK(s->answers == std::vector<std::string>{"refused: not_leader"});
   }
 
-  // A process restarts with what is on its disk. Without a checkpoint the machine gets all entries again.
+  // A process restarts from its disk. Without a checkpoint the machine gets all entries again.
   restored_state found{a->disk.hard, {}, a->disk.entries};
   const auto disk = a->disk;
   a.emplace(node_id{1}, found);

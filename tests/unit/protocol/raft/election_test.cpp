@@ -66,7 +66,7 @@ TEST_CASE("a follower whose ticks come early campaigns when an election time has
 
 // docs/pitfalls.md R12
 TEST_CASE("a voter that has nothing to keep yet guards its leader after a restart, too") {
-  // It responded to the leader of its term, whose lease may rely on that although it has not sent an entry yet.
+  // It responded to the leader of its term, whose lease may rely on that before any entry.
   const auto answer_of = [](std::uint64_t term) {
     raft_cluster c;
     c.add_node(2);

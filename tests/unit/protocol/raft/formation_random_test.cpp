@@ -1,5 +1,5 @@
-// Servers start, stop, restart and exchange messages in any order, with stale messages at the wrong moment.
-// In no case may two clusters form; and when it is quiet again there is one, with all of its servers in it.
+// Servers start, stop, restart and exchange messages in any order, with stale ones. In no case may
+// two clusters form; and when it is quiet again there is one, with all of its servers.
 //
 // A first configuration becomes a cluster only if a majority of its servers can create it, or vote
 // in it: a single server that created what all others gave up has no cluster.
@@ -136,7 +136,7 @@ private:
     }
   }
 
-  /// Two groups, and one server that receives both. Messages between them are lost; some servers notice it.
+  /// Two groups, and one server that receives both. Messages between them are lost.
   void partition() {
     std::vector<std::uint64_t> group(all_.size());
     for (auto& g : group)
@@ -193,7 +193,7 @@ private:
     }
   }
 
-  /// As in Raft: a server with the configuration requests votes; with a majority the others get the log.
+  /// As in Raft: a server with the configuration requests votes; the others get the log.
   void campaign() {
     for (std::size_t i = 0; i < all_.size(); ++i) {
       if (!all_[i].made || !all_[i].running)
@@ -293,7 +293,7 @@ TEST_CASE("random formations: never two clusters, in the end one") {
         REQUIRE(w.living().size() <= 1);
         if (!w.somebody_is_gone() && w.left() >= s.expect)
           REQUIRE(w.living().size() == 1);
-        // If one is gone for good, without a replacement, this is undecidable; otherwise it should be rare.
+        // If one is gone without a replacement, this is undecidable; otherwise it is rare.
         if (!w.somebody_is_gone() || s.servers > s.expect) {
           ++runs;
           without += w.living().empty() ? 1 : 0;

@@ -161,8 +161,8 @@ TEST_CASE("of four or five servers those with the lowest ids make the cluster, a
   CHECK_FALSE(a.admits(said_by(server(5)), first));
 }
 
-// 1 and 3 cannot communicate: each one's set lacks a server of the other's. A promise of one server lets the
-// others continue to the next round, and they would do so as fast as they receive it, while the link is broken.
+// 1 and 3 cannot communicate: each one's set lacks a server of the other's. A promise of one lets
+// the others go on to the next round, as fast as they receive it, while the link is broken.
 TEST_CASE("servers that want different sets promise anew after pauses that grow") {
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3), d = of(4, 3);
   const std::vector<std::pair<formation*, formation*>> links{{&a, &b}, {&a, &d}, {&b, &c}, {&b, &d}, {&c, &d}};
@@ -476,8 +476,8 @@ TEST_CASE("a member is known by its new name, unless another one has it") {
 }
 
 TEST_CASE("a stranger that has got the place of a lost member becomes no voter beside it by saying something else") {
-  // A server restarts. An unverified peer claims its name and address, becomes a learner, and then
-  // sends a name and an address of its own: when the log had reached it, it was an additional voter.
+  // A server restarts. A stranger claims its name and address, becomes a learner, and then sends
+  // other ones: when the log had reached it, it was an additional voter.
   cluster_with_one_lost t;
   auto stranger = t.in_place_of(t.lost, 9);
   t.run(t.settings.lost_ticks);

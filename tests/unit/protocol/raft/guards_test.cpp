@@ -1,4 +1,4 @@
-// Messages are checked before they have an effect: far terms, unknown servers, transfers that were never requested.
+// Messages are checked first: far terms, unknown servers, transfers that were not requested.
 #include "tests/unit/protocol/raft/raft_cluster.hpp"
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ struct named_body {
   message_body body;
 };
 
-/// Requests that only servers of the cluster may send; each is accepted from the right sender in the right term.
+/// Requests that only servers of the cluster may send; accepted from the right sender and term.
 std::vector<named_body> requests(const raft::core& to) {
   snapshot_meta meta{log_index{1000}, to.term(), {}, make_config({9})};
   return {{"append", append_entries{to.last_index(), to.term_at(to.last_index()), to.commit_index(), 1, {}}},

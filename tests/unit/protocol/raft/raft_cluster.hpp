@@ -1,6 +1,6 @@
 #pragma once
-// Several cores in one process, with a network, disks and state machines made of plain values. The caller decides what
-// happens next; after every step of a node the invariants are checked, and a broken one is thrown as broken_invariant.
+// Several cores in one process, with a network, disks and state machines made of plain values.
+// After every step of a node the invariants are checked; a broken one throws broken_invariant.
 
 #include "protocol/raft/invariants.hpp"
 
@@ -86,10 +86,10 @@ public:
   void restart(std::uint64_t id);
   /// @returns the index, or nullopt if refused
   std::optional<log_index> propose(std::uint64_t id, const std::string& text);
-  /// Makes a checkpoint of the state machine; the log before it is dropped except for `keep` entries.
+  /// Makes a checkpoint of the machine; the log before it is dropped except for `keep` entries.
   void checkpoint(std::uint64_t id, std::uint64_t keep);
 
-  /// Whether nodes send the members of their configuration to those they reach, like actors/consensus/raft_peer.
+  /// Whether nodes send the members of their configuration, like actors/consensus/raft_peer.
   bool introductions = true;
 
   // ---- the network
@@ -106,7 +106,7 @@ public:
   /// Only nodes of the same group can communicate.
   void partition(const std::vector<std::vector<std::uint64_t>>& groups);
 
-  /// Ticks and delivers until a node leads and has committed in its term. @returns its id; 0: not within `ticks`
+  /// Ticks and delivers until a node leads and has committed. @returns its id; 0: not in `ticks`
   std::uint64_t elect(int ticks = 1000);
   /// Ticks and delivers `n` times.
   void run(int n);

@@ -1,4 +1,4 @@
-// How soon a cluster continues after a repair or a loss: which server campaigns, and how much is sent at once.
+// How soon a cluster continues after a repair or a loss: who campaigns, and what is sent.
 
 #include "tests/unit/protocol/raft/raft_cluster.hpp"
 
@@ -57,7 +57,7 @@ bool has_bytes(const snapshot_chunk& s) {
 
 } // namespace
 
-// The followers hear from it until it steps down: on their own they would wait for an election time from then on.
+// The followers hear from it until it steps down, and would wait for an election time then.
 TEST_CASE("a leader that is heard and hears nobody names its successor as its lease is over") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
@@ -176,7 +176,7 @@ TEST_CASE("a snapshot is sent in parts that grow with what the follower has") {
   CHECK(c.converge() == "");
 }
 
-// Its disk is full. Each attempt costs a read of the leader's disk and a write, twenty times a second forever.
+// Its disk is full. Each attempt costs a read and a write, twenty times a second forever.
 TEST_CASE("a snapshot that the follower cannot store is sent more and more seldom, and soon when it can") {
   raft_cluster c;
   c.start(3);
@@ -220,7 +220,7 @@ TEST_CASE("a snapshot that the follower cannot store is sent more and more seldo
   CHECK(c.converge() == "");
 }
 
-// The log and the checkpoint are separate files: after a power failure one could exist without the other.
+// Log and checkpoint are separate files: one may exist without the other after a power failure.
 TEST_CASE("nothing is stored as a snapshot, or given to the state machine, before a term is on the disk") {
   raft_cluster c;
   c.add_node(2);

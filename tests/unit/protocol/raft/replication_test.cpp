@@ -34,7 +34,7 @@ std::size_t count_appends(const raft_cluster& c, const ready& r, std::uint64_t t
 
 } // namespace
 
-// Dissertation figure 3.6 (figure 7 of the paper): the leader of term 8 meets every kind of divergent follower.
+// Dissertation figure 3.6 (figure 7 of the paper): the leader and all kinds of followers.
 TEST_CASE("figure 7: every log becomes the leader's") {
   const auto all = make_config({1, 2, 3, 4, 5, 6, 7});
   raft_cluster c;

@@ -1,8 +1,8 @@
-// Every server applies the entries of the log on one thread, and again when it starts. Situation: clients filled
-// the tables up to their bounds. Event: one request of any kind. If the cost of its entry were proportional to
-// the tables, it would stop all reads and writes of all servers (audit of November 2026, B5: 32 s for one claim).
+// Every server applies the entries of the log on one thread, and again at its start. Situation:
+// clients filled the tables up to their bounds. Event: one request. If its cost were proportional
+// to the tables, it would stop all servers (audit of November 2026, B5: 32 s for one claim).
 //
-// Applies each kind of command at its bounds to the largest state. A kind without entries here does not compile.
+// Applies each kind of command to the largest state. A kind without entries does not compile.
 
 #include "protocol/state/answer_size.hpp"
 #include "tests/harness/cpu_time.hpp"
@@ -20,7 +20,7 @@ using namespace belay::state;
 
 namespace {
 
-// For tables without a bound of their own: a scan of this many rows costs several times what an entry may.
+// For tables without a bound: scanning this many rows costs several times what an entry may.
 constexpr int many = 50'000;
 constexpr int operations_max = 64; // of a transaction (protocol/http/kv/txn_routes.cpp)
 constexpr int list_max = 8'192;    // of a list in a request (protocol/golang/json_input.hpp)
@@ -742,12 +742,12 @@ entries of(std::type_identity<settings_set<Settings>>) {
 
 // ---- the bounds on time
 
-// What an entry may cost (docs/security.md): searches and checks, and more for each row that it changes or removes.
+// What an entry may cost (docs/security.md): searches and checks, and more for each row.
 constexpr double entry_us = 10'000, row_us = 5;
 // Time of one pass of loop() in a build of preset release on the machine of docs/performance.md.
 constexpr double loop_us = 5'400;
 
-/// Does the same kind of work as an entry: looks up names, makes rows, changes trees. So it slows down alike.
+/// Does the same kind of work as an entry, so it slows down alike: names, rows, trees.
 void loop() {
   std::map<std::string, std::shared_ptr<const std::string>, std::less<>> rows;
   for (int i = 0; i < 10'000; ++i)

@@ -1,4 +1,4 @@
-// Rows leave the machine for a checkpoint and return: nothing that decides a result may be lost on the way.
+// Rows leave the machine for a checkpoint and return: nothing that decides a result is lost.
 
 #include "protocol/base/random.hpp"
 #include "tests/unit/protocol/state/driver.hpp"

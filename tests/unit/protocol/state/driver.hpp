@@ -44,7 +44,7 @@ public:
   reply apply(const command& c) {
     changed.clear();
     auto answer = m.apply(m.applied_index().next(), now, c, changed);
-    // Recounts after each of the first entries, and then ever less often: the cost grows with the rows.
+    // Recounts after each of the first entries, then ever less often: it costs as many rows.
     if (++applied_ < 64 || (applied_ & (applied_ - 1)) == 0)
       if (const auto wrong = m.recount())
         throw std::logic_error("after entry " + std::to_string(index().value) + ": " + *wrong);

@@ -67,7 +67,7 @@ TEST_CASE("recursive delete: the prefix itself, shorter ones, and longer ones th
   d.set("other");      // 6
   CHECK(d.prefix_index("t/") == 5);
   CHECK(d.prefix_index("t") == 5);
-  // The reference would fall back to 3 here, and a reader waiting at 3 would never see its keys disappear.
+  // The reference would fall back to 3 here, and a reader at 3 would never see its keys go.
   CHECK(d.prefix_index("t/a/") == 5);
   CHECK(d.prefix_index("t/a/2") == 5);
   // Without keys or tombstones of its own: as if it had never been used.

@@ -49,7 +49,7 @@ TEST_CASE("a changed key wakes its readers and the readers of every prefix of it
   CHECK(p.size() == 7);
 }
 
-// 190 streams parked 12,000 prefixes of different lengths: each write of a long key tried each length.
+// 190 streams parked 12,000 prefixes of different lengths: each write tried each length.
 TEST_CASE("long prefixes wake their readers and cost no more than short ones") {
   const std::string stem(200, 'a');
   parked_queries p;
@@ -187,8 +187,8 @@ TEST_CASE("what was in the output before stays there") {
 }
 
 TEST_CASE("no wake-up is missed: whatever changes the index of a key read wakes it") {
-  // Every random write is checked against every parked read, so a wrong index structure shows as a change without
-  // a wake. Missing keys and unused prefixes are excepted: they have the table's index, which moves without cause.
+  // Every random write is checked against every parked read, so a wrong index shows as a change
+  // without a wake. Except missing keys and unused prefixes: the table's index moves without cause.
   const std::vector<std::string> alphabet = {"a", "a/", "a/b", "a/b/", "a/b/c", "b", "b/a", "ab", ""};
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     seeded_random random(seed);

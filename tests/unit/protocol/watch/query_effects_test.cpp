@@ -1,6 +1,6 @@
-// A client waits for a change of what it has read, of any kind, while any command is applied. If a query is not woken
-// by a change of its result, the client gets it at its timeout; a needless wake costs an evaluation for each entry.
-// Each kind used to be tested with the effects that its author thought of. Here all of both lists meet at random.
+// A client waits for a change of what it has read, while any command is applied. If a query is not
+// woken by a change, the client gets it at its timeout; a needless wake costs an evaluation. Each
+// kind was tested with the effects that its author thought of. Here both lists meet at random.
 
 #include "protocol/watch/parked_queries.hpp"
 #include "tests/harness/members.hpp"
@@ -78,7 +78,7 @@ using plain_data = query_data::plain;
 
 /// The changes that a waiting client must get: not of everything in its result.
 struct expected_news {
-  /// A client that waits for its claim waits for the grant or the end, not for its position in the queue.
+  /// A client that waits for its claim waits for the grant or the end, not for its position.
   bool operator()(const claim_status&, const query_data& before, const query_data& after) const {
     const auto waits = [](const query_data& d) { // false: or the token may not see it
       const auto* found = std::get_if<claim_standing>(&d);
@@ -151,7 +151,7 @@ struct done_by_entry {
   }
 };
 
-/// Queries whose index does not move with all that they show, as in Consul: they are woken, and parked again.
+/// Queries whose index does not move with all that they show: woken, and parked again.
 struct index_may_stay {
   const query_result& after;
   const done_by_entry& by;
@@ -244,7 +244,7 @@ private:
         std::is_same_v<Query, catalog_node> || std::is_same_v<Query, health_node> ||
             requires(const Query& q) { q.node_meta; },
         "say what a query of this kind depends on");
-    // An identical check moves the index of checks (docs/contract/02, section 5): all catalog queries are evaluated.
+    // An identical check moves the index of checks (docs/contract/02, section 5).
     return by.any_of({table::nodes, table::services, table::checks}) || by.any<catalog_changed>();
   }
   bool of_any_claim() const {
@@ -299,7 +299,7 @@ public:
       if (news && !excused) {
         CHECK(told);
         ++news_[client.kind];
-        // Otherwise it would be parked again. After a restore, or a check of its token, it always gets a response.
+        // Otherwise it would be parked again. After a restore it always gets a response.
         if (!everything && !client.asked.by &&
             !std::visit(index_may_stay{after, by}, static_cast<const plain_query::plain&>(client.asked)))
           CHECK(after.index.value > client.before.index.value);
@@ -361,7 +361,7 @@ TEST_CASE("every kind of query is woken by every command that changes its answer
     for (const auto& [kind, times] : r.news())
       news[kind] += times;
   }
-  // A kind whose result never changed was not tested. Kinds that never wait, and coordinates, have none.
+  // A kind whose result never changed was not tested, unless it never waits.
   const auto silent = [](std::size_t kind) {
     static const std::vector<query> queries{kv_at{},         kv_history{},       outcome_read{},     txn_read{},
                                             autopilot_get{}, permissions_read{}, coordinate_nodes{}, coordinate_node{},

@@ -1,4 +1,4 @@
-// The bytes of commands about claims: every kind at its level, and never with the tag of a kind of older servers.
+// The bytes of commands about claims: each at its level, never with an older kind's tag.
 
 #include "protocol/wire/command_codec.hpp"
 

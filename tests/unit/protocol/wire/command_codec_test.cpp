@@ -309,7 +309,7 @@ TEST_CASE("fields of policies, roles and tokens come back as they were") {
   CHECK(shown.policies == std::vector<acl_link>{{full_policy().id, "p-1"}});
 }
 
-// A token around a token could differ between authorization and apply(); and thousands would be a recursion.
+// A token around a token could differ between authorization and apply(), and would recurse.
 TEST_CASE("a command in somebody's name has one spelling, and one name") {
   command plain = kv_write{full_op(kv_verb::set)};
   const auto inner = encode_command(plain);

@@ -1,4 +1,4 @@
-// Frames between nodes: every kind survives encoding in any split of the stream; nothing damaged is accepted.
+// Frames between nodes: every kind survives any split of the stream; damage is rejected.
 
 #include "protocol/base/random.hpp"
 #include "protocol/wire/frame_codec.hpp"
@@ -232,7 +232,7 @@ TEST_CASE("an unknown block of a hello is skipped, a damaged one ends the connec
 }
 
 TEST_CASE("a decoder can be told to refuse large frames, and tells what it holds") {
-  // Few bytes of an unverified peer are kept: the length alone is rejected, before the frame has arrived.
+  // Few bytes of an unverified peer are kept: the length alone is rejected.
   wire::forward_call large;
   large.id = request_id{1};
   large.bytes = make_payload(std::string(1000, 'x'));

@@ -1,4 +1,4 @@
-// Operators' calls between nodes: the bytes are those of every earlier version, and malformed ones are rejected.
+// Operators' calls between nodes: the bytes of every earlier version; malformed ones fail.
 
 #include "protocol/wire/operator_codec.hpp"
 

@@ -43,7 +43,7 @@ TEST_CASE("a check comes back as it was, valid for what is left of its TTL") {
   CHECK(read_check(bytes, noon - 1'000'000).valid_ns == sent.definition.ttl_ns); // the clock was set back
 }
 
-// Files without gRPC checks must stay readable, and an earlier version must not mistake a check that it cannot run.
+// Files without gRPC checks stay readable; an earlier version must not misread such a check.
 TEST_CASE("a gRPC check is of a kind of its own, and other checks are written as ever") {
   auto sent = full_stored_check();
   const auto before = wire::encode_registration(sent, noon);
@@ -76,7 +76,7 @@ TEST_CASE("a service comes back as it was") {
   CHECK(back.meta == s.service.meta);
 }
 
-// What is written to the catalog on behalf of a token must be so after a restart, too. Older files stay as they are.
+// What is written on behalf of a token must be so after a restart. Older files stay as they are.
 TEST_CASE("a registration is kept with its token, and without one as ever") {
   auto check = full_stored_check();
   CHECK(wire::encode_registration(check, noon)[1] == 2);

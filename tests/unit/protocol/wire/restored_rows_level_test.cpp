@@ -1,4 +1,4 @@
-// Which servers can read the rows of an archive. The bytes do not say it: they are those of the row's own level.
+// Which servers can read the rows of an archive: the bytes are those of the row's own level.
 
 #include "protocol/state/command_level.hpp"
 #include "protocol/wire/command_codec.hpp"

@@ -1,4 +1,4 @@
-// Snapshots of operators: which requests go to which actor, and what the client receives when something fails.
+// Snapshots of operators: requests to actors, and what the client gets when something fails.
 
 #include "actors/gateway/requests/archive_transfers.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -174,7 +174,7 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
   CHECK(u.bytes == "def");
   CHECK(u.archive == archive);
 
-  // Used up without a command: it waits for the client, for any time; the connection detects stalls.
+  // Used up without a command: it waits for the client; the connection detects stalls.
   f.unpacked(u, nullptr, false);
   CHECK(e.transfer->starved);
   CHECK(e.deadline == monotonic_time::max());

@@ -1,4 +1,4 @@
-// What follows from the request of an exchange: which may overtake, which may wait, and which fields are copied.
+// Properties of a request: which may overtake, which may wait, and which fields are copied.
 
 #include "actors/gateway/requests/exchange.hpp"
 #include "actors/gateway/requests/logged_request.hpp"
@@ -26,7 +26,7 @@ exchange exchange_asking(exchange::asked what) {
 
 } // namespace
 
-// Two requests of one connection may be decided together only if neither can see the effect of the other.
+// Two requests of a connection are decided together only if neither can see the other's effect.
 TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
   struct row {
     const char* name;

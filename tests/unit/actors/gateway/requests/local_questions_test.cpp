@@ -1,4 +1,4 @@
-// Requests about this node and its cluster: what is known here is answered at once, the rest is requested.
+// Requests about this node and its cluster: answered at once if known here, else queried.
 
 #include "actors/gateway/requests/local_questions.hpp"
 #include "tests/unit/actors/gateway/requests/asked.hpp"
@@ -69,8 +69,8 @@ TEST_CASE("local_questions: who leads is answered at once, as soon as it is know
   CHECK(f.begin({.kind = local_kind::status_leader}).answer->body == "\"\"");
 }
 
-// The configuration is the leader's. Without one the request is queued like a write, and retried now and then.
-// Go's SplitHostPort needs the brackets ("too many colons in address"). Configurations of clusters have none.
+// The configuration is the leader's. Without one the request is queued and retried. Go's
+// SplitHostPort needs brackets ("too many colons in address"). Configurations have none.
 TEST_CASE("local_questions: addresses of IPv6 are shown with brackets") {
   questions_fixture f;
   auto v = view_of_one(true);

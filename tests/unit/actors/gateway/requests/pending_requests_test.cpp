@@ -48,7 +48,7 @@ TEST_CASE("pending_requests: asking again keeps the deadline") {
   CHECK(f.pending.settle(second) == &e);
 }
 
-// A connection may close when it is notified; others are notified nevertheless, and none of its end.
+// A connection may close when it is notified; others are notified nevertheless.
 TEST_CASE("pending_requests: clients that go away between answer and turn stay until they were told") {
   asked_fixture f;
   auto gone = std::make_shared<counting_client>();

@@ -1,4 +1,4 @@
-// Bytes that a client has not read: none is lost or sent twice when its socket is full, and buffers do not pile up.
+// Unread bytes: none is lost or sent twice when a socket is full, and buffers do not pile up.
 
 #include "actors/gateway/transport/unsent_output.hpp"
 

@@ -1,4 +1,4 @@
-// Streams of changes: what clients receive, how often it is rendered; clients that are slow, late or not permitted.
+// Streams of changes: what clients get, rendering, and clients that are slow, late or rejected.
 
 #include "actors/gateway/waiting/change_streams.hpp"
 #include "tests/unit/actors/gateway/requests/asked.hpp"

@@ -1,4 +1,4 @@
-// Requests that wait in a queue of the state machine: when they wait, their queries, and the results.
+// Requests that wait in a queue of the state machine: when they wait, queries, and results.
 
 #include "actors/gateway/waiting/claim_waits.hpp"
 #include "tests/unit/actors/gateway/requests/asked.hpp"

@@ -1,4 +1,4 @@
-// How long a lock queue keeps the position of a client that closed its connection, and when it withdraws it.
+// How long a lock queue keeps the position of a client that closed its connection.
 
 #include "actors/gateway/waiting/disconnected_waits.hpp"
 #include "protocol/base/mutants.hpp"

@@ -1,5 +1,5 @@
-// A configuration written for Consul 1.8 starts a server here, or is rejected with the reason: all keys and
-// flags of docs/contract/14, and what Consul's own test harness (sdk/testutil/server.go of v1.8.7) writes.
+// A configuration for Consul 1.8 starts a server here, or is rejected with the reason: all keys and
+// flags of docs/contract/14, and those of Consul's test harness (sdk/testutil/server.go).
 
 #include "actors/node/config/json.hpp"
 #include "actors/node/config/keys.hpp"

@@ -103,7 +103,7 @@ TEST_CASE("places of keys and elements, in HCL and in JSON") {
   CHECK(place_in("{\"\\u0061\": 1}", {"a"}) == "none"); // written with an escape
 }
 
-// Values after the last source location have none, so that memory for them does not grow with the file.
+// Values after the last source location have none: memory does not grow with the file.
 TEST_CASE("a text has only so many places") {
   std::string text = "{\"a\":[";
   for (std::size_t i = 0; i < text_places_max + 10; ++i)

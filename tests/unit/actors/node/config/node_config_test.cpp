@@ -39,7 +39,7 @@ config_error refused(const std::vector<std::string>& args) {
   return std::get<config_error>(r);
 }
 
-/// A server whose file has `more` beside what it needs. FILES in it is the folder of certificates().
+/// A server whose file has `more`, too. FILES in it is the folder of certificates().
 std::vector<std::string> file_with(const scratch_folder& in, const std::string& more) {
   return {"-config-file", in.write("c.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1")" +
                                                  (more.empty() ? "" : "," + certificates().named_in(more)) + "}")};
@@ -552,7 +552,7 @@ TEST_CASE("listening on Unix sockets and on several addresses") {
   CHECK(accepted(file_with(f, R"("ports":{"http":-1})")).config.http_listeners.empty());
 }
 
-// Servers on other machines that get 127.0.0.1 connect to themselves, and nothing explains why there is no cluster.
+// Servers on other machines that get 127.0.0.1 would connect to themselves, without a hint.
 TEST_CASE("the address told to peers when all are bound") {
   const auto chosen = [](const std::vector<std::string>& of, bool single = false) {
     return choose_own_address(of, single).value().address;
@@ -634,7 +634,7 @@ TEST_CASE("a service or check that cannot be is refused at the start, not left o
   }
 }
 
-// An operator who migrates a configuration from Consul needs all errors at once, with their locations.
+// An operator who migrates from Consul needs all errors at once, with their locations.
 TEST_CASE("all that is wrong is told at once, each with its place") {
   scratch_folder in;
   const auto a = in.write("a.json", R"({"server": true,
@@ -719,7 +719,7 @@ TEST_CASE("contradictions are told at the key to blame, and only if nothing of t
         "failed to parse " + broken + ": invalid character '1' after object key (" + broken + ":1:13)");
 }
 
-// An unknown key in one file must not hide another error, or its author needs one start for each of them.
+// An unknown key must not hide another error, or its author needs one start for each.
 TEST_CASE("an unknown key hides no other mistake; a value of a wrong type hides only what it may be") {
   scratch_folder in;
   const std::string text = "encrypt = \"abc\"\nverify_outgoing = true\ntls_min_version = \"tls99\"\n"

@@ -1,4 +1,4 @@
-// The pages that are generated from tables in the code. BELAY_REWRITE=1 writes them; git diff is the review.
+// The pages generated from tables in the code. BELAY_REWRITE=1 writes them; review by git diff.
 
 #include "actors/node/config/keys.hpp"
 #include "actors/node/config/reference.hpp"

@@ -1,5 +1,5 @@
-// A server starts with as many entries before its checkpoint as `raft_trailing_logs` says: followers that lag by
-// fewer get entries, not a snapshot. The start once used its own number, so each restart ignored a larger setting.
+// A server starts with as many entries before its checkpoint as `raft_trailing_logs` says: lagging
+// followers get entries, not a snapshot. A larger setting was once ignored at each restart.
 
 #include "actors/node/disk/node_disk.hpp"
 #include "storage/checkpoint/lmdb_checkpoint.hpp"

@@ -1,4 +1,4 @@
-// Policies, roles and tokens as clients see them: members in the order of Consul 1.8.7 (docs/contract/10, section 5).
+// Policies, roles and tokens as clients see them, like Consul's (docs/contract/10, section 5).
 
 #include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/list_rows.hpp"

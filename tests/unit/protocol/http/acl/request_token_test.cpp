@@ -133,7 +133,7 @@ TEST_CASE("reads and writes carry in whose name they are asked, with the setting
   CHECK(local.by->secret == "t");
 }
 
-// The audit log names them. A request that cannot be parsed has no token, and must not count as one without a token.
+// The audit log names them. An unreadable request has no token, not the anonymous one.
 TEST_CASE("a request that is refused at once says who it was") {
   const header_list token{{"X-Consul-Token", "t"}};
   for (const auto* target : {"/v1/kv/a?cas=x", "/v1/txn", "/v1/acl/policies", "/v1/agent/reload?token=t"}) {
@@ -156,7 +156,7 @@ TEST_CASE("with ACLs off tokens are ignored") {
   CHECK_FALSE(std::get<write_request>(ask("PUT", "/v1/kv/a?token=q", "1", {}, s).action).command.by);
 }
 
-// An unknown token must not prevent the creation of the first token, so the state machine does not check it.
+// An unknown token must not prevent the first token, so the state machine does not check it.
 TEST_CASE("what needs nothing is asked in the server's own name") {
   const auto p = ask("PUT", "/v1/acl/bootstrap", {}, {{"X-Consul-Token", "nobody"}}, acl_settings());
   CHECK(p.needs == access::nobody);

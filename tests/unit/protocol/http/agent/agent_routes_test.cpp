@@ -62,7 +62,7 @@ TEST_CASE("a service as clients register it, in both spellings") {
   CHECK(r.definition.checks[2].args.size() == 1);
 }
 
-// The catalog is updated on behalf of the token that registered it, so the agent must know that token.
+// The catalog is updated on behalf of the token that registered it, so the agent keeps it.
 TEST_CASE("the token of a registration: that of the request, else that of its body") {
   const std::string service = "/v1/agent/service/register", check = "/v1/agent/check/register";
   const std::string body = R"({"Name":"web","Token":"in-body","Check":{"TTL":"1s","Token":"of-check"}})";

@@ -145,7 +145,7 @@ TEST_CASE("guards are set by a claim or by the lock of a key, and removed with a
   CHECK(written<state::guard_remove>("DELETE", "/v1/guard/data/").fence == 0);
 }
 
-// B14: a client with one address of an IPv6 /64 has them all, and would have a share of every bound for each.
+// B14: a client has all addresses of an IPv6 /64, and would have a share of bounds for each.
 TEST_CASE("claims and guards carry the network of their client", "[claims][B14]") {
   http::route_settings s;
   const auto client_of = [&](std::string_view method, std::string_view target, std::string_view address) {

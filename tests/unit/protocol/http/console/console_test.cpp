@@ -114,7 +114,7 @@ TEST_CASE("without the console its paths are unknown ones") {
   CHECK(refusal_to("GET", "/").body == "Consul Agent");
 }
 
-// Nor must a page of another origin reach the console by resolving its own name to the server's address.
+// Nor must a page of another origin reach the console by pointing its name to this server.
 TEST_CASE("a name by which the server may not be called gets no console") {
   asked_console c;
   c.settings.allowed_hosts.emplace();

@@ -1,4 +1,4 @@
-// Requests to /v1/coordinate, and `?near` (docs/contract/17). Texts and headers are those of a Consul 1.8.7.
+// Requests to /v1/coordinate, and `?near` (docs/contract/17), with texts of a Consul 1.8.7.
 
 #include "protocol/http/discovery/coordinate_json.hpp"
 #include "tests/unit/protocol/http/asked.hpp"

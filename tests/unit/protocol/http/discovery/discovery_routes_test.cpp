@@ -93,7 +93,7 @@ TEST_CASE("registrations that cannot be read") {
   }
 }
 
-// Go's client sends all members of its own structs: those unknown to its Consul, and zeros for what was not set.
+// Go's client sends all members of its structs: unknown ones, and zeros for what is not set.
 TEST_CASE("a registration of a newer Go client is taken") {
   const auto w = written<state::catalog_register>(
       "PUT", "/v1/catalog/register",

@@ -47,7 +47,7 @@ TEST_CASE("an acquire may say how long it waits for the end of a lock-delay") {
   CHECK(wait_of("/v1/kv/k?acquire=S&queue=1500ms") == std::chrono::milliseconds(1500));
   CHECK(wait_of("/v1/kv/k?acquire=S").count() == 0);
   CHECK(wait_of("/v1/kv/k?acquire=S&queue=9h") == usual_settings().max_query_time);
-  // Go's client sends `wait` with every request if its WaitTime is set; Consul ignores it on writes.
+  // Go's client sends `wait` with every request if it is set; Consul ignores it on writes.
   for (const auto* write : {"acquire=S", "release=S", "cas=0", "flags=1"}) {
     const auto asked = std::string("/v1/kv/k?wait=10s&") + write;
     CAPTURE(asked);
@@ -119,7 +119,7 @@ TEST_CASE("mistakes in requests for keys") {
   }
 }
 
-// A body that is too large is not read: the head decides. What Consul finds before the length takes precedence.
+// A body that is too large is not read. What Consul finds before the length has precedence.
 TEST_CASE("a body that is too large is refused behind what is wrong with the head") {
   const auto answer = [](std::string_view method, std::string_view target, std::uint64_t bytes = 600'000) {
     const auto r = refuse_large_body({method, target, {}, {}, "127.0.0.1", request_time_ns}, bytes, usual_settings());

@@ -103,7 +103,7 @@ TEST_CASE("the value of an operation may be a list of bytes") {
   CHECK(std::string_view(*std::get<state::kv_op>(txn.ops.at(0)).value) == std::string_view("hi\0", 3));
 }
 
-// Consul decodes transactions into its client's structures, which have other members than its registrations.
+// Consul decodes transactions into its client's structures, which have other members.
 TEST_CASE("members that only transactions know, and that only registrations know") {
   const auto service = R"({"Service":"s","ContentHash":"x","Namespace":"x"})";
   const auto definition = R"({"TTL":"no duration","GRPC":7,"ScriptArgs":"x","IntervalDuration":"3s","TCP":"t"})";

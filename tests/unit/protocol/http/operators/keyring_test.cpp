@@ -144,7 +144,7 @@ TEST_CASE("keyring: who did not do it is named, in both pools", "[keyring]") {
             .starts_with("3 errors occurred:\n\t* dc1 (LAN) error: 1/3 nodes reported failure\n"));
 }
 
-// `ports.serf_wan` -1: Consul names only the datacenter's pool, in lists and errors, for each method.
+// `ports.serf_wan` -1: Consul names only the datacenter's pool, for each of the methods.
 TEST_CASE("keyring: without a WAN pool nothing is said of one", "[keyring]") {
   auto s = usual_settings();
   s.has_wan_pool = false;

@@ -1,5 +1,5 @@
 #pragma once
-// A state machine with policies and tokens, to which commands and queries come on behalf of a token.
+// A state machine with policies and tokens, used on behalf of tokens.
 
 #include "protocol/base/mutants.hpp"
 #include "tests/unit/protocol/state/driver.hpp"

@@ -80,7 +80,7 @@ TEST_CASE("bootstrap happens once, and once more for each index of the last time
         "Invalid bootstrap reset index (specified " + at + ", reset index: " + again + ")");
 }
 
-// As in Consul 1.8.7: tokens that it created itself, until they are changed, and none created by the API.
+// As in Consul 1.8.7: tokens that it created itself, until they are changed.
 TEST_CASE("the list of before Consul 1.4 has the tokens of the configuration and of a bootstrap, as long as they are "
           "unchanged") {
   driver d;

@@ -1,6 +1,6 @@
-// A token or a policy is deleted, and what was requested with it has not taken effect yet: an acquire or a claim
-// in a queue, the OnEnd of a session. The client got a 403 meanwhile, so it must not take effect later. And
-// conversely: what is rejected, or changes nothing, must not reach the log, which anyone could fill otherwise.
+// A token or a policy is deleted, and what was requested with it has not taken effect yet: an
+// acquire or claim in a queue, the OnEnd of a session. The client got a 403, so it must not take
+// effect later. And what is rejected, or changes nothing, must not reach the log.
 
 #include "protocol/state/command_level.hpp"
 #include "tests/unit/protocol/state/acl/acl_driver.hpp"
@@ -104,7 +104,7 @@ TEST_CASE("what waits in the name of a token leaves its queue with the token's r
   }
 }
 
-// More waiters than one entry re-authorizes when policies change: the others are checked when they become first.
+// More waiters than one entry re-authorizes: the others are checked when they become first.
 TEST_CASE("a waiter beyond those that are judged at once is not granted either", "[B15]") {
   const auto granted = [] {
     later_driver d;
@@ -158,7 +158,7 @@ TEST_CASE("the newest request of a waiter counts, and one without a token is nob
   d.forget(fresh);
   CHECK_FALSE(d.waits(claim_x, rotated));
   CHECK_FALSE(d.waits(lock_x, rotated));
-  // Where the default policy allows it, a token without rules is permitted; so is the anonymous one.
+  // Where the default policy allows it, a token without rules is permitted, and none, too.
   d.allowed_by_default = true;
   const auto bare = d.open(3);
   d.asks("anonymous", claim_of("x", bare));
@@ -166,7 +166,7 @@ TEST_CASE("the newest request of a waiter counts, and one without a token is nob
   CHECK(d.waits(claim_x, bare));
 }
 
-// Entries of servers that do not name their clients are decided at each replay as 0.2.0 decided them.
+// Entries of servers that do not name their clients are decided as in 0.2.0 at each replay.
 TEST_CASE("waiters of entries below level 8 are granted as before") {
   later_driver d;
   const auto holder = d.open(1), waiter = d.open(2);
@@ -251,7 +251,7 @@ TEST_CASE("rows that name their requester need level 8", "[B15][B23]") {
   CHECK(count_of_level_8() == 2);
 }
 
-// ---- what is rejected does not reach the log (all kinds of commands: tests/round_trip/refused_commands_test.cpp)
+// ---- rejected commands do not reach the log (all: tests/round_trip/refused_commands_test.cpp)
 
 TEST_CASE("what changes nothing is answered as an entry would be", "[B16]") {
   later_driver d;

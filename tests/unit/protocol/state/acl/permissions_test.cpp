@@ -169,7 +169,7 @@ TEST_CASE("writes are judged when they are applied; before that whoever asks can
 }
 
 TEST_CASE("a judgement that comes with a write holds until policies, roles or tokens change, or a token ends") {
-  // With a token that lacks the permission: if the write is done, the decision that came with it was accepted.
+  // With a token that lacks the permission: a write shows that the decision was accepted.
   const auto judged_before = [](acl_driver& d, log_index at, command c) {
     c.by = d.by("anonymous");
     c.judged_at = at;
@@ -647,7 +647,7 @@ TEST_CASE("catalog and health show nodes and services that may be read") {
   CHECK(d.ask(secret, catalog_nodes{}).index == d.m.evaluate(catalog_nodes{}).index);
 }
 
-// docs/contract/10, section 1: an invalid token is rejected first, then permissions are checked, then the request.
+// docs/contract/10, section 1: an invalid token comes first, then permissions, then the request.
 TEST_CASE("an id that cannot be one is told to who may read or write") {
   acl_driver d;
   const auto reader = d.token(R"(acl = "read")"), writer = d.token(R"(acl = "write")"), other = d.token("");

@@ -277,7 +277,7 @@ TEST_CASE("a service id registered under another name leaves the old name") {
   CHECK(index_of(d, catalog_service{"api", {}, {}}) == 2);
 }
 
-// 12,000 services on one node took 3.6 s for a health read and 8.4 s for the node's deregistration, on every server.
+// 12,000 services on a node took 3.6 s for a health read, 8.4 s for its deregistration.
 TEST_CASE("many services on one node: reads and the end of the node cost what they have to, not its square") {
   using harness::thread_cpu_time;
   using std::chrono::nanoseconds;
@@ -360,8 +360,8 @@ catalog_register checks_of_node(int count, const std::string& status) {
 
 } // namespace
 
-// A body of 4 MiB has room for 200,000 checks of a node. Each affected every service of the node again:
-// with 10,000 services all servers ran out of memory when they applied it, and again at every start.
+// A body of 4 MiB has room for 200,000 checks of a node. Each affected every service again: with
+// 10,000 services all servers ran out of memory when they applied it, and at every start.
 TEST_CASE("many checks of a node in one entry concern each of its services once") {
   constexpr int services = 300, checks = 200;
   auto d = node_with_services(services);

@@ -1,6 +1,6 @@
-// A client makes a claim, the claim ends, and a late copy of the request arrives, from a proxy or a retry.
-// If the end were forgotten, the copy would take the lock for a session that does not know it. Ends are
-// remembered for ten minutes, in a bounded number of bytes, and the client with most of them waits.
+// A claim ends, and a late copy of its request arrives, from a proxy or a retry. If the end were
+// forgotten, the copy would take the lock for a session that does not know it. Ends are remembered
+// for ten minutes, in a bounded number of bytes; the client with most of them waits.
 
 #include "protocol/state/claims/tables/end_shares.hpp"
 #include "protocol/state/command_level.hpp"
@@ -162,14 +162,14 @@ TEST_CASE("a token has a share of its own, whatever address it comes from") {
     }
 }
 
-// A share of 250,000 ends with the longest names of keys fits into the half above which shares count.
+// A share of 250,000 ends with the longest names fits into the half above which shares count.
 TEST_CASE("shares fit into what is kept") {
   const resource_name longest{std::string(512, 'n'), claim_space::claims};
   CHECK(claim_ends_share * claim_end_bytes(longest, std::string(36, 'i'), std::string(36, 's')) <=
         claim_end_bytes_max / 2);
 }
 
-// docs/claims.md, rule 3. An operator raises the workers' limit for a while: afterwards they must be admitted again.
+// docs/claims.md, rule 3. An operator raises the limit for a while; workers still fit later.
 TEST_CASE("a limit that was set and is unset is again what claims say") {
   clients_driver d;
   const auto s = d.open(1), t = d.open(2), u = d.open(3);

@@ -112,7 +112,7 @@ TEST_CASE("fences rise over claims and locks of keys, and differ within an entry
   CHECK(tells_mutant("fences_of_one_entry_alike", differ));
 }
 
-// "Existing behaviour with no claims in use stays bit for bit": both grants of a transaction get one token.
+// "Existing behaviour with no claims in use stays bit for bit": a transaction has one token.
 TEST_CASE("before claims are in use nothing differs") {
   driver d;
   const auto s = d.open(1);
@@ -166,7 +166,7 @@ TEST_CASE("deadlines") {
   CHECK_FALSE(d.m.next_alarm());
 }
 
-// The holder's release and the waiter's deadline come with one entry: the claim that `ended` must not be granted.
+// The holder's release and the waiter's deadline come with one entry: it must not be granted.
 TEST_CASE("mutant: claim_granted_past_deadline") {
   const auto dropped = [] {
     claims_driver d;

@@ -166,8 +166,8 @@ TEST_CASE("what the end of a session does below a guard") {
   CHECK_FALSE(d.get("g/mine"));
 }
 
-// Situation: a tenant sets write guards without end, from one address or with one token. Event: another client sets
-// a guard on a prefix of its own. It would be refused because the table is full (audit of November 2026, B14).
+// Situation: a tenant sets write guards without end, from one address or token. Event: another
+// client sets a guard. It would be refused by a full table (audit of November 2026, B14).
 TEST_CASE("a client that sets guards without end keeps no other from guarding", "[B14]") {
   claims_driver d;
   const auto guards_from = [&](const std::string& client, const std::string& prefix) {

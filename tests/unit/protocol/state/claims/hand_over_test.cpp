@@ -194,8 +194,8 @@ claim_ask refusing_ask(const std::string& name, const std::string& session) {
 
 } // namespace
 
-// A tenant filled two semaphores with thousands of holders, let each of the first wait for the second, and made a
-// claim with `deadlock=refuse`. The search visited all holders for each waiter: 32 s in apply(), on every server.
+// A tenant filled two semaphores with thousands of holders, let each of the first wait for the
+// second, and claimed with `deadlock=refuse`: the search took 32 s in apply(), on every server.
 TEST_CASE("a search through n waiters and n holders does not cost n times n") {
   const auto cost = [](int n) {
     claims_driver d;
@@ -213,7 +213,7 @@ TEST_CASE("a search through n waiters and n holders does not cost n times n") {
   CHECK(large < 24 * small); // 8 times as many: 8 times the cost, or 64 times
 }
 
-// Rule 32: entries of 0.2.0 get the same result at each replay; entries that name a client have the smaller bound.
+// Rule 32: entries of 0.2.0 get the same result at each replay; others have a smaller bound.
 TEST_CASE("from level 8 on a search examines at most 10,000 claims") {
   const int n =
       4500; // 4,500 holders with two claims each, 4,500 others with one, which wait in a line: more than 10,000
@@ -233,7 +233,7 @@ TEST_CASE("from level 8 on a search examines at most 10,000 claims") {
   CHECK(d.sound());
 }
 
-// The set of visited holders must not contain a session whose own claim was skipped because it is the waiting one.
+// A session whose own claim was skipped, as the waiting one, must not count as visited.
 TEST_CASE("a session that waits where it holds is found by the next waiter") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -289,7 +289,7 @@ TEST_CASE("permissions of claims") {
   }
   CHECK(d.denied(writer, guard_remove{"g/", 0}) == permission_denied);
   CHECK(d.denied(keeper, guard_remove{"g/", 0}).empty());
-  // B14: others' claims or keys cannot guard a client's own prefix. Entries without a client are decided as in 0.2.0.
+  // B14: others' claims or keys cannot guard a client's prefix, except in entries of 0.2.0.
   for (const auto space : {claim_space::claims, claim_space::keys}) {
     command guard = guard_set{"g/", {"of others", space}};
     CHECK(d.denied(writer, guard).empty());
@@ -362,7 +362,7 @@ TEST_CASE("permissions of claims") {
   CHECK(d.read<ended_session_rows>(keeper, session_ended{t}).list.at(0)->released_count >= 1);
 }
 
-// B19: the response shows whether the fencing token is valid. Entries of 0.2.0 are applied as before.
+// B19: the response shows whether the fencing token is valid. As before for 0.2.0's entries.
 TEST_CASE("a write that names a fence needs to read the lock or claim of it, when it is asked for", "[B19]") {
   acl_driver d;
   const auto s = d.open(10);

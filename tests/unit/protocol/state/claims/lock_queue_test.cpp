@@ -83,7 +83,7 @@ waits_withdraw withdrawal(const std::string& key, const std::string& session, lo
 
 } // namespace
 
-// Rule 24: 5 s after its client disconnected a wait is withdrawn, unless the same session has requested it again.
+// Rule 24: 5 s after its client disconnected a wait is withdrawn, unless requested again.
 TEST_CASE("a wait whose client disconnected is withdrawn, and the next one gets the lock") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -139,7 +139,7 @@ TEST_CASE("a withdrawal changes nothing of what is held, over, or never was") {
   CHECK(d.sound());
 }
 
-// A withdrawn claim would be refused by its ID for ten minutes (rule 7), so claims wait until their deadline.
+// A withdrawn claim's ID would be refused for ten minutes (rule 7), so claims keep waiting.
 TEST_CASE("claims are not withdrawn when a client disconnects") {
   const auto keeps = [] {
     claims_driver d;

@@ -73,8 +73,8 @@ TEST_CASE("claims of now that the archive does not know") {
   CHECK(gone[0]->cause == "restored");
 }
 
-// The session held the lock when the archive was saved, and its end since left a lock delay, which continues:
-// rule 38. When it holds the lock again, it must not queue after itself, where it would never be granted.
+// The session held the lock when the archive was saved, and its end since left a lock delay, which
+// continues: rule 38. When it holds the lock again, it must not queue after itself.
 TEST_CASE("a holder that a restore brings back asks again while a lock delay runs") {
   const auto refused = [] {
     claims_driver d;
@@ -91,8 +91,8 @@ TEST_CASE("a holder that a restore brings back asks again while a lock delay run
   CHECK(tells_mutant("holder_queues_in_delay", refused));
 }
 
-// The archive brings back a, whose end was forgotten after ten minutes; b held the lock after a. a needs
-// a fencing token above b's, or resources that compare tokens would reject a and accept b's late writes.
+// The archive brings back a, whose end was forgotten after ten minutes; b held the lock later. a
+// needs a fencing token above b's, or resources would reject a and accept b's late writes.
 TEST_CASE("a holder that a restore brings back gets a fence above all that others had in between") {
   const auto above = [] {
     claims_driver d;

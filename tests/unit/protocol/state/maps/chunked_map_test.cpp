@@ -1,4 +1,4 @@
-// Compares the map with std::map, with chunks and nodes so small that they are split, joined and dropped often.
+// Compares the map with std::map, with small chunks that are often split, joined and dropped.
 
 #include "protocol/state/maps/chunked_map.hpp"
 
@@ -46,7 +46,7 @@ void compare(const Map& m, const plain& p, const std::vector<std::string>& prefi
   }
 }
 
-/// Rows that were cut off: some are inserted again one by one, then the others come back together, or are destroyed.
+/// Rows that were cut off: some are inserted again, then the others come back, or are destroyed.
 template <class Map, class AnyKey>
 void take_apart(seeded_random& random, Map& m, plain& p, const std::string& prefix, typename Map::fragment rows,
                 plain removed, const AnyKey& any_key) {
@@ -98,7 +98,7 @@ void run(std::uint64_t seed) {
   chunked_map<number, chunk_max, node_max> m;
   plain p;
   const auto any_key = [&] {
-    // Some are equal in more bytes than are compared at once, and the end of some looks like a byte of others.
+    // Some have more equal bytes than are compared at once, or end like a byte of others.
     std::string key(random.below(3) == 0 ? 12 : 0, 'a');
     for (auto n = random.below(4); n > 0; --n)
       key.push_back("ab/\xff\0"[random.below(5)]);

@@ -1,6 +1,6 @@
-// An archive comes from another cluster: its clock is a year ahead or behind, its log is longer, its tokens,
-// sessions and claims are its own. If the restore kept these as they are, its deadlines might never pass, or
-// its indexes never be reached. Here an archive of anything is restored, and the cluster goes on with it.
+// An archive comes from another cluster: its clock is a year ahead or behind, its log is longer,
+// its tokens, sessions and claims are its own. If the restore kept them unchanged, deadlines might
+// never pass, or indexes never be reached. Here an archive of anything is restored and used.
 
 #include "tests/harness/members.hpp"
 #include "tests/unit/protocol/state/small_world.hpp"
@@ -46,7 +46,7 @@ struct looks_at_row {
   const dirty_row& row;
 
   void operator()(const cluster_time& t) const { CHECK(t.value <= d.now.value + longest_ms(row.table)); }
-  /// Guards keep their archive's index (a bug, and part of what 0.2.0 decided): it is only displayed.
+  /// Guards keep their archive's index (a bug that 0.2.0 has, too): it is only displayed.
   void operator()(const log_index& i) const { CHECK((row.table == table::guards || i <= d.index())); }
   template <class T>
   void operator()(const T& v) const {

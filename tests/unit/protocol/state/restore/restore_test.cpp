@@ -236,7 +236,7 @@ TEST_CASE("steps of unknown outcome may be proposed again; a gap is noticed") {
 }
 
 TEST_CASE("a restore that goes on is not begun over by another one, unless it has stood still for 30 s") {
-  // Two operators restore through two servers: the start of one would discard what the other one has collected.
+  // Two operators restore at once: one's start would discard what the other has collected.
   driver d;
   populate(d);
   const auto steps = restore_of(save(d.m), "r", 2);
@@ -563,7 +563,7 @@ TEST_CASE("rows of policies, roles and tokens that no request could have made ar
     CHECK_FALSE(complaint_of(row));
 }
 
-// A server that was started in the middle of a restore has not sorted its keys while its parts arrived.
+// A server started in the middle of a restore has not sorted its keys meanwhile.
 TEST_CASE("keys are the same whether they were put in order ahead or not") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     INFO("seed " << seed);
