@@ -486,7 +486,7 @@ struct peer_status {
   raft::member member;
   bool voter = true;
   bool replica = false; ///< it announced that it wants no vote
-  /// It is this server, or a frame from it arrived within raft_peer_settings::member_silence.
+  /// This server itself, or one that sent a frame within raft_peer_settings::member_silence.
   bool alive = false;
   raft::progress_view progress;
 };

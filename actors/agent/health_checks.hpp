@@ -76,14 +76,14 @@ private:
     agent::local_time deadline;
   };
 
-  /// Two reads, one after the other. What changes in between is at worst written once more.
+  /// A comparison is two reads, one after the other. Changes in between are at worst written again.
   struct comparison {
     request_id waits_for;
     agent::local_time deadline;
     std::optional<state::node_services> services;
   };
 
-  /// The same for the members, by the leader.
+  /// The leader's comparison of the members' rows, done in the same way.
   struct member_look {
     request_id waits_for;
     agent::local_time deadline;

@@ -120,7 +120,7 @@ void health_checks::write_member_changes(const agent::member_rows& found) {
     tell_mended();
     return;
   }
-  // Only while this term lasts; the next comparison shows whether it had effect.
+  // A proposal is valid only in this term; the next comparison shows whether it had effect.
   for (const auto& c : changes)
     send(wires_->raft_peer, propose_internal{heard_.term, make_payload(wire::encode_command(c))});
   look_at_ = now() + look_again_after_;

@@ -204,7 +204,7 @@ audit_trail::verdict audit_trail::judge(exchange& e, monotonic_time now) {
     return verdict::send;
   const auto a = e.audit;
   if (!a->complete && rules_.enforced && !a->begun && refusing()) {
-    // It was not started, and there is no space to log it.
+    // The request was not started, and there is no space to log it.
     metrics_.audit_refused();
     e.audit.reset();
     return verdict::withhold;

@@ -57,17 +57,17 @@ public:
 
   /// A request was read. Not all are audited (docs/operations.md).
   void begin(exchange& e, const http::raw_request& r, const http::parsed_request& p, monotonic_time now);
-  /// To be called before it is sent on. @returns false: it was rejected and is answered
+  /// To be called before a request is sent on. @returns false: it was rejected and is answered
   bool admit(exchange& e);
   /// A write was decided, or its outcome is unknown.
   void decided(exchange& e, const write_result& r) const;
   /// The responses of other actors are no longer awaited.
   void given_up(exchange& e) const;
-  /// Its answer is next to be sent. May be called again. @pre e.answer
+  /// The answer of `e` is next to be sent. May be called again. @pre e.answer
   verdict judge(exchange& e, monotonic_time now);
   /// The answer to a request whose own is withheld.
   http::response withheld() const;
-  /// Its client has disconnected, and it will be destroyed.
+  /// The client of `e` has disconnected, and `e` will be destroyed.
   void dropped(exchange& e, monotonic_time now);
 
   /// @returns false: it is the response to another query

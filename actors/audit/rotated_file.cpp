@@ -134,7 +134,7 @@ status rotated_file::begin_next(std::int64_t now_ns) {
   return open_named((folder_of(rules_.path) / (front + std::to_string(begun) + ending)).string(), begun, true);
 }
 
-/// By number, the newest last.
+/// The files of this path, sorted by number, the newest last.
 std::vector<std::pair<std::int64_t, std::string>> rotated_file::older_files() const {
   const auto [front, ending] = parts_of(rules_.path);
   std::vector<std::pair<std::int64_t, std::string>> out;

@@ -24,7 +24,7 @@ token_owner owner_in(const read_result& r) {
   return {t.accessor, t.description, t.create_time_ns};
 }
 
-/// Like the tables' hash.
+/// Uses the hash of the tables.
 std::uint64_t hash_of(std::string_view secret) {
   state::row_hasher h(state::table::acl_tokens);
   h.text(secret);

@@ -61,8 +61,8 @@ private:
   outbox& out_;
   pending_requests& pending_;
   std::unordered_map<request_id, accessor_question> accessors_;
-  // By a hash of the secret, so that the time of a lookup reveals nothing about existing ones.
-  // Of two with the same hash one is cached: the other one is read from the tables.
+  // Keyed by a hash of the secret, so that the time of a lookup reveals nothing about existing
+  // ones. Of two with the same hash one is cached: the other one is read from the tables.
   std::unordered_map<std::uint64_t, known> known_;
   std::unordered_map<request_id, question> asked_;
   std::unordered_map<std::uint64_t, request_id> asked_by_secret_;

@@ -411,7 +411,7 @@ void peer_link::admit(introduced_peer p) {
   take_frames(handle, in, p.said, std::move(p.hello));
 }
 
-/// Their unread bytes are from an earlier life of the connection, and must not follow newer ones.
+/// Unread bytes on them are from an earlier life of the connection, and must not follow newer ones.
 void peer_link::drop_earlier_connections(node_id peer) {
   for (auto it = incoming_.begin(); it != incoming_.end();) {
     if (it->second.peer != peer) {
@@ -597,8 +597,8 @@ void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
     if (!first && !is_numeric(h.self.address))
       return;
     if (before != address_of_.end()) {
-      // It has moved, or another server claims so. If it is still reached at the old address,
-      // it has not; if not, another server may respond there.
+      // The peer has moved, or another server claims so. If it is still reached at the old
+      // address, it has not moved; if not, another server may respond there.
       const auto there = outgoing_.find(before->second);
       const bool reached = there != outgoing_.end() && there->second.state == dial_state::up &&
                            there->second.peer == id && there->second.confirmed;

@@ -37,7 +37,7 @@ struct raft_peer_settings {
   bool replica = false;
   bool coordinates =
       false; ///< measures its network coordinates, and exchanges them with the other servers (docs/adr/0015)
-  /// In force until operators set something (docs/contract/12).
+  /// The settings in force until operators set some (docs/contract/12).
   state::autopilot_settings autopilot;
   /// A member that is silent this long counts as failed (serfHealth, SerfStatus, list of members).
   /// Consul's gossip is about as fast in small clusters. Far above an election: sessions end by it.
@@ -46,7 +46,7 @@ struct raft_peer_settings {
   std::uint64_t seed = 1;
   /// The level that it announces and proposes. Lower in simulations of an older server.
   state::feature_level level = state::own_level;
-  /// Of commands whose effects are in the tables at the start of this server.
+  /// Level of the commands whose effects are in the tables at the start of this server.
   state::feature_level level_in_tables = 0;
   std::size_t held_calls_max = forward::held_calls::count_max; ///< writes and renewals that wait for a leader
   std::vector<std::string> join;                               ///< host:port of peers to dial (retry_join)
@@ -208,7 +208,7 @@ private:
   void save_cluster();
   void bring_in_newcomers();
   void count_silence(int ticks);
-  /// It is this server, or a frame from it arrived within raft_peer_settings::member_silence.
+  /// This server itself, or one that sent a frame within raft_peer_settings::member_silence.
   bool is_alive(node_id member, const std::vector<raft::progress_view>& progress) const;
   bool is_replica(node_id id) const { return formation_.is_replica(id) || replicas_seen_.contains(id); }
   void dial();

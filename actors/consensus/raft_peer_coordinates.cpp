@@ -22,7 +22,7 @@ void raft_peer::exchange_coordinates() {
     send(wires_->fsm, coordinates_known{std::move(known)});
 }
 
-/// From members only: what unverified peers send would be stored as long as this server runs.
+/// Frames of members only: what unverified peers send would be stored as long as this server runs.
 void raft_peer::on_coordinates(node_id from, const wire::frame& f) {
   if (!settings_.coordinates || !core_.config().contains(from))
     return;

@@ -68,7 +68,7 @@ void raft_peer::on_log_written(const log_written& w) {
     log::info("raft_peer", "disk has room again", {{"index", core_.last_index().value}});
   const bool entries =
       std::any_of(in_flight_.begin(), in_flight_.end(), [](const auto& b) { return !b.entries.empty(); });
-  // With entries, the server continues without the snapshot that it had no space for.
+  // If entries arrive, the server continues without the snapshot that it had no space for.
   const bool needed_no_snapshot = entries && std::exchange(no_room_for_snapshot_, false);
   if (std::exchange(disk_full_, false) || needed_no_snapshot) {
     metrics_.disk_full(no_room_for_snapshot_);

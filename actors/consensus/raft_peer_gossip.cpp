@@ -119,8 +119,8 @@ void raft_peer::tell_log_of_upgrade(const std::string& why) {
               {{"reason", why}});
 }
 
-/// Of a member that disconnected, the last level it announced: it returns with that or
-/// a newer one, or stops at what it cannot read.
+/// A member that disconnected counts with its last level: it returns with that or a newer
+/// one, or stops at what it cannot read.
 state::feature_level raft_peer::level_of_member(node_id id) const {
   if (id == self_.id)
     return settings_.level;

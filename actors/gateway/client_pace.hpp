@@ -9,7 +9,7 @@
 namespace belay::actors {
 
 struct pace_limits {
-  /// From the first byte of a request to the end of its header.
+  /// Time from the first byte of a request to the end of its header.
   std::chrono::milliseconds header{10'000};
   /// Time for a body or answer, plus a second for each `bytes_per_second` transferred.
   /// The numbers are those of Apache's mod_reqtimeout: only attackers are slower.

@@ -11,7 +11,7 @@ namespace belay::actors {
 
 namespace {
 
-// Of an upload, while earlier parts are being replicated.
+// Buffered bytes of an upload while earlier parts are being replicated.
 constexpr std::size_t upload_bytes_max = 1u << 20;
 
 /// The answer to a request that could not be read.

@@ -60,8 +60,8 @@ public:
   /// its side: what is in flight, and what is read from now on, is answered without waiting.
   void end_waits();
   /// The connection, or its input, has ended. Call it before end_waits() or drop().
-  /// @param of_agent an agent is at the other end; its last bytes name the client that disconnected
-  /// @param unread bytes of the connection of which no request was made
+  /// @param of_agent an agent is at the other end; it reports a client's disconnect in its last
+  /// bytes @param unread bytes of the connection of which no request was made
   void note_end(bool of_agent, std::string_view unread);
   /// Answers exchanges past their deadlines, and retries those due. @returns true: any was answered
   bool sweep(monotonic_time now);

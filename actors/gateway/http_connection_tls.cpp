@@ -70,7 +70,7 @@ bool http_connection::say_goodbye() {
   return false;
 }
 
-/// The same without waiting.
+/// Like say_goodbye(), but does not wait for the socket.
 void http_connection::hang_up_politely() {
   std::size_t ignored = 0;
   if (to_send() == 0 && tls_->end())

@@ -20,7 +20,7 @@ public:
   virtual socket_poller& sockets() = 0;
   virtual http_reader_pool& readers() = 0;
   virtual monotonic_time now() = 0;
-  /// Of the wall clock, since 1970.
+  /// Time of the wall clock, since 1970.
   virtual std::int64_t wall_ns() = 0;
   /// Value of the Date header.
   virtual std::string_view date() = 0;
@@ -37,13 +37,13 @@ public:
   /// The client of `e`, which was dispatched and not fully answered, sends no more and may be gone
   /// (`e.input_ended` is set). It is answered with what is known, now or soon, as by dispatch().
   virtual void end_wait(exchange& e) = 0;
-  /// Its client has disconnected; `e` will be destroyed.
+  /// The client of `e` has disconnected; `e` will be destroyed.
   virtual void forget(exchange& e) = 0;
-  /// It will be destroyed, and its answer, if any, was not sent.
+  /// The exchange will be destroyed, and its answer, if any, was not sent.
   virtual void dropped(exchange&) {}
-  /// Its answer is next. @returns false: it may not be sent yet; progress() is called when it may
+  /// The answer of an exchange is next. @returns false: wait until progress() is called
   virtual bool may_answer(exchange&) { return true; }
-  /// Its answer is being sent to the client.
+  /// The answer of `e` is being sent to the client.
   virtual void count(const exchange& e, int status) = 0;
   /// Last call of a connection; it may be destroyed when its own calls have returned.
   virtual void closed(http_connection& c) = 0;

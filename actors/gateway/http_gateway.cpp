@@ -29,7 +29,7 @@ namespace {
 
 // Read size; all connections share the buffer, so that an idle one needs none.
 constexpr std::size_t input_bytes = 65536;
-// This much later than the hold time the other actors answer that they do not know, with a reason.
+// The other actors answer this long after the hold time, if only with a reason.
 constexpr std::chrono::milliseconds renewal_grace{1200};
 constexpr std::chrono::milliseconds tick_period{250};
 constexpr std::chrono::milliseconds tick_period_while_draining{20};
@@ -620,7 +620,7 @@ void http_gateway::decided(exchange& e, write_result& r) {
   }
 }
 
-/// Once per request, however often its command was proposed.
+/// Called once per request, however often its command was proposed.
 void http_gateway::count_write(const state::command& c, std::chrono::nanoseconds took) {
   if (std::holds_alternative<state::kv_write>(c) || std::holds_alternative<state::fenced_write>(c))
     metrics_.kv_write(took);

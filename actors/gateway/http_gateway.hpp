@@ -89,7 +89,7 @@ struct gateway_settings {
   std::string disk = "/"; ///< a path on the disk that GET /v1/agent/host reports
   /// Tokens of this server itself. Null: it starts with none
   std::shared_ptr<agent_tokens> tokens;
-  /// Of a client agent: its relay to the servers, on this thread; outlives it. Null: a server
+  /// A client agent's relay to the servers, for this thread; outlives it. Null: a server
   request_relay* relay = nullptr;
   passed_on_limits passed_on;      ///< of its answers
   std::shared_ptr<vitals> numbers; ///< counts in front_turns at this gateway's number; null: not counted

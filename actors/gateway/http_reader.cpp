@@ -60,7 +60,7 @@ bool has_bare_lf(std::string_view head) {
   return false;
 }
 
-/// The same head with CR LF at the end of each line, without the body.
+/// Returns the same head with CR LF at the end of each line, without the body.
 std::string with_cr_lf(std::string_view head) {
   std::string out;
   std::size_t line = 0;
@@ -153,7 +153,7 @@ private:
   }
   void on_finish_impl(beast::error_code&) override {}
 
-  /// Only `chunked`, once, and not in HTTP/1.0: proxies may not know it (RFC 9112 section 6.1).
+  /// Accepts `chunked` once, and not in HTTP/1.0: proxies may not know it (RFC 9112 section 6.1).
   bool may_frame(std::string_view encoding) {
     return ++r_.encodings_ == 1 && !r_.old_version_ && equal_ignoring_case(encoding, "chunked");
   }

@@ -7,11 +7,11 @@
 
 namespace belay::actors {
 
-/// With the type of all times of a node; only differences of this clock's times are meaningful.
+/// A clock with the time type of a node; only differences between its own times are meaningful.
 struct boot_clock {
   using time_point = monotonic_time;
   static time_point now();
-  /// It counts while the machine is suspended (CLOCK_BOOTTIME, not CLOCK_MONOTONIC).
+  /// Whether it counts while the machine is suspended (CLOCK_BOOTTIME, not CLOCK_MONOTONIC).
   static bool counts_suspensions();
 };
 

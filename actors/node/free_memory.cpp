@@ -9,7 +9,7 @@
 #include <chrono>
 #include <thread>
 
-// Of tcmalloc, where the program is built with it (CMakeLists.txt).
+// Functions of tcmalloc, if the program is built with it (CMakeLists.txt).
 // NOLINTNEXTLINE(readability-identifier-naming): the name is tcmalloc's
 extern "C" [[gnu::weak]] void MallocExtension_ReleaseToSystem(std::size_t bytes);
 // NOLINTNEXTLINE(readability-identifier-naming): the same

@@ -136,7 +136,7 @@ public:
   void show_certificates(std::vector<metrics::certificate> all) { metrics_.certificates(std::move(all)); }
 
 private:
-  /// On the first HTTP thread: whether another one serves this connection.
+  /// Called on the first HTTP thread. @returns whether another one serves this connection
   bool hand_over(const accepted_connection& c);
 
   system_config caf_config_;

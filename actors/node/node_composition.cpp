@@ -13,7 +13,7 @@ namespace belay::actors {
 
 namespace {
 
-/// On its own thread, because it blocks; or scheduled as usual, where a test decides the order.
+/// Spawns an actor that blocks on its own thread, or as usual, where a test decides the order.
 template <class Actor, class... Args>
 auto spawn_for_disk(caf::actor_system& system, bool own_thread, Args&&... args) {
   return own_thread ? system.spawn<Actor, caf::detached>(std::forward<Args>(args)...)
@@ -101,7 +101,7 @@ void node_composition::stop(const std::function<void()>& drained) {
   drained();
   if (wires_->audit) // it has the gateway's last lines
     end(wires_->audit);
-  // In the order in which data passes them; each still handles its mailbox.
+  // Ends them in the order in which data passes them; each still handles its mailbox.
   end(wires_->health);
   if (wires_->keeper)
     end(wires_->keeper);

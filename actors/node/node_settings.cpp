@@ -72,7 +72,7 @@ fsm_settings machine_settings_of(const node_config& config) {
 }
 
 raft::member member_of(const node_config& config, const identity& who) {
-  // Without brackets even around IPv6 addresses: this text is stored in clusters' configurations.
+  // The text has no brackets around IPv6 addresses: clusters' configurations store it.
   return {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
 }
 

@@ -10,7 +10,7 @@
 
 namespace belay::actors {
 
-/// Of the wall clock, since 1970.
+/// Time of the wall clock, since 1970.
 std::int64_t wall_ns();
 cluster_time wall_clock();
 

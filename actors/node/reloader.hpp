@@ -18,7 +18,7 @@ namespace belay::actors {
 /// Reads the sources of the configuration again. A failure has the text of config_error.
 using config_reader = std::function<result<parsed_command_line>()>;
 
-/// From the files named in the configuration, and the keyring of the data directory.
+/// Loads the files named in the configuration, and the keyring of the data directory.
 /// @param data file system of the data directory
 result<tls::credentials_ptr> peer_credentials_of(const node_config& config,
                                                  storage::file_system& data = storage::posix_file_system());

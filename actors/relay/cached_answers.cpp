@@ -11,7 +11,7 @@ namespace belay::actors {
 
 namespace {
 
-/// Of an answer's headers: not those of the connection, nor those that are generated.
+/// Whether an answer's header is kept: not those of the connection, nor generated ones.
 bool is_kept(std::string_view header) {
   for (const std::string_view name : {"Content-Length", "Transfer-Encoding", "Connection", "Date", "X-Cache", "Age"})
     if (equal_ignoring_case(name, header))
@@ -101,7 +101,7 @@ public:
 
   void pass_on() { passed_on_ = cache_.servers_.begin(std::move(request), listener_); }
 
-  /// This object may be destroyed in any of these.
+  /// This object may be destroyed in any of these callbacks.
   void tell(int status, header_list headers, std::shared_ptr<const answer> what) {
     auto& listener = listener_;
     const std::weak_ptr<const char> alive = alive_;

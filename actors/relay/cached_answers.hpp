@@ -43,7 +43,7 @@ public:
   void tick();
 
   std::size_t size() const { return entries_.size(); }
-  /// Of answers, kept or being received.
+  /// Bytes of answers, kept or being received.
   std::size_t bytes() const { return bytes_; }
 
 private:

@@ -42,7 +42,7 @@ public:
 
   virtual ~relay_loop() = default;
 
-  /// From a clock that stops while the machine is suspended.
+  /// Time of a clock that stops while the machine is suspended.
   virtual monotonic_time now() = 0;
   virtual std::unique_ptr<relay_socket> open_socket() = 0;
   [[nodiscard]] virtual timer after(std::chrono::milliseconds d, std::function<void()> what) = 0;

@@ -21,7 +21,7 @@ public:
   /// Callbacks for its owner. Called from the loop, never from within a call of this object.
   struct events {
     std::function<void(server_connection&)> ready; ///< it may carry a request now
-    /// It is unusable now. `why`: if it never was ready, or its request got no answer
+    /// The connection is unusable. `why`: it never was ready, or its request got no answer
     std::function<void(server_connection&, const std::string& why)> closed;
   };
 

@@ -82,7 +82,7 @@ private:
   void connection_closed(server_connection& c, const std::string& why);
   void forget(call& c);
   void give_up_late(monotonic_time now);
-  /// It leads to another server than the current one.
+  /// Whether the link leads to another server than the current one.
   bool is_elsewhere(const link& l) const;
   void close_idle(monotonic_time now);
   /// Fails or retries the requests to servers that do not respond.

@@ -7,7 +7,7 @@ namespace belay::actors {
 
 namespace {
 
-// From the connection on. A request may wait for 7 s (rpc_hold_timeout).
+// Starts when the connection is up. A request may wait for 7 s (rpc_hold_timeout).
 constexpr std::chrono::milliseconds join_limit{4500};
 
 } // namespace

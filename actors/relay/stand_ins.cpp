@@ -305,7 +305,7 @@ raft_peer_actor::behavior_type remote_consensus::make_behavior() {
   };
 }
 
-/// Like a cluster of one node, which is the leader while the servers respond.
+/// The view of a cluster of one node, which is the leader while the servers respond.
 cluster_view remote_consensus::view_of(const raft::member& self, bool cluster_answers) {
   cluster_view v;
   v.self = self.id;

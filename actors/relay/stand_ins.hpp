@@ -21,7 +21,7 @@ namespace belay::actors {
 /// Tokens that the agent uses for its rows. Empty: anonymous
 struct agent_secrets {
   std::string of_node; ///< to write its node: acl.tokens.agent, or the default one
-  /// To write services and checks registered without a token: acl.tokens.default, or the agent's.
+  /// Token for services and checks registered without one: acl.tokens.default, or the agent's.
   std::string of_services;
 };
 
@@ -55,7 +55,7 @@ private:
   wiring_ptr wires_;
   request_relay& relay_;
   std::function<agent_secrets()> secrets_;
-  /// By secret; refreshed when they are old, and kept if no server responds (`extend-cache`).
+  /// Rules of a token; refreshed when old, and kept if no server responds (`extend-cache`).
   struct known_rules {
     http::token_rules rules;
     std::shared_ptr<const acl::authorizer> compiled; ///< with the default policy of its first query

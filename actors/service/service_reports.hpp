@@ -25,7 +25,7 @@ public:
   static service_reports from_environment();
   service_reports(service_socket to, std::chrono::microseconds watchdog) : to_(std::move(to)), watchdog_(watchdog) {}
 
-  /// It serves from now on; `numbers` has its state.
+  /// The server serves from now on; `numbers` has its state.
   void ready(std::shared_ptr<const vitals> numbers, time now);
   void reloading(time now);
   void reloaded(bool taken_over, time now);

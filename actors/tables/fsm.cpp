@@ -831,7 +831,7 @@ void fsm::tell_autopilot() {
     const auto found = machine_->evaluate(settings);
     send(wires_->raft_peer, autopilot_changed{*std::get<state::autopilot_ptr>(found.data)});
   }
-  // Once in each term, if nothing is set yet; a setting made meanwhile takes precedence.
+  // Written once in each term, if nothing is set; a setting made meanwhile takes precedence.
   if (!settings_.autopilot || index != unset || !view_.serving || autopilot_written_in_ == view_.soft.term)
     return;
   autopilot_written_in_ = view_.soft.term;

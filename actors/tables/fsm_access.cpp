@@ -28,7 +28,7 @@ state::feature_level level_in_tables(const state::machine& m) {
 
 void fsm::wait_for_access(const read_query& q) {
   PROBE("fsm: read waits until ACLs are there");
-  // It may already have waited a hold time for a leader, which now starts ACLs at once if possible.
+  // The read may have waited a hold time for a leader, which now starts ACLs at once if possible.
   until_access_.emplace_back(q, now() + std::min(settings_.hold, begins_within));
 }
 
@@ -87,7 +87,7 @@ bool fsm::knows_master_token() {
   return !machine_->refuses(q, cluster_now());
 }
 
-/// Once per term of this server: what clients remove later stays removed until another one leads.
+/// Done once per term of this server: what clients remove stays removed until another one leads.
 void fsm::initialize_access() {
   if (!settings_.acl_enabled || !view_.serving || access_ready_in_ == view_.soft.term)
     return;

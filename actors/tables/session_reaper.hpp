@@ -30,7 +30,7 @@ private:
   void take(const state::effects& changed);
   void lead(const cluster_view& v);
   void renew(const renew_request& r);
-  /// From the gateway: answered here if this node certainly leads, else forwarded to the leader.
+  /// Handles a gateway's request: here if this node certainly leads, else by forwarding it.
   void renew_at_once(const renew_session& r);
   /// @param confirmed as in renew_request
   bool decides(term_id confirmed = {});

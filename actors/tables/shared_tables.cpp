@@ -71,7 +71,7 @@ std::optional<read_result> shared_tables::read(std::size_t reader, const http::r
       machine_->locked_out_until(get->key)) // the remaining time is known only where cluster time is
     return std::nullopt;
   // These tables may lack committed entries that another server has already returned:
-  // a read sent to the actor is after these in its mailbox.
+  // a read in the actor's mailbox is after these entries.
   if (asked.mode != http::consistency::stale && machine_->applied_index().value < vitals_.committed_index.load() &&
       !MUTANT(threads_read_behind_commit))
     return std::nullopt;

@@ -87,7 +87,7 @@ public:
   void clock_skew(std::chrono::milliseconds largest) {
     set(clock_skew_, static_cast<std::uint64_t>(largest.count() < 0 ? 0 : largest.count()));
   }
-  /// On the leader; elsewhere autopilot_unknown().
+  /// Set on the leader; elsewhere autopilot_unknown().
   void autopilot(bool healthy, std::size_t failure_tolerance) {
     set(autopilot_healthy_, healthy ? 1 : 0);
     set(failure_tolerance_, failure_tolerance);

@@ -35,7 +35,7 @@ struct vitals {
   bool has_raft = true; ///< false: a client agent. Constant once shared
   /// The newest checkpoint reads back different from what was written.
   std::atomic<bool> checkpoint_unproven{false};
-  /// Of this node's agent.
+  /// Counts of this node's agent.
   std::atomic<std::uint32_t> agent_services{0}, agent_checks{0}, agent_ttls{0}, agent_monitors{0};
 
   /// The lowest counter of the HTTP threads: if one thread stalls, this soon stops rising.

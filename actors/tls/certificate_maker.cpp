@@ -28,7 +28,7 @@ std::string pem_of(X509* certificate) {
   return content_of(out.get());
 }
 
-/// In Go's format, `EC PRIVATE KEY`.
+/// A key in Go's format, `EC PRIVATE KEY`.
 std::string pem_of(EVP_PKEY* key) {
   const bio_ptr out(BIO_new(BIO_s_mem()));
   PEM_write_bio_PrivateKey_traditional(out.get(), key, nullptr, nullptr, 0, nullptr, nullptr);
@@ -47,7 +47,7 @@ bool add(X509* certificate, X509* issuer, int kind, const std::string& value) {
   return added;
 }
 
-/// With a random serial number of 127 bits, and the name; without extensions and signature.
+/// A certificate with a random serial number of 127 bits and its name; no extensions, no signature.
 certificate_ptr begin_certificate(const std::string& common_name, EVP_PKEY* key, const validity& when) {
   certificate_ptr c(X509_new());
   unsigned char serial[16];

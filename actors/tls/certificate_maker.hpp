@@ -30,7 +30,7 @@ struct certificate_request {
   std::string common_name;
   std::vector<std::string> dns_names;
   std::vector<std::string> addresses; ///< numeric; others are a failure
-  bool for_connections = true;        ///< for both ends of a connection; false: no key usage
+  bool for_connections = true;        ///< usable at both ends of a connection; false: without key usage
   validity when;
 };
 result<certificate_and_key> make_certificate(const certificate_and_key& authority, const certificate_request& wanted);

@@ -14,7 +14,7 @@ namespace belay::tls {
 
 namespace {
 
-/// In Go's words.
+/// The text of an error in Go's words.
 std::string reason(int why) {
   std::string text = std::strerror(why);
   text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));

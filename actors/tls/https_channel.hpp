@@ -46,7 +46,7 @@ public:
   bool established() const;
   /// The client has sent close_notify.
   bool ended_by_client() const;
-  /// It resumed an earlier session.
+  /// The client resumed an earlier session.
   bool resumed() const;
 
 private:

@@ -30,7 +30,7 @@ constexpr cipher_suite known_suites[] = {
 };
 
 constexpr char default_suites[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
-// Those that today's clients offer first, with known cost: others of OpenSSL take milliseconds.
+// The groups that today's clients offer first, with known cost: others take milliseconds.
 constexpr char groups[] = "X25519:P-256:P-384";
 // Bytes of a client's certificate chain.
 constexpr long chain_bytes_max = 16 << 10;

@@ -62,7 +62,7 @@ struct kept_delta {
   /// The stored window must reach this index; later rows are removed. nullopt: all are removed.
   std::optional<log_index> behind;
   log_index floor; ///< rows of entries up to this one are removed
-  /// Those of entries after `behind` in ascending order; others replace an existing one.
+  /// Rows of entries after `behind` in ascending order; others replace an existing one.
   std::vector<kept_row> rows;
 };
 
@@ -70,7 +70,7 @@ struct kept_delta {
 class snapshot_judge {
 public:
   virtual ~snapshot_judge() = default;
-  /// In order, once each. A failure ends it.
+  /// Called for each row, in order. A failure ends it.
   virtual status row(std::uint8_t table, std::string_view key, std::string_view value) = 0;
   /// All rows were passed.
   virtual status whole(const checkpoint_info& info) = 0;
@@ -94,7 +94,7 @@ public:
   // ---- the older generation: a copy of an earlier checkpoint, used if the newest one is damaged
   /// Index of the copy; nullopt: there is none.
   virtual std::optional<log_index> older_index() const = 0;
-  /// Of the newest checkpoint on the disk.
+  /// Size of the newest checkpoint on the disk.
   virtual std::uint64_t bytes() const = 0;
   /// Replaces the copy by one of the checkpoint in force, durable and proven on return.
   /// After a failure the previous copy remains. @returns its bytes

@@ -45,7 +45,7 @@ int put_change(lmdb_transaction& txn, const kept_row& row, std::string& room, un
   return put_checked(txn, key_of(row.index, row.effect), {value_of(row, room)}, flags);
 }
 
-/// Those of entries up to `floor`, and after `behind`.
+/// Removes the rows of entries up to `floor`, and after `behind`.
 int remove_outside(lmdb_transaction& txn, log_index floor, log_index behind) {
   lmdb_cursor c;
   int rc = c.open(txn);

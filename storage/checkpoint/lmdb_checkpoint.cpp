@@ -158,7 +158,7 @@ status lmdb_checkpoint::commit(const checkpoint_delta& delta) {
   return s;
 }
 
-/// In key order, neighbours share pages. Of several changes of one row the last one counts.
+/// Sorts by key, so that neighbours share pages. Of several changes of a row the last one counts.
 lmdb_checkpoint::sorted_rows lmdb_checkpoint::sorted(const checkpoint_delta& delta) {
   sorted_rows rows;
   rows.reserve(delta.rows.size());

@@ -41,7 +41,7 @@ bool means_no_space(int code, const std::string& path) {
          (code == EIO && room_for(path) < full_below_bytes);
 }
 
-/// Not errors of the system: missing permission, a failing or full disk.
+/// Excludes errors of the system: missing permission, a failing or full disk.
 bool means_damage(int code) {
   return code == MDB_CORRUPTED || code == MDB_INVALID || code == MDB_PAGE_NOTFOUND || code == MDB_VERSION_MISMATCH;
 }

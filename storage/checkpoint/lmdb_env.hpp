@@ -85,10 +85,10 @@ public:
   lmdb_cursor& operator=(const lmdb_cursor&) = delete;
 
   int open(lmdb_transaction& txn);
-  /// To the first key not less than `from`. MDB_NOTFOUND: none.
+  /// Moves to the first key not less than `from`. MDB_NOTFOUND: none.
   int seek(std::string_view from);
   int next();
-  /// To the last key. MDB_NOTFOUND: there is none.
+  /// Moves to the last key. MDB_NOTFOUND: there is none.
   int last();
   /// Removes the current entry; next() then goes to the one after it.
   int remove();

@@ -7,12 +7,12 @@
 namespace belay::storage::lmdb_layout {
 
 inline constexpr std::uint64_t page_header_bytes = 16;
-/// In the header of a page.
+/// Offsets and flags in the header of a page.
 inline constexpr std::uint64_t flags_at = 10, lower_at = 12, upper_at = 14, overflow_pages_at = 12;
 inline constexpr std::uint16_t branch_flag = 1, leaf_flag = 2, overflow_flag = 4, meta_flag = 8, dirty_flag = 16;
 
 inline constexpr std::uint64_t meta_bytes = 136;
-/// In a meta.
+/// Offsets in a meta.
 inline constexpr std::uint64_t magic_at = 0, version_at = 4, databases_at = 24, page_size_at = 24, last_page_at = 120,
                                transaction_at = 128;
 inline constexpr std::uint32_t magic = 0xBEEFC0DE, data_version = 1;

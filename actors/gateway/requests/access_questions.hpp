@@ -40,7 +40,7 @@ private:
   answer_times times_;
   std::string node_;
   std::shared_ptr<const agent_tokens> tokens_;
-  /// Of acl.tokens.agent_master, as in Consul: its own agent, and reading every node.
+  /// Permissions of acl.tokens.agent_master, as in Consul: its own agent, and reading all nodes.
   std::shared_ptr<const acl::authorizer> agent_master_may_;
 };
 

@@ -100,7 +100,7 @@ struct exchange {
   bool stamped_again = false;               ///< its write was proposed a second time, with a newer time
   bool ask_again = false;                   ///< local requests without a leader: retried until `deadline`
   bool input_ended = false;                 ///< its client sends nothing more and may be gone: answer without waiting
-  /// Its client closed the connection. Not set if only its agent, or that one's connection, ended.
+  /// The client closed its connection. Not set if only its agent, or that one's connection, ended.
   bool disconnected = false;
 
   /// Takes over the parsed request. `body`: the part received so far.

@@ -102,7 +102,7 @@ void append_member(std::string& out, const peer_status& p, bool alive, const loc
                       tags_of(p.member, p.replica, facts), alive ? alive_member : failed_member});
 }
 
-/// This node, also before it belongs to a cluster.
+/// Status of this node, even before it belongs to a cluster.
 peer_status own_status(const status_result& now, const local_facts& facts) {
   for (const auto& p : now.peers)
     if (p.member.id == now.view.self || p.member.uuid == facts.node_uuid)

@@ -10,20 +10,20 @@ class outbox {
 public:
   virtual ~outbox() = default;
 
-  /// To raft_peer.
+  /// Sent to raft_peer.
   virtual void post(propose_write m) = 0;
   virtual void post(status_request m) = 0;
-  /// To the fsm.
+  /// Sent to the fsm.
   virtual void post(check_write m) = 0;
   virtual void post(read_query m) = 0;
   virtual void post(cancel_query m) = 0;
-  /// To the checkpointer.
+  /// Sent to the checkpointer.
   virtual void post(pack_archive m) = 0;
   virtual void post(unpack_archive m) = 0;
   virtual void post(close_archive m) = 0;
-  /// To the first gateway of this server.
+  /// Sent to the first gateway of this server.
   virtual void post(wait_changed m) = 0;
-  /// To the audit_log.
+  /// Sent to the audit_log.
   virtual void post(write_audit m) = 0;
 };
 

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds answer_grace{1200};
 // Bytes of an upload that the client has sent and the server has not taken.
 constexpr std::size_t upload_ahead_max = 1u << 20;
 
-/// Of answers: http::response has static texts for names and types.
+/// Headers of answers to return: http::response has static texts for names and types.
 constexpr auto shown_headers = std::to_array<std::string_view>({"Cache-Control",
                                                                 "X-Accel-Buffering",
                                                                 "X-Consul-Index",

@@ -20,7 +20,7 @@ public:
   /// Answers with a larger estimated size are rendered as their clients take them, in pieces:
   /// the memory does not depend on their size, and the length is not known in advance.
   static constexpr std::size_t streamed_from = 64 << 20;
-  /// Of one piece: takes about a millisecond to render, three with compression.
+  /// Size of one piece: it takes about a millisecond to render, three with compression.
   static constexpr std::size_t piece_bytes = 256 << 10;
 
   /// @param pending,admission,held,m must outlive it; `held` also all bodies
@@ -50,7 +50,7 @@ private:
     std::size_t query = 0; ///< which kind: the same rows have several forms
     bool raw = false, keys_only = false, pretty = false, gzip = false;
     std::string viewer = {}; ///< the token that determines the visible rows; empty: ACLs are not in force
-    /// Its duration reveals nothing about the viewer.
+    /// The time of a comparison reveals nothing about the viewer.
     bool operator==(const form& other) const;
   };
   struct rows_in_form {

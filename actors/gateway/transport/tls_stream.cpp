@@ -12,7 +12,7 @@ namespace belay::actors {
 
 namespace {
 
-// Of an idle connection: a small buffer is kept for the next answer.
+// Output buffer of an idle connection: a small one is kept for the next answer.
 constexpr std::size_t kept_sealed_bytes_max = 1024;
 
 } // namespace

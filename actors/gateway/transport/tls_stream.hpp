@@ -32,7 +32,7 @@ public:
 
   /// Whether handshake bytes may be processed now. Otherwise `who` is notified when they may.
   bool may_work(std::weak_ptr<handshake_desk::visitor> who, monotonic_time now);
-  /// To be called on that notification.
+  /// To be called when `who` was notified.
   void turn_has_come(monotonic_time now);
   bool waits_for_turn() const { return waiting_since_.has_value(); }
   /// The handshake has taken longer than `limit`.

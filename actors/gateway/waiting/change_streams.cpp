@@ -72,7 +72,7 @@ change_streams::stream* change_streams::find(request_id name) {
 
 // ---- questions
 
-/// On behalf of a token; permissions are checked with each response.
+/// Sends a query on behalf of a token; permissions are checked with each response.
 request_id change_streams::ask(state::query q, std::uint64_t wait_for, monotonic_time until) {
   read_query r{pending_.unclaimed_id(), {}, until};
   r.request.query = std::move(q);
@@ -168,7 +168,7 @@ void change_streams::read_on(stream& s, monotonic_time now) {
   ask_for(s, 0, now);
 }
 
-/// It is ahead of this server, and gets a sign of life regularly.
+/// The stream is ahead of this server; it gets a sign of life regularly.
 void change_streams::wait_for_server(stream& s, monotonic_time now) {
   if (s.e->input_ended)
     return end(s, {});

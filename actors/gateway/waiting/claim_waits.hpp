@@ -21,7 +21,7 @@ public:
   bool begin(exchange& e, const write_result& r, monotonic_time now);
   /// The response to the query for `e`. @pre e.in_queue
   void answered(exchange& e, const read_result& r, monotonic_time now);
-  /// It is proposed: the position that its session may have in the key's queue must be kept.
+  /// An acquire is proposed: its session's position in the key's queue must be kept meanwhile.
   void asks(const state::command& c);
   /// The exchange will be destroyed. If its client disconnected, a queued wait is withdrawn later.
   void forgotten(const exchange& e);
@@ -40,7 +40,7 @@ private:
   std::optional<lone_acquire> take_lone(request_id id);
   void note_disconnect(const exchange& e);
   void ask(exchange& e, state::claim_status what, log_index asked_at, monotonic_time now);
-  /// Its latest end.
+  /// The latest end of the wait.
   monotonic_time end_of(const exchange& e) const;
 
   outbox& out_;

@@ -12,7 +12,7 @@ namespace {
 
 // Usually enough for an election.
 constexpr std::chrono::seconds again_after{1};
-// Of one entry, plus its last wait: a key may be as long as the head of a request.
+// Size of one entry, plus its last wait: a key may be as long as the head of a request.
 constexpr std::size_t entry_bytes_max = 256u << 10;
 
 } // namespace

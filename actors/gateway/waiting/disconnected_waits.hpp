@@ -13,13 +13,13 @@
 
 namespace belay::actors {
 
-/// Without messages and timers: the gateway reports events and carries out what is due.
+/// Has no messages and timers: the gateway reports events and carries out what is due.
 class disconnected_waits {
 public:
   /// Time for which a position is kept after a disconnect. A failover needs less than half of it.
   static constexpr std::chrono::seconds kept_for{5};
-  /// Of keys and sessions, with per-row memory. Beyond it no more are noted: those wait until their
-  /// deadlines. All waits of a cluster may take 256 MiB (docs/claims.md, rule 24), mostly values.
+  /// Size of keys and sessions, with per-row memory. Beyond it no more are noted: these wait until
+  /// their deadlines. A cluster's waits may take 256 MiB (docs/claims.md, rule 24), mostly values.
   static constexpr std::size_t bytes_max = 64u << 20;
   static constexpr std::size_t row_bytes = 256;
 

@@ -36,7 +36,7 @@ struct own_address {
 /// a failure that begins with Consul's text if there is no such address, or more than one
 result<own_address> choose_own_address(const std::vector<std::string>& addresses, bool is_single_server);
 
-/// Of interfaces that are up, without loopback.
+/// Addresses of interfaces that are up, without loopback.
 std::vector<std::string> addresses_of_machine();
 
 std::string host_name();

@@ -44,7 +44,7 @@ public:
   }
 
   std::size_t end() const { return pos_; }
-  /// Only blanks follow. @returns false: see complaint() and place()
+  /// Expects only blanks. @returns false: see complaint() and place()
   bool ends() {
     skip_blanks();
     return at_end() || unexpected("after top-level value");

@@ -40,7 +40,7 @@ struct config_key {
 
 std::span<const config_key> config_keys();
 
-/// By a path as in the table. nullptr: there is none. Every key below an opaque one is known.
+/// Finds a key by its path in the table. nullptr: none. All keys below an opaque one are known.
 const config_key* find_config_key(std::string_view path);
 
 /// A parsed configuration: keys in lower case, values of the right types, and their places.

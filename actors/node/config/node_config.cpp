@@ -294,7 +294,7 @@ void decode_acl(decoder& d, acl_config& a) {
   d.get("acl.tokens.agent_master", a.agent_master);
   both("acl_replication_token", "acl.tokens.replication", a.replication);
   d.get("acl.enable_token_persistence", a.keeps_tokens);
-  // Without effect; values that Consul rejects are rejected.
+  // These have no effect; values that Consul rejects are rejected.
   both("acl_ttl", "acl.token_ttl", ttl);
   d.get("acl.policy_ttl", ttl);
   d.get("acl.role_ttl", ttl);

@@ -25,7 +25,7 @@ struct text_places {
   const text_places* element(std::size_t i) const { return i < elements.size() ? &elements[i] : nullptr; }
 };
 
-/// Of one text. Later values have no location, so that a large file costs no more than its values.
+/// Limit for one text. Later values have no location: a large file costs no more than its values.
 inline constexpr std::size_t text_places_max = 100'000;
 
 /// Counts lines and characters on the way through a text.
@@ -50,7 +50,7 @@ struct config_place {
   std::string shown() const;
 };
 
-/// By the path of a key (`ports.http`), or of an element of a list (`retry_join[2]`).
+/// Keyed by the path of a key (`ports.http`), or of an element of a list (`retry_join[2]`).
 using config_places = std::map<std::string, config_place, std::less<>>;
 
 /// `retry_join[2]`

@@ -27,7 +27,7 @@ std::string several(const std::vector<config_problem>& list, Shown shown) {
   return golang::error_list(texts);
 }
 
-/// In the format of github.com/mitchellh/mapstructure.
+/// Formats errors like github.com/mitchellh/mapstructure.
 std::string decoding_errors(const std::vector<config_problem>& list) {
   auto text = std::to_string(list.size()) + " error(s) decoding:\n";
   for (const auto& p : list)

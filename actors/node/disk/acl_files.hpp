@@ -20,13 +20,13 @@ result<agent_token_values> read_agent_tokens(const std::string& data_dir);
 status save_agent_tokens(const std::string& data_dir, const agent_token_values& tokens);
 
 agent_token_values tokens_of(const acl_config& acl);
-/// Those of the configuration, and of clients if the disk keeps them.
+/// The tokens of the configuration, and those of clients if the disk keeps them.
 result<std::shared_ptr<agent_tokens>> open_agent_tokens(const node_config& config);
 access_files access_files_of(const node_config& config, const std::shared_ptr<const agent_tokens>& tokens);
 
 /// `acl-bootstrap-reset`: a number. Zero: no such file, or other content, which is logged.
 log_index read_bootstrap_reset(const std::string& data_dir);
-/// It need not exist.
+/// Removes the file, if it exists.
 void remove_bootstrap_reset(const std::string& data_dir);
 
 } // namespace belay::actors

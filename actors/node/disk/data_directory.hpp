@@ -26,13 +26,13 @@ struct identity {
 result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
                                      const std::string& datacenter);
 
-/// The same with the given files. @param random source of ids
+/// Does the same with the given files. @param random source of ids
 /// @pre the directory exists
 result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
                                      const std::string& datacenter, storage::file_system& files,
                                      const std::function<std::uint64_t()>& random);
 
-/// Of an existing identity. @returns a failure also if there is none
+/// Reads an existing identity. @returns a failure also if there is none
 result<identity> read_identity(const std::string& path, storage::file_system& files = storage::posix_file_system());
 
 /// Replaces the identity durably (write, sync, rename, sync).

@@ -14,7 +14,7 @@ namespace {
 constexpr auto file_name = "/known-servers";
 constexpr std::size_t address_bytes_max = 300; ///< a DNS name has at most 253
 
-/// They come from other machines.
+/// Validates addresses, which come from other machines.
 bool is_address(const std::string& text) {
   const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
   const auto where = split_host_port(text);

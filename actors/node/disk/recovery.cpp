@@ -66,7 +66,7 @@ result<recovery> recovery::open(const std::string& data_dir) {
 status recovery::carry_out() {
   auto now = who_;
   now.cluster_id = random_u64();
-  // This first: former members would follow a server that leads alone under the old number.
+  // The number first: former members would follow a server that leads alone under the old one.
   if (auto s = save_identity(data_dir_, now); !s)
     return s;
   raft::persist_batch batch;

@@ -21,11 +21,11 @@ public:
   const raft::member& self() const { return self_; }
   /// As this server knows it.
   const raft::configuration& before() const { return before_; }
-  /// Of the log, or of the checkpoint if the log does not continue it.
+  /// Last index of the log, or of the checkpoint if the log does not continue it.
   log_index last_index() const { return entries_.last(); }
-  /// In this order, each durable: the directory gets a new cluster's number, so that former members
-  /// are rejected; its log gets an entry that makes this server the only member. All log entries
-  /// count as committed, even unacknowledged ones. Can be repeated after an interruption.
+  /// Does these steps, each durable: the directory gets a new cluster's number, so that former
+  /// members are rejected; its log gets an entry that makes this server the only member. All log
+  /// entries count as committed, even unacknowledged ones. Can be repeated after an interruption.
   status carry_out();
 
 private:

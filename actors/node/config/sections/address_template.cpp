@@ -23,11 +23,11 @@ struct block {
   std::uint32_t address;
   int bits;
 };
-/// RFC 6890, IPv4, forwarded by routers; 100.64.0.0/10 is from RFC 6598.
+/// Blocks of RFC 6890, IPv4, that routers forward; 100.64.0.0/10 is from RFC 6598.
 constexpr block private_blocks[] = {
     {0x0A000000, 8}, {0x64400000, 10}, {0xAC100000, 12}, {0xC0A80000, 16}, {0xC6120000, 15},
 };
-/// Likewise, not forwarded: protocol assignments and documentation.
+/// Blocks that they do not forward: protocol assignments and documentation.
 constexpr block unusable_blocks[] = {{0xC0000000, 24}, {0xC0000200, 24}, {0xC6336400, 24}, {0xCB007100, 24}};
 
 bool is_v6(const std::string& address) {
