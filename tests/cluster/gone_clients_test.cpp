@@ -1,6 +1,6 @@
 // A client closes its side of the connection, or all of it, while its request waits. A server that
 // continues the wait keeps the connection, and 200 of them lock an address out. A client that closed
-// only its side (`nc -N`) must get a response. Covers each route, method, and waiting parameter.
+// only its side (`nc -N`) must get a response. Covers all routes, methods and waiting parameters.
 
 #include "tests/cluster/cluster_fixture.hpp"
 

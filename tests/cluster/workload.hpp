@@ -30,7 +30,7 @@ struct allowed_values {
 /// Each writer is one client with its own keys below load/. It sends its next request when it knows
 /// the outcome of the last, or never will. It never retries. Three kinds of writers:
 /// - `unique` creates keys by cas=0: none may be lost; `false` would mean it was done twice;
-/// - `counter` reads consistently and adds by cas: the value is the last acknowledged or unknown one;
+/// - `counter` reads consistently and adds by cas: the value is the last acknowledged or unknown;
 /// - `register` overwrites one key and reads it back: a write repeated later would show. After an
 /// unknown outcome, which may still happen at any time, it continues with another key.
 class workload {

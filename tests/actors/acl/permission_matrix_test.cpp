@@ -290,7 +290,7 @@ const expectation expected[] = {
     {"GET", "/v1/acl/rules/translate/" ID, "", "acl-read acl-write", not_refused, ""},
     {"POST", "/v1/internal/acl/authorize", R"([{"Resource":"key","Segment":"a","Access":"read"}])", "*", 200, "Allow"},
 
-    // Bootstrap has happened: refused to all. The other two are for client agents' connections only.
+    // Bootstrap has happened: refused to all. The other two are for client agents only.
     {"PUT", "/v1/acl/bootstrap", "", "**", 403, "ACL bootstrap no longer allowed"},
     {"GET", "/v1/internal/acl/rules", "", "**", 403, ""},
     {"PUT", "/v1/internal/agent/alive", "", "**", 403, ""},

@@ -84,8 +84,8 @@ inline task<bool> have_session(world& w, session& s) {
   co_return true;
 }
 
-/// The programs have destroyed their library objects; their sessions are still open. Each must hold nothing at the
-/// server and wait for nothing. After they are closed the server has no session. @pre no message is lost any more
+/// The programs have destroyed their library objects; their sessions are open. Each must hold
+/// nothing and wait for nothing. When they are closed no session is left. @pre no message is lost
 /// @param excused what a session may hold; null: nothing
 inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& sessions,
                             const std::function<bool(const std::string&)>& excused = nullptr) {
@@ -157,7 +157,7 @@ public:
     m.s.reset();
   }
 
-  /// Ten minutes of faults, then `calm`, in which each task progresses. @param look after each event
+  /// Ten minutes of faults, then `calm`, in which each task progresses. @param look after events
   verdict run(const std::function<verdict()>& look, std::chrono::nanoseconds calm = minutes(6), int least = 1) {
     verdict wrong;
     auto pass = [&](std::chrono::nanoseconds length) {

@@ -48,7 +48,7 @@ TEST_CASE("restart with another TTL replaces the timer; clear forgets all") {
   CHECK(s.due(1000s, 1s).empty());
 }
 
-// docs/claims.md, rule 20: "never before TTL after an acknowledged renewal", and a timer at the next due time instead of a tick.
+// docs/claims.md, rule 20: "never before TTL after an acknowledged renewal"; a timer, not a tick.
 TEST_CASE("an exact session is due at its TTL, and tells when") {
   session_deadlines s;
   s.restart("a", 10s, 0s, belay::lease::precision::exact);

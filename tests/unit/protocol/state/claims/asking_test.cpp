@@ -5,7 +5,7 @@
 using namespace belay;
 using namespace belay::state;
 
-// docs/claims.md, rule 1: "claim NAME and the lock of the KV key of that name are different resources under one rule".
+// docs/claims.md, rule 1: a claim and the lock of the key of that name "are different resources".
 TEST_CASE("a claim and the lock of a key of the same name do not know each other") {
   claims_driver d;
   const auto s1 = d.open(1), s2 = d.open(2);
@@ -15,7 +15,7 @@ TEST_CASE("a claim and the lock of a key of the same name do not know each other
   CHECK(d.holders("x", claim_space::keys) == texts{s2});
 }
 
-// Rule 2: "exists while it has a holder, waiter, ghost or pinned limit; kind is free again after that".
+// Rule 2: it exists "while it has a holder, waiter, delayed holder or fixed limit".
 TEST_CASE("a resource goes with its last reason, and its kind with it") {
   claims_driver d;
   const auto s1 = d.open(1), s2 = d.open(2, 5000);
@@ -86,7 +86,7 @@ TEST_CASE("arguments of a claim: table") {
   }
 }
 
-// Rule 3: "`limit` in a claim only creates: required for an empty semaphore, differing 409; ... pinned until `DELETE`".
+// Rule 3: "`limit` in a claim only creates: it is required for an empty semaphore".
 TEST_CASE("the limit of a semaphore") {
   claims_driver d;
   const auto s1 = d.open(1), s2 = d.open(2), s3 = d.open(3);
@@ -105,7 +105,7 @@ TEST_CASE("the limit of a semaphore") {
   CHECK(claims_driver::said(d.apply(claim_limit_set{"l", 2})) == "kind");
 }
 
-// Rule 5: "A shrink ends waiters with permits > limit, reason `limit`, holders keep what they have".
+// Rule 5: "A smaller limit ends waiters with permits > limit"; holders keep what they have.
 TEST_CASE("a limit that shrinks") {
   claims_driver d;
   const auto s1 = d.open(1), s2 = d.open(2), s3 = d.open(3);
@@ -121,7 +121,7 @@ TEST_CASE("a limit that shrinks") {
   CHECK(d.holders("x") == texts{"c"});
 }
 
-// Rules 6 and 7: "Without `id` the id is the session"; "remembered for 10 minutes ... 410, also if the DELETE came before the PUT".
+// Rules 6 and 7: "Without `id` the id is the session"; an ended id is remembered for 10 minutes.
 TEST_CASE("ids") {
   claims_driver d;
   const auto s1 = d.open(1), s2 = d.open(2);
@@ -149,7 +149,7 @@ TEST_CASE("mutant: ended_id_taken_again") {
   }));
 }
 
-// Rule 8: "Not re-entrant: a second claim of a session that conflicts with its first on that resource is always 409 `deadlock`".
+// Rule 8: a session's second claim that conflicts with its first "is always 409 `deadlock`".
 TEST_CASE("a session does not wait for itself") {
   claims_driver d;
   const auto s1 = d.open(1), s2 = d.open(2);

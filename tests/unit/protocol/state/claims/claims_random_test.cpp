@@ -107,7 +107,7 @@ struct looker {
     CHECK(d.sound());
   }
 
-  /// Invariant 9: "The wait-for graph is acyclic while all said `refuse`", as this test does.
+  /// Invariant 9: "The wait-for graph is acyclic while all requests said `refuse`", as here.
   void acyclic(const picture& p) {
     std::map<std::string, std::set<std::string>> edges;
     for (const auto& [of, queue] : p.queues)
@@ -180,7 +180,7 @@ void step(claims_driver& d, seeded_random& r, int& sessions, std::map<std::strin
         c.limit = 4;
       }
     });
-    // Invariant 4: "Who was told ... `ended`, or DELETE `true` never holds by that request later".
+    // Invariant 4: after `ended`, or DELETE `true`, a request "never holds later".
     if (const auto* a = std::get_if<claim_answer>(&reply))
       CHECK_FALSE(over.contains(a->of.name + "/" + a->id));
     return;

@@ -6,7 +6,7 @@
 using namespace belay;
 using namespace belay::state;
 
-// docs/claims.md, "The model": "exclusive: no holder or ghost; shared: no exclusive one; permits: sum with ghosts + n <= limit".
+// docs/claims.md, "The model": the grant rule, and what fits beside holders and delayed holders.
 TEST_CASE("who fits: table") {
   struct row {
     claim_kind kind;
@@ -59,7 +59,7 @@ texts order_of_queue() {
 
 } // namespace
 
-// "stop at the first that does not fit. Within one priority nobody overtakes".
+// "stop at the first that does not fit"; "Within one priority no claim overtakes another".
 TEST_CASE("the queue: priority descending, ticket ascending, nobody overtakes") {
   CHECK(who_is_let_in() == "waiting 2");
   CHECK(order_of_queue() == texts{"d", "b", "c", "a"});
@@ -101,7 +101,7 @@ TEST_CASE("fences rise over claims and locks of keys, and differ within an entry
     for (const auto& e : d.changed)
       if (const auto* g = std::get_if<claim_granted>(&e))
         fences.push_back(g->fence);
-    // Rule 12: sorted by name; the key "k" comes first.
+    // Rule 12: in order of names; the key "k" comes first.
     bool rises = fences.size() == 3 && d.granted() == texts{"k:" + b, "x:" + b, "y:" + c};
     for (const auto f : fences)
       rises = rises && f > std::exchange(newest, f);
@@ -112,7 +112,7 @@ TEST_CASE("fences rise over claims and locks of keys, and differ within an entry
   CHECK(tells_mutant("fences_of_one_entry_alike", differ));
 }
 
-// "Existing behaviour with no claims in use stays bit for bit": a transaction has one token.
+// docs/adr/0016: without claims in use, several grants of one transaction share a token.
 TEST_CASE("before claims are in use nothing differs") {
   driver d;
   const auto s = d.open(1);
@@ -209,7 +209,7 @@ TEST_CASE("an entry ends a thousand things that are due, and the alarm rings aga
   CHECK(tells_mutant("due_without_bound", in_parts));
 }
 
-// Invariant 7: "Alarms dropped, doubled, late ... change no grant".
+// Invariant 7: "Alarms that are dropped, doubled, late ... change no grant".
 TEST_CASE("an alarm that comes twice or too early changes nothing") {
   claims_driver d;
   const auto a = d.open(1, 500), b = d.open(2);

@@ -17,7 +17,7 @@ std::string guards(claims_driver& d, const std::string& prefix, const resource_n
 
 } // namespace
 
-// docs/claims.md, rule 34: "At most 1,000; they may not overlap".
+// docs/claims.md, rule 34: at most 1,000 write guards, which may not overlap.
 TEST_CASE("guards are set and removed") {
   claims_driver d;
   CHECK(guards(d, "") == "parameter prefix");
@@ -43,7 +43,7 @@ TEST_CASE("guards are set and removed") {
   CHECK(std::get<guard_rows>(d.m.evaluate(guards_list{}).data).list.size() == guards_max);
 }
 
-// Rule 34: "from then on every write below it needs the fence, whoever asks". Rule 35: "no holder: nobody".
+// Rule 34: "every write below it needs the fence". Rule 35: "without a holder, no request".
 TEST_CASE("every path on which a key is written: table") {
   struct row {
     const char* name;
@@ -109,7 +109,7 @@ TEST_CASE("a recursive delete meets the guards below it") {
   }));
 }
 
-// Rule 35: "the exclusive holder; any holder of a semaphore; never a shared one".
+// Rule 35: "The exclusive holder passes; any holder of a semaphore; never a shared one".
 TEST_CASE("whose fence opens a guard") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2);
@@ -143,7 +143,7 @@ TEST_CASE("a guarding lock below its own guard") {
   CHECK(d.fenced_set("g/x", lock_k, stale) == "fence");
 }
 
-// Rule 37: "Consequences of a session's end pass." Rule 18: "OnEnd with the session's rights and fences".
+// Rule 37: "Consequences of a session's end pass." Rule 18: with "rights and fences".
 TEST_CASE("what the end of a session does below a guard") {
   claims_driver d;
   d.add_node("n");

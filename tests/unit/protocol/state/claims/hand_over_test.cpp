@@ -18,7 +18,7 @@ std::string hands(claims_driver& d, const std::string& name, const std::string& 
 
 } // namespace
 
-// docs/claims.md, rule 30: "Without `to` it goes to the head; no waiter: 409; with `to` it overtakes on purpose; lock and election only".
+// docs/claims.md, rule 30: a transfer goes to the head of the queue, or "overtakes on purpose".
 TEST_CASE("hand-over") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -66,7 +66,7 @@ TEST_CASE("mutants of hand-over") {
   }));
 }
 
-// Rule 30: "refused if it closes a cycle that holds a `refuse` claim".
+// Rule 30: it is rejected "if it closes a cycle that holds a `refuse` claim".
 TEST_CASE("a hand-over that overtakes may close a cycle") {
   for (const bool refuses : {false, true}) {
     claims_driver d;
@@ -85,7 +85,7 @@ TEST_CASE("a hand-over that overtakes may close a cycle") {
   }
 }
 
-// Rule 31: "waiter to the holders it conflicts with and to all before it in the queue; KV waits count and take `deadlock=refuse`".
+// Rule 31: the edges of the wait-for graph; "KV waits count and accept `deadlock=refuse`".
 TEST_CASE("a cycle is refused and shown") {
   const auto refused = [] {
     claims_driver d;
@@ -138,7 +138,7 @@ TEST_CASE("cycles through queues, through locks of keys, and through a larger pr
   CHECK(p.asks("x", h, {}, refusing()) == "waiting 2"); // after g, for which it waits anyway
 }
 
-// Rule 32: "The search visits at most 10,000 nodes in a fixed order, then "none" and a metric".
+// Rule 32: "The search visits at most 10,000 nodes in a fixed order", then finds "none".
 TEST_CASE("a search that finds no end says so") {
   claims_driver d;
   const auto a = d.open(1);
@@ -250,7 +250,7 @@ TEST_CASE("a session that waits where it holds is found by the next waiter") {
   CHECK(d.sound());
 }
 
-// Rule 33: "Permission is checked when asked, not at the grant." Rule 32: "names that the token may not read are `hidden`".
+// Rule 33: "Permission is checked at the request". Rule 32: unreadable names are `hidden`.
 TEST_CASE("permissions of claims") {
   acl_driver d;
   const auto s = d.open(10), t = d.open(11);

@@ -5,7 +5,7 @@
 using namespace belay;
 using namespace belay::state;
 
-// docs/claims.md, rule 23: "`acquire&wait` queues on `held` too. Its deadline *is* `wait`, in the state; the answer comes from the entry".
+// docs/claims.md, rule 23: `acquire&queue` queues on `held`, too; its deadline is in the state.
 TEST_CASE("an acquire that waits is granted by the release, or ends at its deadline") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -20,7 +20,7 @@ TEST_CASE("an acquire that waits is granted by the release, or ends at its deadl
   CHECK(d.waiters("k", claim_space::keys) == texts{b});
   const auto lock_index = d.get("k")->lock_index, fence = d.get("k")->fence;
   CHECK(d.release("k", a));
-  // Rule 26: "the grant writes its own value and flags, LockIndex + 1, and wakes the watchers of that key".
+  // Rule 26: "the grant writes its own value and flags, LockIndex + 1", and wakes the watchers.
   const auto entry = d.get("k");
   CHECK(entry->session == b);
   CHECK(*entry->value == "of b");
@@ -35,7 +35,7 @@ TEST_CASE("an acquire that waits is granted by the release, or ends at its deadl
   CHECK(d.queues("k", c, 500) == "waiting 1"); // a wait for a lock may be requested again at once
 }
 
-// Rule 24: "One queued acquire per key and session; asking again replaces value, flags, deadline and keeps the place".
+// Rule 24: "One queued acquire per key and session"; a repeated one keeps its position.
 TEST_CASE("asking again keeps the place") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -54,7 +54,7 @@ TEST_CASE("asking again keeps the place") {
   CHECK(claims_driver::said(d.queue("l", c, 1000, std::string(5000, 'v'))) == "true"); // it need not wait
 }
 
-// Rule 25: "`release` by a waiter leaves the queue and answers `false`".
+// Rule 25: "`release` by a waiter leaves the queue and returns `false`".
 TEST_CASE("a waiter that releases leaves the queue") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2);
@@ -164,8 +164,8 @@ TEST_CASE("only servers withdraw waits of clients that disconnected") {
   CHECK(d.waiters("k", claim_space::keys) == texts{b});
 }
 
-// Rule 26: "put and cas never touch the queue". Rule 27: "Delete and delete-tree of a locked key release it without delay; the next waiter is
-// granted in that entry (tombstone, new CreateIndex)".
+// Rule 26: "put and cas never touch the queue". Rule 27: "Delete and delete-tree of a locked key
+// release it without delay; the next waiter is granted in that entry".
 TEST_CASE("a locked key is written, deleted, and deleted with its tree") {
   for (const bool tree : {false, true}) {
     claims_driver d;
@@ -193,7 +193,7 @@ TEST_CASE("a locked key is written, deleted, and deleted with its tree") {
   }));
 }
 
-// Rule 28: "Plain acquires and `lock` in transactions succeed only on a free key for which nobody waits: reason `queued`".
+// Rule 28: plain acquires and `lock` in transactions need "a free key without waiters".
 TEST_CASE("plain acquires lose while others queue") {
   const auto loses = [] {
     claims_driver d;

@@ -39,15 +39,15 @@ TEST_CASE("holders and queues of an archive come back") {
   CHECK(d.view("s").limit == 4);
   CHECK(d.view("s").pinned);
   CHECK(std::get<guard_rows>(d.m.evaluate(guards_list{}).data).list.size() == 1);
-  // "deadlines clamp to now + own length": by the clock of the archive.
+  // "deadlines are at most now + their own length": by the clock of the archive.
   CHECK(d.m.next_alarm() == cluster_time{d.now.value + 4000});
-  CHECK(d.asks("x", d.open(4), "e") == "waiting 3"); // "tickets are renumbered in order"
+  CHECK(d.asks("x", d.open(4), "e") == "waiting 3"); // "Tickets are renumbered in order"
   CHECK(d.drops("x", "a") == "true");
   CHECK(d.holders("x") == texts{"b"});
   CHECK(d.fence("x", "b") > fence);
 }
 
-// "later waits end (`restored`), later holders become ghosts".
+// "Later waits end (`restored`), later holders become delayed holders".
 TEST_CASE("claims of now that the archive does not know") {
   claims_driver d;
   const auto a = d.open(1, 5000), b = d.open(2, 5000), c = d.open(3);
@@ -58,7 +58,7 @@ TEST_CASE("claims of now that the archive does not know") {
   d.asks("x", c, "c");
   const auto later = d.open(4);
   restore(d, kept);
-  // Released since: "ended ids of now survive it and remove claims from the archive".
+  // Released since: "Present ended ids survive it and remove claims from the archive".
   CHECK(d.ended("x", "a") == "released");
   CHECK(d.holders("x").empty());
   CHECK(d.ended("x", "c") == "restored");

@@ -37,7 +37,7 @@ ended_session_ptr ended_session_of(const claims_driver& d, const std::string& id
 
 } // namespace
 
-// docs/claims.md, rule 17: "a dead semaphore holder withholds its own permits, a dead reader blocks writers only".
+// docs/claims.md, rule 17: "A dead semaphore holder withholds its own permits"; a reader: writers.
 TEST_CASE("ghosts of semaphores withhold their own permits") {
   const auto withholds = [] {
     claims_driver d;
@@ -76,7 +76,7 @@ TEST_CASE("ghosts of readers block writers only; without a lock delay there is n
   CHECK_FALSE(d.view("x").known);
 }
 
-// Rule 18: "its waiting claims out, their parked requests answered 404 with the cause".
+// Rule 18: "its waiting claims leave, and their parked requests get 404 with the cause".
 TEST_CASE("the end of a session ends its claims, its waits, and lets others in, with one entry") {
   const auto gone = [] {
     claims_driver d;
@@ -94,7 +94,7 @@ TEST_CASE("the end of a session ends its claims, its waits, and lets others in, 
   CHECK(tells_mutant("claim_of_dead_session_stays", gone));
 }
 
-// Rule 19: "`set cas add delete delete-cas delete-tree` only, <= 64 ops and 64 KiB".
+// Rule 19: "`set cas add delete delete-cas delete-tree` only, <= 64 operations and 64 KiB".
 TEST_CASE("OnEnd: what is taken") {
   struct row {
     const char* name;
@@ -144,7 +144,7 @@ TEST_CASE("OnEnd: each operation by itself, before locks are released") {
   CHECK(d.sound());
 }
 
-// Rule 20: "A floor of 100 ms".
+// Rule 20: "At least 100 ms."
 TEST_CASE("exact TTLs") {
   claims_driver d;
   CHECK(begin(d, 1, {}, 0, session_ttl_mode::exact) == "parameter TTL");
@@ -153,7 +153,7 @@ TEST_CASE("exact TTLs") {
   CHECK(d.session(s)->ttl_mode == session_ttl_mode::exact);
 }
 
-// Rule 22: "`ended`: a replicated ring of 10,000: cause, index, time, what it released".
+// Rule 22: "a replicated ring of 10,000: cause ..., index, time, what it released".
 TEST_CASE("sessions that ended are remembered with their cause") {
   claims_driver d;
   d.alarm(); // claims are in use
