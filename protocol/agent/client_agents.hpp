@@ -52,8 +52,8 @@ std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>
 
 /// Evidence that an agent may act for a node (docs/security.md, B3).
 struct agent_evidence {
-  std::string source; ///< address of its connection; empty: unknown, while a server of 0.2.0 is a member
-  std::string proof;  ///< hash of the secret that it sent; empty: none, as by 0.2.0
+  std::string source;         ///< address of its connection; empty: unknown, while a server of 0.2.0 is a member
+  std::string proof;          ///< hash of the secret that it sent; empty: none, as by 0.2.0
   bool authenticated = false; ///< its connection, by `encrypt` or a certificate
 
   bool operator==(const agent_evidence&) const = default;

@@ -44,7 +44,7 @@ struct limits {
   std::size_t trailing_bytes_max = 64 << 20;    ///< of entries kept by compact()'s `keep`, whatever their number
   /// Limit of entries kept beyond compact()'s `keep` for followers that are catching up.
   std::size_t catch_up_bytes_max = 256 << 20;
-  std::size_t read_rounds_max = 2; ///< max concurrent rounds with reads; later reads share the next round
+  std::size_t read_rounds_max = 2;              ///< max concurrent rounds with reads; later reads share the next round
   std::size_t snapshot_chunk_bytes = 512 << 10; ///< at first; then doubles what the follower has received
   std::size_t snapshot_chunk_bytes_max = 512 << 10;
   std::size_t snapshot_chunks_inflight = 4;

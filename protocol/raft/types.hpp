@@ -101,7 +101,7 @@ struct append_reply {
 struct vote_request {
   bool pre_vote = false;
   bool transfer =
-      false; ///< requested by the leader: granted although there is a leader (dissertation 4.2.3)
+      false; ///< requested by the current leader: voters grant it although they hear a leader (dissertation 4.2.3)
   log_index last_index;
   term_id last_term;
 };

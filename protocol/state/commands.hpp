@@ -233,8 +233,8 @@ struct command : plain_command {
   log_index judged_at;
   /// It takes effect once, however often it is applied (docs/exactly-once.md). nullopt: each time.
   std::optional<once_mark> once;
-  /// Address of the client that sent it, only with commands of which has_client() is true. nullopt:
-  /// some server is too old (client_address_level), or no client sent it; apply() decides as 0.2.0 did.
+  /// Address of the client that sent it; only for commands with has_client(). nullopt: some server
+  /// is too old (client_address_level), or no client sent it; apply() decides as 0.2.0 did.
   std::optional<std::string> client_address;
   /// `acl.enable_key_list_policy`, as in query::lists_need_permission. Only for machine::refuses.
   bool lists_need_permission = false;

@@ -22,9 +22,9 @@ enum class mark : std::uint8_t {
   acl_roles,
   acl_tokens,
   acl_bootstrap, ///< when the first management token, or its newest replacement, was created
-  claims, ///< newest change of claims, queues and write guards; zero: no command of claims_level was applied
-  last_fence,  ///< not an index: the largest fencing token granted since then
-  last_ticket, ///< not an index: the largest ticket
+  claims,        ///< newest change of claims, queues and write guards; zero: no command of claims_level was applied
+  last_fence,    ///< not an index: the largest fencing token granted since then
+  last_ticket,   ///< not an index: the largest ticket
   ended_sessions,
 };
 

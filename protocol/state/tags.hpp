@@ -121,7 +121,7 @@ enum class command_tag : std::uint8_t {
   session_begin = 35,
   once = 36, ///< not a command: a once_mark, followed by the command that takes effect once
   counting =
-      37, ///< not a command: precedes a command that contains the verb `add`, unknown to older servers
+      37, ///< not a command of its own: precedes a command that contains the verb `add`, unknown to older servers
   outcome_seal = 38,
   session_expire = 39,
   addressed = 40, ///< not a command: the client's address, followed by the command that it sent

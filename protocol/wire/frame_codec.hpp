@@ -51,7 +51,7 @@ struct hello {
   bool replica = false;                    ///< it is a replica: it must not get a vote
   bool coordinates = false;                ///< it understands frames about coordinates (docs/adr/0015)
   bool client_agent =
-      false; ///< not a server: HTTP requests follow, and their responses come back on this connection
+      false; ///< not a server: HTTP requests follow this frame, and this connection also carries their responses back
 
   bool operator==(const hello&) const = default;
 };

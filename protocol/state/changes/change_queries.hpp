@@ -113,7 +113,7 @@ struct change_rows {
   bool other_history = false;     ///< `gone` because of another history
   bool more = false;              ///< the result is full: there may be more after `reached`
   std::shared_ptr<const acl::authorizer> viewer =
-      {};                  ///< whose permissions filtered the result; null: ACLs are off
+      {};                  ///< permissions that decided which rows the result shows; null: ACLs are off
   history_id history = {}; ///< named in the cursors of this result; none: they name none
 
   /// A request that may wait waits: nothing has happened yet, or the server's index is behind.

@@ -60,7 +60,7 @@ struct claim_view {
 };
 struct claim_standing {
   std::optional<claim_answer> live; ///< it holds or waits
-  claim_end_ptr ended; ///< it has ended, and is remembered; null without `live`: it is unknown
+  claim_end_ptr ended;              ///< it has ended, and is remembered; null without `live`: it is unknown
 };
 struct claim_rows {
   std::vector<claim_row> list; ///< `place` is not set

@@ -98,7 +98,7 @@ struct claim_record {
   std::string key; ///< claim_key()
   resource_name of;
   std::string
-      id; ///< chosen by the client, else the session's (rule 6); for a wait for a key's lock the session's
+      id; ///< chosen by the client, else that of the session (rule 6); for a wait for a key's lock that of the session
   std::string session; ///< lower-case UUID
   claim_state state = claim_state::waiting;
   claim_mode mode = claim_mode::exclusive;
@@ -267,7 +267,7 @@ struct ended_session {
   std::uint64_t number = 0; ///< 1 is the first ever; they are forgotten in this order
   cluster_time at;
   std::vector<resource_name>
-      released;                     ///< locks of keys and claims that it held, at most ended_session_names_max
+      released;                     ///< locks of keys and claims that it held, at most ended_session_names_max of them
   std::uint64_t released_count = 0; ///< number of all of them
   std::uint64_t on_end_done = 0, on_end_refused = 0; ///< operations of OnEnd
 };

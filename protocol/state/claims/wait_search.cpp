@@ -180,7 +180,7 @@ private:
   std::vector<claim_ptr> own_waits_; ///< of the session that the search began with
   std::size_t examined_ = 0;
   std::map<resource_name, queue_place>
-      stands_at_; ///< position of the start session's first claim in each queue
+      stands_at_; ///< position of the first claim of the session that the search began with, in each queue
   wait_cycle found_;
 };
 

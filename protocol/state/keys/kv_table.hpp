@@ -97,7 +97,7 @@ private:
   /// Includes removed keys until they are cleaned up.
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> held_;
   std::deque<removed_tree>
-      removed_; ///< oldest first; no key is in two of them, or in one and in rows_
+      removed_; ///< in the order of their removal; no key is in two of them, or in one of them and also in rows_
 };
 
 } // namespace belay::state
