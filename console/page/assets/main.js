@@ -1,4 +1,5 @@
-// The frame of the console: where one is, where one can go, how the server is. What is shown in it are the views.
+// The frame of the console: the current place, navigation, and the state of the server. Views show
+// the contents.
 
 import { h, refill } from './parts/dom.js';
 import { since } from './parts/clock.js';
@@ -18,7 +19,8 @@ import * as services from './views/services.js';
 import * as sessions from './views/sessions.js';
 import * as tokens from './views/tokens.js';
 
-// Each is a module with show(main, rest), which returns what ends it, and may have moved(rest).
+// Each is a module with show(main, rest), which returns a function that ends it, and may have
+// moved(rest).
 const views = [
   { name: 'locks', title: 'Locks', module: locks },
   { name: 'keys', title: 'Keys', module: keys },
@@ -60,7 +62,7 @@ addEventListener('keydown', (e) => {
   }
 });
 
-// ---- how the server is
+// ---- the state of the server
 
 let up = true, leader;
 
@@ -90,7 +92,7 @@ watch('/v1/agent/self', (answer) => {
   refill(place, `${config.NodeName} · ${config.Datacenter}${stats.raft ? ` · ${stats.raft.state.toLowerCase()}` : ' · client agent'}`);
 }, 60_000);
 
-// ---- the view that is shown
+// ---- the current view
 
 let shown = null;
 

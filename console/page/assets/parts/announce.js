@@ -1,4 +1,4 @@
-// What is said to who does not see the page: one line, read out when it changes.
+// Announcements for screen readers: one line, read out when it changes.
 
 import { h } from './dom.js';
 

@@ -1,12 +1,13 @@
-// Asks the server, and makes of its answer what views get.
+// Sends a request to the server, and converts the response for views.
 
 const headersTold = ['x-consul-index', 'x-belay-cursor', 'x-belay-next', 'x-belay-session-ttl-ms', 'x-belay-reason', 'x-belay-lock-delay-ms'];
 
 export const headersOf = (token) => (token ? { 'X-Consul-Token': token } : {});
 
 /**
- * @returns { status, text, body, headers, at } `body` is what the JSON says if it is some, `headers` those that views need, `at` the time of this machine
- * Throws what fetch() throws when nobody answers.
+ * @returns { status, text, body, headers, at } `body` is the parsed JSON, if it is JSON, `headers`
+ * those that views need, `at` the time of this machine
+ * Throws what fetch() throws without a response.
  */
 export async function ask(path, token, signal) {
   const response = await fetch(path, { headers: headersOf(token), signal, cache: 'no-store' });

@@ -1,4 +1,4 @@
-// Calls that a person makes: looks at one thing, and changes.
+// Calls that users make: reads of one thing, and changes.
 
 import { headersOf } from './answer.js';
 import { target } from './calls.js';
@@ -15,7 +15,7 @@ class Refused extends Error {
 /**
  * @param call { method, path, parameters, body, headers }, as for calls.js
  * @returns { status, body, headers }; the body parsed if it is JSON
- * @throws Refused for any status of 400 and above; TypeError if no answer came
+ * @throws Refused for any status of 400 and above; TypeError without a response
  */
 export async function call({ method = 'GET', path, parameters, body, headers = {} }) {
   const sent = body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
@@ -32,7 +32,7 @@ export async function call({ method = 'GET', path, parameters, body, headers = {
   return { status: response.status, body: parsed, headers: response.headers };
 }
 
-/** What an answer that is no success says, for a person, or that none came. */
+/** The text for a response that is no success, or for a missing one. */
 export function complaint(answer) {
   if (!answer.status) return 'The server did not answer.';
   if (answer.status === 403) return 'Your token does not permit this. Log in with another one under Tokens.';

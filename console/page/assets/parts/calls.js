@@ -1,9 +1,9 @@
-// A call of the API, as the console makes it and as somebody else would: by curl, or by the program `belay`.
-// Nothing here touches the page: tests/console/parts_test.py runs it.
+// A call of the API, in the form of the console, and for use elsewhere: with curl, or with the
+// program `belay`. Nothing here uses the page: tests/console/parts_test.py runs it.
 
 import { toBase64 } from './format.js';
 
-/** A word of a shell, quoted if it has to be. */
+/** A word of a shell, quoted if needed. */
 export function shellWord(text) {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`;
 }
@@ -12,8 +12,9 @@ export function shellWord(text) {
 export const escaped = (name) => name.split('/').map(encodeURIComponent).join('/');
 
 /**
- * Whether a request by path would be about another name: a browser takes the parts `.` and `..` out of it (also as %2e; WHATWG URL, 4.4), and a
- * server empty ones (docs/contract/01, section 4). One slash at the end is nothing odd.
+ * Whether a request by path would be about another name. A browser removes the parts `.` and `..`
+ * (also as %2e; WHATWG URL, 4.4), and a server empty ones (docs/contract/01, section 4). One slash
+ * at the end is normal.
  */
 export function isOdd(name) {
   const parts = name.split('/');
@@ -25,7 +26,7 @@ export class OddName extends Error {
   constructor(name) { super(`“${name}” has a part that is empty, “.” or “..”: a browser would ask for another name.`); }
 }
 
-/** A name as part of a path: its slashes stay. @throws OddName */
+/** A name as part of a path, with its slashes. @throws OddName */
 export function pathOf(name) {
   if (isOdd(name)) throw new OddName(name);
   return escaped(name);
@@ -42,8 +43,10 @@ export function target(path, parameters = {}) {
 const printable = (text) => /^[\x20-\x7e\n\t\u00a0-\uffff]*$/.test(text);
 
 /**
- * @param call { method, path, parameters, body } with a body that is a text, bytes, or an object that becomes JSON
- * @param where { origin, withToken } the token itself is never written: a variable of the shell stands for it
+ * @param call { method, path, parameters, body } with a body that is a text, bytes, or an object
+ * that becomes JSON
+ * @param where { origin, withToken } the token itself is never written: a shell variable stands for
+ * it
  */
 export function asCurl(call, where) {
   const words = ['curl', '-sS'];
@@ -71,7 +74,7 @@ function bodyText(body) {
 }
 
 /**
- * @param words of the command behind `belay`; null: there is no such command
+ * @param words of the command after `belay`; null: there is no such command
  * @returns null, or the line
  */
 export function asBelay(words, where) {
@@ -81,7 +84,7 @@ export function asBelay(words, where) {
   return usual ? line : `BELAY_HTTP_ADDR=${shellWord(where.origin)} ${line}`;
 }
 
-/** Words of `belay kv put`: a value that the program would take for the name of a file, or for its input, goes as base64. */
+/** Words of `belay kv put`. A value that the program would take for a file name, or for its input, is sent as base64. */
 export function putWords(key, value, ...options) {
   const plain = value !== '-' && !value.startsWith('@');
   return ['kv', 'put', ...options, ...(plain ? [] : ['-base64']), key, plain ? value : toBase64(new TextEncoder().encode(value))];

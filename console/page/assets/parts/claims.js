@@ -1,11 +1,13 @@
-// Lists of claims put in order, and circles of who waits for whom. Nothing here touches the page: tests/console/parts_test.py runs it.
+// Sorts lists of claims, and finds circles of waiting sessions. Nothing here uses the page:
+// tests/console/parts_test.py runs it.
 
-/** The index at which that key was locked, or a later one. A fence is the index of the grant until an archive is restored, then it is a larger number. */
+/** The index at which that key was locked, or a later one. A fencing token is the index of the grant until an archive is restored, then a larger number. */
 const grantOf = (lock) => Math.min(lock.Fence || Infinity, lock.ModifyIndex);
 
 /**
  * @param rows of GET /v1/claims @param locks rows of keys that are locked
- * @returns resources, those with the longest queue first: { space: 'claim' | 'key', name, holders, queue }
+ * @returns resources, those with the longest queue first: { space: 'claim' | 'key', name, holders,
+ * queue }
  */
 export function resources(rows, locks = []) {
   const found = new Map();
@@ -23,7 +25,8 @@ export function resources(rows, locks = []) {
 }
 
 /**
- * Sessions that wait for each other in a circle: the strongly connected parts of the graph with more than one session, or that wait for themselves.
+ * Sessions that wait for each other in a circle: the strongly connected parts of the graph with
+ * more than one session, or sessions that wait for themselves.
  * @param edges of GET /v1/claims/graph @returns Set of session IDs
  */
 export function inCircles(edges) {
@@ -33,7 +36,7 @@ export function inCircles(edges) {
     if (!next.has(Blocker)) next.set(Blocker, new Set());
     next.get(Session).add(Blocker);
   }
-  // Tarjan's algorithm, with a stack of its own: queues are long, and so is the recursion.
+  // Tarjan's algorithm, with an explicit stack: queues are long, and recursion would be deep.
   const order = new Map(), low = new Map(), open = [], isOpen = new Set(), circles = new Set();
   for (const start of next.keys()) {
     if (order.has(start)) continue;
@@ -61,7 +64,8 @@ export function inCircles(edges) {
 }
 
 /**
- * Where to draw each session: in columns, who waits left of whom he waits for. Circles are broken where they are met first.
+ * Where to draw each session: in columns, each waiting session to the left of those it waits for.
+ * Circles are broken at the first edge that closes them.
  * @returns Map of session -> { column, row }
  */
 export function columns(edges) {

@@ -1,10 +1,10 @@
-// Times that run while one looks at them: once a second every element that tells one is written anew.
+// Running times: once a second every element with a time is updated.
 
 import { h } from './dom.js';
 import { duration } from './format.js';
 
 const running = new Map();
-// Of a thousand rows those on the screen are enough: each text that is written anew costs the layout of its table.
+// Updates only the visible ones of a thousand rows: each new text costs a layout of its table.
 const seen = new Set();
 const eyes = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries)
@@ -22,9 +22,9 @@ function run(element, write) {
   return element;
 }
 
-/** What has lasted `ms` when it was told, at `at` of performance.now(). */
+/** The duration of something that had lasted `ms` at `at` of performance.now(). */
 export const since = (ms, at) => tick(ms, at, 1);
-/** What lasts `ms` from then on. */
+/** The remaining time of something that lasts `ms` from then on. */
 export const until = (ms, at) => tick(ms, at, -1);
 
 function tick(ms, at, direction) {
@@ -32,7 +32,7 @@ function tick(ms, at, direction) {
   return run(element, () => { element.textContent = duration(Math.max(0, ms + direction * (performance.now() - at))); });
 }
 
-/** A bar that runs down from `whole` milliseconds; `left` of them were there at `at`. */
+/** A bar that runs down from `whole` milliseconds; `left` of them remained at `at`. */
 export function bar(left, whole, at, label) {
   const progress = h('progress', { max: whole, 'aria-label': label });
   const text = h('span', { class: 'nowrap' });

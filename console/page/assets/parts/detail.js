@@ -1,4 +1,4 @@
-// Beside a list or a tree: what is chosen of it.
+// The selection, beside a list or a tree.
 
 import { OddName } from './calls.js';
 import { empty, h, panel } from './dom.js';
@@ -8,7 +8,7 @@ export class Detail {
   chosen = '';
   element = h('div', {});
 
-  /** @param hint what is told while nothing is chosen @param show called with the element and what is chosen; returns what ends it */
+  /** @param hint text without a selection @param show called with the element and the selection; returns a function that ends it */
   constructor(hint, show) {
     this.hint = hint;
     this.show = show;
@@ -22,7 +22,7 @@ export class Detail {
     else this.element.append(panel('Nothing chosen', null, empty(this.hint)));
   }
 
-  /** What cannot be asked for is said to be so, and nothing else is shown in its place. */
+  /** Shows an error if the selection cannot be requested, and nothing else in its place. */
   #shown(what) {
     try {
       return this.show(this.element, what);

@@ -1,4 +1,4 @@
-// Dialogs: what is about to be done is shown as a call, to be done here or copied.
+// Dialogs: show an action as a call, to be done here or copied.
 
 import { call as send, complaint } from './api.js';
 import { OddName, asBelay, asCurl } from './calls.js';
@@ -15,7 +15,7 @@ async function copy(text, button) {
     button.textContent = 'Copied';
     setTimeout(() => { button.textContent = button.dataset.name; }, 1500);
   } catch {
-    // Without HTTPS a browser gives no clipboard: the text is selected for the keys that copy.
+    // Without HTTPS a browser has no clipboard: the text is selected for the copy keys.
     const text = button.previousElementSibling;
     getSelection().selectAllChildren(text);
     announce('Selected: copy it with the keyboard');
@@ -44,13 +44,13 @@ function open(dialog) {
   return dialog;
 }
 
-/** A button that shows how a look that the page takes can be had elsewhere. `of` and `belay` may be functions, asked when it is pressed. */
+/** A button that shows how to repeat a read of the page elsewhere. `of` and `belay` may be functions, called on each press. */
 export function copyCall(title, of, belay) {
   const now = (value) => (typeof value === 'function' ? value() : value);
   return button('Copy call', () => prepare(title, () => showCommands(title, now(of), now(belay))), 'plain');
 }
 
-/** Does what has to be looked up before somebody can be asked, and tells if that does not come about. */
+/** Does the reads that a dialog needs first, and reports if they fail. */
 export async function prepare(title, action) {
   try {
     await action();
@@ -67,9 +67,11 @@ function showCommands(title, of, belay) {
 }
 
 /**
- * Asks, does, and tells.
- * @param what { title, explain, inputs, verb, danger, call, belay, check, done }: `call()` is what will be sent, read again after each input; `belay()` likewise;
- *   `check()` a text that says why not yet, or nothing; `falseIsDone`: that is how it is answered; `done(answer)` comes after it was done
+ * Asks, acts, and reports.
+ * @param what { title, explain, inputs, verb, danger, call, belay, check, done }: `call()` is what
+ * will be sent, read again after each input; `belay()` likewise; `check()` a text that says why not
+ * yet, or nothing; `falseIsDone`: the answer false means done; `done(answer)` is called after it
+ * was done
  * @returns the dialog
  */
 export function ask(what) {

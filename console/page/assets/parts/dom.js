@@ -1,4 +1,5 @@
-// Elements out of calls. Texts become text nodes: nothing that a server says is ever read as markup.
+// Elements from function calls. Texts become text nodes: nothing from a server is ever parsed as
+// markup.
 
 import { complaint } from './api.js';
 
@@ -24,14 +25,14 @@ function add(element, children) {
 
 /** `h('a', { href, onclick }, 'text', element, [more])`. Attributes that are false, null or undefined are left out. */
 export const h = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
-/** The same of a drawing. */
+/** The same for a drawing. */
 export const s = (name, attributes, ...children) => fill(document.createElementNS(svgNames, name), attributes, children);
 
 const canHaveFocus = 'a[href], button, input, select, textarea, summary, [tabindex]';
 
 /**
- * Replaces what is in `container`. Who had the focus has it again: the same control of the row with the same data-key, or else of the
- * container. So a table may be drawn anew under the hands of somebody who walks through it.
+ * Replaces the contents of `container`. Restores the focus: to the same control of the row with the
+ * same data-key, or else of the container. So a table can be redrawn while a user navigates it.
  */
 export function refill(container, ...children) {
   const held = container.contains(document.activeElement) && document.activeElement !== container ? document.activeElement : null;
@@ -58,13 +59,13 @@ export const field = (label, control, hint) => h('label', { class: 'field' }, h(
 /** @param kind main, danger, plain, or nothing */
 export const button = (text, onclick, kind) => h('button', { type: 'button', class: kind, onclick }, text);
 
-/** One of the words good, warn, bad, or none: a text with a shape, so that colour is not all that tells it. */
+/** One of the words good, warn, bad, or none: a text with a shape, so that color is not the only sign. */
 export const tag = (text, kind = '') => h('span', { class: `tag ${kind}` }, text);
 
-/** A name that may be broken behind its slashes. */
+/** A name that may be broken after its slashes. */
 export const named = (name) => name.split('/').flatMap((part, i) => (i ? ['/', h('wbr'), part] : [part]));
 
-/** Facts: pairs of a name and what is told; those without are left out. */
+/** Facts: pairs of a name and a value; those without a value are left out. */
 export const facts = (...pairs) =>
   h('dl', { class: 'facts' },
     pairs.filter((p) => p && p[1] !== undefined && p[1] !== null && p[1] !== '')
@@ -74,11 +75,11 @@ export const panel = (title, actions, ...inside) =>
   h('section', { class: 'panel' }, h('header', {}, h('h2', {}, title), actions), ...inside);
 
 export const empty = (text) => h('p', { class: 'empty' }, text);
-/** What stands there instead if the answer is no success. */
+/** Shown instead if the response is no success. */
 export const refusal = (answer) => h('p', { class: 'empty error' }, complaint(answer));
 
 /**
- * @param columns names; `Index #` is one of numbers, `(What can be done)` is not seen but read out
+ * @param columns names; `Index #` is one of numbers, `(What can be done)` is invisible but read out
  * @param rows of h('tr')
  */
 export function table(caption, columns, rows) {

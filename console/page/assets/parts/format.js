@@ -1,11 +1,12 @@
-// How numbers, times and values are written. Nothing here touches the page: tests/console/parts_test.py runs it.
+// Formats numbers, times and values. Nothing here uses the page: tests/console/parts_test.py runs
+// it.
 
 export const count = (n) => Number(n).toLocaleString('en-US');
 
 /** `n thing` or `n things`. */
 export const counted = (n, noun, plural = noun + 's') => `${count(n)} ${n === 1 ? noun : plural}`;
 
-/** Milliseconds as a reader wants them: `850 ms`, `12 s`, `3 min 20 s`, `4 h 10 min`, `2 d 3 h`. */
+/** Milliseconds in readable form: `850 ms`, `12 s`, `3 min 20 s`, `4 h 10 min`, `2 d 3 h`. */
 export function duration(ms) {
   if (ms < 0) return '0 s';
   if (ms < 10) return `${Number(ms.toPrecision(2))} ms`;
@@ -42,7 +43,7 @@ export function figure(n) {
   return Number.isInteger(n) ? count(n) : String(Number(n.toPrecision(3)));
 }
 
-/** The first of an ID's groups, which tells IDs of one list apart. */
+/** The first of an ID's groups, which distinguishes IDs of one list. */
 export const shortId = (id) => (id && id.length === 36 ? id.slice(0, 8) : id || '');
 
 // ---- values
@@ -57,7 +58,7 @@ export function toBase64(data) {
   return btoa(text);
 }
 
-/** The text that the bytes are in UTF-8; null if they are none, or have control characters in them that a text has not. */
+/** The bytes as UTF-8 text; null if they are not, or contain control characters. */
 export function asText(data) {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data);
@@ -67,7 +68,7 @@ export function asText(data) {
   }
 }
 
-/** The JSON text with line breaks, its numbers and the order of its members as they were; null if it is none. */
+/** The JSON text with line breaks; keeps numbers and the order of members. null if it is not JSON. */
 export function asJson(text) {
   try {
     if (text === null || typeof JSON.parse(text) !== 'object') return null;
@@ -86,7 +87,7 @@ export function asJson(text) {
   return out;
 }
 
-/** As `hexdump -C` shows bytes. `limit`: so many of them. */
+/** Like the output of `hexdump -C`. `limit`: number of bytes. */
 export function asHex(data, limit = 65536) {
   const lines = [];
   const end = Math.min(data.length, limit);

@@ -1,4 +1,5 @@
-// For how long the lock of a key has been held. The state has no time of that, but the index of the grant; and a server remembers which index it had when, for an hour.
+// How long the lock of a key has been held. The state has only the index of the grant; a server
+// remembers its indexes of the last hour with their times.
 
 import { h } from './dom.js';
 import { since } from './clock.js';

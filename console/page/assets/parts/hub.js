@@ -1,34 +1,36 @@
-// What all tabs of a browser share: one stream of changes, and one question at a time for each thing that some tab looks at. A browser keeps
-// six connections to a server, so that tabs with a stream each would wait for each other. It lives in a shared worker (worker.js), or where
-// there is none in the page. Tokens come from the tabs and stay in memory.
+// Shared by all tabs of a browser: one stream of changes, and one query at a time for each thing
+// that a tab watches. A browser keeps six connections to a server, so tabs with a stream each would
+// wait for each other. It runs in a shared worker (worker.js), or without workers in the page.
+// Tokens come from the tabs and stay in memory.
 //
-// A tab says     { watch: ID, path, token, every? }   tell me what that path answers, now and whenever it is different
-//                { follow: ID, token, only }          tell me of changes of keys; `only`: { prefix, kind }
+// A tab sends    { watch: ID, path, token, every? }   watch the response for that path
+//                { follow: ID, token, only }          follow changes of keys; `only`: { prefix, kind }
 //                { drop: ID }, { drop: 'all' }, { alive: true }
-// and is told    { id: ID, answer: { status, body, headers, at } }
-//                { id: ID, changes: { list, total, seconds, gap, state, at } }   in `seconds` there were `total`; `gap`: only samples of them were read
+// and receives   { id: ID, answer: { status, body, headers, at } }
+//                { id: ID, changes: { list, total, seconds, gap, state, at } }   there were `total` in `seconds`; `gap`: only samples were read
 //                { link: { up, since, text } }
 
 import { ask, headersOf } from './answer.js';
 import { Pace, pauseMs } from './pace.js';
 import { EventReader } from './sse.js';
 
-// Long polls at once, beside one stream and the calls of people: six connections are all there are.
+// Concurrent long polls, besides one stream and the calls of users: a browser has six connections.
 const longPollsMax = 3;
 const longPollSeconds = 55;
 const withoutLongPollMs = 3000;
 const retryMs = [500, 1000, 2000, 4000];
-// A tab that is gone without a word: it says that it is alive every 20 s, in the background once a minute at least.
+// A tab counts as closed after this silence: it reports every 20 s, in the background at least once
+// a minute.
 const silentTabMs = 150_000;
 
 const changesTellMs = 250;
-// So many changes are read between two tellings. If there are more the stream is ended, and samples are taken: each change that is sent costs the
-// server something, and nobody reads a thousand a second.
+// Limit of changes read between two messages to tabs. Above it the stream is ended and samples are
+// taken: each change costs the server something, and no one reads a thousand per second.
 const changesReadMax = 250;
 const sampleEveryMs = 1000;
-const sampleWaits = '1s'; // for a change; if there is none the stream begins again
-const sampledAbove = 500; // changes a second
-const changesKeptMax = 100; // for each telling: more cannot be read, and a tab that draws them does nothing else
+const sampleWaits = '1s'; // for a change; without one the stream starts again
+const sampledAbove = 500; // changes per second
+const changesKeptMax = 100; // per message: more cannot be read, and drawing them would occupy a tab
 
 const sleep = (ms, signal) =>
   new Promise((go) => {
@@ -41,7 +43,7 @@ export class Hub {
   #watches = new Map();
   #streams = new Map();
   #longPolls = 0;
-  #fastestMs = Infinity; // of all answers: the way there and back
+  #fastestMs = Infinity; // of all responses: the round-trip time
   #link = { up: true, since: Date.now(), text: '' };
 
   constructor() {
@@ -83,7 +85,7 @@ export class Hub {
     for (const port of this.#tabs.keys()) port.postMessage({ link: this.#link });
   }
 
-  // ---- what one path answers
+  // ---- the response of one path
 
   #watch(port, tab, { watch: id, path, token, every }) {
     const key = JSON.stringify([path, token, every]);
@@ -134,7 +136,7 @@ export class Hub {
     }
   }
 
-  /** @param index 0: answered at once @returns the index to ask behind; 0: there is none */
+  /** @param index 0: answered at once @returns the index to query with next; 0: there is none */
   async #askOnce(w, index) {
     const wait = index > 0 ? `${w.path.includes('?') ? '&' : '?'}index=${index}&wait=${longPollSeconds}s` : '';
     const answer = await ask(w.path + wait, w.token, w.end.signal);
@@ -144,7 +146,8 @@ export class Hub {
       for (const { port, id } of w.to.values()) port.postMessage({ id, answer });
     }
     const next = Number(answer.headers['x-consul-index']) || 0;
-    // An index that goes back is that of other tables, after a restore: everything is asked for anew.
+    // An index that goes back belongs to other tables, after a restore: everything is requested
+    // afresh.
     return (answer.status === 200 || answer.status === 404) && next >= index ? next : 0;
   }
 
@@ -217,8 +220,9 @@ export class Hub {
   }
 
   /**
-   * While there are many: now and then the changes of the entry of the log that is written just then, for those of all entries since the last time.
-   * @returns the cursor where the stream goes on; undefined: where the server stands then
+   * With many changes: now and then reads those of the log entry being written, as a sample for all
+   * entries since the previous one.
+   * @returns the cursor at which the stream resumes; undefined: the server's current one
    */
   async #sample(stream) {
     const { signal } = stream.end;
@@ -230,7 +234,7 @@ export class Hub {
       if (status !== 200 || !body.length) return undefined;
       const now = { index: body.at(-1).Index, at: performance.now() };
       const entries = new Set(body.map((c) => c.Index)).size;
-      const each = before ? Math.max(1, (now.index - before.index) / entries) : 0; // how long it took to the first one nobody knows
+      const each = before ? Math.max(1, (now.index - before.index) / entries) : 0; // unknown for the first one
       for (const { ID: id, Event: event, ...change } of body) this.#changed(stream, { ...change, event, id }, each);
       if (before) {
         const ms = now.at - before.at;
@@ -241,7 +245,7 @@ export class Hub {
     }
   }
 
-  /** @param each so many changes it stands for */
+  /** @param each how many changes it stands for */
   #changed(stream, change, each = 1) {
     for (const one of stream.to.values()) {
       if (one.only.kind && one.only.kind !== change.event) continue;

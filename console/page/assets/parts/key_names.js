@@ -1,6 +1,6 @@
-// Calls about keys that are about exactly that key. A key whose name cannot be in a path (isOdd) is looked for among those of the level above, and changed
-// by a transaction, which has its name in the body.
-// Nothing here touches the page: tests/console/parts_test.py runs it.
+// Calls that are about exactly one key. A key whose name cannot be in a path (isOdd) is found among
+// those of the level above, and changed by a transaction, which has its name in the body. Nothing
+// here uses the page: tests/console/parts_test.py runs it.
 
 import { escaped, isOdd } from './calls.js';
 import { toBase64 } from './format.js';
@@ -12,25 +12,25 @@ export function above(name) {
   return name.slice(0, end);
 }
 
-/** Answered with a list of one, or with 404. */
+/** The response is a list of one, or 404. */
 export const lookAtKey = (key) => (isOdd(key)
   ? { path: `/v1/kv/${escaped(above(key))}`, parameters: { recurse: true, filter: `Key == ${JSON.stringify(key)}` } }
   : { path: `/v1/kv/${escaped(key)}` });
 
-/** Answered with names, of which namesBelow() or levelOf() takes those that begin with `prefix`. */
+/** The response has names, from which namesBelow() or levelOf() takes those that begin with `prefix`. */
 export const lookBelow = (prefix, parameters = {}) => (isOdd(prefix)
   ? { path: `/v1/kv/${escaped(above(prefix))}`, parameters: { keys: true } }
   : { path: `/v1/kv/${escaped(prefix)}`, parameters: { keys: true, ...parameters } });
 
 export const namesBelow = (prefix, names) => names.filter((name) => name.startsWith(prefix));
 
-/** The same up to the next slash each, once. */
+/** The same up to the next slash each, without duplicates. */
 export const levelOf = (prefix, names) => [...new Set(namesBelow(prefix, names).map((name) => {
   const slash = name.indexOf('/', prefix.length);
   return slash === -1 ? name : name.slice(0, slash + 1);
 }))];
 
-/** Only if it is still at that index; 0: only if there is none. Not done: `false` or status 409. */
+/** Only if it still has that index; 0: only if there is none. Otherwise: `false` or status 409. */
 export const writeKey = (key, value, index, flags) => (isOdd(key)
   ? transaction({ Verb: 'cas', Key: key, Value: toBase64(typeof value === 'string' ? new TextEncoder().encode(value) : value), Flags: flags || 0, Index: index })
   : { method: 'PUT', path: `/v1/kv/${escaped(key)}`, parameters: { cas: index, flags: flags || undefined }, body: value });

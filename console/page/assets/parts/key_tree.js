@@ -1,9 +1,9 @@
-// The tree of keys as far as it has been looked at: levels are loaded when they are opened, and changes are worked into those that are there.
-// Nothing here touches the page: tests/console/parts_test.py runs it.
+// The tree of keys as far as it was loaded. Levels are loaded when they are opened, and changes
+// update loaded ones. Nothing here uses the page: tests/console/parts_test.py runs it.
 
 export const isFolder = (name) => name.endsWith('/');
 
-/** Where `name` is in the sorted list, or where it would have to be put. */
+/** The position of `name` in the sorted list, or where to insert it. */
 function placeIn(names, name) {
   let low = 0, high = names.length;
   while (low < high) {
@@ -22,7 +22,7 @@ export class KeyTree {
   isOpen(prefix) { return this.#open.has(prefix); }
   level(prefix) { return this.#levels.get(prefix) || []; }
 
-  /** Names that are not below the prefix are left out: a level that leads back up has no end. */
+  /** Leaves out names that are not below the prefix: a level that leads back up has no end. */
   load(prefix, names) { this.#levels.set(prefix, names.filter((name) => name.startsWith(prefix)).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))); }
   open(prefix) { this.#open.add(prefix); }
   close(prefix) { this.#open.delete(prefix); }
@@ -44,7 +44,7 @@ export class KeyTree {
     return out;
   }
 
-  /** What has been loaded and has the text in it, as rows of one level. */
+  /** Loaded names that contain the text, as rows of one level. */
   found(text, limit) {
     const out = [];
     const wanted = text.toLowerCase();
@@ -59,7 +59,8 @@ export class KeyTree {
 
   /**
    * @param changes [{ Key, event }]
-   * @returns { moved: whether rows are different, stale: prefixes whose level has to be loaded again: a key below one of its folders is gone }
+   * @returns { moved: whether rows are different, stale: prefixes whose level must be loaded again,
+   * because a key below one of its folders is gone }
    */
   apply(changes) {
     let moved = false;

@@ -1,10 +1,11 @@
-// A tab's end of what all tabs share (hub.js). What is watched stands still while the tab is hidden, and goes on when it is seen again.
+// A tab's end of the hub (hub.js). Watches pause while the tab is hidden, and resume when it is
+// shown again.
 
 import { ask } from './answer.js';
 import { token } from './session.js';
 
-// A shared worker takes longer to start than everything else of the first view takes, and takes a processor from it: it begins so long after the first
-// picture. Until then a tab asks for itself, once for each thing.
+// A shared worker takes longer to start than all else in the first view, and occupies a processor.
+// So it starts this long after the first paint. Until then a tab requests everything itself, once.
 const workerWaitsMs = 30;
 
 let port = null;
@@ -52,7 +53,7 @@ export async function start(workerUrl) {
   if (seen()) sayAll();
 }
 
-/** Somebody logs in or out: everything is asked for in his name. */
+/** After a login or logout: requests everything with the new token. */
 export function askAgain() {
   port?.postMessage({ drop: 'all' });
   if (port && seen()) sayAll();
@@ -74,18 +75,18 @@ function want(say, take) {
 }
 
 /**
- * Tells what `path` answers whenever that is different: as a blocking query, or `every` so many milliseconds.
- * `take` gets { status, body, headers, at }. @returns what ends it
+ * Watches the response for `path`: by a blocking query, or every `every` milliseconds. `take` gets
+ * { status, body, headers, at }. @returns a function that ends it
  */
 export function watch(path, take, every) {
   let told = false;
   const end = want((id) => ({ watch: id, path, every, token: token() }), (answer) => { told = true; take(answer); });
   if (port || !seen()) return end;
   const first = new AbortController();
-  // That a server does not answer is told by the worker.
+  // The worker reports a server that does not respond.
   ask(path, token(), first.signal).then((answer) => { if (!told && !first.signal.aborted) take(answer); }, () => {});
   return () => { first.abort(); end(); };
 }
 
-/** Tells of changes of keys; `take` gets what hub.js says of changes: of many only some, `total` is how many were read, and behind a `gap` there were more. */
+/** Follows changes of keys; `take` gets the `changes` of hub.js: of many only some, `total` is how many were read, and in a `gap` there were more. */
 export const follow = (only, take) => want((id) => ({ follow: id, only, token: token() }), take);

@@ -1,5 +1,5 @@
-// Which keys are locked, or locked by one session. A server looks through all keys for that (0.2 s of a core for a million), so that where there are
-// many it is asked only when somebody says so.
+// Keys that are locked, or locked by one session. A server scans all keys for that (0.2 s of a core
+// for a million), so with many keys it is queried only on request.
 
 import { escaped, isOdd, target } from './calls.js';
 import { above } from './key_names.js';
@@ -8,20 +8,22 @@ import { onMetrics, series } from './samples.js';
 
 const keysMax = 100_000;
 
-/** The call that looks. `session`: only what that one holds. */
+/** The call. `session`: only what that one holds. */
 const lockedKeysCall = ({ prefix = '', session } = {}) => ({
   path: `/v1/kv/${escaped(above(prefix))}`,
   parameters: { recurse: true, filter: session ? `Session == ${JSON.stringify(session)}` : 'Session != ""' },
 });
 
 /**
- * `take` gets the answers as they come (404: there is none), or once { skipped: how many keys there are }.
- * @param what { prefix, session, always } `always`: however many there are @returns what ends it
+ * `take` gets the responses as they come (404: there is none), or once { skipped: number of keys }.
+ * @param what { prefix, session, always } `always`: with any number of keys @returns a function
+ * that ends it
  */
 export function watchLockedKeys(what, take) {
   const { path, parameters } = lockedKeysCall(what);
   let end = null;
-  // The first figures say how many keys there are; who may not see figures is not kept waiting either.
+  // The first metrics have the number of keys. Without permission for metrics it does not wait
+  // either.
   const endWaiting = onMetrics((answer) => {
     if (!answer || end) return;
     const keys = series.points.at(-1)?.keys ?? 0;

@@ -1,6 +1,7 @@
-// Answers of /v1/agent/metrics taken apart, and the last hour of some of them. Nothing here touches the page: tests/console/parts_test.py runs it.
+// Parses responses of /v1/agent/metrics, and the last hour of some metrics. Nothing here uses the
+// page: tests/console/parts_test.py runs it.
 
-/** A metric by its name without the prefix: { value } of a gauge, { mean, max, rate, count } of a counter or samples; undefined: nothing happened, or there is none. */
+/** A metric by its name without the prefix: { value } of a gauge, { mean, max, rate, count } of a counter or samples; undefined: no events, or no such metric. */
 export function valueOf(answer, name) {
   const is = (row) => row.Name === name || row.Name.endsWith(`.${name}`);
   const gauge = (answer.Gauges || []).find(is);
@@ -11,18 +12,18 @@ export function valueOf(answer, name) {
   return { count: times, rate: rows.reduce((n, r) => n + r.Rate, 0), mean: times ? sum / times : 0, max: Math.max(...rows.map((r) => r.Max)) };
 }
 
-/** What happened a second: answers are of the last whole 10 s. */
+/** Events per second: a response covers the last complete 10 s. */
 export const perSecond = (answer, name) => (valueOf(answer, name)?.count ?? 0) / 10;
 
 const keptMs = 3600e3;
 
-/** How long requests took, those that waited for a change left out: { mean, max }; undefined: there was none. */
+/** Durations of requests, except blocking queries: { mean, max }; undefined: there were none. */
 export function requestTimes(answer) {
   const rows = (answer.Samples || []).filter((r) => r.Name.endsWith('http.request') && r.Labels?.route !== 'blocking');
   return rows.length ? valueOf({ Samples: rows }, 'http.request') : undefined;
 }
 
-/** A row of /v1/agent/metrics?history, as a point of a series. Nothing is not zero: what did not happen took no time. */
+/** A row of /v1/agent/metrics?history, as a point of a series. Absent is not zero: without events there is no duration. */
 export function pointOf(row, seconds) {
   const time = (ms) => (ms > 0 ? ms : undefined);
   return {
@@ -34,7 +35,7 @@ export function pointOf(row, seconds) {
   };
 }
 
-/** Where the term has changed, the newest first: { at, term, leads }, the last one whether this server led at the end of the interval. */
+/** Where the term has changed, the newest first: { at, term, leads }; `leads`: whether this server led at the end of the interval. */
 export function electionsIn(points) {
   const found = [];
   let before;
@@ -47,8 +48,9 @@ export function electionsIn(points) {
 }
 
 /**
- * When that index was applied: { at, exactly }, to 10 s, the length of an interval. Not `exactly`: it was at that time or before.
- * undefined: nothing is known of it
+ * When that index was applied: { at, exactly }, to 10 s, the length of an interval. Not `exactly`:
+ * at that time or before.
+ * undefined: unknown
  */
 export function timeOfIndex(points, index) {
   const known = points.filter((p) => p.applied !== undefined);
@@ -66,7 +68,7 @@ export class Series {
     while (this.points.length && this.points[0].at < at - keptMs) this.points.shift();
   }
 
-  /** What was before the first one. @param points oldest first */
+  /** Adds what was before the first one. @param points oldest first */
   fill(points) {
     const first = this.points[0]?.at ?? Infinity;
     this.points.unshift(...points.filter((p) => p.at < first - 5000));

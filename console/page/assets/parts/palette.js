@@ -1,4 +1,4 @@
-// Ctrl+K: to every view, and to a key or a lock by its name.
+// Ctrl+K: opens every view, and a key or a lock by its name.
 
 import { h, refill, uniqueId } from './dom.js';
 import { to } from './places.js';

@@ -1,4 +1,5 @@
-// Where in the console one is: `#/locks/claim/NAME`. The rest of a place is one name with its slashes in it, escaped as in paths.
+// Places in the console: `#/locks/claim/NAME`. The rest of a place is one name with its slashes,
+// escaped as in paths.
 
 import { escaped } from './calls.js';
 

@@ -1,4 +1,4 @@
-// Plots of what was sampled: lines over time, as a drawing with a sentence for who does not see it.
+// Plots of samples: lines over time, as a drawing with a sentence for screen readers.
 
 import { s } from './dom.js';
 import { figure } from './format.js';

@@ -1,4 +1,5 @@
-// A long list of rows of which only those on the screen exist, walked through with the keys of a tree (WAI-ARIA, pattern "tree view").
+// A long list of rows of which only the visible ones exist, navigated with the keys of a tree
+// (WAI-ARIA, pattern "tree view").
 
 import { h, uniqueId } from './dom.js';
 
@@ -23,7 +24,7 @@ export class RowBox {
     this.space.style.position = 'relative';
   }
 
-  /** @param rows [{ name, label, depth, folder, open, size, place, count }] @param fresh names that were written just now */
+  /** @param rows [{ name, label, depth, folder, open, size, place, count }] @param fresh names that were just written */
   set(rows, chosen, fresh = new Set()) {
     const was = this.#rows[this.#active]?.name;
     this.#rows = rows;
@@ -37,7 +38,7 @@ export class RowBox {
     this.#fresh = new Set();
   }
 
-  /** Scrolls to that row and makes it the one the keys begin at. */
+  /** Scrolls to that row and makes it the active one. */
   reveal(name) {
     const at = this.#rows.findIndex((r) => r.name === name);
     if (at >= 0) this.#go(at);
@@ -65,7 +66,7 @@ export class RowBox {
     const drawn = [];
     for (let i = first; i < last; ++i) drawn.push(this.#row(this.#rows[i], i, height));
     this.space.replaceChildren(...drawn);
-    // The row that the keys are at exists even where it is not seen.
+    // The active row exists even if it is not visible.
     if (this.#rows.length && (this.#active < first || this.#active >= last)) this.space.append(this.#row(this.#rows[this.#active], this.#active, height));
     if (this.#rows.length) this.element.setAttribute('aria-activedescendant', `${this.#id}-${this.#active}`);
     else this.element.removeAttribute('aria-activedescendant');

@@ -1,4 +1,5 @@
-// The figures of the server, whichever view is shown: of the hour before the console was opened what the server remembers, then what comes.
+// The metrics of the server, for all views: what the server remembers of the last hour, then new
+// ones.
 
 import { Series, perSecond, pointOf, requestTimes, valueOf } from './numbers.js';
 import { watch } from './link.js';
@@ -20,7 +21,7 @@ export function startSampling() {
   }, 3600_000);
 }
 
-/** @returns what ends it */
+/** @returns a function that ends it */
 export function onMetrics(listener) {
   listeners.add(listener);
   listener(last);

@@ -1,4 +1,5 @@
-// Who is logged in here: a token, which lives as long as the tab and goes nowhere but into a header of requests to this server.
+// The login: a token, which lives as long as the tab and is only sent in a header of requests to
+// this server.
 
 const place = 'belay-token';
 

@@ -1,4 +1,5 @@
-// What sessions have left: asked for those that are on the screen, every five seconds; between that the clock of the page runs.
+// The remaining times of sessions: requested for visible ones every five seconds; in between the
+// page's clock runs.
 
 import { bar } from './clock.js';
 import { h, refill } from './dom.js';
@@ -12,7 +13,7 @@ const shownMax = 25;
 export class SessionTimes {
   #shown = new Map(); // ID -> { element, end }
 
-  /** The element of that session, the same one each time; of more than 25 none. */
+  /** The element of that session, the same one each time; at most 25 of them. */
   of(id) {
     if (!this.#shown.has(id)) {
       if (this.#shown.size >= shownMax) return h('span', { class: 'quiet' }, '–');
@@ -35,7 +36,7 @@ export class SessionTimes {
     else refill(element, bar(left, session.TTLMode === 'exact' ? ttl : 2 * ttl, age, `What session ${id} has left`));
   }
 
-  /** Ends what is asked for all others. */
+  /** Ends the requests for all others. */
   keep(ids) {
     for (const [id, { end }] of this.#shown)
       if (!ids.includes(id)) { end(); this.#shown.delete(id); }

@@ -1,6 +1,7 @@
-// Server-sent events out of pieces of a stream. Nothing here touches the page: tests/console/parts_test.py runs it.
+// Parses server-sent events from pieces of a stream. Nothing here uses the page:
+// tests/console/parts_test.py runs it.
 
-/** Takes text as it comes, and calls `tell({ id, event, data })` for each event that is complete. Comments are left out. */
+/** Takes text as it arrives, and calls `tell({ id, event, data })` for each complete event. Ignores comments. */
 export class EventReader {
   #rest = '';
   #event = { id: undefined, event: 'message', data: '' };

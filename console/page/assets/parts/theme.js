@@ -1,4 +1,4 @@
-// Light or dark: as the system says, until somebody says otherwise here.
+// Light or dark: the system's setting, until the user chooses here.
 
 const place = 'belay-theme';
 const system = matchMedia('(prefers-color-scheme: dark)');
@@ -12,7 +12,7 @@ function apply() {
 
 export const isDark = () => document.documentElement.dataset.theme === 'dark';
 
-/** `listener` is told now and with each change. */
+/** `listener` is called now and on each change. */
 export function startTheme(listener) {
   told = listener;
   apply();

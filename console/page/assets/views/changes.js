@@ -1,4 +1,5 @@
-// Changes of keys as they happen. Of more than can be read some are shown, and the page says so.
+// Changes of keys as they happen. If there are too many to read, some are shown, and the page says
+// so.
 
 import { count, figure } from '../parts/format.js';
 import { button, empty, h, panel, refill, table, tag } from '../parts/dom.js';

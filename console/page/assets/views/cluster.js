@@ -1,4 +1,5 @@
-// The servers: who leads, how far behind the others are, who is unhealthy and why, and elections: of the last hour as this server knows them, and as this page has seen them.
+// The servers: the leader, how far behind the others are, which are unhealthy and why, and
+// elections: those that this server remembers of the last hour, and those that this page has seen.
 
 import { count, counted, duration, goDuration } from '../parts/format.js';
 import { facts, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
@@ -10,7 +11,7 @@ import { watch } from '../parts/link.js';
 const everyMs = 2000;
 const electionsKept = 30;
 
-// The page is left and comes back: what was seen stays as long as it is loaded.
+// Kept while the page is loaded, also when another view is shown.
 const elections = [];
 let lastTerm = 0, lastLeader;
 
@@ -30,7 +31,7 @@ export function show(main) {
     watch('/v1/agent/members', (a) => { members = a; see(); }, 10_000),
   ];
 
-  // 429 is how autopilot answers if somebody is unhealthy.
+  // Autopilot responds with 429 if a server is unhealthy.
   const healthOf = () => (health && (health.status === 200 || health.status === 429) ? (typeof health.body === 'string' ? JSON.parse(health.body) : health.body) : null);
 
   function see() {
@@ -102,7 +103,7 @@ export function show(main) {
   function drawTimeline() {
     const now = lastTerm ? `: term ${lastTerm}, led by ${lastLeader}` : '';
     const line = (e) => h('li', {}, h('span', { class: 'quiet' }, e.at.toLocaleTimeString('en-GB')), ' ', e.leader === null ? tag('no leader', 'bad') : `term ${e.term}: ${e.leader} leads`);
-    // The page has seen who was elected; the server remembers terms, and whether it led.
+    // The page has seen the elected leaders; the server remembers terms, and whether it led.
     const seen = new Set(elections.map((e) => e.term));
     const before = electionsIn(series.points).filter((e) => !seen.has(e.term));
     const remembered = (e) => h('li', {}, h('span', { class: 'quiet' }, new Date(e.at).toLocaleTimeString('en-GB')), ` term ${e.term}`, e.leads ? ': this server leads' : ' begins');

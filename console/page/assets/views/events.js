@@ -1,4 +1,4 @@
-// User events: the last ones that this server has heard of, and how to fire one.
+// User events: the last ones that this server received, and how to fire one.
 
 import { asText, counted, fromBase64, shortId } from '../parts/format.js';
 import { button, empty, field, h, panel, refill, refusal, table } from '../parts/dom.js';
@@ -12,7 +12,8 @@ export function show(main) {
   const looked = { path: '/v1/event/list' };
   main.append(h('div', { class: 'head' }, h('h1', {}, 'Events'), says, button('Fire an event', fire, 'main')), list);
 
-  // An index of events is a hash of the newest one, no number that grows: every two seconds is enough for people.
+  // The index of events is a hash of the newest one and does not grow: a request every two seconds
+  // suffices.
   const end = watch(looked.path, (answer) => {
     if (answer.status !== 200) return refill(list, panel('Events', null, refusal(answer)));
     const rows = [...answer.body].reverse();

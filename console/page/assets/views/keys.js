@@ -1,4 +1,5 @@
-// The keys: a tree that is loaded as it is opened and lives with the changes, and beside it what is chosen.
+// The keys: a tree that is loaded as it is opened and follows the changes, and beside it the
+// selection.
 
 import { count, counted } from '../parts/format.js';
 import { button, field, h, panel } from '../parts/dom.js';
@@ -98,7 +99,8 @@ export function show(main, rest) {
 
   const endFollowing = follow({}, ({ list, total, gap, state }) => {
     if (state !== 'open' && state !== 'opening' && state !== 'interrupted') { says.textContent = 'Without changes: ' + state; return; }
-    // Of many changes not all are told: then what is open is loaded again, at most once a second.
+    // Of many changes only some are reported: then open levels are loaded again, at most once a
+    // second.
     const all = gap || total > list.length || list.some((c) => c.event === 'reset');
     const { moved: rowsMoved, stale: gone } = all ? { moved: false, stale: [] } : tree.apply(list);
     for (const prefix of gone) stale.add(prefix);
@@ -119,14 +121,14 @@ export function show(main, rest) {
     const before = chosen;
     chosen = to_.join('/');
     const mine = chosen;
-    // The levels on the way are opened, so that what is chosen can be seen.
+    // Opens the levels above, so that the selection is visible.
     if (!tree.has('')) await load('');
     for (let at = chosen.indexOf('/'); at !== -1; at = chosen.indexOf('/', at + 1)) {
       const prefix = chosen.slice(0, at + 1);
       if (prefix === chosen && before.startsWith(chosen) && tree.isOpen(prefix)) break;
       await openLevel(prefix);
     }
-    if (ended || chosen !== mine) return; // gone on meanwhile
+    if (ended || chosen !== mine) return; // superseded meanwhile
     draw();
     box.reveal(chosen);
     detail.choose(chosen);

@@ -1,4 +1,4 @@
-// What is below a prefix, and how all of it is removed: first it is counted and shown.
+// The keys below a prefix, and the removal of all of them: first it is counted and shown.
 
 import { count, counted } from '../parts/format.js';
 import { button, empty, facts, h, panel, refill } from '../parts/dom.js';
@@ -9,7 +9,7 @@ import { deleteBelow, lookBelow, namesBelow } from '../parts/key_names.js';
 
 const previewed = 20;
 
-/** @returns what ends it */
+/** @returns a function that ends it */
 export function showFolder(box, prefix, tree) {
   const names = tree.level(prefix);
   const folders = names.filter((n) => n.endsWith('/') && n !== prefix).length;

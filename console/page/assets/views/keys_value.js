@@ -1,4 +1,5 @@
-// One key: its value as text, JSON or bytes, how it came to be, and changes to it that cannot overwrite what others write meanwhile.
+// One key: its value as text, JSON or bytes, its history, and changes that cannot overwrite what
+// others write meanwhile.
 
 import { asHex, asJson, asText, bytes, count, differing, fromBase64, shortId } from '../parts/format.js';
 import { button, empty, facts, field, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
@@ -10,10 +11,10 @@ import { deleteKey, lookAtKey, writeKey } from '../parts/key_names.js';
 import { watch } from '../parts/link.js';
 import { to } from '../parts/places.js';
 
-/** @returns what ends it */
+/** @returns a function that ends it */
 export function showKey(box, key) {
   const looked = lookAtKey(key), odd = isOdd(key);
-  const history_ = { path: `/v1/kv/${escaped(key)}`, parameters: { history: true } }; // of no odd one
+  const history_ = { path: `/v1/kv/${escaped(key)}`, parameters: { history: true } }; // not of an odd name
   const top = h('div', {}), body = h('div', {}), history = h('div', {});
   const says = h('p', { class: 'quiet says-live', 'aria-live': 'polite' });
   let entry = null, form = null, editing = null;

@@ -1,4 +1,4 @@
-// Who holds what, since when, and who waits: claims and locks of keys.
+// Holders, with times, and waiting sessions: claims and locks of keys.
 
 import { count, counted, shortId } from '../parts/format.js';
 import { button, empty, h, named, panel, refill, table, tag } from '../parts/dom.js';
@@ -102,7 +102,7 @@ export function show(main, rest) {
   }
 
   begin();
-  const endMetrics = onMetrics(() => { if (claims) draw(); }); // which date the locks of keys
+  const endMetrics = onMetrics(() => { if (claims) draw(); }); // which show when keys were locked
   moved(rest);
   return {
     moved,

@@ -1,4 +1,5 @@
-// Who waits for whom, as a drawing and as a list; sessions that wait for each other in a circle are marked in both.
+// Which session waits for which, as a drawing and as a list; sessions that wait for each other in a
+// circle are marked in both.
 
 import { counted, shortId } from '../parts/format.js';
 import { empty, h, panel, refill, refusal, s, table, tag } from '../parts/dom.js';
@@ -10,7 +11,7 @@ import { to } from '../parts/places.js';
 const edgesDrawn = 200, edgesListed = 500;
 const boxWidth = 104, boxHeight = 26, columnWidth = 220, rowHeight = 44;
 
-/** @returns what ends it */
+/** @returns a function that ends it */
 export function showGraph(box) {
   const looked = { path: '/v1/claims/graph' };
   return watch(looked.path, (answer) => {
@@ -18,7 +19,7 @@ export function showGraph(box) {
     if (answer.status !== 200) return refill(box, panel('Who waits for whom', null, refusal(answer)));
     const { Edges: edges, Cut: cut } = answer.body;
     if (!edges.length) return refill(box, panel('Who waits for whom', actions, empty('Nobody waits.')));
-    const whole = edges.filter((e) => e.Session && e.Blocker); // else one of the two sessions may not be seen
+    const whole = edges.filter((e) => e.Session && e.Blocker); // else one of the two sessions may be invisible
     const circles = inCircles(whole);
     refill(box, h('div', { class: 'stack' },
       panel('Who waits for whom',
@@ -61,7 +62,7 @@ function drawing(edges, circles) {
   return drawn;
 }
 
-/** One edge for each pair of sessions, with the names of all that the one wants of the other. */
+/** One edge for each pair of sessions, with all names for which the one waits for the other. */
 function pairs(edges) {
   const found = new Map();
   for (const e of edges) {

@@ -1,4 +1,4 @@
-// One lock, claim, semaphore or election: holders, queue, delays, and what can be done about them.
+// One lock, claim, semaphore or election: holders, queue, delays, and actions.
 
 import { asText, count, counted, fromBase64, shortId } from '../parts/format.js';
 import { button, empty, facts, field, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
@@ -15,7 +15,7 @@ const queueShown = 100;
 
 const sessionLink = (id) => h('a', { class: 'id', href: to('sessions', id), title: id }, shortId(id));
 
-/** @param space 'claim' or 'key' @returns what ends it */
+/** @param space 'claim' or 'key' @returns a function that ends it */
 export function showResource(box, space, name) {
   const times = new SessionTimes();
   const looked = space === 'claim' ? { path: `/v1/claim/${pathOf(name)}` } : { path: `/v1/kv/${pathOf(name)}`, parameters: { claims: true } };
@@ -90,7 +90,7 @@ export function showResource(box, space, name) {
     return h('div', { class: 'quiet small wrap' }, text === null ? 'bytes' : text.length > 80 ? `${text.slice(0, 80)} …` : text);
   }
 
-  // ---- what can be done
+  // ---- actions
 
   const path = `/v1/claim/${pathOf(name)}`;
   const letGo = (x) => ask({
@@ -128,7 +128,7 @@ export function showResource(box, space, name) {
 
   async function unlock(x) {
     const { body: [key] } = await call({ path: `/v1/kv/${pathOf(name)}` });
-    // A release writes the value that comes with it: the one that is there, if it still is.
+    // A release writes the value that comes with it: the current one, if it has not changed.
     const operation = { Key: key.Key, Value: key.Value, Flags: key.Flags, Session: x.Session };
     ask({
       title: `Release the lock of ${name}`, verb: 'Release', danger: true,

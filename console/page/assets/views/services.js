@@ -64,7 +64,7 @@ export function show(main, rest) {
   };
 }
 
-/** @returns what ends it */
+/** @returns a function that ends it */
 function showService(box, name) {
   const looked = { path: `/v1/health/service/${pathOf(name)}` };
   return watch(looked.path, (answer) => {

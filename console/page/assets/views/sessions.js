@@ -1,4 +1,4 @@
-// Sessions: what they have left, what they hold and wait for, and why those that have ended did.
+// Sessions: their remaining times, what they hold and wait for, and why ended ones ended.
 
 import { count, counted, duration, goDuration, shortId } from '../parts/format.js';
 import { button, empty, facts, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
@@ -76,7 +76,7 @@ export function show(main, rest) {
   };
 }
 
-/** @returns what ends it */
+/** @returns a function that ends it */
 function showSession(box, id) {
   const times = new SessionTimes();
   const looked = { path: `/v1/session/info/${pathOf(id)}` };

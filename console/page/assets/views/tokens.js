@@ -1,4 +1,4 @@
-// Who is logged in and what he may do; tokens, policies and roles for who may manage them.
+// The current login and its permissions; tokens, policies and roles for those who may manage them.
 
 import { button, empty, facts, field, h, panel, refill, table, tag } from '../parts/dom.js';
 import { call, complaint } from '../parts/api.js';

@@ -8,7 +8,7 @@ import { pathOf } from '../parts/calls.js';
 
 const globalManagement = '00000000-0000-0000-0000-000000000001', anonymous = '00000000-0000-0000-0000-000000000002';
 
-/** Draws anew what is there. `off`: ACLs are. */
+/** Redraws the current state. `off`: ACLs are disabled. */
 export async function showManagement(box, off) {
   if (off) return refill(box);
   const ask_ = async (path) => {
@@ -82,7 +82,7 @@ function tokenList(tokens, policies, roles, again) {
   }
 }
 
-/** Secrets are in no list: this is the one time that it is seen. */
+/** Lists contain no secrets: it is shown only this time. */
 function showSecret(made) {
   const dialog = h('dialog', { 'aria-label': 'The new token', onclose: () => dialog.remove() }, h('form', { method: 'dialog' }, h('h2', {}, 'The new token'),
     h('p', {}, 'This is its secret. It is not shown again in this list.'), h('pre', { class: 'value', tabindex: 0, role: 'region', 'aria-label': 'Secret' }, made.SecretID),
