@@ -1,4 +1,5 @@
-// One of many leads. usage: election NAME SECONDS   (how long it leads before it resigns)
+// One of many candidates leads. SECONDS: how long it leads before it resigns.
+// usage: election NAME SECONDS
 package main
 
 import (
@@ -19,7 +20,7 @@ func check(err error) {
 	}
 }
 
-// Tells who else leads, until it is this candidate.
+// Reports other leaders, until this candidate leads.
 func observe(kv *api.KV, me string) {
 	var index uint64
 	shown := ""
@@ -31,7 +32,7 @@ func observe(kv *api.KV, me string) {
 		}
 		index = meta.LastIndex
 		leader := ""
-		if row != nil && row.Session != "" { // the value alone stays when a leader dies
+		if row != nil && row.Session != "" { // the value alone remains when a leader dies
 			leader = string(row.Value)
 		}
 		if leader == me {
@@ -52,7 +53,7 @@ func main() {
 	check(err)
 	go observe(server.KV(), me)
 
-	// Without a session of ours it makes one, renews it and ends it.
+	// Without our session it creates one, renews it and ends it.
 	campaign, err := server.LockOpts(&api.LockOptions{Key: key, Value: []byte(me), SessionName: me, SessionTTL: "15s", MonitorRetries: 3})
 	check(err)
 	lost, err := campaign.Lock(nil)

@@ -1,5 +1,6 @@
-// One process at a time counts. It is the lock of a key, as all of Consul's clients have it: `consul lock`, `belay lock` and the
-// C++ library's mutex exclude it. Those who wait are woken together, and one of them gets it.
+// One process at a time counts. It uses the lock of a key, as all of Consul's clients do: `consul
+// lock`, `belay lock` and the C++ library's mutex exclude it. Waiting clients are woken together,
+// and one of them gets the lock.
 package main
 
 import (
@@ -51,7 +52,7 @@ func main() {
 		log.Fatal("the lock is lost")
 	default:
 	}
-	// All or nothing: refused if this session has not the lock any more.
+	// Atomic: rejected if this session no longer has the lock.
 	ok, refused, _, err := kv.Txn(api.KVTxnOps{
 		{Verb: api.KVCheckSession, Key: key, Session: session},
 		{Verb: api.KVSet, Key: "examples/count-by-key", Value: []byte(strconv.Itoa(count))},
@@ -62,5 +63,5 @@ func main() {
 	}
 	fmt.Printf("count %d, fence %d\n", count, fence)
 
-	check(lock.Unlock()) // first this: then nobody waits for a lock delay
+	check(lock.Unlock()) // first this: then no client waits for a lock delay
 }

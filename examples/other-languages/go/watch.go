@@ -1,5 +1,5 @@
-// What is below a prefix, and what is different when it has changed, until examples/watched/end is written. Of several writes
-// that come quickly the client sees the last.
+// The keys below a prefix, and what changes in them, until examples/watched/end is written. Of
+// several quick writes the client sees the last.
 package main
 
 import (

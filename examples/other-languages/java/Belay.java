@@ -24,7 +24,7 @@ final class Belay {
     return HttpRequest.newBuilder(URI.create("http://" + ADDRESS + "/v1" + path));
   }
 
-  /** @throws IOException if there is no answer within 90 s, and for statuses of 400 and above but 404 */
+  /** @throws IOException if there is no response within 90 s, and for statuses of 400 and above except 404 */
   HttpResponse<String> ask(String method, String path, String body) throws IOException, InterruptedException {
     HttpRequest request = request(path).timeout(Duration.ofSeconds(90)).method(method, BodyPublishers.ofString(body)).build();
     HttpResponse<String> answer = http.send(request, BodyHandlers.ofString());
@@ -46,7 +46,7 @@ final class Belay {
     return out.toString();
   }
 
-  /** The first member of that name, or null. Enough for answers without quotes in their texts; use your JSON library. */
+  /** The first member of that name, or null. Enough for responses without quotes in their texts; use your JSON library. */
   static String member(String json, String name) {
     Matcher found = Pattern.compile("\"" + name + "\": *(?:\"([^\"]*)\"|([^,}\\s]+))").matcher(json);
     return !found.find() ? null : found.group(1) != null ? found.group(1) : found.group(2);
@@ -56,7 +56,7 @@ final class Belay {
     return base64.equals("null") ? "" : new String(Base64.getDecoder().decode(base64), StandardCharsets.UTF_8);
   }
 
-  /** Renewed by a thread of its own until it is closed. Everything is held by one. */
+  /** Renewed by a thread of its own until it is closed. One session holds everything. */
   static final class Session implements AutoCloseable {
     private static final long TTL = TimeUnit.SECONDS.toNanos(15);
     private final Belay server;
@@ -69,7 +69,7 @@ final class Belay {
       long asked = System.nanoTime();
       String body = "{\"Name\":\"" + name + "\",\"TTL\":\"15s\",\"NodeChecks\":[]}";
       id = member(server.ask("PUT", "/session/create", body).body(), "ID");
-      safeUntil = asked + TTL; // from the question on, not from the answer
+      safeUntil = asked + TTL; // from the request on, not from the response
       timer.scheduleAtFixedRate(this::renew, TTL / 3, TTL / 3, TimeUnit.NANOSECONDS);
     }
 
@@ -79,11 +79,11 @@ final class Belay {
         boolean there = server.ask("PUT", "/session/renew/" + id, "").statusCode() == 200;
         safeUntil = there ? asked + TTL : asked;
       } catch (IOException | InterruptedException e) {
-        // No answer, or no leader just now: the time runs on.
+        // No response, or no leader just now: the time runs on.
       }
     }
 
-    /** Nobody else has what this session holds. Ask before each step that must not be done twice. */
+    /** No other client has what this session holds. Check before each step that must run only once. */
     boolean safe() {
       return System.nanoTime() - safeUntil < 0;
     }

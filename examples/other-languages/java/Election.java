@@ -1,7 +1,7 @@
 import java.net.http.HttpResponse;
 import java.util.UUID;
 
-/** One of many leads. Arguments: NAME SECONDS (how long it leads before it resigns). */
+/** One of many candidates leads. Arguments: NAME SECONDS (how long it leads before it resigns). */
 final class Election {
   private static final String CLAIM = "/claim/examples/leader";
 
@@ -13,7 +13,7 @@ final class Election {
     try (Belay.Session session = new Belay.Session(server, me)) {
       server.ask("PUT", CLAIM + Belay.query("kind", "election", "session", session.id, "id", mine), me);
 
-      // Asked once; from now on it is enough to watch who leads.
+      // Sent once; from now on it is enough to watch the leader.
       String index = "1";
       String leader = null;
       String fence = null;

@@ -8,7 +8,7 @@ import java.util.stream.Stream;
 
 /** Every change below a prefix, each once and in order, as a stream, until examples/watched/end is written. */
 final class Watch {
-  private static String last; // keep it, and go on there after a restart, at any server
+  private static String last; // store it, and resume there after a restart, at any server
 
   public static void main(String[] arguments) throws Exception {
     Belay server = new Belay();
@@ -27,7 +27,7 @@ final class Watch {
           end = follow(lines.iterator());
         }
       } catch (IOException | UncheckedIOException e) {
-        Thread.sleep(1000); // cut off: it goes on behind the last one
+        Thread.sleep(1000); // disconnected: it resumes after the last one
       }
     }
     System.exit(0);
@@ -48,7 +48,7 @@ final class Watch {
         if (name.equals("end")) {
           return true;
         }
-      } else if (line.isEmpty()) { // the end of an event: what is cut before it comes again
+      } else if (line.isEmpty()) { // the end of an event: one that is cut off is sent again
         if (last == null && id != null) {
           System.out.println("watching");
         }

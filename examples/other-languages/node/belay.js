@@ -1,4 +1,4 @@
-// The npm package `consul`, with the requests that Consul does not know, and a session that is renewed until it is closed.
+// The npm package `consul`, with the requests that Consul lacks, and a session that renews itself.
 const Consul = require("consul");
 
 const TTL = 15; // seconds; 10 and more, unless the server is configured otherwise
@@ -9,7 +9,7 @@ class Belay extends Consul {
     super({ host, port });
   }
 
-  // Each of these returns the answer: statusCode, headers, body. Statuses of 400 and above are thrown.
+  // Each returns the response: statusCode, headers, body. Throws for statuses of 400 and above.
   claim(name, query, value = "") {
     return this._put({ path: "/claim/" + name, query, body: value, type: "text" });
   }
@@ -33,7 +33,7 @@ class Session {
     const asked = performance.now();
     session.server = server;
     session.id = (await server.session.create({ name, ttl: TTL + "s", checks: [] })).ID;
-    session.safeUntil = asked + TTL * 1000; // from the question on, not from the answer
+    session.safeUntil = asked + TTL * 1000; // from the request on, not from the response
     session.timer = setInterval(() => session.renew(), (TTL * 1000) / 3);
     return session;
   }
@@ -44,11 +44,11 @@ class Session {
       await this.server.session.renew(this.id);
       this.safeUntil = asked + TTL * 1000;
     } catch (error) {
-      if (error.statusCode === 404) this.safeUntil = 0; // it has ended
-    } // else no answer, or no leader just now: the time runs on
+      if (error.statusCode === 404) this.safeUntil = 0; // No other client has what this session holds. Check before each step that must run only once.
+    } // else no response, or no leader just now: the time runs on
   }
 
-  // Nobody else has what this session holds. Ask before each step that must not be done twice.
+  // No other client has what this session holds. Check before each step that must run only once.
   safe() {
     return performance.now() < this.safeUntil;
   }

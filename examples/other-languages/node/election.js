@@ -1,4 +1,5 @@
-// One of many leads. usage: node election.js NAME SECONDS   (how long it leads before it resigns)
+// One of many candidates leads. SECONDS: how long it leads before it resigns.
+// usage: node election.js NAME SECONDS
 const { randomUUID } = require("crypto");
 const { Belay, Session, sleep } = require("./belay");
 
@@ -11,7 +12,7 @@ async function main() {
   const session = await Session.open(server, me);
   await server.claim(name, { kind: "election", session: session.id, id: mine }, me);
 
-  // Asked once; from now on it is enough to watch who leads.
+  // Sent once; from now on it is enough to watch the leader.
   let [index, leader] = ["1", undefined];
   while (!leader || leader.ID !== mine) {
     if (!session.safe()) throw new Error("the session has ended: begin anew");

@@ -12,14 +12,14 @@ async function main() {
   for (let end = false; !end; ) {
     const answer = await server.changes(prefix, { index: place, wait: "60s" }).catch((error) => {
       if (error.statusCode !== 410) throw error;
-      return server.changes(prefix, { snapshot: "" }); // too far behind, or the cluster was restored: the keys as they are, then what follows
+      return server.changes(prefix, { snapshot: "" }); // too far behind, or the cluster was restored: the current keys, then the changes
     });
     for (const change of answer.body) {
       const name = change.Key.split("/").pop();
       end ||= name === "end";
       console.log(change.Event, name, ...(change.Value ? [Buffer.from(change.Value, "base64").toString()] : []));
     }
-    place = cursor(answer); // keep it, and go on there after a restart, at any server
+    place = cursor(answer); // store it, and resume there after a restart, at any server
   }
   server.destroy();
 }

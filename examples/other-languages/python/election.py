@@ -1,4 +1,4 @@
-"""One of many leads. usage: election.py NAME SECONDS   (how long it leads before it resigns)"""
+"""One of many candidates leads. usage: election.py NAME SECONDS   (how long it leads before it resigns)"""
 import base64
 import json
 import sys
@@ -24,7 +24,7 @@ session = Session(me)
 mine = str(uuid.uuid4())
 server.http.put(answer, CLAIM, {"kind": "election", "session": session.id, "id": mine}, me)
 
-# Asked once; from now on it is enough to watch who leads.
+# Sent once; from now on it is enough to watch the leader.
 index, leader = 1, None
 while leader != mine:
     if not session.safe():

@@ -1,4 +1,4 @@
-"""One process at a time counts. Those who wait are served in the order in which they asked."""
+"""One process at a time counts. Waiting processes are served in the order of their requests."""
 import json
 import time
 import uuid
@@ -22,7 +22,7 @@ def answer(response):
 
 server = consul.Consul()  # CONSUL_HTTP_ADDR
 session = Session("counting")
-mine = str(uuid.uuid4())  # asking again with it is the same claim, and keeps its place
+mine = str(uuid.uuid4())  # a retry with it is the same claim, and keeps its position
 
 state = None
 while state != "held":
@@ -35,9 +35,9 @@ while state != "held":
 try:
     _, row = server.kv.get("examples/count")
     count = int(row["Value"]) + 1 if row else 1
-    # 409 if another one has the lock by now.
+    # 409 if another client has the lock by now.
     server.http.put(answer, "/v1/kv/examples/count", {"fence": fence, "claim": NAME}, str(count))
     print(f"count {count}, fence {fence}")
 finally:
-    server.http.delete(answer, CLAIM, {"id": mine})  # first this: then nobody waits for a lock delay
+    server.http.delete(answer, CLAIM, {"id": mine})  # first this: then no client waits for a lock delay
     session.close()

@@ -1,11 +1,11 @@
-"""A session that a thread of its own renews. Everything is held by one."""
+"""A session that a thread of its own renews. One session holds everything."""
 import threading
 import time
 
 import consul
 import requests
 
-TTL = 15  # seconds; python-consul takes 10 and more
+TTL = 15  # seconds; python-consul requires 10 and more
 
 
 class Session:
@@ -14,7 +14,7 @@ class Session:
         self.closing = threading.Event()
         asked = time.monotonic()
         self.id = self.client.session.create(name, checks=[], ttl=TTL)
-        self.safe_until = asked + TTL  # from the question on, not from the answer
+        self.safe_until = asked + TTL  # from the request on, not from the response
         threading.Thread(target=self.renew, daemon=True).start()
 
     def renew(self):
@@ -27,10 +27,10 @@ class Session:
                 self.safe_until = 0  # it has ended
                 return
             except (consul.ConsulException, requests.RequestException):
-                pass  # no answer, or no leader just now: the time runs on
+                pass  # no response, or no leader just now: the time runs on
 
     def safe(self):
-        """Nobody else has what this session holds. Ask before each step that must not be done twice."""
+        """No other client has what this session holds. Check before each critical step."""
         return time.monotonic() < self.safe_until
 
     def close(self):

@@ -21,7 +21,7 @@ print("watching", flush=True)
 end = False
 while not end:
     got = changes(index=place, wait="60s")
-    if got.code == 410:  # too far behind, or the cluster was restored: the keys as they are, then what follows
+    if got.code == 410:  # too far behind, or the cluster was restored: the current keys, then the changes
         got = changes(snapshot="")
     if got.code != 200:
         raise RuntimeError(f"{got.code} {got.body}")
@@ -29,4 +29,4 @@ while not end:
         name = change["Key"].rsplit("/", 1)[1]
         end = end or name == "end"
         print(change["Event"], name, *([base64.b64decode(change["Value"]).decode()] if change["Value"] else []), flush=True)
-    place = cursor(got)  # keep it, and go on there after a restart, at any server
+    place = cursor(got)  # store it, and resume there after a restart, at any server
