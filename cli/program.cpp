@@ -24,7 +24,11 @@ int run_command(const command& c, const arguments& args, terminal t) {
   options o(c);
   if (auto code = o.parse(args, t))
     return *code;
-  return c.run(o, t);
+  try {
+    return c.run(o, t);
+  } catch (const command_ended& end) {
+    return end.code;
+  }
 }
 
 /// The commands and groups that begin like `wrong` in all words but the last, and the one of them that is near.

@@ -31,9 +31,7 @@ int get_config(const options& o, terminal t) {
 
 int set_config(const options& o, terminal t) {
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto now = client->get_json(autopilot_path, o.query());
+  const auto now = client.get_json(autopilot_path, o.query());
   if (!now || !now->is_object())
     return error(t, "Error querying Autopilot configuration: " + (now ? "it is no object" : now.error()));
   json::object c = now->get_object();
@@ -51,10 +49,9 @@ int set_config(const options& o, terminal t) {
                                         {"upgrade-version-tag", "UpgradeVersionTag"}})
     if (o.given(flag_name))
       c[name] = o.value(flag_name);
-  const auto answer = client->ask("PUT", autopilot_path, o.write_query().add("cas", index), compact(c));
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error setting Autopilot configuration: " + complaint);
-  if (answer->body.find("true") == std::string::npos)
+  const auto answer = answer_of(client.ask("PUT", autopilot_path, o.write_query().add("cas", index), compact(c)), t,
+                                "Error setting Autopilot configuration: ");
+  if (answer.body.find("true") == std::string::npos)
     return error(t, "Configuration could not be atomically updated, please try again");
   return succeed(o, t, "Configuration updated!");
 }

@@ -73,24 +73,22 @@ int list_nodes(const options& o, terminal t) {
   if (!no_words(o, t))
     return 1;
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   auto query = with_node_meta(o);
   if (o.given("near"))
     query.add("near", o.value("near"));
   if (o.given("filter"))
     query.add("filter", o.value("filter"));
   const auto service = o.value("service");
-  const auto answer = client->get_json(
-      service.empty() ? "/v1/catalog/nodes" : "/v1/catalog/service/" + golang::escape_path(service), query);
-  if (!answer)
-    return error(t, "Error listing nodes: " + answer.error());
+  const auto answer = value_of(
+      client.get_json(service.empty() ? "/v1/catalog/nodes" : "/v1/catalog/service/" + golang::escape_path(service),
+                      query),
+      t, "Error listing nodes: ");
   if (o.json()) {
-    t.out << pretty(*answer);
-  } else if (elements(&*answer).empty()) {
+    t.out << pretty(answer);
+  } else if (elements(&answer).empty()) {
     t.err << "No nodes match the given query - try expanding your search.\n";
   } else {
-    t.out << nodes_text(o, *answer);
+    t.out << nodes_text(o, answer);
   }
   return 0;
 }
@@ -116,18 +114,16 @@ int list_services(const options& o, terminal t) {
   if (!no_words(o, t))
     return 1;
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   const auto node = o.value("node");
-  const auto answer = client->get_json(
-      node.empty() ? "/v1/catalog/services" : "/v1/catalog/node/" + golang::escape_path(node), with_node_meta(o));
-  if (!answer)
-    return error(t, "Error listing services: " + answer.error());
+  const auto answer =
+      value_of(client.get_json(node.empty() ? "/v1/catalog/services" : "/v1/catalog/node/" + golang::escape_path(node),
+                               with_node_meta(o)),
+               t, "Error listing services: ");
   if (o.json()) {
-    t.out << pretty(*answer);
+    t.out << pretty(answer);
     return 0;
   }
-  auto rows = service_rows(*answer, !node.empty());
+  auto rows = service_rows(answer, !node.empty());
   if (rows.empty()) {
     t.err << "No services match the given query - try expanding your search.\n";
     return 0;

@@ -3,6 +3,7 @@
 #include "actors/node/disk/data_check.hpp"
 #include "actors/telemetry/log.hpp"
 #include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
 #include "cli/flags/options.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/table.hpp"
@@ -22,22 +23,19 @@ int check_data_directory(const options& o, terminal t) {
   log::settings silent;
   silent.to_stdout = false;
   (void)log::configure(silent);
-  const auto report = actors::check_data(o.words()[0]);
-  if (!report)
-    return error(t, "Error checking " + o.words()[0] + ": " + report.error());
+  const auto report = value_of(actors::check_data(o.words()[0]), t, "Error checking " + o.words()[0] + ": ");
   if (o.json()) {
     json::array parts;
-    for (const auto& p : report->parts)
+    for (const auto& p : report.parts)
       parts.push_back(json::object{{"Part", p.name}, {"Right", p.right}, {"Found", p.what}});
-    t.out << pretty(
-        json::object{{"Starts", report->starts}, {"Verdict", report->verdict}, {"Parts", std::move(parts)}});
+    t.out << pretty(json::object{{"Starts", report.starts}, {"Verdict", report.verdict}, {"Parts", std::move(parts)}});
   } else {
     std::vector<std::vector<std::string>> rows = {{"Part", "State", "Found"}};
-    for (const auto& p : report->parts)
+    for (const auto& p : report.parts)
       rows.push_back({p.name, p.right ? "ok" : "WRONG", p.what});
-    t.out << table(rows) << "\n\n" << report->verdict << "\n";
+    t.out << table(rows) << "\n\n" << report.verdict << "\n";
   }
-  return report->starts ? 0 : 1;
+  return report.starts ? 0 : 1;
 }
 
 } // namespace

@@ -50,27 +50,22 @@ std::vector<std::string> member_row(const json::value& m, bool detailed) {
 }
 
 int members(const options& o, terminal t) {
-  auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto wanted = golang::regular_expression::compile(o.value("status", ".*"));
-  if (!wanted)
-    return error(t, "Failed to compile status regexp: error parsing regexp: " + wanted.error());
+  const auto client = o.client(t);
+  const auto wanted = value_of(golang::regular_expression::compile(o.value("status", ".*")), t,
+                               "Failed to compile status regexp: error parsing regexp: ");
   auto query = o.query();
   if (o.on("wan"))
     query.add("wan", "1");
   if (o.given("segment"))
     query.add("segment", o.value("segment"));
-  auto list = client->get_json("/v1/agent/members", query);
-  if (!list)
-    return error(t, "Error retrieving members: " + list.error());
-  if (!list->is_array())
+  auto list = value_of(client.get_json("/v1/agent/members", query), t, "Error retrieving members: ");
+  if (!list.is_array())
     return error(t, "Error retrieving members: the answer is not a list");
   json::array shown;
   std::vector<std::vector<std::string>> rows;
   const bool detailed = o.on("detailed");
-  for (const auto& m : list->get_array())
-    if (wanted->matches(status_word(member_text(m, "Status")))) {
+  for (const auto& m : list.get_array())
+    if (wanted.matches(status_word(member_text(m, "Status")))) {
       shown.push_back(m);
       rows.push_back(member_row(m, detailed));
     }
@@ -87,13 +82,9 @@ int members(const options& o, terminal t) {
 }
 
 int info(const options& o, terminal t) {
-  auto client = o.client(t);
-  if (!client)
-    return 1;
-  auto self = client->get_json("/v1/agent/self", o.query());
-  if (!self)
-    return error(t, "Error querying agent: " + self.error());
-  const auto* stats = member(*self, "Stats");
+  const auto client = o.client(t);
+  auto self = value_of(client.get_json("/v1/agent/self", o.query()), t, "Error querying agent: ");
+  const auto* stats = member(self, "Stats");
   if (!stats || !stats->is_object())
     return error(t, "Agent response did not contain 'Stats' key");
   if (o.json()) {

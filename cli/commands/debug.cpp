@@ -156,10 +156,8 @@ int debug(const options& o, terminal t) {
     if (std::find(std::begin(targets), std::end(targets), w) == std::end(targets))
       return invalid("target not found: " + w);
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   const auto end = gathering::clock::now() + duration;
-  const auto self = client->get_json("/v1/agent/self", {}, gathering::until(end));
+  const auto self = client.get_json("/v1/agent/self", {}, gathering::until(end));
   if (!self)
     return invalid("error querying target agent: " + self.error() + ". verify connectivity and agent address");
   const auto* config = member(*self, "Config");
@@ -177,7 +175,7 @@ int debug(const options& o, terminal t) {
         << joined(wanted, ", ") << "'\n"
         << std::flush;
 
-  gathering all(*client, path, wanted, interval, end, t);
+  gathering all(client, path, wanted, interval, end, t);
   if (all.wants("agent"))
     all.add("agent.json", pretty(*self));
   if (all.wants("host"))

@@ -33,14 +33,11 @@ int event(const options& o, terminal t) {
     query.add(filter, text);
   }
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer =
-      client->ask("PUT", "/v1/event/fire/" + golang::escape_path(name), query, o.words().empty() ? "" : o.words()[0]);
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error firing event: " + complaint);
+  const auto answer = answer_of(
+      client.ask("PUT", "/v1/event/fire/" + golang::escape_path(name), query, o.words().empty() ? "" : o.words()[0]), t,
+      "Error firing event: ");
   boost::system::error_code ec;
-  const auto fired = boost::json::parse(answer->body, ec);
+  const auto fired = boost::json::parse(answer.body, ec);
   if (ec)
     return error(t, "Error firing event: the answer is not JSON: " + ec.message());
   t.out << (o.json() ? pretty(fired) : "Event ID: " + member_text(fired, "ID") + "\n");

@@ -65,12 +65,10 @@ int list_keys(const options& o, const api_client& client, const api_query& query
   const bool primary = o.on("list-primary");
   if (!o.json())
     t.out << "==> Gathering installed " << (primary ? "primary " : "") << "encryption keys...\n" << std::flush;
-  const auto pools = client.get_json(keyring_path, query);
-  if (!pools)
-    return error(t, "error: " + pools.error());
+  const auto pools = value_of(client.get_json(keyring_path, query), t, "error: ");
   if (o.json())
-    t.out << pretty(*pools);
-  else if (!print_keys(*pools, primary ? "PrimaryKeys" : "Keys", t.out))
+    t.out << pretty(pools);
+  else if (!print_keys(pools, primary ? "PrimaryKeys" : "Keys", t.out))
     return error(t, "error: the answer is not a list of keys");
   return 0;
 }
@@ -94,21 +92,17 @@ int keyring(const options& o, terminal t) {
   if (o.on("local-only") && !listing)
     return error(t, "Error validating local-only: local-only can only be set for list requests");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   auto query = o.query();
   if (*relay != 0)
     query.add("relay-factor", std::to_string(*relay));
   if (o.on("local-only"))
     query.add("local-only", "true");
   if (listing)
-    return list_keys(o, *client, query, t);
+    return list_keys(o, client, query, t);
   if (!o.json())
     t.out << wanted->text << "\n" << std::flush;
   const auto body = json::serialize(json::object{{"Key", o.value(wanted->flag)}});
-  const auto answer = client->ask(wanted->method, keyring_path, query, body);
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "error: " + complaint);
+  answer_of(client.ask(wanted->method, keyring_path, query, body), t, "error: ");
   return o.json() ? succeed(o, t, "", {{"Action", wanted->flag}}) : 0;
 }
 

@@ -19,20 +19,14 @@ constexpr std::string_view node_check = "_node_maintenance", service_check = "_s
 
 int list_maintenance(const options& o, terminal t) {
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto self = client->get_json("/v1/agent/self", {});
-  if (!self)
-    return error(t, "Error querying Consul agent: " + self.error());
-  const auto* config = member(*self, "Config");
+  const auto self = value_of(client.get_json("/v1/agent/self", {}), t, "Error querying Consul agent: ");
+  const auto* config = member(self, "Config");
   const auto node = config ? member_text(*config, "NodeName") : std::string();
-  const auto checks = client->get_json("/v1/agent/checks", {});
-  if (!checks)
-    return error(t, "Error getting checks: " + checks.error());
+  const auto checks = value_of(client.get_json("/v1/agent/checks", {}), t, "Error getting checks: ");
   json::array found;
   std::string out;
-  if (checks->is_object())
-    for (const auto& one : checks->get_object()) {
+  if (checks.is_object())
+    for (const auto& one : checks.get_object()) {
       const auto id = member_text(one.value(), "CheckID"), reason = member_text(one.value(), "Notes");
       if (id == node_check) {
         out += "Node:\n  Name:   " + node + "\n  Reason: " + reason + "\n\n";

@@ -19,15 +19,13 @@ int join(const options& o, terminal t) {
   if (o.words().empty())
     return o.wrong_usage(t, "At least one address to join must be specified.");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   api_query query;
   if (o.on("wan"))
     query.add("wan", "1");
   std::size_t count = 0;
   json::array addresses;
   for (const auto& address : o.words()) {
-    const auto answer = client->ask("PUT", "/v1/agent/join/" + golang::escape_path(address), query);
+    const auto answer = client.ask("PUT", "/v1/agent/join/" + golang::escape_path(address), query);
     if (const auto complaint = complaint_about(answer); !complaint.empty()) {
       error(t, "Error joining address '" + address + "': " + complaint);
       continue;
@@ -51,15 +49,11 @@ int force_leave(const options& o, terminal t) {
   if (o.words().size() != 1)
     return o.wrong_usage(t, "A single node name must be specified to force leave.");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   api_query query;
   if (o.on("prune"))
     query.add("prune", "1");
   const auto& node = o.words()[0];
-  const auto answer = client->ask("PUT", "/v1/agent/force-leave/" + golang::escape_path(node), query);
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error force leaving: " + complaint);
+  answer_of(client.ask("PUT", "/v1/agent/force-leave/" + golang::escape_path(node), query), t, "Error force leaving: ");
   return o.json() ? succeed(o, t, "", {{"Node", node}}) : 0;
 }
 

@@ -11,23 +11,21 @@ namespace {
 
 int monitor(const options& o, terminal t) {
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   api_query query;
   if (const auto level = o.value("log-level"); !level.empty())
     query.add("loglevel", level);
   if (o.on("log-json"))
     query.add("logjson", "true");
   api_answer answer;
-  const auto interrupted = client->ask_until_signal({.method = "GET",
-                                                     .path = "/v1/agent/monitor",
-                                                     .query = query,
-                                                     .sink =
-                                                         [&](std::string_view piece) {
-                                                           t.out << piece << std::flush;
-                                                           return t.out.good();
-                                                         }},
-                                                    answer);
+  const auto interrupted = client.ask_until_signal({.method = "GET",
+                                                    .path = "/v1/agent/monitor",
+                                                    .query = query,
+                                                    .sink =
+                                                        [&](std::string_view piece) {
+                                                          t.out << piece << std::flush;
+                                                          return t.out.good();
+                                                        }},
+                                                   answer);
   if (interrupted && *interrupted)
     return 0;
   if (!t.out)

@@ -20,26 +20,24 @@ int succeed(const options& o, terminal t, const std::string& line, json::object 
   return 0;
 }
 
+api_answer answer_of(result<api_answer> r, terminal t, const std::string& failed) {
+  if (const auto complaint = complaint_about(r); !complaint.empty())
+    throw command_ended{error(t, failed + complaint)};
+  return std::move(*r);
+}
+
 int show(const options& o, terminal t, const std::string& path, const api_query& query, const std::string& failed,
          std::string (*text)(const options&, const json::value&)) {
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->get_json(path, query);
-  if (!answer)
-    return error(t, failed + answer.error());
-  t.out << (o.json() ? pretty(*answer) : text(o, *answer));
+  const auto answer = value_of(client.get_json(path, query), t, failed);
+  t.out << (o.json() ? pretty(answer) : text(o, answer));
   return 0;
 }
 
 int tell(const options& o, terminal t, const std::string& path, const api_query& query, const std::string& failed,
          const std::string& line, json::object facts) {
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->ask("PUT", path, query);
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, failed + complaint);
+  answer_of(client.ask("PUT", path, query), t, failed);
   return succeed(o, t, line, std::move(facts));
 }
 

@@ -33,13 +33,9 @@ int raft_remove_peer(const options& o, terminal t) {
   if (!address.empty() && !id.empty())
     return error(t, "Error removing peer: cannot give both an address and id");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   const std::string what = id.empty() ? "address" : "id";
   const auto& value = id.empty() ? address : id;
-  const auto answer = client->ask("DELETE", "/v1/operator/raft/peer", o.query().add(what, value));
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error removing peer: " + complaint);
+  answer_of(client.ask("DELETE", "/v1/operator/raft/peer", o.query().add(what, value)), t, "Error removing peer: ");
   return succeed(o, t, "Removed peer with " + what + " \"" + value + "\"", {{what == "id" ? "ID" : "Address", value}});
 }
 

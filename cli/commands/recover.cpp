@@ -2,6 +2,7 @@
 
 #include "actors/node/disk/recovery.hpp"
 #include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
 #include "cli/flags/options.hpp"
 
 #include <istream>
@@ -20,13 +21,11 @@ bool answers(terminal t, const std::string& question, const std::string& expecte
 int raft_recover(const options& o, terminal t) {
   if (!o.given("data-dir"))
     return error(t, "The data directory of a stopped server is required: -data-dir=DIR");
-  auto found = actors::recovery::open(o.value("data-dir"));
-  if (!found)
-    return error(t, "Error recovering: " + found.error());
-  const auto& name = found->self().name;
-  t.out << "Server " << name << " at " << found->self().address << ", log up to index "
-        << to_string(found->last_index()) << ", was one of:\n";
-  for (const auto& m : found->before().members)
+  auto found = value_of(actors::recovery::open(o.value("data-dir")), t, "Error recovering: ");
+  const auto& name = found.self().name;
+  t.out << "Server " << name << " at " << found.self().address << ", log up to index " << to_string(found.last_index())
+        << ", was one of:\n";
+  for (const auto& m : found.before().members)
     t.out << "  " << m.name << " at " << m.address << "\n";
   t.out << "It becomes the only member of a new cluster. What the others acknowledged and it does not have is lost, "
            "and what\n"
@@ -34,10 +33,10 @@ int raft_recover(const options& o, terminal t) {
            "data: they\n"
            "are refused, and start again with empty data directories.\n";
   if (!o.on("yes") && (!answers(t, "Have all other servers been stopped for good? Type their number: ",
-                                std::to_string(found->before().members.size() - 1)) ||
+                                std::to_string(found.before().members.size() - 1)) ||
                        !answers(t, "Type the name of this server to go on: ", name)))
     return error(t, "Nothing was changed");
-  if (auto s = found->carry_out(); !s)
+  if (auto s = found.carry_out(); !s)
     return error(t, "Error recovering: " + s.error());
   t.out << "Recovered. Start this server, then the others with empty data directories, and add each:\n"
            "  belay operator raft add-peer -address=HOST:PORT\n";

@@ -75,10 +75,8 @@ int rtt(const options& o, terminal t) {
     return o.wrong_usage(t, "One or two node names must be specified");
   const bool wan = o.on("wan");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   if (nodes.size() == 1) {
-    const auto self = client->get_json("/v1/agent/self", {});
+    const auto self = client.get_json("/v1/agent/self", {});
     const auto* config = self ? member(*self, "Config") : nullptr;
     if (config == nullptr)
       return error(t, "Unable to look up agent info: " + (self ? std::string("no Config") : self.error()));
@@ -88,12 +86,11 @@ int rtt(const options& o, terminal t) {
     for (const auto& node : nodes)
       if (node.find('.') == node.npos)
         return error(t, "Node names must be specified as <node name>.<datacenter> with -wan");
-  const auto rows = client->get_json(wan ? "/v1/coordinate/datacenters" : "/v1/coordinate/nodes", {});
-  if (!rows)
-    return error(t, "Error getting coordinates: " + rows.error());
+  const auto rows = value_of(client.get_json(wan ? "/v1/coordinate/datacenters" : "/v1/coordinate/nodes", {}), t,
+                             "Error getting coordinates: ");
   std::vector<coordinate> found;
   for (const auto& node : nodes) {
-    auto c = wan ? find_server(*rows, node) : find_node(elements(&*rows), node);
+    auto c = wan ? find_server(rows, node) : find_node(elements(&rows), node);
     if (!c)
       return error(t, "Could not find a coordinate for node \"" + node + "\"");
     found.push_back(std::move(*c));

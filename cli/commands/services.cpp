@@ -39,22 +39,20 @@ result<std::vector<json::object>> services_in(const std::vector<std::string>& fi
   return out;
 }
 
-/// `key=value` pairs as an object; nullopt after a complaint.
-std::optional<json::object> pairs_given(const options& o, std::string_view flag_name, terminal t) {
+/// `key=value` pairs as an object.
+json::object pairs_given(const options& o, std::string_view flag_name, terminal t) {
   json::object out;
   for (const auto& pair : o.values(flag_name)) {
     const auto at = pair.find('=');
-    if (at == pair.npos) {
-      error(t, "invalid value \"" + pair + "\" for flag -" + std::string(flag_name) +
-                   ": Missing \"=\" value in argument: " + pair);
-      return std::nullopt;
-    }
+    if (at == pair.npos)
+      throw command_ended{error(t, "invalid value \"" + pair + "\" for flag -" + std::string(flag_name) +
+                                       ": Missing \"=\" value in argument: " + pair)};
     out.insert_or_assign(pair.substr(0, at), pair.substr(at + 1));
   }
   return out;
 }
 
-std::optional<json::object> service_of_flags(const options& o, terminal t) {
+json::object service_of_flags(const options& o, terminal t) {
   json::object s;
   for (const auto& [flag_name, name] :
        {std::pair("kind", "Kind"), {"id", "ID"}, {"name", "Name"}, {"address", "Address"}})
@@ -68,18 +66,11 @@ std::optional<json::object> service_of_flags(const options& o, terminal t) {
       tags.emplace_back(tag);
     s.emplace("Tags", std::move(tags));
   }
-  if (o.given("meta")) {
-    auto meta = pairs_given(o, "meta", t);
-    if (!meta)
-      return std::nullopt;
-    s.emplace("Meta", std::move(*meta));
-  }
+  if (o.given("meta"))
+    s.emplace("Meta", pairs_given(o, "meta", t));
   if (o.given("tagged-address")) {
-    const auto addresses = pairs_given(o, "tagged-address", t);
-    if (!addresses)
-      return std::nullopt;
     json::object out;
-    for (const auto& one : *addresses) {
+    for (const auto& one : pairs_given(o, "tagged-address", t)) {
       const auto text = text_of(&one.value());
       const auto colon = text.rfind(':');
       json::object address{{"Address", text.substr(0, colon)}};
@@ -113,26 +104,16 @@ int register_services(const options& o, terminal t) {
   if (flags && !o.words().empty())
     return error(t, "Service registration requires arguments or -id, not both.");
   std::vector<json::object> services;
-  if (flags) {
-    auto one = service_of_flags(o, t);
-    if (!one)
-      return 1;
-    services.push_back(std::move(*one));
-  } else {
-    auto found = services_in(o.words());
-    if (!found)
-      return error(t, "Error: " + found.error());
-    services = std::move(*found);
-  }
+  if (flags)
+    services.push_back(service_of_flags(o, t));
+  else
+    services = value_of(services_in(o.words()), t, "Error: ");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   json::array done_ones;
   for (const auto& s : services) {
     const auto name = named(s, "name", "Name");
-    const auto answer = client->ask("PUT", "/v1/agent/service/register", {}, compact(s));
-    if (const auto complaint = complaint_about(answer); !complaint.empty())
-      return error(t, "Error registering service \"" + name + "\": " + complaint);
+    answer_of(client.ask("PUT", "/v1/agent/service/register", {}, compact(s)), t,
+              "Error registering service \"" + name + "\": ");
     if (o.json())
       done_ones.emplace_back(name);
     else
@@ -150,22 +131,17 @@ int deregister_services(const options& o, terminal t) {
   std::vector<std::pair<std::string, std::string>> wanted; // ID and what is told of it
   if (!id.empty())
     wanted.emplace_back(id, id);
-  auto found = services_in(o.words());
-  if (!found)
-    return error(t, "Error: " + found.error());
-  for (const auto& s : *found) {
+  auto found = value_of(services_in(o.words()), t, "Error: ");
+  for (const auto& s : found) {
     const auto name = named(s, "name", "Name");
     auto its_id = named(s, "id", "ID");
     wanted.emplace_back(its_id.empty() ? name : its_id, its_id.empty() ? name : its_id);
   }
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   json::array done_ones;
   for (const auto& [service, told] : wanted) {
-    const auto answer = client->ask("PUT", "/v1/agent/service/deregister/" + golang::escape_path(service), {});
-    if (const auto complaint = complaint_about(answer); !complaint.empty())
-      return error(t, "Error deregistering service \"" + told + "\": " + complaint);
+    answer_of(client.ask("PUT", "/v1/agent/service/deregister/" + golang::escape_path(service), {}), t,
+              "Error deregistering service \"" + told + "\": ");
     if (o.json())
       done_ones.emplace_back(told);
     else

@@ -18,12 +18,11 @@ namespace json = boost::json;
 
 namespace {
 
-std::optional<std::string> one_word(const options& o, terminal t) {
+std::string one_word(const options& o, terminal t) {
   if (o.words().size() == 1)
     return o.words()[0];
-  o.wrong_usage(t, o.words().empty() ? "Missing ID argument"
-                                     : "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
-  return std::nullopt;
+  const auto too_many = "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")";
+  throw command_ended{o.wrong_usage(t, o.words().empty() ? "Missing ID argument" : too_many)};
 }
 
 int create_session(const options& o, terminal t) {
@@ -42,13 +41,10 @@ int create_session(const options& o, terminal t) {
   if (o.given("node-check") || o.given("ttl")) // docs/guides/locks.md: with a TTL, nothing else ends it
     wanted.emplace("NodeChecks", std::move(checks));
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->ask("PUT", "/v1/session/create", o.write_query(), compact(wanted));
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error creating session: " + complaint);
+  const auto answer = answer_of(client.ask("PUT", "/v1/session/create", o.write_query(), compact(wanted)), t,
+                                "Error creating session: ");
   boost::system::error_code ec;
-  const auto made = json::parse(answer->body, ec);
+  const auto made = json::parse(answer.body, ec);
   if (ec || member_text(made, "ID").empty())
     return error(t, "Error creating session: the answer has no ID");
   t.out << (o.json() ? pretty(made) : member_text(made, "ID") + "\n");
@@ -57,10 +53,8 @@ int create_session(const options& o, terminal t) {
 
 int destroy_session(const options& o, terminal t) {
   const auto id = one_word(o, t);
-  if (!id)
-    return 1;
-  return tell(o, t, "/v1/session/destroy/" + golang::escape_path(*id), o.write_query(),
-              "Error destroying session: ", "Session destroyed: " + *id, {{"ID", *id}});
+  return tell(o, t, "/v1/session/destroy/" + golang::escape_path(id), o.write_query(),
+              "Error destroying session: ", "Session destroyed: " + id, {{"ID", id}});
 }
 
 std::string time_text(const json::value& session, std::string_view name) {
@@ -99,34 +93,24 @@ std::string session_text(const json::value& s) {
 
 int info_session(const options& o, terminal t) {
   const auto id = one_word(o, t);
-  if (!id)
-    return 1;
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->get_json("/v1/session/info/" + golang::escape_path(*id), o.query());
-  if (!answer)
-    return error(t, "Error reading session: " + answer.error());
-  if (elements(&*answer).empty())
-    return error(t, "Error! No session exists with ID: " + *id);
-  const auto& session = elements(&*answer)[0];
+  const auto answer =
+      value_of(client.get_json("/v1/session/info/" + golang::escape_path(id), o.query()), t, "Error reading session: ");
+  if (elements(&answer).empty())
+    return error(t, "Error! No session exists with ID: " + id);
+  const auto& session = elements(&answer)[0];
   t.out << (o.json() ? pretty(session) : session_text(session));
   return 0;
 }
 
 int renew_session(const options& o, terminal t) {
   const auto id = one_word(o, t);
-  if (!id)
-    return 1;
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->ask("PUT", "/v1/session/renew/" + golang::escape_path(*id), o.write_query());
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error renewing session: " + complaint);
-  json::object facts{{"ID", *id}};
-  auto line = "Session renewed: " + *id;
-  if (const auto left = answer->number("x-belay-session-ttl-ms")) {
+  const auto answer = answer_of(client.ask("PUT", "/v1/session/renew/" + golang::escape_path(id), o.write_query()), t,
+                                "Error renewing session: ");
+  json::object facts{{"ID", id}};
+  auto line = "Session renewed: " + id;
+  if (const auto left = answer.number("x-belay-session-ttl-ms")) {
     line += " (" + golang::format_duration(std::chrono::milliseconds(*left)) + " left)";
     facts.emplace("TTLLeftMs", *left);
   }
@@ -157,14 +141,10 @@ std::string end_text(const json::value& end) {
 
 int why_session_ended(const options& o, terminal t) {
   const auto id = one_word(o, t);
-  if (!id)
-    return 1;
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->ask("GET", "/v1/session/ended/" + golang::escape_path(*id), o.query());
+  const auto answer = client.ask("GET", "/v1/session/ended/" + golang::escape_path(id), o.query());
   if (answer && answer->status == 404)
-    return error(t, "Error! Nothing is known of the end of a session with ID: " + *id);
+    return error(t, "Error! Nothing is known of the end of a session with ID: " + id);
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     return error(t, "Error reading session: " + complaint);
   boost::system::error_code ec;

@@ -15,72 +15,60 @@ namespace json = boost::json;
 
 namespace {
 
-/// FILE; nullopt after a complaint.
-std::optional<std::string> snapshot_path(const options& o, terminal t) {
+/// FILE.
+std::string snapshot_path(const options& o, terminal t) {
   if (o.words().size() == 1)
     return o.words()[0];
-  error(t, o.words().empty() ? "Missing FILE argument"
-                             : "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
-  return std::nullopt;
+  throw command_ended{error(t, o.words().empty()
+                                   ? "Missing FILE argument"
+                                   : "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")")};
 }
 
 int save_snapshot(const options& o, terminal t) {
   const auto path = snapshot_path(o, t);
-  const auto client = path ? o.client(t) : std::nullopt;
-  if (!client)
-    return 1;
-  unverified_file file(*path);
+  const auto client = o.client(t);
+  unverified_file file(path);
   if (!file.complaint().empty())
     return error(t, "Error writing unverified snapshot file: " + file.complaint());
   const auto answer =
-      client->ask({.method = "GET", .path = "/v1/snapshot", .query = o.query(), .sink = [&](std::string_view piece) {
-                     return file.append(piece);
-                   }});
+      client.ask({.method = "GET", .path = "/v1/snapshot", .query = o.query(), .sink = [&](std::string_view piece) {
+                    return file.append(piece);
+                  }});
   if (!file.complaint().empty())
     return error(t, "Error writing unverified snapshot file: " + file.complaint());
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     return error(t, "Error saving snapshot: " + complaint);
-  const auto facts = file.put_in_place();
-  if (!facts)
-    return error(t, facts.error());
-  const auto index = answer->number("x-consul-index").value_or(facts->index);
+  const auto facts = value_of(file.put_in_place(), t, "");
+  const auto index = answer->number("x-consul-index").value_or(facts.index);
   return succeed(o, t, "Saved and verified snapshot to index " + std::to_string(index),
-                 {{"File", *path}, {"Index", index}, {"Bytes", facts->size}});
+                 {{"File", path}, {"Index", index}, {"Bytes", facts.size}});
 }
 
 int restore_snapshot(const options& o, terminal t) {
   const auto path = snapshot_path(o, t);
-  const auto client = path ? o.client(t) : std::nullopt;
-  if (!client)
-    return 1;
-  if (const auto facts = verify_snapshot(*path); !facts && facts.error().starts_with("Error opening"))
+  const auto client = o.client(t);
+  if (const auto facts = verify_snapshot(path); !facts && facts.error().starts_with("Error opening"))
     return error(t, facts.error()); // what is wrong with the archive the server says
-  const auto answer =
-      client->ask({.method = "PUT", .path = "/v1/snapshot", .query = o.write_query(), .body_file = *path});
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error restoring snapshot: " + complaint);
-  return succeed(o, t, "Restored snapshot", {{"File", *path}});
+  answer_of(client.ask({.method = "PUT", .path = "/v1/snapshot", .query = o.write_query(), .body_file = path}), t,
+            "Error restoring snapshot: ");
+  return succeed(o, t, "Restored snapshot", {{"File", path}});
 }
 
 int inspect_snapshot(const options& o, terminal t) {
   const auto path = snapshot_path(o, t);
-  if (!path)
-    return 1;
-  const auto facts = verify_snapshot(*path);
-  if (!facts)
-    return error(t, facts.error());
+  const auto facts = value_of(verify_snapshot(path), t, "");
   if (o.json())
-    t.out << pretty(json::object{{"ID", facts->id},
-                                 {"Size", facts->size},
-                                 {"Index", facts->index},
-                                 {"Term", facts->term},
-                                 {"Version", facts->version}});
+    t.out << pretty(json::object{{"ID", facts.id},
+                                 {"Size", facts.size},
+                                 {"Index", facts.index},
+                                 {"Term", facts.term},
+                                 {"Version", facts.version}});
   else
-    t.out << table({{"ID", facts->id},
-                    {"Size", std::to_string(facts->size)},
-                    {"Index", std::to_string(facts->index)},
-                    {"Term", std::to_string(facts->term)},
-                    {"Version", std::to_string(facts->version)}},
+    t.out << table({{"ID", facts.id},
+                    {"Size", std::to_string(facts.size)},
+                    {"Index", std::to_string(facts.index)},
+                    {"Term", std::to_string(facts.term)},
+                    {"Version", std::to_string(facts.version)}},
                    6)
           << "\n";
   return 0;

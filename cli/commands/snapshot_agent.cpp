@@ -184,10 +184,8 @@ int run_snapshot_agent(const options& o, terminal t) {
     return error(t, "Error opening the folder of snapshots: open " + s.folder.string() + ": " +
                         reason(ec ? ec.value() : ENOTDIR));
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   asio::io_context loop;
-  return snapshot_agent(loop, *client, o, std::move(s), t).run();
+  return snapshot_agent(loop, client, o, std::move(s), t).run();
 }
 
 } // namespace

@@ -89,10 +89,8 @@ std::string in_domain(std::string pattern, const std::string& domain) {
 }
 
 int keygen(const options& o, terminal t) {
-  const auto secret = tls::generate_peer_secret();
-  if (!secret)
-    return error(t, "Error reading random data: " + secret.error());
-  t.out << (o.json() ? pretty(json::object{{"Key", *secret}}) : *secret + "\n");
+  const auto secret = value_of(tls::generate_peer_secret(), t, "Error reading random data: ");
+  t.out << (o.json() ? pretty(json::object{{"Key", secret}}) : secret + "\n");
   return 0;
 }
 
@@ -114,10 +112,8 @@ int tls_ca_create(const options& o, terminal t) {
   } else if (!permitted.empty()) {
     return error(t, "-additional-name-constraint makes sense with -name-constraint only");
   }
-  const auto made = tls::make_authority("Belay Agent CA", *when, permitted);
-  if (!made)
-    return error(t, made.error());
-  if (auto s = write_pair(*made, certificate, key); !s)
+  const auto made = value_of(tls::make_authority("Belay Agent CA", *when, permitted), t, "");
+  if (auto s = write_pair(made, certificate, key); !s)
     return error(t, s.error());
   return succeed(o, t, "==> Saved " + certificate + "\n==> Saved " + key, {{"Certificate", certificate}, {"Key", key}});
 }
@@ -138,12 +134,8 @@ int tls_cert_create(const options& o, terminal t) {
     return error(t, "-days must be from 1 to " + std::to_string(days_max));
   const auto ca_path = in_domain(o.value("ca", "#DOMAIN#-agent-ca.pem"), domain);
   const auto key_path = in_domain(o.value("key", "#DOMAIN#-agent-ca-key.pem"), domain);
-  auto ca = actors::read_file_text(ca_path);
-  if (!ca)
-    return error(t, "Error reading CA: " + ca.error());
-  auto ca_key = actors::read_file_text(key_path);
-  if (!ca_key)
-    return error(t, "Error reading CA key: " + ca_key.error());
+  auto ca = value_of(actors::read_file_text(ca_path), t, "Error reading CA: ");
+  auto ca_key = value_of(actors::read_file_text(key_path), t, "Error reading CA key: ");
 
   tls::certificate_request wanted;
   wanted.common_name = role + "." + datacenter + "." + domain;
@@ -164,11 +156,9 @@ int tls_cert_create(const options& o, terminal t) {
              "    that are not server nodes. Store them as securely as CA keys.\n";
   if (!o.json())
     t.out << "==> Using " << ca_path << " and " << key_path << "\n";
-  const auto made = tls::make_certificate({*ca, *ca_key}, wanted);
-  if (!made)
-    return error(t, made.error());
+  const auto made = value_of(tls::make_certificate({ca, ca_key}, wanted), t, "");
   const auto name = free_name(datacenter + "-" + role + "-" + domain);
-  if (auto s = write_pair(*made, name + ".pem", name + "-key.pem"); !s)
+  if (auto s = write_pair(made, name + ".pem", name + "-key.pem"); !s)
     return error(t, s.error());
   return succeed(o, t, "==> Saved " + name + ".pem\n==> Saved " + name + "-key.pem",
                  {{"Certificate", name + ".pem"}, {"Key", name + "-key.pem"}});

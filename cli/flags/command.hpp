@@ -58,6 +58,11 @@ struct command {
   int (*run_words)(const arguments&, terminal) = nullptr;
 };
 
+/// Ends a command after its complaint; run() catches it. Not thrown where a coroutine runs.
+struct command_ended {
+  int code;
+};
+
 /// Those of the table, and those that `asks` and `formats` bring, sorted by name.
 std::vector<flag> all_flags(const command& c);
 /// nullptr: there is none of that name.

@@ -35,11 +35,6 @@ result<std::string> token_in(const std::string& path) {
   return line;
 }
 
-std::nullopt_t not_connected(const std::string& why, terminal t) {
-  t.err << "Error connecting to the agent: " << why << "\n";
-  return std::nullopt;
-}
-
 std::optional<std::int64_t> read_integer(std::string_view text) {
   std::int64_t n = 0;
   if (text.starts_with('+'))
@@ -204,7 +199,12 @@ std::chrono::nanoseconds options::duration(std::string_view name, std::chrono::n
   return golang::parse_duration(value(name)).value_or(otherwise);
 }
 
-std::optional<api_client> options::client(terminal t) const {
+void options::not_connected(const std::string& why, terminal t) const {
+  error(t, "Error connecting to the agent: " + why);
+  throw command_ended{command_->failed};
+}
+
+api_client options::client(terminal t) const {
   auto address = value("http-addr");
   if (address.empty())
     address = environment("HTTP_ADDR");
@@ -212,27 +212,22 @@ std::optional<api_client> options::client(terminal t) const {
     address = "127.0.0.1:8500";
   auto token = own_token();
   if (!token)
-    return not_connected(token.error(), t);
+    not_connected(token.error(), t);
   return client_at(address, std::move(*token), environment("HTTP_AUTH"), t);
 }
 
-std::optional<std::pair<api_client, api_client>> options::clients(const std::string& original, const std::string& copy,
-                                                                  terminal t) const {
+std::pair<api_client, api_client> options::clients(const std::string& original, const std::string& copy,
+                                                   terminal t) const {
   auto own = own_token();
   if (!own)
-    return not_connected(own.error(), t);
+    not_connected(own.error(), t);
   auto first = client_at(original, std::move(*own), environment("HTTP_AUTH"), t);
-  if (!first)
-    return std::nullopt;
   result<std::string> token = value("copy-token");
   if (token->empty() && given("copy-token-file"))
     token = token_in(value("copy-token-file"));
   if (!token)
-    return not_connected(token.error(), t);
-  auto second = client_at(copy, std::move(*token), {}, t);
-  if (!second)
-    return std::nullopt;
-  return std::pair(std::move(*first), std::move(*second));
+    not_connected(token.error(), t);
+  return {std::move(first), client_at(copy, std::move(*token), {}, t)};
 }
 
 result<std::string> options::own_token() const {
@@ -243,13 +238,11 @@ result<std::string> options::own_token() const {
   return token && token->empty() ? environment("HTTP_TOKEN") : token;
 }
 
-std::optional<api_client> options::client_at(const std::string& address, std::string token, std::string basic_auth,
-                                             terminal t) const {
-  const auto complain = [&](const std::string& why) { return not_connected(why, t); };
+api_client options::client_at(const std::string& address, std::string token, std::string basic_auth, terminal t) const {
   // As Consul's client: what is no boolean counts as not set.
   auto where = parse_api_address(address, golang::parse_bool(environment("HTTP_SSL")).value_or(false));
   if (!where)
-    return complain(where.error());
+    not_connected(where.error(), t);
   api_target target{.where = std::move(*where), .token = std::move(token), .basic_auth = std::move(basic_auth)};
   if (target.where.https) {
     const auto setting = [&](std::string_view flag, const char* variable) {
@@ -259,7 +252,7 @@ std::optional<api_client> options::client_at(const std::string& address, std::st
                                 setting("client-cert", "CLIENT_CERT"), setting("client-key", "CLIENT_KEY"),
                                 golang::parse_bool(environment("HTTP_SSL_VERIFY")).value_or(true)});
     if (!loaded)
-      return complain(loaded.error());
+      not_connected(loaded.error(), t);
     target.tls = std::move(*loaded);
     target.server_name = setting("tls-server-name", "TLS_SERVER_NAME");
   }

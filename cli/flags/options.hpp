@@ -45,11 +45,10 @@ public:
 
   const std::vector<std::string>& words() const { return words_; }
   /// A client for the node asked for. @returns nullopt after a complaint.
-  std::optional<api_client> client(terminal t) const;
+  api_client client(terminal t) const;
   /// Clients for two servers that are named as words. The second gets a token of its own, or none:
   /// it may be a stranger's.
-  std::optional<std::pair<api_client, api_client>> clients(const std::string& original, const std::string& copy,
-                                                           terminal t) const;
+  std::pair<api_client, api_client> clients(const std::string& original, const std::string& copy, terminal t) const;
   /// Adds -datacenter and -stale to a query.
   api_query query() const;
   /// Adds what cannot be answered by any server: only -datacenter.
@@ -59,8 +58,8 @@ public:
   int wrong_usage(terminal t, const std::string& complaint) const;
 
 private:
-  std::optional<api_client> client_at(const std::string& address, std::string token, std::string basic_auth,
-                                      terminal t) const;
+  api_client client_at(const std::string& address, std::string token, std::string basic_auth, terminal t) const;
+  [[noreturn]] void not_connected(const std::string& why, terminal t) const;
   result<std::string> own_token() const;
 
   const command* command_;

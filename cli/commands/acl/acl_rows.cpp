@@ -1,5 +1,6 @@
 #include "cli/commands/acl/acl_rows.hpp"
 
+#include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
 #include "protocol/golang/base64.hpp"
 #include "protocol/golang/url.hpp"
@@ -260,11 +261,9 @@ result<std::string> id_named(const options& o, const api_client& client, acl_kin
 
 int write_row(const options& o, terminal t, const api_client& client, const std::string& path, const json::object& row,
               const std::string& failed, std::string (*text)(const json::value&, bool)) {
-  const auto answer = client.ask("PUT", path, o.write_query(), compact(row));
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, failed + complaint);
+  const auto answer = answer_of(client.ask("PUT", path, o.write_query(), compact(row)), t, failed);
   boost::system::error_code ec;
-  const auto written = json::parse(answer->body, ec);
+  const auto written = json::parse(answer.body, ec);
   if (ec)
     return error(t, failed + "the answer is not JSON: " + ec.message());
   t.out << (o.json() ? pretty(written) : text(written, o.on("meta")));

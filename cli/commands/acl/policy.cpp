@@ -15,22 +15,25 @@ namespace json = boost::json;
 
 namespace {
 
-/// The ID that -id or -name names; empty after a complaint.
-std::string wanted_policy(const options& o, const api_client& client, terminal t) {
-  const auto id = o.value("id"), name = o.value("name");
-  const auto found = id.empty() ? id_named(o, client, acl_kind::policy, name) : id_of(o, client, acl_kind::policy, id);
-  if (found)
-    return *found;
-  error(t, "Error determining policy ID: " + found.error());
-  return {};
-}
+/// One policy, by -id or -name.
+struct wanted_policy {
+  wanted_policy(const options& o, terminal t) : client(checked(o, t).client(t)) {
+    const auto given = o.value("id");
+    id = value_of(given.empty() ? id_named(o, client, acl_kind::policy, o.value("name"))
+                                : id_of(o, client, acl_kind::policy, given),
+                  t, "Error determining policy ID: ");
+  }
 
-bool neither(const options& o, terminal t) {
-  if (!o.value("id").empty() || !o.value("name").empty())
-    return false;
-  error(t, "Must specify either the -id or -name parameters");
-  return true;
-}
+  api_client client;
+  std::string id;
+
+private:
+  static const options& checked(const options& o, terminal t) {
+    if (o.value("id").empty() && o.value("name").empty())
+      throw command_ended{error(t, "Must specify either the -id or -name parameters")};
+    return o;
+  }
+};
 
 json::array datacenters(const options& o) {
   json::array out;
@@ -39,43 +42,28 @@ json::array datacenters(const options& o) {
   return out;
 }
 
-/// -rules as text; nullopt after a complaint.
-std::optional<std::string> rules(const options& o, terminal t) {
-  const auto text = value_given(o.value("rules"), t.in);
-  if (text)
-    return *text;
-  error(t, "Error loading rules: " + text.error());
-  return std::nullopt;
+/// -rules as text.
+std::string rules(const options& o, terminal t) {
+  return value_of(value_given(o.value("rules"), t.in), t, "Error loading rules: ");
 }
 
 int create_policy(const options& o, terminal t) {
   if (o.value("name").empty())
     return o.wrong_usage(t, "Missing require '-name' flag");
   const auto text = rules(o, t);
-  const auto client = text ? o.client(t) : std::nullopt;
-  if (!client)
-    return 1;
-  json::object p{{"Name", o.value("name")}, {"Description", o.value("description")}, {"Rules", *text}};
+  const auto client = o.client(t);
+  json::object p{{"Name", o.value("name")}, {"Description", o.value("description")}, {"Rules", text}};
   if (o.given("valid-datacenter"))
     p.emplace("Datacenters", datacenters(o));
-  return write_row(o, t, *client, "/v1/acl/policy", p, "Failed to create new policy: ", policy_text);
+  return write_row(o, t, client, "/v1/acl/policy", p, "Failed to create new policy: ", policy_text);
 }
 
 int update_policy(const options& o, terminal t) {
-  if (neither(o, t))
-    return 1;
-  const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto id = wanted_policy(o, *client, t);
-  if (id.empty())
-    return 1;
+  const auto& [client, id] = wanted_policy(o, t);
   const auto text = rules(o, t);
-  if (!text)
-    return 1;
   json::object p{{"ID", id}};
   if (!o.on("no-merge")) {
-    const auto now = client->get_json("/v1/acl/policy/" + id, o.query());
+    const auto now = client.get_json("/v1/acl/policy/" + id, o.query());
     if (!now || !now->is_object())
       return error(t, "Error when retrieving current policy: " + (now ? "it is no object" : now.error()));
     p = now->get_object();
@@ -88,25 +76,17 @@ int update_policy(const options& o, terminal t) {
   if (o.given("description"))
     p["Description"] = o.value("description");
   if (o.given("rules"))
-    p["Rules"] = *text;
+    p["Rules"] = text;
   if (o.given("valid-datacenter"))
     p["Datacenters"] = datacenters(o);
-  return write_row(o, t, *client, "/v1/acl/policy/" + id, p, "Error updating policy \"" + id + "\": ", policy_text);
+  return write_row(o, t, client, "/v1/acl/policy/" + id, p, "Error updating policy \"" + id + "\": ", policy_text);
 }
 
 int read_policy(const options& o, terminal t) {
-  if (neither(o, t))
-    return 1;
-  const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto id = wanted_policy(o, *client, t);
-  if (id.empty())
-    return 1;
-  const auto p = client->get_json("/v1/acl/policy/" + id, o.query());
-  if (!p)
-    return error(t, "Error reading policy \"" + id + "\": " + p.error());
-  t.out << (o.json() ? pretty(*p) : policy_text(*p, o.on("meta")));
+  const auto& [client, id] = wanted_policy(o, t);
+  const auto p =
+      value_of(client.get_json("/v1/acl/policy/" + id, o.query()), t, "Error reading policy \"" + id + "\": ");
+  t.out << (o.json() ? pretty(p) : policy_text(p, o.on("meta")));
   return 0;
 }
 
@@ -115,17 +95,8 @@ int list_policies(const options& o, terminal t) {
 }
 
 int remove_policy(const options& o, terminal t) {
-  if (neither(o, t))
-    return 1;
-  const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto id = wanted_policy(o, *client, t);
-  if (id.empty())
-    return 1;
-  const auto answer = client->ask("DELETE", "/v1/acl/policy/" + id, o.write_query());
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error deleting policy \"" + id + "\": " + complaint);
+  const auto& [client, id] = wanted_policy(o, t);
+  answer_of(client.ask("DELETE", "/v1/acl/policy/" + id, o.write_query()), t, "Error deleting policy \"" + id + "\": ");
   return succeed(o, t, "Policy \"" + id + "\" deleted successfully", {{"ID", id}});
 }
 

@@ -21,29 +21,23 @@ int create_role(const options& o, terminal t) {
     return error(t, "Cannot create a role without specifying -policy-name, -policy-id, -service-identity, or "
                     "-node-identity at least once");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   json::object r{{"Name", o.value("name")}, {"Description", o.value("description")}};
-  if (const auto s = add_links(o, *client, r); !s)
+  if (const auto s = add_links(o, client, r); !s)
     return error(t, s.error());
-  return write_row(o, t, *client, "/v1/acl/role", r, "Failed to create new role: ", role_text);
+  return write_row(o, t, client, "/v1/acl/role", r, "Failed to create new role: ", role_text);
 }
 
 int update_role(const options& o, terminal t) {
   if (o.value("id").empty())
     return error(t, "Cannot update a role without specifying the -id parameter");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto id = id_of(o, *client, acl_kind::role, o.value("id"));
-  if (!id)
-    return error(t, "Error determining role ID: " + id.error());
-  const auto now = client->get_json("/v1/acl/role/" + *id, o.query());
+  const auto id = value_of(id_of(o, client, acl_kind::role, o.value("id")), t, "Error determining role ID: ");
+  const auto now = client.get_json("/v1/acl/role/" + id, o.query());
   if (!now || !now->is_object())
     return error(t, "Error when retrieving current role: " + (now ? "it is no object" : now.error()));
   json::object r = now->get_object();
   if (o.on("no-merge")) {
-    r = {{"ID", *id}, {"Name", member_text(*now, "Name")}, {"Description", ""}};
+    r = {{"ID", id}, {"Name", member_text(*now, "Name")}, {"Description", ""}};
     if (o.value("name").empty())
       return error(t, "Cannot update a role without specifying the -name parameter");
   }
@@ -51,9 +45,9 @@ int update_role(const options& o, terminal t) {
     r["Name"] = o.value("name");
   if (o.given("description"))
     r["Description"] = o.value("description");
-  if (const auto s = add_links(o, *client, r); !s)
+  if (const auto s = add_links(o, client, r); !s)
     return error(t, s.error());
-  return write_row(o, t, *client, "/v1/acl/role/" + *id, r, "Error updating role \"" + *id + "\": ", role_text);
+  return write_row(o, t, client, "/v1/acl/role/" + id, r, "Error updating role \"" + id + "\": ", role_text);
 }
 
 int read_role(const options& o, terminal t) {
@@ -61,24 +55,18 @@ int read_role(const options& o, terminal t) {
   if (o.value("id").empty() && name.empty())
     return error(t, "Must specify either the -id or -name parameters");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   auto path = "/v1/acl/role/name/" + golang::escape_path(name);
   auto what = "name \"" + name + "\"";
   if (!o.value("id").empty()) {
-    const auto id = id_of(o, *client, acl_kind::role, o.value("id"));
-    if (!id)
-      return error(t, "Error determining role ID: " + id.error());
-    path = "/v1/acl/role/" + *id;
-    what = "ID \"" + *id + "\"";
+    const auto id = value_of(id_of(o, client, acl_kind::role, o.value("id")), t, "Error determining role ID: ");
+    path = "/v1/acl/role/" + id;
+    what = "ID \"" + id + "\"";
   }
-  const auto answer = client->ask("GET", path, o.query());
+  const auto answer = client.ask("GET", path, o.query());
   if (answer && (answer->status == 404 || (answer->found() && answer->body.starts_with("null"))))
     return error(t, "Role not found with " + what);
-  const auto r = client->get_json(path, o.query());
-  if (!r)
-    return error(t, "Error reading role " + what + ": " + r.error());
-  t.out << (o.json() ? pretty(*r) : role_text(*r, o.on("meta")));
+  const auto r = value_of(client.get_json(path, o.query()), t, "Error reading role " + what + ": ");
+  t.out << (o.json() ? pretty(r) : role_text(r, o.on("meta")));
   return 0;
 }
 
@@ -90,16 +78,11 @@ int remove_role(const options& o, terminal t) {
   if (o.value("id").empty() && o.value("name").empty())
     return error(t, "Must specify the -id or -name parameters");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto id = o.value("id").empty() ? id_named(o, *client, acl_kind::role, o.value("name"))
-                                        : id_of(o, *client, acl_kind::role, o.value("id"));
-  if (!id)
-    return error(t, "Error determining role ID: " + id.error());
-  const auto answer = client->ask("DELETE", "/v1/acl/role/" + *id, o.write_query());
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error deleting role \"" + *id + "\": " + complaint);
-  return succeed(o, t, "Role \"" + *id + "\" deleted successfully", {{"ID", *id}});
+  const auto id = value_of(o.value("id").empty() ? id_named(o, client, acl_kind::role, o.value("name"))
+                                                 : id_of(o, client, acl_kind::role, o.value("id")),
+                           t, "Error determining role ID: ");
+  answer_of(client.ask("DELETE", "/v1/acl/role/" + id, o.write_query()), t, "Error deleting role \"" + id + "\": ");
+  return succeed(o, t, "Role \"" + id + "\" deleted successfully", {{"ID", id}});
 }
 
 } // namespace

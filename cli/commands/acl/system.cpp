@@ -19,13 +19,10 @@ namespace {
 
 int acl_bootstrap(const options& o, terminal t) {
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->ask("PUT", "/v1/acl/bootstrap", o.write_query());
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Failed ACL bootstrapping: " + complaint);
+  const auto answer =
+      answer_of(client.ask("PUT", "/v1/acl/bootstrap", o.write_query()), t, "Failed ACL bootstrapping: ");
   boost::system::error_code ec;
-  const auto token = json::parse(answer->body, ec);
+  const auto token = json::parse(answer.body, ec);
   if (ec)
     return error(t, "Failed ACL bootstrapping: the answer is not JSON: " + ec.message());
   t.out << (o.json() ? pretty(token) : token_text(token, false, false));
@@ -43,12 +40,9 @@ int set_agent_token(const options& o, terminal t) {
   if (kind != "default" && kind != "agent" && kind != "master" && kind != "replication")
     return error(t, "Unknown token type");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->ask("PUT", "/v1/agent/token/" + (kind == "master" ? "agent_master" : kind),
-                                  o.write_query(), compact(json::object{{"Token", words[1]}}));
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Failed to set ACL token \"" + kind + "\": " + complaint);
+  answer_of(client.ask("PUT", "/v1/agent/token/" + (kind == "master" ? "agent_master" : kind), o.write_query(),
+                       compact(json::object{{"Token", words[1]}})),
+            t, "Failed to set ACL token \"" + kind + "\": ");
   return succeed(o, t, "ACL token \"" + kind + "\" set successfully", {{"Type", kind}});
 }
 
@@ -57,9 +51,7 @@ int translate_rules(const options& o, terminal t) {
     return error(t, o.words().empty()
                         ? "Error! Missing TRANSLATE argument"
                         : "Error! Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
-  const auto given = value_given(o.words()[0], t.in);
-  if (!given)
-    return error(t, "Error! " + given.error());
+  const auto given = value_of(value_given(o.words()[0], t.in), t, "Error! ");
   const auto print = [&](std::string rules) {
     if (!rules.ends_with('\n'))
       rules += '\n';
@@ -67,25 +59,20 @@ int translate_rules(const options& o, terminal t) {
     return 0;
   };
   if (!o.on("token-accessor") && !o.on("token-secret")) {
-    auto translated = acl::translate_legacy(std::string_view(*given));
+    auto translated = acl::translate_legacy(std::string_view(given));
     return translated ? print(std::move(*translated)) : error(t, "Error translating rules: " + translated.error());
   }
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   auto answer = result<api_answer>(failure{});
   if (o.on("token-accessor")) {
-    const auto id = id_of(o, *client, acl_kind::token, *given);
-    if (!id)
-      return error(t, id.error());
-    answer = client->ask("GET", "/v1/acl/rules/translate/" + golang::escape_path(*id), o.query());
+    const auto id = value_of(id_of(o, client, acl_kind::token, given), t, "");
+    answer = client.ask("GET", "/v1/acl/rules/translate/" + golang::escape_path(id), o.query());
   } else {
-    auto target = client->target();
-    target.token = *given;
-    const auto self = api_client(target).get_json("/v1/acl/token/self", o.query());
-    if (!self)
-      return error(t, "Error reading token: " + self.error());
-    answer = client->ask("GET", "/v1/acl/rules/translate/" + member_text(*self, "AccessorID"), o.query());
+    auto target = client.target();
+    target.token = given;
+    const auto self =
+        value_of(api_client(target).get_json("/v1/acl/token/self", o.query()), t, "Error reading token: ");
+    answer = client.ask("GET", "/v1/acl/rules/translate/" + member_text(self, "AccessorID"), o.query());
   }
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     return error(t, "Error translating rules: " + complaint);

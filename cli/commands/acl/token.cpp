@@ -23,29 +23,23 @@ int create_token(const options& o, terminal t) {
     return error(t, "Cannot create a token without specifying -policy-name, -policy-id, -role-name, -role-id, "
                     "-service-identity, or -node-identity at least once");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   json::object k{{"Description", o.value("description")}, {"Local", o.on("local")}};
   for (const auto& [flag_name, name] : {std::pair("accessor", "AccessorID"), {"secret", "SecretID"}})
     if (o.given(flag_name))
       k.emplace(name, o.value(flag_name));
   if (const auto ttl = o.duration("expires-ttl", {}); ttl.count() > 0)
     k.emplace("ExpirationTTL", golang::format_duration(ttl));
-  if (const auto s = add_links(o, *client, k); !s)
+  if (const auto s = add_links(o, client, k); !s)
     return error(t, s.error());
-  return write_row(o, t, *client, "/v1/acl/token", k, "Failed to create new token: ", one_token_text);
+  return write_row(o, t, client, "/v1/acl/token", k, "Failed to create new token: ", one_token_text);
 }
 
 int update_token(const options& o, terminal t) {
   if (o.value("id").empty())
     return error(t, "Cannot update a token without specifying the -id parameter");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto id = id_of(o, *client, acl_kind::token, o.value("id"));
-  if (!id)
-    return error(t, "Error determining token ID: " + id.error());
-  const auto now = client->get_json("/v1/acl/token/" + *id, o.query());
+  const auto id = value_of(id_of(o, client, acl_kind::token, o.value("id")), t, "Error determining token ID: ");
+  const auto now = client.get_json("/v1/acl/token/" + id, o.query());
   if (!now || !now->is_object())
     return error(t, "Error when retrieving current token: " + (now ? "it is no object" : now.error()));
   json::object k = now->get_object();
@@ -57,21 +51,17 @@ int update_token(const options& o, terminal t) {
                                         {"merge-node-identities", "NodeIdentities"}})
     if (!o.on(flag_name))
       k.erase(name);
-  if (const auto s = add_links(o, *client, k); !s)
+  if (const auto s = add_links(o, client, k); !s)
     return error(t, s.error());
-  return write_row(o, t, *client, "/v1/acl/token/" + *id, k, "Failed to update token " + *id + ": ", one_token_text);
+  return write_row(o, t, client, "/v1/acl/token/" + id, k, "Failed to update token " + id + ": ", one_token_text);
 }
 
 int clone_token(const options& o, terminal t) {
   if (o.value("id").empty())
     return error(t, "Cannot update a token without specifying the -id parameter");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto id = id_of(o, *client, acl_kind::token, o.value("id"));
-  if (!id)
-    return error(t, "Error determining token ID: " + id.error());
-  return write_row(o, t, *client, "/v1/acl/token/" + *id + "/clone", {{"Description", o.value("description")}},
+  const auto id = value_of(id_of(o, client, acl_kind::token, o.value("id")), t, "Error determining token ID: ");
+  return write_row(o, t, client, "/v1/acl/token/" + id + "/clone", {{"Description", o.value("description")}},
                    "Error cloning token: ", one_token_text);
 }
 
@@ -79,19 +69,14 @@ int read_token(const options& o, terminal t) {
   if (!o.on("self") && o.value("id").empty())
     return error(t, "Must specify the -id parameter");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   std::string what = "self";
   if (!o.on("self")) {
-    const auto id = id_of(o, *client, acl_kind::token, o.value("id"));
-    if (!id)
-      return error(t, "Error determining token ID: " + id.error());
-    what = *id;
+    const auto id = value_of(id_of(o, client, acl_kind::token, o.value("id")), t, "Error determining token ID: ");
+    what = id;
   }
-  const auto k = client->get_json("/v1/acl/token/" + what, o.query());
-  if (!k)
-    return error(t, "Error reading token" + (o.on("self") ? std::string() : " \"" + what + "\"") + ": " + k.error());
-  t.out << (o.json() ? pretty(*k) : one_token_text(*k, o.on("meta")));
+  const auto k = value_of(client.get_json("/v1/acl/token/" + what, o.query()), t,
+                          "Error reading token" + (o.on("self") ? std::string() : " \"" + what + "\"") + ": ");
+  t.out << (o.json() ? pretty(k) : one_token_text(k, o.on("meta")));
   return 0;
 }
 
@@ -103,15 +88,9 @@ int remove_token(const options& o, terminal t) {
   if (o.value("id").empty())
     return error(t, "Must specify the -id parameter");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto id = id_of(o, *client, acl_kind::token, o.value("id"));
-  if (!id)
-    return error(t, "Error determining token ID: " + id.error());
-  const auto answer = client->ask("DELETE", "/v1/acl/token/" + *id, o.write_query());
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error deleting token \"" + *id + "\": " + complaint);
-  return succeed(o, t, "Token \"" + *id + "\" deleted successfully", {{"AccessorID", *id}});
+  const auto id = value_of(id_of(o, client, acl_kind::token, o.value("id")), t, "Error determining token ID: ");
+  answer_of(client.ask("DELETE", "/v1/acl/token/" + id, o.write_query()), t, "Error deleting token \"" + id + "\": ");
+  return succeed(o, t, "Token \"" + id + "\" deleted successfully", {{"AccessorID", id}});
 }
 
 } // namespace

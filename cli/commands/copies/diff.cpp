@@ -46,21 +46,17 @@ json::array as_json(const std::vector<v0::difference>& all, const std::string& p
 
 int diff_command(const options& o, terminal t) {
   const auto places = places_of(o, false, t);
-  if (!places)
-    return in_trouble;
   const auto settle = o.duration("settle", 1s), within = o.duration("timeout", 60s);
   if (settle < 0s || within <= 0s)
     return trouble(t, "The times of -settle and -timeout must be positive");
-  const auto servers = o.clients(places->original, places->copy, t);
-  if (!servers)
-    return in_trouble;
+  const auto servers = o.clients(places.original, places.copy, t);
   progress_line progress(t.out, t.screen && !o.json());
   boost::asio::io_context loop;
-  command_world original(loop, servers->first.target(), {}), copy(loop, servers->second.target(), {});
+  command_world original(loop, servers.first.target(), {}), copy(loop, servers.second.target(), {});
   v0::diff_options options;
   options.settle = std::chrono::ceil<std::chrono::milliseconds>(settle);
   const auto begun = original.now();
-  auto comparing = v0::diff(original, places->prefix, copy, places->copy_prefix, v0::patience(begun + within), options);
+  auto comparing = v0::diff(original, places.prefix, copy, places.copy_prefix, v0::patience(begun + within), options);
   comparing.start();
   while (!comparing.done()) {
     loop.run_one_for(look_every);
@@ -73,9 +69,9 @@ int diff_command(const options& o, terminal t) {
   if (!found)
     return trouble(t, "Error comparing: " + text_of(found.why(), original, copy));
   if (o.json())
-    t.out << pretty(as_json(*found, places->prefix));
+    t.out << pretty(as_json(*found, places.prefix));
   else
-    t.out << shown(*found, places->prefix);
+    t.out << shown(*found, places.prefix);
   return found->empty() ? 0 : differ;
 }
 

@@ -287,25 +287,21 @@ cluster_complaint complaint_about_one_cluster(const places_given& p, const std::
 
 int mirror_command(const options& o, terminal t) {
   const auto places = places_of(o, true, t);
-  if (!places)
-    return 1;
   auto name = without_leading_slash(o.value("name"));
   if (name.empty())
-    name = "mirrors/" + places->copy_prefix;
+    name = "mirrors/" + places.copy_prefix;
   while (name.ends_with('/'))
     name.pop_back();
-  if (below(name + "/", places->copy_prefix))
+  if (below(name + "/", places.copy_prefix))
     return o.wrong_usage(t, "The mirror keeps notes below " + name + "/: they must not be among the keys of the copy");
-  const auto in_one_cluster = complaint_about_one_cluster(*places, name);
-  if (places->original == places->copy && !in_one_cluster.text.empty())
+  const auto in_one_cluster = complaint_about_one_cluster(places, name);
+  if (places.original == places.copy && !in_one_cluster.text.empty())
     return o.wrong_usage(t, "Both servers are the same. " + in_one_cluster.text);
   if (o.on("repair") && !o.on("once"))
     return o.wrong_usage(t, "-repair is for -once");
-  const auto servers = o.clients(places->original, places->copy, t);
-  if (!servers)
-    return 1;
+  const auto servers = o.clients(places.original, places.copy, t);
   asio::io_context loop;
-  return mirror_run(loop, *servers, *places, name, in_one_cluster, o, t).run();
+  return mirror_run(loop, servers, places, name, in_one_cluster, o, t).run();
 }
 
 } // namespace

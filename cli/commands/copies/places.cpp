@@ -2,19 +2,19 @@
 
 namespace belay::cli {
 
-std::optional<places_given> places_of(const options& o, bool prefix_needed, terminal t) {
+places_given places_of(const options& o, bool prefix_needed, terminal t) {
   const auto& words = o.words();
   const std::size_t least = prefix_needed ? 3 : 2;
   if (words.size() < least || words.size() > 4) {
     o.wrong_usage(t, std::string(prefix_needed ? "Two servers and a prefix" : "Two servers") +
                          " must be specified, and at most a prefix of the copy besides (got " +
                          std::to_string(words.size()) + " words)");
-    return std::nullopt;
+    throw command_ended{o.of().failed};
   }
   places_given p{.original = words[0], .copy = words[1], .prefix = {}, .copy_prefix = {}};
   if (p.original.empty() || p.copy.empty()) {
     o.wrong_usage(t, "A server is HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH");
-    return std::nullopt;
+    throw command_ended{o.of().failed};
   }
   if (words.size() > 2)
     p.prefix = without_leading_slash(words[2]);

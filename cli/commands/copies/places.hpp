@@ -4,7 +4,6 @@
 #include "cli/api/command_world.hpp"
 #include "cli/flags/options.hpp"
 
-#include <optional>
 #include <string>
 
 namespace belay::cli {
@@ -14,8 +13,8 @@ struct places_given {
   std::string original, copy, prefix, copy_prefix;
 };
 
-/// @param prefix_needed the third word has to be there @returns nullopt after a complaint
-std::optional<places_given> places_of(const options& o, bool prefix_needed, terminal t);
+/// @param prefix_needed the third word has to be there
+places_given places_of(const options& o, bool prefix_needed, terminal t);
 
 /// What an error of a call to both servers says, with the name of the one that refused, if it is
 /// known.

@@ -4,6 +4,7 @@
 #include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/holds/holding_run.hpp"
+#include "cli/commands/outcome.hpp"
 #include "cli/locks/claim_holding.hpp"
 
 #include <ostream>
@@ -28,13 +29,10 @@ int run_claimed(const options& o, terminal t, hold_wish wish, const std::string&
     return error(t, "Timeout must be positive");
   const acquire_deadline deadline(std::chrono::ceil<std::chrono::milliseconds>(patience));
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  if (const auto complaint = complaint_about(client->ask(is_there(deadline))); !complaint.empty())
-    return error(t, "Error querying agent: " + complaint);
+  answer_of(client.ask(is_there(deadline)), t, "Error querying agent: ");
   auto order = order_of(o, what);
   asio::io_context loop;
-  auto held = make_claim_holding(loop, client->target(), o.write_query(), std::move(wish), deadline);
+  auto held = make_claim_holding(loop, client.target(), o.write_query(), std::move(wish), deadline);
   return run_while_held(loop, std::move(held), std::move(order), t);
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
 #include "cli/flags/options.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/table.hpp"
@@ -68,29 +69,25 @@ int list_claims(const options& o, terminal t) {
   if (o.words().size() > 1)
     return o.wrong_usage(t, "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   auto query = o.query();
   if (!o.words().empty())
     query.add("prefix", without_leading_slash(o.words()[0]));
   for (const auto* name : {"session", "node"})
     if (o.given(name))
       query.add(name, o.value(name));
-  api_channel channel(*client);
+  api_channel channel(client);
   json::array all;
   for (std::string after;;) {
     api_request get{.method = "GET", .path = "/v1/claims", .query = query};
     if (!after.empty())
       get.query.add("after", after);
-    const auto answer = channel.ask(std::move(get));
-    if (const auto complaint = complaint_about(answer); !complaint.empty())
-      return error(t, "Error listing claims: " + complaint);
+    const auto answer = answer_of(channel.ask(std::move(get)), t, "Error listing claims: ");
     boost::system::error_code ec;
-    const auto page = json::parse(answer->body, ec);
+    const auto page = json::parse(answer.body, ec);
     if (ec)
       return error(t, "Error listing claims: the answer is not JSON: " + ec.message());
     all.insert(all.end(), elements(&page).begin(), elements(&page).end());
-    after = answer->header("x-belay-next");
+    after = answer.header("x-belay-next");
     if (after.empty())
       break;
   }
@@ -134,13 +131,9 @@ std::string graph_as_text(const json::value& graph) {
 
 int show_graph(const options& o, terminal t) {
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto graph = client->get_json("/v1/claims/graph", o.query());
-  if (!graph)
-    return error(t, "Error reading the graph: " + graph.error());
-  t.out << (o.json() ? pretty(*graph) : o.on("dot") ? graph_as_dot(*graph) : graph_as_text(*graph));
-  return member_is_true(*graph, "Cut") ? error(t, "There are more than ten thousand edges: not all are shown") : 0;
+  const auto graph = value_of(client.get_json("/v1/claims/graph", o.query()), t, "Error reading the graph: ");
+  t.out << (o.json() ? pretty(graph) : o.on("dot") ? graph_as_dot(graph) : graph_as_text(graph));
+  return member_is_true(graph, "Cut") ? error(t, "There are more than ten thousand edges: not all are shown") : 0;
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/holds/holding_run.hpp"
+#include "cli/commands/outcome.hpp"
 #include "cli/locks/claim_holding.hpp"
 #include "protocol/golang/url.hpp"
 
@@ -73,10 +74,7 @@ int lock(const options& o, terminal t) {
     return error(t, "Number for 'monitor-retry' must be >= 0");
   const acquire_deadline deadline(std::chrono::ceil<std::chrono::milliseconds>(patience));
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  if (const auto complaint = complaint_about(client->ask(is_there(deadline))); !complaint.empty())
-    return error(t, "Error querying Consul agent: " + complaint);
+  answer_of(client.ask(is_there(deadline)), t, "Error querying Consul agent: ");
 
   holding_settings settings;
   settings.prefix = golang::clean_path("/" + o.words()[0]).substr(1);
@@ -90,10 +88,10 @@ int lock(const options& o, terminal t) {
     t.out << what_is_set_up(o, settings) << "\n" << std::flush;
   asio::io_context loop;
   if (auto wish = claim_wished(o, settings)) {
-    auto held = make_claim_holding(loop, client->target(), o.write_query(), std::move(*wish), deadline);
+    auto held = make_claim_holding(loop, client.target(), o.write_query(), std::move(*wish), deadline);
     return run_while_held(loop, std::move(held), std::move(order), t);
   }
-  auto held = make_holding(loop, client->target(), o.write_query(), std::move(settings));
+  auto held = make_holding(loop, client.target(), o.write_query(), std::move(settings));
   return run_while_held(loop, std::move(held), std::move(order), t);
 }
 

@@ -85,9 +85,7 @@ int kv_get(const options& o, terminal t) {
   const bool recurse = o.on("recurse"), keys = o.on("keys");
   if (key.empty() && !recurse && !keys)
     return error(t, "Error! Missing KEY argument");
-  auto client = o.client(t);
-  if (!client)
-    return 1;
+  const auto client = o.client(t);
   auto query = o.query();
   if (keys) {
     query.add("keys");
@@ -96,38 +94,34 @@ int kv_get(const options& o, terminal t) {
   } else if (recurse) {
     query.add("recurse");
   }
-  auto answer = client->ask("GET", "/v1/kv/" + golang::escape_path(key), query);
-  if (!answer)
-    return error(t, "Error querying agent: " + answer.error());
-  if (answer->status == 404) {
+  auto answer = value_of(client.ask("GET", "/v1/kv/" + golang::escape_path(key), query), t, "Error querying agent: ");
+  if (answer.status == 404) {
     if (keys || recurse)
       return o.json() ? (t.out << "[]\n", 0) : 0;
     return error(t, "Error! No key exists at: " + key);
   }
-  if (!answer->found())
-    return error(t, "Error querying agent: " + answer->complaint());
+  if (!answer.found())
+    return error(t, "Error querying agent: " + answer.complaint());
   boost::system::error_code ec;
   if (o.json()) {
-    const auto rows = json::parse(answer->body, ec);
+    const auto rows = json::parse(answer.body, ec);
     if (ec || !rows.is_array() || (!keys && !recurse && rows.get_array().size() != 1))
       return error(t, "Error querying agent: the answer is not a list of keys");
     t.out << pretty(keys || recurse ? rows : rows.get_array()[0]);
     return 0;
   }
   if (keys) {
-    auto list = json::parse(answer->body, ec);
+    auto list = json::parse(answer.body, ec);
     if (ec || !list.is_array())
       return error(t, "Error querying agent: the answer is not a list of keys");
     for (const auto& k : list.get_array())
       t.out << (k.is_string() ? std::string_view(k.get_string()) : std::string_view()) << "\n";
     return 0;
   }
-  auto found = pair_rows(answer->body);
-  if (!found)
-    return error(t, "Error querying agent: " + found.error());
+  auto found = value_of(pair_rows(answer.body), t, "Error querying agent: ");
   const bool base64 = o.on("base64");
-  for (std::size_t i = 0; i < found->size(); ++i) {
-    const auto& p = (*found)[i];
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto& p = found[i];
     if (o.on("detailed"))
       t.out << (i ? "\n" : "") << detailed(p, base64);
     else
@@ -142,14 +136,9 @@ int kv_put(const options& o, terminal t) {
   if (o.words().size() > 2)
     return error(t, "Error! Too many arguments (expected 1 or 2, got " + std::to_string(o.words().size()) + ")");
   const auto& key = o.words()[0];
-  auto value = value_given(o.words().size() == 2 ? o.words()[1] : "", t.in);
-  if (!value)
-    return error(t, "Error! " + value.error());
-  if (o.on("base64")) {
-    value = golang::decode_base64(*value);
-    if (!value)
-      return error(t, "Error! Cannot base 64 decode data: " + value.error());
-  }
+  auto value = value_of(value_given(o.words().size() == 2 ? o.words()[1] : "", t.in), t, "Error! ");
+  if (o.on("base64"))
+    value = value_of(golang::decode_base64(value), t, "Error! Cannot base 64 decode data: ");
   const bool cas = o.on("cas"), acquire = o.on("acquire"), release = o.on("release");
   if (cas && !o.given("modify-index"))
     return error(t, "Must specify -modify-index with -cas!");
@@ -157,9 +146,7 @@ int kv_put(const options& o, terminal t) {
     return error(t, "Error! Missing -session (required with -acquire and -release)");
   if (key.starts_with('/'))
     return error(t, "Error! Failed writing data: Invalid key. Key must not begin with a '/': " + key);
-  auto client = o.client(t);
-  if (!client)
-    return 1;
+  const auto client = o.client(t);
   auto query = o.query();
   if (o.given("flags"))
     query.add("flags", o.value("flags"));
@@ -170,9 +157,9 @@ int kv_put(const options& o, terminal t) {
   else if (release)
     query.add("release", o.value("session"));
   api_request request{"PUT", "/v1/kv/" + golang::escape_path(key), query};
-  request.body = *value;
+  request.body = value;
   request.idempotency_key = o.value("idempotency-key");
-  auto answer = client->ask(std::move(request));
+  auto answer = client.ask(std::move(request));
   const auto complaint = complaint_about(answer);
   const bool ok = complaint.empty() && is_true(*answer);
   if (cas)
@@ -195,21 +182,17 @@ int kv_add(const options& o, terminal t) {
     return error(t, "Error! Exactly one KEY is needed");
   const auto key = without_leading_slash(o.words()[0]);
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   api_request request{"PUT", "/v1/kv/" + golang::escape_path(key), o.query()};
   request.query.add("add", o.value("by", "1"));
   for (const auto* bound : {"min", "max"})
     if (o.given(bound))
       request.query.add(bound, o.value(bound));
   request.idempotency_key = o.value("idempotency-key");
-  const auto answer = client->ask(std::move(request));
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error! Did not add to " + key + ": " + complaint);
+  const auto answer = answer_of(client.ask(std::move(request)), t, "Error! Did not add to " + key + ": ");
   boost::system::error_code ec;
-  const auto sum = json::parse(answer->body, ec);
+  const auto sum = json::parse(answer.body, ec);
   if (ec || !sum.is_object())
-    return error(t, "Error! Did not add to " + key + ": " + answer->header("x-belay-reason"));
+    return error(t, "Error! Did not add to " + key + ": " + answer.header("x-belay-reason"));
   t.out << (o.json() ? pretty(sum) : json::serialize(sum.get_object().at("Value")) + "\n");
   return 0;
 }
@@ -227,15 +210,13 @@ int kv_delete(const options& o, terminal t) {
     return error(t, "Must specify -modify-index with -cas!");
   if (!cas && o.given("modify-index"))
     return error(t, "Cannot specify -modify-index without -cas!");
-  auto client = o.client(t);
-  if (!client)
-    return 1;
+  const auto client = o.client(t);
   auto query = o.query();
   if (recurse)
     query.add("recurse");
   if (cas)
     query.add("cas", o.value("modify-index"));
-  auto answer = client->ask("DELETE", "/v1/kv/" + golang::escape_path(key), query);
+  auto answer = client.ask("DELETE", "/v1/kv/" + golang::escape_path(key), query);
   const auto complaint = complaint_about(answer);
   if (!complaint.empty())
     return error(t, std::string("Error! Did not delete ") + (recurse ? "prefix " : "key ") + key + ": " + complaint);

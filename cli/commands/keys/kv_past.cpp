@@ -43,22 +43,16 @@ int kv_history(const options& o, terminal t) {
   const auto key = key_given(o);
   if (key.empty())
     return error(t, "Error! One KEY is needed");
-  auto client = o.client(t);
-  if (!client)
-    return 1;
+  const auto client = o.client(t);
   auto query = o.query();
   query.add("history");
-  auto answer = client->ask("GET", "/v1/kv/" + golang::escape_path(key), query);
-  if (const auto complaint = complaint_about(answer); !complaint.empty())
-    return error(t, "Error querying agent: " + complaint);
-  auto list = list_in(answer->body);
-  if (!list)
-    return error(t, "Error querying agent: " + list.error());
+  auto answer = answer_of(client.ask("GET", "/v1/kv/" + golang::escape_path(key), query), t, "Error querying agent: ");
+  auto list = value_of(list_in(answer.body), t, "Error querying agent: ");
   if (o.json()) {
-    t.out << pretty(json::value(*list));
+    t.out << pretty(json::value(list));
     return 0;
   }
-  for (const auto& each : *list) {
+  for (const auto& each : list) {
     const auto* change = each.if_object();
     if (change == nullptr)
       continue;
@@ -72,7 +66,7 @@ int kv_history(const options& o, terminal t) {
 }
 
 /// The row that the request is answered with; an empty object: there is none.
-result<json::object> row_read(api_client& client, const std::string& key, const api_query& query) {
+result<json::object> row_read(const api_client& client, const std::string& key, const api_query& query) {
   auto answer = client.ask("GET", "/v1/kv/" + golang::escape_path(key), query);
   if (answer && answer->status == 404)
     return json::object{};
@@ -92,18 +86,16 @@ int kv_revert(const options& o, terminal t) {
     return error(t, "Error! One KEY is needed");
   if (!o.given("to"))
     return error(t, "Error! Missing -to");
-  auto client = o.client(t);
-  if (!client)
-    return 1;
+  const auto client = o.client(t);
   const auto failed = [&](const std::string& why) { return error(t, "Error! Did not revert " + key + ": " + why); };
   auto consistent = o.write_query();
   consistent.add("consistent");
   auto then = consistent;
   then.add("at", o.value("to"));
-  const auto now = row_read(*client, key, consistent);
+  const auto now = row_read(client, key, consistent);
   if (!now)
     return failed(now.error());
-  const auto was = row_read(*client, key, then);
+  const auto was = row_read(client, key, then);
   if (!was)
     return failed(was.error());
   if (was->empty() && now->empty())
@@ -116,7 +108,7 @@ int kv_revert(const options& o, terminal t) {
   if (!was->empty())
     write.add("flags", number_of(*was, "Flags"));
   const auto path = "/v1/kv/" + golang::escape_path(key);
-  auto answer = was->empty() ? client->ask("DELETE", path, write) : client->ask("PUT", path, write, *value);
+  auto answer = was->empty() ? client.ask("DELETE", path, write) : client.ask("PUT", path, write, *value);
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     return failed(complaint);
   if (answer->body.find("true") == std::string::npos)

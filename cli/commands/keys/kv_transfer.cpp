@@ -124,29 +124,22 @@ int kv_export(const options& o, terminal t) {
   if (o.words().size() > 1)
     return error(t, "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
   const auto prefix = without_leading_slash(o.words().empty() ? "" : o.words()[0]);
-  auto client = o.client(t);
-  if (!client)
-    return 1;
-  auto answer = client->ask("GET", "/v1/kv/" + golang::escape_path(prefix), o.query().add("recurse"));
-  if (!answer)
-    return error(t, "Error querying agent: " + answer.error());
-  if (answer->status == 404) {
+  const auto client = o.client(t);
+  auto answer = value_of(client.ask("GET", "/v1/kv/" + golang::escape_path(prefix), o.query().add("recurse")), t,
+                         "Error querying agent: ");
+  if (answer.status == 404) {
     t.out << write_export({});
     return 0;
   }
-  if (!answer->found())
-    return error(t, "Error querying agent: " + answer->complaint());
+  if (!answer.found())
+    return error(t, "Error querying agent: " + answer.complaint());
   // The API's list has the same names in capitals, and more besides.
-  auto keys = read_export(answer->body);
-  if (!keys)
-    return error(t, "Error querying agent: " + keys.error());
-  const auto misnamed = take_misnamed(o, *client, *keys);
-  if (!misnamed)
-    return error(t, "Error querying agent: " + misnamed.error());
-  t.out << write_export(*keys);
-  for (const auto& key : *misnamed)
+  auto keys = value_of(read_export(answer.body), t, "Error querying agent: ");
+  const auto misnamed = value_of(take_misnamed(o, client, keys), t, "Error querying agent: ");
+  t.out << write_export(keys);
+  for (const auto& key : misnamed)
     error(t, "Error! Not exported: " + key + ": its name is not UTF-8, and no list of keys can name it");
-  return misnamed->empty() ? 0 : 1;
+  return misnamed.empty() ? 0 : 1;
 }
 
 /// Of a transaction. Servers take 64 operations, later ones 128.
@@ -259,19 +252,15 @@ int kv_import(const options& o, terminal t) {
                         : "Error! Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
   if (o.words()[0].empty())
     return error(t, "Error! Empty DATA argument");
-  const auto text = value_given(o.words()[0], t.in);
-  if (!text)
-    return error(t, "Error! " + text.error());
-  auto keys = read_export(*text);
+  const auto text = value_of(value_given(o.words()[0], t.in), t, "Error! ");
+  auto keys = read_export(text);
   if (!keys) {
     std::error_code none;
     const bool forgotten = std::filesystem::exists(o.words()[0], none);
     return error(t, keys.error() + (forgotten ? " (to read the file of that name, write @" + o.words()[0] + ")" : ""));
   }
-  auto client = o.client(t);
-  if (!client)
-    return 1;
-  importer work(o, t, *client, *keys);
+  const auto client = o.client(t);
+  importer work(o, t, client, *keys);
   const auto s = work.run();
   work.end_line();
   if (!s)

@@ -39,24 +39,19 @@ int txn(const options& o, terminal t) {
     return o.wrong_usage(t, o.words().empty() ? "Error! Missing DATA argument"
                                               : "Error! Too many arguments (expected 1, got " +
                                                     std::to_string(o.words().size()) + ")");
-  const auto operations = value_given(o.words()[0], t.in);
-  if (!operations)
-    return error(t, "Error! " + operations.error());
+  const auto operations = value_of(value_given(o.words()[0], t.in), t, "Error! ");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->ask("PUT", "/v1/txn", o.query(), *operations);
-  if (!answer)
-    return error(t, "Error! The transaction may or may not be done: " + answer.error());
+  const auto answer = value_of(client.ask("PUT", "/v1/txn", o.query(), operations), t,
+                               "Error! The transaction may or may not be done: ");
   boost::system::error_code ec;
-  const auto said = json::parse(answer->body, ec);
-  if (answer->status == 409 && !ec) {
+  const auto said = json::parse(answer.body, ec);
+  if (answer.status == 409 && !ec) {
     if (o.json())
       t.out << pretty(said);
     return error(t, "Error! Nothing was done, operations failed:" + complaints(said));
   }
-  if (!answer->found())
-    return error(t, "Error! " + answer->complaint());
+  if (!answer.found())
+    return error(t, "Error! " + answer.complaint());
   if (ec)
     return error(t, "Error! the answer is not JSON: " + ec.message());
   if (o.json()) {

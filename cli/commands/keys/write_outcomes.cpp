@@ -36,9 +36,7 @@ int ask_for_outcome(const options& o, terminal t, std::string_view method) {
     return error(t, "Error! Exactly one idempotency key is needed");
   const auto& key = o.words()[0];
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  const auto answer = client->ask(method, "/v1/outcome/" + golang::escape_path(key), o.query());
+  const auto answer = client.ask(method, "/v1/outcome/" + golang::escape_path(key), o.query());
   if (answer && answer->status == 404)
     return error(t, "Error! Nothing is known of a write with the idempotency key " + key);
   if (const auto complaint = complaint_about(answer); !complaint.empty())

@@ -152,10 +152,8 @@ int follow_changes(const options& o, terminal t) {
   if (!from)
     return error(t, "Error! " + from.why().text());
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   asio::io_context loop;
-  return change_feed(loop, *client, o, *from, t).run();
+  return change_feed(loop, client, o, *from, t).run();
 }
 
 } // namespace belay::cli

@@ -249,10 +249,8 @@ int work_for_group(const options& o, terminal t) {
     return o.wrong_usage(t, "There must be one try at least: -tries");
   order.session.name = "Member of '" + order.name + "' for '" + name_of_command(o.words()) + "'";
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   asio::io_context loop;
-  return group_member(loop, *client, o, order, t).run();
+  return group_member(loop, client, o, order, t).run();
 }
 
 } // namespace belay::cli

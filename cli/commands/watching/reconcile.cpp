@@ -269,10 +269,8 @@ int reconcile(const options& o, terminal t) {
   order.prefix = without_leading_slash(o.words()[0]);
   order.follows = !once;
   const auto client = o.client(t);
-  if (!client)
-    return 1;
   asio::io_context loop;
-  return reconcile_run(loop, *client, o, order, once, t).run();
+  return reconcile_run(loop, client, o, order, once, t).run();
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
 #include "cli/commands/watching/change_feed.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/output/json_text.hpp"
@@ -230,18 +231,13 @@ int watch(const options& o, terminal t) {
   const auto kind = o.value("type");
   if (kind.empty())
     return o.wrong_usage(t, "Watch type must be specified");
-  auto what = query_of(o, kind);
-  if (!what)
-    return error(t, what.error());
+  auto what = value_of(query_of(o, kind), t, "");
   if (const auto others = flags_of_other_types(o, kind); !others.empty()) // Consul's text
     return error(t, "Invalid parameters: [" + others + "]");
   const auto client = o.client(t);
-  if (!client)
-    return 1;
-  if (const auto complaint = complaint_about(client->ask("GET", "/v1/status/leader", {})); !complaint.empty())
-    return error(t, "Error querying Consul agent: " + complaint);
+  answer_of(client.ask("GET", "/v1/status/leader", {}), t, "Error querying Consul agent: ");
   asio::io_context loop;
-  return watch_run(loop, *client, std::move(*what), kind, o.words(), o.on_by_default("shell"), t).run();
+  return watch_run(loop, client, std::move(what), kind, o.words(), o.on_by_default("shell"), t).run();
 }
 
 } // namespace
