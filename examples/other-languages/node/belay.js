@@ -44,7 +44,7 @@ class Session {
       await this.server.session.renew(this.id);
       this.safeUntil = asked + TTL * 1000;
     } catch (error) {
-      if (error.statusCode === 404) this.safeUntil = 0; // No other client has what this session holds. Check before each step that must run only once.
+      if (error.statusCode === 404) this.safeUntil = 0; // it has ended
     } // else no response, or no leader just now: the time runs on
   }
 
