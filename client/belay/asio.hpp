@@ -238,8 +238,8 @@ auto begin(host_ptr h, hosted_client::making<T> make, bool with_session, millise
 
 } // namespace detail
 
-/// A lock, permits or a leadership. It releases itself when it goes out of scope. Use it from any
-/// thread, except functions that take a token: call those on the client's executor.
+/// A lock, permits or a leadership. It releases itself when it goes out of scope. From any thread,
+/// except functions with a token: on the client's executor, or while nothing else uses it.
 class held {
 public:
   held() = default;

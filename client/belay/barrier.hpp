@@ -47,7 +47,7 @@ public:
       : session_(s), name_(std::move(name)), participants_(participants) {}
 
   task<result<barrier_pass>> enter(patience limit);
-  /// @returns not done if the departure may be unknown, or the limit ended first; it has left
+  /// @returns not done: its release failed, or others did not leave in time. It has left anyway
   task<status> leave(barrier_pass pass, patience limit);
 
 private:

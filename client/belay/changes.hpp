@@ -47,7 +47,7 @@ public:
 class change_batch {
 public:
   change_batch() = default;
-  /// The changes before are unknown: `changes` has all keys as they are now, and no others exist.
+  /// Discard what is known: `changes` has all keys as they are now, and no others exist.
   bool is_snapshot = false;
   /// The snapshot has everything committed when it was requested. False: a listing of Consul, which
   /// may come from a deposed leader.

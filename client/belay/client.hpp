@@ -30,7 +30,7 @@ namespace belay {
 inline namespace v0 {
 
 struct client_options {
-  /// `http://HOST:PORT`, `https://HOST:PORT`, `unix:///PATH`. One that responds is kept.
+  /// `http://HOST:PORT`, `https://HOST:PORT`, `unix:///PATH`. Keeps using one that responds.
   std::vector<std::string> servers = {"http://127.0.0.1:8500"};
   std::string token;
   std::string ca_file; ///< CA certificates for https; empty: those of the system

@@ -24,7 +24,7 @@ enum class clock_verdict : std::uint8_t { trusted, noticed, distrusted };
 class clock_guard_options {
 public:
   clock_guard_options() = default;
-  /// A larger offset to the servers is worth a log line. Date has whole seconds, so not below 1 s.
+  /// A larger offset to servers is worth a log line. Date has whole seconds: less cannot be seen.
   milliseconds notice_offset{1000};
   /// A larger offset means that the clocks are not trusted.
   milliseconds distrust_offset{60000};
@@ -46,7 +46,7 @@ public:
 
   clock_verdict verdict() const noexcept { return now_.verdict; }
   bool trusted() const noexcept { return now_.verdict != clock_verdict::distrusted; }
-  /// How far the wall clock is ahead of the servers' for certain; zero if it may be right.
+  /// How far the wall clock surely is ahead of the servers' (< 0: behind); 0 if it may be right.
   milliseconds offset() const noexcept { return offset_; }
   const std::string& because() const noexcept { return now_.because; }
 

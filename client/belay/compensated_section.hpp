@@ -3,7 +3,7 @@
 //
 // Guarantees: begin() holds the lock NAME/.lock and has undone what an earlier section left. Each
 // step is recorded before it is done. After a commit() that is done, nothing of the section is ever
-// undone. After one that is refused, or a section without one, the next begin() or recover() of any
+// undone. If it is refused, or the section ends without one, the next begin() or recover() of any
 // process undoes each recorded step, last first. An undo is called until it is done.
 // Survives: a process that dies, or is stopped, at any point; a session that is lost half way; an
 // undo that fails or is interrupted (the next holder continues it).

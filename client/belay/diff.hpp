@@ -56,7 +56,7 @@ private:
   std::array<std::uint64_t, slots> sums_{};
 };
 
-/// Digests of all keys below `prefix`. @returns refused with reason::invalid: a name is not exact
+/// Digests of all keys below `prefix`. @returns refused, reason::invalid: a key has no exact name
 task<result<key_digests>> digests(world& w, std::string prefix, patience limit);
 
 class diff_options {

@@ -1,6 +1,6 @@
 #pragma once
-// What a client holds: a lock, permits or a leadership. It releases itself when it goes out of
-// scope: the session sends the request until there is a response. release() waits for it.
+// What a client holds: a lock, permits or a leadership. Out of scope it releases itself: the
+// session sends the request until a response, or its own end. release() waits for the response.
 
 #include <belay/session.hpp>
 

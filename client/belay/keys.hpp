@@ -36,7 +36,7 @@ struct entry {
   entry() = default;
 };
 
-/// Pauses between tries: a random part of `first`, then of twice as much, up to `longest`.
+/// Pauses: a random part of `first`, then of twice as much, up to `longest` (full jitter).
 class backoff {
 public:
   explicit backoff(milliseconds first = milliseconds(10), milliseconds longest = milliseconds(2000)) noexcept

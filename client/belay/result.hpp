@@ -1,6 +1,6 @@
 #pragma once
 // The result of a call. *Done*: it took effect. *Refused*: it has no effect, now or later. *Unknown*:
-// the response was lost; the effect may be there, or come later. The caller has to decide.
+// the response was lost, and it may have an effect. Only the caller can decide whether to retry.
 
 #include <chrono>
 #include <cstdint>

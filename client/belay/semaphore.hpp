@@ -3,9 +3,9 @@
 //
 // Guarantees: the permits whose leases are safe() never exceed the limit. On Belay (claims) permits
 // are weighted, waiters are served in order, and an unused one leaves nothing behind. On Consul it
-// is the recipe of Consul's clients, with keys below NAME/: one permit each, no order, no fencing
-// token. Survives: as a mutex. A holder that dies withholds its permits for its session's lock
-// delay (Belay), or until its session ends (Consul).
+// uses the keys of Consul's own clients below NAME/, which it excludes: one permit each, no order,
+// no fencing token. Survives: as a mutex. A holder that dies withholds its permits for its
+// session's lock delay (Belay), or until its session ends (Consul).
 // On failure: as a mutex. Another limit than the one in force is refused, reason::invalid.
 //
 // If servers may be upgraded to support claims while a name is in use, name the recipe explicitly:

@@ -2,8 +2,8 @@
 // A session: the owner of all locks, permits and leaderships that a program holds.
 //
 // Guarantees: it is renewed at a third of its TTL, by a clock that is never set. No server has
-// ended it before safe_until(): the TTL from when the last acknowledged renewal was *sent*, less 1
-// % for clock drift. After that time the session is lost, whatever servers respond later.
+// ended it before safe_until(): the TTL from when the last acknowledged renewal was *sent*, less a
+// hundredth for clock drift. After that it is lost, whatever servers respond later.
 // Survives: elections, restarts, lost responses. It is *uncertain* meanwhile and retries after 100,
 // 200, 400 ms, with jitter; safe_until() does not move.
 // On failure: it is *lost*, with a reason: why the server ended it, or that none responded in time.
@@ -75,9 +75,9 @@ public:
   session_mode mode = session_mode::consul;
   /// When the session ends, keys locked by it are deleted, not released.
   bool deletes_keys = false;
-  /// The server does these when the session ends, in this order; at most 64. Needs exact TTLs.
+  /// What the server does when the session ends, in this order; at most 64. Needs exact TTLs.
   std::vector<end_operation> on_end;
-  /// The session is not renewed while clocks are not trusted. May be null; must outlive it.
+  /// While it distrusts the clocks, the session is not renewed. May be null; must outlive it.
   const clock_guard* guard = nullptr;
 };
 

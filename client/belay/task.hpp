@@ -103,7 +103,7 @@ public:
     explicit awaiter(handle h) noexcept : handle_(h) {}
     bool await_ready() const noexcept { return handle_.done(); }
     // Returns no handle: at -O0 and under sanitizers resuming is a call, and a loop over ready
-    // tasks would overflow the stack. Completions are posted: no end between these two lines.
+    // tasks would overflow the stack. Completions are posted: none comes between these two lines.
     bool await_suspend(std::coroutine_handle<> parent) {
       handle_.resume();
       if (handle_.done())

@@ -24,7 +24,7 @@ class version_vector {
 public:
   version_vector() = default;
 
-  /// Counts one more change of that place. Names are not empty, without commas and equals signs.
+  /// Counts one more change of that place. Names are not empty and have no comma or equals sign.
   version_vector& count(const std::string& place);
   /// 0 if none was seen.
   std::uint64_t of(const std::string& place) const;
@@ -53,8 +53,8 @@ public:
   bool operator==(const versioned&) const = default;
 };
 
-/// Returns the later one; of concurrent ones the result of `decide(a, b)`, with both histories, even of a value and
-/// an erasure. `decide` gets the smaller value first, so that it decides alike everywhere.
+/// Returns the later one; of concurrent ones the result of `decide(a, b)`, with both histories (also of a value and
+/// an erasure). `decide` gets the smaller one first, so that all decide alike.
 /// @param decide `std::optional<std::string>(const std::optional<std::string>&, const std::optional<std::string>&)`
 template <class F>
 versioned merge(const versioned& a, const versioned& b, F&& decide) {

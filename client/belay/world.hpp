@@ -41,9 +41,9 @@ public:
   request& query(std::string_view name);
   request& header(std::string name, std::string value);
   request& body(std::string text);
-  /// Sending it twice is harmless: a transport may do so when a connection broke. GET always is.
+  /// Marks it as harmless when sent twice: a transport may resend it. GET requests always are.
   request& repeatable();
-  /// It must not be delayed, such as a renewal: it does not queue for a connection.
+  /// Marks it as urgent, as a renewal is: requests that wait at servers do not delay it.
   request& urgent();
 
   const std::string& method() const noexcept { return method_; }

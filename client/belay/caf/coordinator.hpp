@@ -17,7 +17,7 @@
 //
 // A link never ends a coordinator: link to it if your actor should end when it does. End it with
 // anon_send_exit(), which names no sender, or `close`: it then releases all holds and ends the
-// session, within client_options::linger. Do so before destroying the actor system, which waits.
+// session, within client_options::linger. Do so before the actor system, which waits for it, ends.
 
 #include <belay/caf/messages.hpp>
 #include <belay/client.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// Sends requests to servers, for environments on threads of other software, such as an actor's.
+// Sends requests to servers, for environments whose recipes run elsewhere: in an actor, say.
 
 #include <belay/client.hpp>
 #include <belay/world.hpp>
