@@ -7,7 +7,7 @@ import sys
 import time
 import urllib.request
 
-limit = 60  # seconds until something that is waited for counts as never
+limit = 60  # seconds until a wait counts as failed
 
 
 def check(holds, text):

@@ -199,7 +199,7 @@ def groups(n):
     n.wait("it is put aside", lambda: "mailers/dead/" in n.said("kv", "get", "-keys", "mailers/dead/"))
     check(n.said("kv", "get", "-recurse", "mailers/dead/").find("orders/dead") > 0, "what it was")
 
-    # Who is told to end in the middle of it has not done it.
+    # A command that is stopped in the middle has not done it.
     (n.folder / "worked").unlink()
     (n.folder / "trouble").write_text("touch busy; exec sleep 60")
     put("orders/c", "1")

@@ -49,7 +49,7 @@ def differences(a, b):
     rows = json.loads(a.said("diff", "-settle=10ms", "-format=json", a.url, b.url, "", code=1))
     check({"Kind": "MissingDelete", "Key": "other/key"} in rows, rows)
 
-    # On its way: the copy is put right between the two looks.
+    # In flight: the copy is corrected between the two reads.
     put(a, "way/a", "1")
     slow = a.start("diff", "-settle=3s", a.url, b.url, "way/")
     time.sleep(0.7)
@@ -103,7 +103,7 @@ def reconcilers(a, b):
     dry = a.said("reconcile", "-dry-run", "routes/")
     check(sorted(dry.split()) == sorted(f"routes/{i}" for i in range(12)), dry)
 
-    # What fails the first time is run again. Of one key no two run at once: mkdir would fail.
+    # A command that fails the first time is retried. No two run at once for a key: mkdir would fail.
     apply = 'mkdir "${BELAY_KEY#routes/}" && sleep 0.02 && rmdir "${BELAY_KEY#routes/}" || { echo twice >>twice; exit 1; }; ' \
             'echo "$BELAY_KEY $BELAY_INDEX $(cat)" >>applied; case $BELAY_KEY in */3) test -e tried || { touch tried; exit 1; } ;; esac'
     said = a.said("reconcile", "-once", "-workers=4", "routes/", "--", apply)

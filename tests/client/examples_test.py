@@ -35,13 +35,13 @@ def main():
         return subprocess.Popen([build / f"example_{name}", *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     with tempfile.TemporaryDirectory() as folder, running_server(sys.argv[2], pathlib.Path(folder)) as url:
-        # Five machines begin the job; one does it.
+        # Five machines start the job; one does it.
         jobs = [begin("cron_job", url, "report") for _ in range(5)]
         said = [job.communicate(timeout=60)[0] for job in jobs]
         check(all(job.returncode == 0 for job in jobs), f"cron_job: {said}")
         check(sorted(text.splitlines()[-1] for text in said) == ["done"] + ["done already"] * 4, f"cron_job: {said}")
 
-        # One of two leads; when it leaves the other one does.
+        # One of two leads; when it stops, the other one does.
         first = begin("leader_worker", url, "indexer", "one", "2")
         put(url, "conf/colour", "red")
         cache = begin("config_cache", url, "conf/", "colour", "4")
@@ -62,7 +62,7 @@ def main():
         check(all(limit.returncode == 0 for limit in limits), f"rate_limit: {said}")
         check(all(text.startswith("12 served") for text in said), f"rate_limit: {said}")
 
-        # It dies between two services; the next order undoes the one it has asked, and the one it may have asked.
+        # It dies between two services; the next order undoes the step that was done, and the one that may have been.
         died = begin("order_service", url, "order-1", "2")
         said = died.communicate(timeout=60)[0]
         check(died.returncode == 9, f"order_service: {said}")
@@ -74,7 +74,7 @@ def main():
         check(state == expected, f"order_service: {state}")
         check(said.index("payment: order-1 undone") < said.index("stock: order-1 undone"), f"order_service: {said}")
 
-        # One after the other, and one that is told to stop leaves at once.
+        # One after another, and one that is stopped leaves at once.
         loops = [begin("own_loop", url, "compaction", "3") for _ in range(2)]
         said = [loop.communicate(timeout=60)[0].splitlines() for loop in loops]
         check(all(loop.returncode == 0 and len(lines) == 4 and lines[-1] == "done" for loop, lines in zip(loops, said)), f"own_loop: {said}")

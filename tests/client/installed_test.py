@@ -65,7 +65,7 @@ def main():
         took = time.monotonic() - begun
         check(run(scratch / "by_pkg_config", env=environment).strip() == "unavailable", "what is not there answers")
 
-        # What is for actors comes on top.
+        # The part for actors is installed in addition.
         run("cmake", "--install", build, "--component", "client_caf", "--prefix", prefix)
         for p in sorted(str(p.relative_to(prefix)) for p in prefix.rglob("*") if not p.is_dir()):
             expected = re.search(r"^include/belay/caf/\w+\.hpp$|^lib/.*(libbelay-caf\.so|belay-caf\.pc$|cmake/belay/)", p)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-# The first of the sample that breaks the rule, and what it breaks.
+# The first seed of the sample that breaks the rule, and the rule.
 SEED = 25
 RULE = "pages of two runs are not mixed"
 
