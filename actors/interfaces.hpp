@@ -44,8 +44,8 @@ using http_gateway_actor = caf::typed_actor<
     reacts_to<stop_atom>         // node: respond to what is in flight, accept nothing new
 >;
 
-/// health_checks reads and writes the catalog like a gateway, and has a gateway number. Of a gateway's
-/// messages it gets write_results, read_result and cluster_view; the node sends the first tick.
+/// health_checks reads and writes the catalog like a gateway, and has a gateway number. It gets a
+/// gateway's write_results, read_result and cluster_view; the node sends the first tick_atom.
 using health_checks_actor = http_gateway_actor::extend<
     reacts_to<agent_call>,         // http_gateway: a client's request about this node's services, checks, events
     reacts_to<cancel_query>,       // http_gateway: the client of the call disconnected
@@ -190,7 +190,7 @@ using peer_link_actor = caf::typed_actor<
 
 // clang-format on
 
-/// One node's monotonic clock, unless it is the actor system's (simulated ones have rates, and jump).
+/// One node's monotonic clock, unless it is the actor system's (simulated ones have rates and jump)
 class node_clock {
 public:
   virtual ~node_clock() = default;
@@ -199,7 +199,7 @@ public:
   virtual std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const = 0;
 };
 
-/// Strong handles of a node's actors. `node` fills it before the first message, and empties it last.
+/// Strong handles of a node's actors. `node` fills it before the first message and empties it last.
 struct wiring {
   raft_peer_actor raft_peer;
   fsm_actor fsm;

@@ -88,8 +88,8 @@ struct read_query {
 struct cancel_query {
   request_id id;
 };
-/// The client sends no more and may be gone: respond with what is known, do not wait for a change,
-/// grant or leader. No effect on a request that does not wait. Takes its path (interfaces.hpp).
+/// The client sends no more and may be gone: respond with what is known, do not wait for a change, grant or
+/// leader. No effect on requests that do not wait. Takes their path (end_wait, interfaces.hpp).
 struct end_wait {
   request_id id;
 };
@@ -307,7 +307,7 @@ struct snapshot_chunk_stored {
   std::string error;
   bool no_space = false; ///< the error is a full disk
 };
-/// checkpointer -> fsm: an installed snapshot replaced all tables. fsm then sends snapshot_in_force
+/// checkpointer -> fsm: a snapshot replaced all tables. fsm then sends raft_peer snapshot_in_force.
 struct machine_replaced {
   raft::snapshot_meta meta;
   std::shared_ptr<state::machine> machine;
@@ -378,7 +378,7 @@ struct queries_touched {
 
 // ---- lock_delay_tracker
 
-/// http_gateway -> lock_delay_tracker: rejected for a lock delay with `left` to go; then retry.
+/// http_gateway -> lock_delay_tracker: rejected for a lock delay of `left`; check_write after that.
 struct await_lock_delay {
   request_id id;
   state::command acquire;

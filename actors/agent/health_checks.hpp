@@ -23,7 +23,7 @@ struct health_checks_settings {
   agent::agent_settings agent;
   /// Longest wait for the catalog to have a registration; a longer one for a leader is useless.
   std::chrono::milliseconds hold{7000};
-  /// Between two comparisons with the catalog, plus a random time up to the same (anti-entropy).
+  /// Between two comparisons with the catalog, plus a random part of it (Consul's anti-entropy).
   std::chrono::seconds compare_interval{60};
   std::chrono::milliseconds retry_interval{3000}; ///< after a write that failed
   std::function<cluster_time()> wall_clock;       ///< milliseconds since 1970; null: always 1970
@@ -37,12 +37,12 @@ struct health_checks_start {
   std::vector<std::pair<std::string, std::string>> kept; ///< from the registration_keeper: file and content
 };
 
-/// Registrations change here first. Then they are written to the catalog like a client's writes, on a
-/// follower through the leader. The client is answered when they are on the disk, and in the catalog
-/// unless that cannot be reached.
+/// Registrations change here first. Then they are written to the catalog like a client's writes, on
+/// a follower through the leader. The client is answered when they are on the disk, and in the
+/// catalog unless that cannot be reached.
 ///
-/// On the leader it also maintains the catalog's rows of the members, alive or failed. It writes only
-/// differences.
+/// On the leader it also maintains the catalog's rows of the members, alive or failed. It writes
+/// only differences.
 ///
 /// Events go to the peers as frames, not through the log: they work without a leader, cost no disk
 /// writes, and guarantee no more than Consul's gossip does.

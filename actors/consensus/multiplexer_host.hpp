@@ -1,5 +1,5 @@
 #pragma once
-// CAF's multiplexer as a host of actors: they run on its thread and wait there for timers and sockets.
+// CAF's multiplexer as a host of actors: they run on its thread and wait for timers and sockets.
 
 #include "actors/host.hpp"
 

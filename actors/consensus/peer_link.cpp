@@ -292,7 +292,7 @@ bool peer_link::lives_rather_at(const std::string& host, const std::string& othe
 
 // ---- accepted connections
 
-/// Detects a connection of this server to itself: an address in retry_join is its own.
+/// @returns whether this is a connection of this server to itself: a retry_join address is its own
 bool peer_link::take_for_own(const introduced_peer& p) {
   if (p.hello.self.id != self_)
     return false;

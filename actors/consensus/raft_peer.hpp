@@ -1,7 +1,7 @@
 #pragma once
 // The actor that owns a node's Raft core (protocol/raft) and the requests that wait for a leader
-// (protocol/forward). It feeds them messages, ticks and confirmed writes, and executes their output.
-// It also forms the cluster (protocol/raft/formation) and serves operators' requests to a leader.
+// (protocol/forward). It feeds them messages, ticks and confirmed writes, and carries out their
+// output. It also forms the cluster (protocol/raft/formation), and serves operators' requests.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"

@@ -35,7 +35,7 @@ public:
   /// The client can take more of a download. It is put into e.transfer; then progress() is called.
   virtual void next_piece(exchange& e) = 0;
   /// The client of `e`, which was dispatched and not fully answered, sends no more and may be gone
-  /// (`e.input_ended` is set). It is answered with what is known, now or soon, as by dispatch().
+  /// (`e.input_ended` is set). It is answered with what is known; progress() is called as usual.
   virtual void end_wait(exchange& e) = 0;
   /// The client of `e` has disconnected; `e` will be destroyed.
   virtual void forget(exchange& e) = 0;

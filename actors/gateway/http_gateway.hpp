@@ -109,7 +109,7 @@ public:
 
   /// Binds the configured addresses; accepts connections once the loop runs. Any thread, once.
   status listen();
-  /// Its addresses in the order of the settings: host:port with real ports, or unix:///path.
+  /// Addresses in the settings' order: host:port with real ports, or unix:///path. After listen().
   const std::vector<std::string>& addresses() const { return addresses_; }
   /// Serves a connection of a client agent. Any thread, after listen() or start().
   void serve(client_agent_connection c);

@@ -16,7 +16,7 @@ namespace belay::actors {
 struct http_reader_rules {
   /// Limit of request line and headers (docs/contract/01, section 1: about 1 MiB).
   std::size_t header_bytes_max = 1u << 20;
-  /// Largest body of such a request; is it streamed. Called when the header is complete.
+  /// Largest body of such a request, and whether to stream it. Called when the header is complete.
   std::function<http::body_limit(std::string_view method, std::string_view target)> body_limit;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Assembles a client agent: its relay to the servers, its cache, its actors. The program and
-// simulator differ in the environment (sockets, clocks, disks), not here. Servers: node_composition.
+// Assembles a client agent: its relay to the servers, its cache, its actors. The program and the
+// simulator differ in the environment (sockets, clocks, disks). For servers: node_composition.
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/relay/cached_answers.hpp"

@@ -12,8 +12,8 @@ struct turns {
   std::uint64_t raft = 0;
 };
 
-/// A part is stalled if its counter has not risen for half of the watchdog's time. The other half is
-/// the manager's: a stalled server ends after 1 to 1.5 times that. All times: one monotonic clock.
+/// A part is stalled if its counter has not risen for half of the watchdog's time. The other half
+/// is the manager's: a stalled server ends after 1 to 1.5 times that. There is one monotonic clock.
 class stall_watch {
 public:
   using time = std::chrono::steady_clock::time_point;

@@ -10,7 +10,7 @@
 namespace belay::actors {
 
 /// When a lock is released, all watchers try to acquire it. One gets it; once its entry is applied,
-/// the others are rejected without an entry. This class decides nothing: its output is checked anew.
+/// the others are rejected without an entry. This class decides nothing: its output is rechecked.
 class acquires_underway {
 public:
   /// An acquire that has not been applied after this time is not waited for any longer.

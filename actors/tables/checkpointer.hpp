@@ -32,8 +32,8 @@ struct checkpointer_settings {
   std::uint64_t log_bytes = 0;      ///< likewise
 };
 
-/// Each transaction begins and ends in one message handler (docs/pitfalls.md L4). A failed commit
-/// ends the process, unless the disk is full. If it reads back different, the one before stays.
+/// A transaction begins and ends in one message handler (docs/pitfalls.md L4). A failed commit ends
+/// the process, except on a full disk. If a commit reads back different, the previous one stays.
 class checkpointer : public checkpointer_actor::base {
 public:
   checkpointer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::checkpoint_store> store,

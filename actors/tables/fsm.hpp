@@ -26,7 +26,7 @@ namespace belay::actors {
 struct fsm_settings {
   checkpoint_limits checkpoints;
   std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< docs/contract/02, section 3
-  /// Deletions in this time are reaped together (as Consul does: agent/consul/state/graveyard).
+  /// Bins for reaping deletions (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
   std::size_t changes_bytes_max =
       state::change_window_bytes_usual; ///< size of the kept window of key changes, for the change feed

@@ -1,5 +1,5 @@
 #pragma once
-// The actor that expires sessions by TTL (docs/contract/04, section 5). On the leader only: it keeps
+// The actor that expires sessions by TTL (docs/contract/04, section 5). Only on the leader: keeps
 // the deadlines of all sessions, renews them, and proposes the end of those past twice the TTL.
 
 #include "actors/host.hpp"

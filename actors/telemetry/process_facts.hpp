@@ -1,5 +1,5 @@
 #pragma once
-// Facts of the operating system about this process, with the names in Prometheus' own libraries.
+// Facts of the operating system about this process, named as in Prometheus' clients (and Consul).
 
 #include <cstdint>
 #include <string>

@@ -17,7 +17,7 @@ status trust_authorities(ssl_ctx_st* context, const std::string& ca_file, const 
 /// Sets the presented certificate. @param cert_file PEM, its chain follows. @param key_file its key
 status show_certificate(ssl_ctx_st* context, const std::string& cert_file, const std::string& key_file);
 
-/// Copies certificates to `to`. Each file is read once, so both agree if a file is being replaced.
+/// Copies certificates `from` -> `to`. Each file is read once, so both agree while one is replaced.
 status share_certificates(ssl_ctx_st* from, ssl_ctx_st* to);
 
 /// All errors of the first two; opens each file. @param cert_file,key_file checked if both are set

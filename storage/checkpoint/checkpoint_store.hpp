@@ -86,9 +86,9 @@ public:
   /// All rows in (table, key) order, from one consistent view.
   virtual status
   load(const std::function<void(std::uint8_t table, std::string_view key, std::string_view value)>& row) = 0;
-  /// Durable and proven on return: its rows were read back, and the file's rows add up to the digest.
-  /// A failure of the kind `unproven` means that they do not, and names the first wrong row; then
-  /// the previous checkpoint or an older one is in force (info()), and the next commit must be full.
+  /// Durable and proven on return: its rows were read back, and the file's rows add up to the
+  /// digest. A failure of the kind `unproven` means that they do not, and names the first wrong
+  /// row; the previous checkpoint or an older one is in force then (info()), the next must be full.
   virtual status commit(const checkpoint_delta& delta) = 0;
 
   // ---- the older generation: a copy of an earlier checkpoint, used if the newest one is damaged
@@ -107,11 +107,11 @@ public:
   virtual status start_empty() = 0;
 
   // ---- the window of changes, beside the checkpoint: commits do not depend on it
-  /// Durable on return. It belongs to the current checkpoint, up to its index, and to the next one if
-  /// that is `next`. @returns false: the stored window ends before `behind`; nothing was changed.
+  /// Durable on return. It belongs to the current checkpoint, up to its index, and to `next` when
+  /// that is committed. @returns false: the window ends before `behind`, so pass all; no change made.
   virtual result<bool> keep_changes(const checkpoint_info& next, const kept_delta& delta) = 0;
-  /// All rows up to the current checkpoint's index, in order. @returns the floor of the window;
-  /// nullopt: another checkpoint's, or none. Failure: damaged. Without a floor ignore all rows.
+  /// All rows up to the current checkpoint's index, in order. @returns the window's floor; nullopt:
+  /// another checkpoint's, or none. Failure: damaged. Use `row`'s data only if a floor is returned.
   virtual result<std::optional<log_index>>
   load_changes(const std::function<void(log_index index, std::uint64_t effect, std::string_view value)>& row) = 0;
 

@@ -55,7 +55,7 @@ struct lmdb_checkpoint_options {
 
 class lmdb_checkpoint : public checkpoint_store {
 public:
-  /// Creates state/ and snapshots/ if missing, takes the lock, removes leftovers of a crash.
+  /// Creates folders in `data_directory` if missing, takes the lock, removes leftovers of a crash.
   static result<std::unique_ptr<lmdb_checkpoint>> open(const std::string& data_directory,
                                                        lmdb_checkpoint_options options = {});
 

@@ -64,7 +64,7 @@ public:
   int remove(std::string_view key);
   int entries(std::uint64_t& n);
   int commit();
-  /// Commits, starts the writeback, and begins a new transaction for the next part.
+  /// Like commit(), but starts the writeback, and begins a new transaction for the next part.
   int commit_and_go_on();
 
   MDB_txn* raw() const { return txn_; }

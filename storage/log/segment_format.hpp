@@ -93,7 +93,7 @@ struct frame_look {
 };
 frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s);
 
-/// Offset of the first valid frame header from `offset` on with a larger sequence; nullopt: none.
+/// Offset of the first valid frame header from `offset` on and after `sequence`; nullopt: none.
 std::optional<std::size_t> find_later_frame(std::string_view all, std::size_t offset, std::uint64_t sequence,
                                             const segment_header& s);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Large answers to reads. Each is rendered in pieces, so that others are served in between, and once
-// for all clients that get the same rows in the same form: woken by one change, or at the same time.
+// Large answers to reads. Each is rendered in pieces, so that others are served in between, and
+// once for all clients that get the same rows in the same form: woken together, or overlapping.
 
 #include "actors/gateway/requests/byte_budget.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"

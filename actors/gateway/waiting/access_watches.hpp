@@ -1,7 +1,7 @@
 #pragma once
 // Requests that wait or stream where no state machine rechecks them: blocking reads of the agent,
-// log streams. Their tokens' permissions are asked again when they may have changed. A server answers
-// when a policy, role or token changes or expires; a client agent, without tables, is asked regularly.
+// log streams. Permissions of their tokens are asked again when they may have changed. A server
+// responds when a policy, role or token changes or expires; a client agent is asked regularly.
 
 #include "actors/gateway/requests/agent_tokens.hpp"
 #include "actors/gateway/requests/outbox.hpp"

@@ -8,8 +8,8 @@
 namespace belay::actors {
 
 /// Returns the same as parse_config_json() for the same configuration. Text that begins with `{` is
-/// JSON. Blocks become objects. Where lists of objects are expected (`services`, `checks` etc., as in
-/// Consul's `agent/config/config.go`), each block is an element; elsewhere a block may occur once.
+/// JSON. Blocks become objects. Where lists of objects belong (`services`, `checks`, `watches`
+/// etc., as in Consul's `agent/config/config.go`), each block is an element; others occur once.
 /// @returns values; or hcl's error, e.g. `At 1:11: object expected closing RBRACE got: EOF`
 config_text_result parse_config_hcl(std::string_view text);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Parses JSON text of a configuration, with Go's error texts, as users know them; finds values.
+// Parses JSON text of a configuration, with Go's error texts, as Consul's users know them.
 
 #include "actors/node/config/text.hpp"
 

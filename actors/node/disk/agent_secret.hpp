@@ -10,7 +10,7 @@
 namespace belay::actors {
 
 /// The file `node-secret` of the data directory, created at the first start: 256 random bits in
-/// hexadecimal, for its owner only. @returns a failure that says what to do: damaged, no permission.
+/// hexadecimal, for its owner only. @returns a failure with advice: damaged, no permission.
 result<std::string> open_agent_secret(const std::string& data_dir,
                                       storage::file_system& files = storage::posix_file_system());
 

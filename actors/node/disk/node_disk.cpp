@@ -27,8 +27,8 @@ std::string no_checkpoint_advice() {
          "docs/disaster-recovery.md. `belay operator check DATA_DIR` says what can be read here";
 }
 
-/// Log and checkpoint must meet, without a gap. (A log that ends before the checkpoint or contradicts
-/// it remains if a node stops while it installs a snapshot: the core drops it, docs/pitfalls.md R13.)
+/// Log and checkpoint must meet, without a gap. (A log that ends before it, or contradicts it,
+/// remains if a node stops while it installs a snapshot: the core drops it, docs/pitfalls.md R13.)
 result<raft::restored_state> fit_together(storage::loaded_log found,
                                           const std::optional<storage::checkpoint_info>& checkpoint) {
   raft::restored_state r;
