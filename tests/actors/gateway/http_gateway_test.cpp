@@ -759,7 +759,7 @@ struct overloaded_gateway {
 
 } // namespace
 
-// More requests come than can be answered. If all wait, sessions end and locks are lost.
+// More requests come than can be answered. If all wait, live holders lose sessions and locks.
 TEST_CASE("under overload writes are refused first, then reads, and renewals and releases pass",
           "[gateway][overload]") {
   overloaded_gateway o;
@@ -865,7 +865,7 @@ private:
   std::thread thread_;
 };
 
-/// A gateway whose thread takes long for each listing: just too short for pieces, compressed.
+/// A gateway whose thread takes long for each compressed listing, just too short for pieces.
 struct slow_gateway {
   explicit slow_gateway(forward::shedding_rules r) : f(settings(r)) {
     state::kv_entries found;

@@ -488,7 +488,7 @@ TEST_CASE("what is said of a node needs the secret of its agent, from any addres
   CHECK_FALSE(after_hearing(with_secret, a, own, true, false).after.node);
 }
 
-// A proposal is not in a row at once. An agent with the same ID must not pass meanwhile.
+// A proposal is not in a row at once. An agent with the same ID must not replace the first.
 TEST_CASE("the first agent keeps its node while its row is on its way", "[client_agents][B3]") {
   const auto own = from("10.0.0.1", secret_hash), other = from("6.6.6.6", other_hash, true),
              same_address = from("10.0.0.1", other_hash);

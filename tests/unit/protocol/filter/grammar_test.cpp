@@ -209,7 +209,7 @@ TEST_CASE("a tree that is written down and read is the same") {
   }
 }
 
-// Pieces of the language in any order: each text is rejected, or is a tree with a text.
+// Pieces of the language in any order: each text is rejected, or is a tree that can be printed.
 TEST_CASE("any text is understood or refused") {
   static const std::string_view pieces[] = {
       "a",  "not", "and", "or",  "in", "contains", "matches", "is", "empty", "==", "!=", "(", ")",    "[",       "]",

@@ -117,7 +117,7 @@ void check_names() {
 
 } // namespace
 
-// A member missing in a list would not reach disks, nor make two nodes differ.
+// A member missing in a list is not written, and nodes that differ in it look alike.
 TEMPLATE_TEST_CASE("every member of a row is in its list, and makes another hash", "", kv_draft, session_record,
                    node_record, service_record, check_record, autopilot_settings, tombstone, lock_delay_record, counter,
                    staged_record, claim_record, claim_resource, claim_ghost, claim_end_record, guard_record,

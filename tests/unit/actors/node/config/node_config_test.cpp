@@ -552,7 +552,7 @@ TEST_CASE("listening on Unix sockets and on several addresses") {
   CHECK(accepted(file_with(f, R"("ports":{"http":-1})")).config.http_listeners.empty());
 }
 
-// Servers on other machines that get 127.0.0.1 would connect to themselves, without a hint.
+// Servers on other machines that get 127.0.0.1 would dial themselves, without any error.
 TEST_CASE("the address told to peers when all are bound") {
   const auto chosen = [](const std::vector<std::string>& of, bool single = false) {
     return choose_own_address(of, single).value().address;
