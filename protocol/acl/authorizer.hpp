@@ -41,7 +41,7 @@ public:
   /// Checks the prefix of a listing as if it were a key (`acl.enable_key_list_policy`).
   bool key_list(std::string_view prefix) const { return allows(resource::key, permission::list, prefix); }
   bool key_write(std::string_view key) const { return allows(resource::key, permission::write, key); }
-  /// Whether all that begins with `prefix`, existing or not, may be deleted: docs/contract/10, 4.
+  /// Whether all keys under `prefix`, existing or not, may be deleted: docs/contract/10, section 4.
   bool key_write_prefix(std::string_view prefix) const;
 
   /// Whether both decide the same about all keys.

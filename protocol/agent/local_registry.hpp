@@ -45,7 +45,7 @@ public:
   status add_check(check_definition d, origin from);
   /// @returns false: unknown
   bool remove_check(const std::string& id);
-  /// Output of a TTL check, truncated to the check's limit. Probes truncate theirs to the end.
+  /// Output of a TTL check, truncated to its limit. Probes truncate theirs, and keep the end.
   std::string shown_output(const std::string& id, std::string_view output) const;
   /// A known check's result. @returns false: unknown
   bool set_status(const std::string& id, std::string_view status, std::string_view output, local_time now);

@@ -35,7 +35,7 @@ public:
 
   /// Appends the part of the archive before state.bin to `out`.
   void begin(std::string& out);
-  /// The next bytes of state.bin; their sum is meta.state_bytes.
+  /// The next bytes of state.bin; together they have meta.state_bytes bytes.
   void add(std::string_view state, std::string& out);
   void finish(std::string& out);
 

@@ -30,7 +30,7 @@ bool is_posix_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/// The last line of a heredoc: spaces, anchor, carriage returns. The anchor may end in one, too.
+/// The last line of a heredoc: white space, anchor, carriage returns. The anchor may end in one.
 bool ends_heredoc(std::string_view line, std::string_view anchor) {
   const bool with_return = !anchor.empty() && anchor.back() == '\r';
   if (with_return)

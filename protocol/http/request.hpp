@@ -175,7 +175,7 @@ struct agent_request {
 /// A read with `?cached` (docs/contract/06, section 2). A client agent may respond from its
 /// cache of servers' responses; a server reads its tables, and reports whether it did so before.
 struct cached_read {
-  std::string target;    ///< the servers' request: without wait, caching and token
+  std::string target;    ///< the request to servers: without wait, caching and token
   bool refreshed = true; ///< a blocking query updates it; false: it has the age of the last response
   std::uint64_t min_index = 0;
   std::chrono::nanoseconds wait{0};            ///< as in read_request

@@ -70,7 +70,7 @@ struct formation_settings {
   /// Servers that connect are added to an existing cluster
   /// without an operator, even if they presented no credentials.
   bool admit_newcomers = false;
-  /// This server gets no vote: it forms no cluster, and is a learner in its own (docs/adr/0013).
+  /// This server gets no vote: it forms no cluster, and joins one as a learner (docs/adr/0013).
   bool replica = false;
   /// A member is lost if its leader received nothing for so long: a server with its name and
   /// address may replace it without operator or credentials. Much longer than a restart.
@@ -118,7 +118,7 @@ public:
   bool belongs(node_id peer) const;
   /// Whether this server may follow that peer (`leads`: it acts as a leader) or vote for it.
   bool may_follow(node_id peer, bool leads) const;
-  /// Binds this server, if it is in no cluster, to the peer's: its message changes log or term.
+  /// The peer's message changes log or term: binds this server to its cluster, unless it has one.
   void bind(node_id peer);
   const introduction* find(node_id peer) const;
   /// All connected peers, with their last introduction.

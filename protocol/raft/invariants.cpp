@@ -17,7 +17,7 @@ const auto& inside(const core& c) {
   return invariant_probe::of(c);
 }
 
-/// By the configuration in force, or by the previous one, which returns if this one is lost.
+/// Whether it is a voter by the configuration in force, or by the previous one, which may return.
 bool may_have_votes(const auto& n) {
   const auto* before = n.log.config_index() > n.commit ? n.log.config_at(n.log.config_index().prev()) : nullptr;
   return n.config().is_voter(n.self) || (before != nullptr && before->is_voter(n.self));

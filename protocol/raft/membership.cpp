@@ -67,7 +67,7 @@ void core::impl::sync_progress() {
       it->second.next = log.last().next();
     it->second.departing_ticks = -1;
   }
-  // A removed server gets messages for a while, or it would request votes again and again.
+  // A removed server is notified for a while, or it would request votes again and again.
   for (auto& [id, p] : leading->followers)
     if (!config().contains(id) && p.departing_ticks < 0)
       p.departing_ticks = 2 * lim.election_ticks;

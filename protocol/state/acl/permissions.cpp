@@ -171,7 +171,7 @@ bool may_see_session(const tables& t, const acl::authorizer& may, const std::str
   return session && may.session_read(session->node);
 }
 
-/// Shows that a session waits, but hides for what and by which claim (docs/claims.md, rule 32).
+/// Shows that there is a wait; hides for what, by which claim and whose (docs/claims.md, rule 32).
 void hide_names(const tables& t, const acl::authorizer& may, std::vector<wait_edge>& edges) {
   for (auto& each : edges) {
     if (!may.key_read(each.on.name)) {
@@ -406,7 +406,7 @@ bool may_still_run(const tables& t, const requester& by, cluster_time now, const
 
 namespace {
 
-/// A token without permissions leaves nothing in the log, not even outcomes of free commands.
+/// A token without permissions writes no outcome, not even of commands that need no permission.
 bool leaves_outcome_without_rights(const tables& t, const command& c, cluster_time now) {
   const bool needs_none =
       std::holds_alternative<outcome_seal>(c) || (c.once && std::holds_alternative<session_destroy>(c));

@@ -1,5 +1,5 @@
 #pragma once
-// Begin of an entry: ends what is due. Its end: grants what fits (docs/claims.md, rules 12-14).
+// Entry begins: ends what is due. Entry ends: grants what fits (docs/claims.md, rules 12 to 14).
 
 #include "protocol/state/tables.hpp"
 
