@@ -1,6 +1,6 @@
 // Many client agents in one process, as servers see them. Each has its own connections, reports
-// every second, requests the servers every 10 s, registers its node with a service, and compares its
-// rows once a minute. The connections are real (actors/relay). Not a test: see client_agents.py.
+// every second, requests the servers every 10 s, registers its node with a service, and compares
+// its rows once a minute. Connections are real (actors/relay). Not a test: see client_agents.py.
 //
 //   agent_crowd HOST:PORT... --agents N   the server ports of the servers
 //

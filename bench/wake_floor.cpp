@@ -1,4 +1,4 @@
-// The minimum cost of waking N watchers over HTTP: one thread, one key, no log, no peers, no routes,
+// Minimum cost of waking N watchers over HTTP: one thread, one key, no log, no peers, no routes,
 // one response rendered once and written to all sockets. The rest is the kernel's loopback path.
 //
 // usage: wake_floor PORT   prints nothing; supports GET and PUT of any key (all are one), `index=`,

@@ -36,7 +36,7 @@ struct profile {
   std::uint32_t keys_per_million = 0;          ///< share of the runs with clients that use idempotency keys
   std::uint32_t claims_per_million = 0;        ///< share of the runs with clients that use claims
   std::uint32_t followers_per_million = 0;     ///< share of the runs without ACLs that follow changes
-  std::uint32_t library_per_million = 0;       ///< share of the runs without ACLs that have it
+  std::uint32_t library_per_million = 0;       ///< share of the runs without ACLs with client-library users
   std::uint32_t operations_per_second = 40;    ///< of all clients together, approximately
 };
 

@@ -2,7 +2,7 @@
 // loops on one thread, each response checked, native protocols for all (no heavy client library).
 // For bench/compare.py and growth.py. Prints one JSON object; latencies in microseconds.
 //
-//   load_generator --proto consul|etcd|zookeeper --server HOST:PORT --workload NAME [--OPTION VALUE]
+//  load_generator --proto consul|etcd|zookeeper --server HOST:PORT --workload NAME [--OPTION VALUE]
 //
 //   put, get, mixed, txn   random ones of the --keys keys below --prefix, which exist ...
 //   fill                   ... because this wrote them; --batch in each transaction

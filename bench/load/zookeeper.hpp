@@ -3,11 +3,11 @@
 //
 // Messages are a length (4 bytes) and these fields, with numbers in network byte order:
 //
-//   | connect  | protocol 0 (4), last zxid (8), timeout ms (4), session (8), password, read-only (1) |
-//   | response | protocol (4), agreed timeout (4), session (8), password, read-only (1)              |
-//   | request  | xid (4), operation (4), arguments                                                   |
-//   | response | xid (4), zxid (8), error (4), results; in the order of the requests                 |
-//   | notification | xid -1, zxid, 0, type (4), state (4), path                                      |
+//   | connect      | protocol 0 (4), zxid (8), timeout (4), session (8), password, read-only (1)
+//   | its response | protocol (4), agreed timeout in ms (4), session (8), password, read-only (1)
+//   | request      | xid (4), operation (4), arguments
+//   | response     | xid (4), zxid (8), error (4), results; in the order of the requests
+//   | notification | xid -1, zxid, 0, type (4), state (4), path
 
 #include "bench/load/client.hpp"
 

@@ -15,8 +15,8 @@ namespace {
 // The search of Wing and Gong with Lowe's memo, in the form that follows the history in time ("just
 // in time"). An operation is put in order only when its end is reached, or before another whose end
 // is reached. So a state of the search is a moment, the value, and the set of open operations that
-// are already in order; all that ended before are. At a quiescent point nothing is open, and the
-// history falls apart.
+// are already in order; all that ended before are. At a quiescent point nothing is open, so the
+// history splits into independent parts there.
 
 using value_id = std::uint32_t;
 constexpr value_id absent = 0;

@@ -647,7 +647,7 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
   }
   if (is_of_claims(*o.write))
     return understand_claim(a, o);
-  // The response names a guard instead of the key.
+  // A write guard of a prefix covers the key.
   if (const auto* reason = a.header("X-Belay-Reason");
       reason != nullptr && *reason == "guarded" && std::holds_alternative<state::kv_write>(*o.write))
     return understand_claim_refusal(a, o);
