@@ -108,8 +108,7 @@ struct expectation {
   const char* method;
   const char* target;
   const char* body;
-  const char*
-      who; ///< these, and the management token. `*`: all and none; `+`: all; `**`: also an unknown one
+  const char* who;     ///< these, and the management token. `*`: all and none; `+`: all; `**`: also an unknown one
   int status;          ///< the status that they get
   const char* row;     ///< and the text that they see; empty: any
   int otherwise = 403; ///< the status for other known tokens, and for none; they do not see the text

@@ -67,9 +67,7 @@ TEST_CASE("every path that reads JSON refuses lists and bodies beyond the bounds
     CHECK(answer.substr(0, 4) == "400 ");
     CHECK(answer.find("more than 65536 values") != std::string::npos);
   });
-  CHECK(
-      readers >=
-      12); // sessions, transactions, catalog, agent, ACLs, operators: or the search above is broken
+  CHECK(readers >= 12); // sessions, transactions, catalog, agent, ACLs, operators: or the search above is broken
 }
 
 TEST_CASE("what clients send is far below the bounds") {

@@ -284,8 +284,7 @@ TEST_CASE("local_questions: members are the servers, and the client agents that 
     REQUIRE(e.answer);
     const auto& body = e.answer->body;
     CHECK(body.find("\"Name\":\"x\"") == std::string::npos);
-    CHECK(body.find("\"Name\":\"n1\"") ==
-          std::string::npos); // the server's name comes from Raft, which has none here
+    CHECK(body.find("\"Name\":\"n1\"") == std::string::npos); // the server's name comes from Raft, which has none here
     const auto a = body.find(R"({"Name":"a","Addr":"10.0.0.7","Port":0,"Tags":{)"), b = body.find("\"Name\":\"b\"");
     REQUIRE(a != std::string::npos);
     REQUIRE(b != std::string::npos);

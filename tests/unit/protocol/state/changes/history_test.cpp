@@ -165,8 +165,7 @@ TEST_CASE("histories are named to clients only if every member can read that") {
   d.set("a");
   CHECK(read(d.m, 0, {}, asked_for::place).history.is_none());
   CHECK(read(d.m, 0, {}, asked_for::snapshot).history.is_none());
-  CHECK(
-      foreign(read(d.m, 1, history_id::of(other_cluster, {})))); // earlier named ones are checked nevertheless
+  CHECK(foreign(read(d.m, 1, history_id::of(other_cluster, {})))); // earlier named ones are checked nevertheless
   d.m.set_history({cluster, true});
   for (const auto what : {asked_for::place, asked_for::snapshot, asked_for::changes})
     CHECK(read(d.m, 1, {}, what).history == d.m.history());
