@@ -35,14 +35,14 @@ MASTER = "5ec2e700-0000-4000-8000-00000000a5e1"
 # Name of the picture, place, a text that is there when all has come.
 VIEWS = [
     ("locks", "#/locks/claim/jobs/nightly-backup", "Queue"), ("semaphore", "#/locks/claim/pool/db-connections", "semaphore"),
-    ("delay", "#/locks/claim/reports/weekly", "Lock delay"), ("graph", "#/locks/graph", "in a circle"),
-    ("keys", "#/keys/app/web/config", "History"), ("folder", "#/keys/app/tenants/", "Delete all below"), ("sessions", "#/sessions", "worker-1"),
-    ("services", "#/services/web", "web-2 on"), ("changes", "#/changes", "Nothing has changed"), ("events", "#/events", "deploy"), ("cluster", "#/cluster", "healthy"),
-    ("metrics", "#/metrics", "Sync of the log"), ("tokens", "#/tokens", "ACLs are off"),
+    ("delay", "#/locks/claim/reports/weekly", "Lock delay"), ("graph", "#/locks/graph", "in a deadlock"),
+    ("keys", "#/keys/app/web/config", "History"), ("folder", "#/keys/app/tenants/", "Delete all keys"), ("sessions", "#/sessions", "worker-1"),
+    ("services", "#/services/web", "web-2 on"), ("changes", "#/changes", "No changes since"), ("events", "#/events", "deploy"), ("cluster", "#/cluster", "healthy"),
+    ("metrics", "#/metrics", "Log sync"), ("tokens", "#/tokens", "ACLs are off"),
 ]
 
 # Name of a view, the button that opens a dialog there, what the dialog is.
-DIALOGS = {"locks": ("Release", "release of a lock"), "semaphore": ("Resize", "limit of a semaphore"), "keys": ("New key", "new key"), "folder": ("Delete all below", "deletion of a folder"),
+DIALOGS = {"locks": ("Release", "release of a lock"), "semaphore": ("Resize", "limit of a semaphore"), "keys": ("New key", "new key"), "folder": ("Delete all keys", "deletion of a folder"),
            "events": ("Fire an event", "new event")}
 
 
@@ -206,14 +206,14 @@ def locks_are_handled(page, base, server, ids):
     first, second = ids["worker-1"], ids["worker-4"]  # of larger priority than those who came before it
     page.wait(f"document.querySelector('tr[data-key=\"wait {second}\"] td').textContent === '1'", "worker-4 at place 1")
     fence = int(page.run(f"document.querySelector('tr[data-key=\"{first}\"] td.number').textContent"))
-    page.run(f"[...document.querySelectorAll('tr[data-key=\"{first}\"] button')].find((b) => b.textContent === 'Hand over').click()")
+    page.run(f"[...document.querySelectorAll('tr[data-key=\"{first}\"] button')].find((b) => b.textContent === 'Transfer').click()")
     page.wait_text("Copy as curl")
     said = page.text()
     check(f"hand-over?id={first}&to={second}" in said and "curl -sS -X PUT" in said, "what will be done is shown as a call of curl")
-    in_dialog(page, "Hand over")
+    in_dialog(page, "Transfer")
     page.wait(f"document.querySelector('tr[data-key=\"{second}\"]')", "worker-4 as the holder")
     held = json.loads(server.ask("GET", "/v1/claim/jobs/nightly-backup")[1])
-    check(held["Holders"][0]["Session"] == second and held["Holders"][0]["Fence"] > fence, "a lock was handed over, with a larger fence")
+    check(held["Holders"][0]["Session"] == second and held["Holders"][0]["Fence"] > fence, "a lock was transferred, with a larger fencing token")
     page.run(f"[...document.querySelectorAll('tr[data-key=\"{second}\"] button')].find((b) => b.textContent === 'Release').click()")
     in_dialog(page, "Release")
     page.wait(f"!document.querySelector('tr[data-key=\"{second}\"]')", "worker-4 gone")
@@ -232,7 +232,7 @@ def locks_are_handled(page, base, server, ids):
     go(page, "#/locks/key/service/web/leader")
     click(page, "Release")
     in_dialog(page, "Release")
-    page.wait_text("Nobody holds or waits for the lock of the key")
+    page.wait_text("No session holds or waits for the lock of this key")
     row = json.loads(server.ask("GET", "/v1/kv/service/web/leader")[1])[0]
     check("Session" not in row and row["Value"], "the lock of a key was released, and its value stays")
 
@@ -290,22 +290,22 @@ def keys_are_edited(page, base, server, binary):
     page.run("document.querySelector('textarea').select()")
     page.type("9090")
     server.ask("PUT", "/v1/kv/app/web/port", b"8181")
-    page.wait_text("It was changed meanwhile")
+    page.wait_text("The key has changed since you began to edit")
     click(page, "Save …")
     page.wait_text("belay kv put")
     check("-cas -modify-index=" in page.text(), "a write is shown as a command of belay, with check-and-set")
     in_dialog(page, "Save")
-    page.wait_text("Somebody else has changed it meanwhile")
+    page.wait_text("Another client has changed the key")
     sides = page.run("[...document.querySelectorAll('.sides pre')].map((p) => p.textContent)")
     check(sides == ["8181", "9090"], "a conflict shows both values beside each other")
     check(server.ask("GET", "/v1/kv/app/web/port?raw")[1] == "8181", "and nothing was overwritten")
-    click(page, "Write mine over it …")
+    click(page, "Overwrite with mine …")
     in_dialog(page, "Save")
     page.wait("document.querySelector('pre.value')?.textContent === '9090'", "my value")
     check(server.ask("GET", "/v1/kv/app/web/port?raw")[1] == "9090", "it is written when somebody says so")
     click(page, "Hex")
     page.wait_text("39 30 39 30")
-    page.run("[...document.querySelectorAll('tr button')].find((b) => b.textContent === 'Write again').click()")
+    page.run("[...document.querySelectorAll('tr button')].find((b) => b.textContent === 'Restore').click()")
     page.wait_text("belay kv revert")
     line = page.run("[...document.querySelectorAll('dialog[open] pre')].find((p) => p.textContent.includes('belay')).textContent")
     in_dialog(page, "Cancel")
@@ -314,7 +314,7 @@ def keys_are_edited(page, base, server, binary):
     page.wait("document.querySelector('pre.value')?.textContent.includes('38 31 38 31')", "the value of before")
 
     go(page, "#/keys/app/tenants/")
-    click(page, "Delete all below")
+    click(page, "Delete all keys")
     page.wait_text("75 keys")
     check(page.run("document.querySelector('dialog button[type=submit]').disabled"), "a folder is not deleted before somebody has said that he saw what goes")
     page.run("document.querySelector('dialog input[type=checkbox]').click()")
@@ -356,7 +356,7 @@ def odd_keys(page, base, server):
         check(value_of(key) == "changed", f"{key} was changed")
     check({k: value_of(k) for k in before} == before, "no other key was changed")
     go(page, "#/keys/zzz/../")
-    click(page, "Delete all below")
+    click(page, "Delete all keys")
     page.wait_text("1 key")
     page.run("document.querySelector('dialog input[type=checkbox]').click()")
     in_dialog(page, "Delete")
@@ -368,23 +368,23 @@ def odd_keys(page, base, server):
         page.wait("document.querySelector('pre.value')?.textContent === 'changed'", f"the value of {key}")
         click(page, "Delete")
         in_dialog(page, "Delete")
-        page.wait_text("There is no key of this name")
+        page.wait_text("This key does not exist")
     there = names()
     check(not [k for k in ODD_KEYS if k in there], "each odd key was deleted")
     check({k: value_of(k) for k in before} == before, "and no other one")
     for place in ("#/services/..", "#/sessions/..", "#/locks/key/a/../b", "#/locks/claim/a//b"):
         go(page, place)
-        page.wait_text("a browser would ask for another name")
+        page.wait_text("a browser would request another name")
     txn(*({"Verb": "delete", "Key": k} for k in before))
 
 
 def other_actions(page, base, server, ids):
     go(page, f"#/sessions/{ids['builder']}")
     page.wait_text("locks/deploy")
-    click(page, "End")
+    click(page, "End session")
     page.wait_text("belay session destroy")
-    in_dialog(page, "End")
-    page.wait_text("Ended while this page was open")
+    in_dialog(page, "End session")
+    page.wait_text("Recently ended")
     page.wait_text("destroyed")
     check(True, "a session was ended, and the page says why it is gone")
     go(page, "#/events")
@@ -396,7 +396,7 @@ def other_actions(page, base, server, ids):
     page.wait("[...document.querySelectorAll('main th')].some((c) => c.textContent === 'from-the-console')", "the event in the list")
     check("from-the-console" in server.ask("GET", "/v1/event/list")[1], "an event was fired")
     go(page, "#/changes")
-    page.wait_text("Nothing has changed")
+    page.wait_text("No changes since")
     server.ask("PUT", "/v1/kv/seen/in/tail", b"1")
     page.wait_text("seen/in/tail")
     check(True, "changes are seen as they happen")
@@ -512,6 +512,22 @@ def other_origins(browser, binary, folder):
         cluster.stop()
 
 
+def nothing_is_hidden_silently(page, holder, frame):
+    """Views of which the token may read nothing, in both themes. @returns problems of accessibility"""
+    bad = []
+    for scheme in ("dark", "light"):
+        page.prefers(scheme)
+        for view in ("sessions", "services", "events"):
+            go(page, f"#/{view}")
+            page.wait_text(f"No {view} that {holder} may read")
+            page.wait_text(f"(only those that {holder} may read)")
+            page.wait_text(frame)
+            if "all passing" in page.text():
+                raise Failed("checks that cannot be read are called passing")
+        bad += [f"{scheme}: {p}" for p in a11y.problems(page, 8) + axe.problems(page)]
+    return bad
+
+
 def tokens(browser, binary, folder, pictures):
     cluster = Cluster(binary, folder, acl={"enabled": True, "default_policy": "deny", "tokens": {"master": MASTER}})
     server = cluster.servers[0]
@@ -519,8 +535,10 @@ def tokens(browser, binary, folder, pictures):
         server.ask("PUT", "/v1/kv/secret/key", b"hidden")
         page = browser.page()
         page.open(f"{server.address}/ui/#/keys")
-        page.wait_text("There are no keys you may see")
-        check("secret/" not in page.text(), "who is not logged in sees nothing")
+        page.wait_text("No keys that the anonymous token may read")
+        check("secret/" not in page.text(), "without a token no key is shown")
+        bad = nothing_is_hidden_silently(page, "the anonymous token", "Not logged in: only what the anonymous token may read is shown")
+        check(not bad, "without a token, views say that rows may be hidden" + "".join("\n  " + b for b in bad))
         go(page, "#/tokens")
 
         def log_in(secret):
@@ -530,9 +548,15 @@ def tokens(browser, binary, folder, pictures):
             page.key("Enter")
 
         log_in("5ec2e700-0000-4000-8000-0000000000ff")
-        page.wait_text("The server knows no such token")
+        page.wait_text("The server does not know this token")
+        for view in ("locks", "keys", "sessions", "services", "changes", "events", "cluster", "metrics", "tokens"):
+            go(page, f"#/{view}")
+            page.wait(f"document.querySelector('nav [aria-current]').hash === '#/{view}'", f"the view {view}")
+            page.wait("document.querySelector('main').innerText.includes('The server does not know this token')", f"the reason in {view}")
+            page.wait_text("The token of this tab is not accepted")
+        check(True, "with a token that the server does not know, each view says so")
         click(page, "Log out")
-        page.wait_no_text("The server knows no such token")
+        page.wait_no_text("The server does not know this token")
         log_in(MASTER)
         page.wait_text("Master Token")
         page.wait_text("global-management")
@@ -549,21 +573,24 @@ def tokens(browser, binary, folder, pictures):
         page.type("readers")
         page.run("document.querySelector('dialog textarea').focus()")
         page.type('key_prefix "" { policy = "read" }')
-        in_dialog(page, "Make")
+        in_dialog(page, "Create")
         page.wait("[...document.querySelectorAll('main th')].some((c) => c.textContent === 'readers')", "the policy in the list")
         click(page, "New token")
         page.wait("document.querySelector('dialog fieldset')", "the policies")
         page.run("[...document.querySelectorAll('dialog label.choice')].find((l) => l.textContent === 'readers').querySelector('input').click()")
-        in_dialog(page, "Make")
-        page.wait_text("It is not shown again")
+        in_dialog(page, "Create")
+        page.wait_text("it is not shown again")
         secret = page.run("document.querySelector('dialog[open] pre').textContent")
-        in_dialog(page, "I have it")
+        in_dialog(page, "Done")
         click(page, "Log out")
         page.wait_text("Not logged in")
         log_in(secret)
         page.wait_text("readers")
+        bad = nothing_is_hidden_silently(page, "your token", "logged in")
+        check(not bad, "with a token for keys only, views say that rows may be hidden" + "".join("\n  " + b for b in bad))
         go(page, "#/keys/secret/key")
         page.wait_text("hidden")
+        check("only those that" not in page.text(), "and the view of keys does not, because all are shown")
         click(page, "Delete")
         in_dialog(page, "Delete")
         page.wait_text("Your token does not permit this")
@@ -596,13 +623,25 @@ def three_servers(browser, binary, folder):
         check(len(levels) == 3 and len(set(levels)) == 1 and levels[0].isdigit(), f"the feature level of each server is shown: {levels}")
         began = time.monotonic()
         cluster.kill(leader)
-        page.wait_text("leads", 40)
+        page.wait(r"/term \d+: n\d elected/.test(document.body.innerText)", "a new leader", 40)
         page.wait_text("not all healthy", 40)
-        page.wait_text("it is not connected", 40)
+        page.wait_text("not connected", 40)
         check(True, f"the leader was killed: the page says who leads now and who is away, after {time.monotonic() - began:.1f} s")
         third = 3 - leader - mine
+        if server.ask("PUT", "/v1/session/create", {"Name": "seen-before"})[0] != 200:
+            raise Failed("no session can be created")
+        other = browser.page()
+        other.open(f"{server.address}/ui/#/sessions")
+        other.wait_text("seen-before")
         cluster.kill(third)
         page.wait_text("The cluster has no leader", 20)
+        page.wait_text("No leader: health unknown", 20)
+        rows = page.run("[...document.querySelectorAll('tr[data-key] th')].map((c) => c.firstChild.textContent).sort()")
+        check(rows == ["n1", "n2", "n3"], f"without a leader the last known servers are shown: {rows}")
+        other.wait_text("The cluster has no leader", 20)
+        browser.listen(9)  # longer than a server waits for a leader before it fails a read
+        check("seen-before" in other.text(), "and the last known sessions")
+        other.close()
         cluster.servers[third] = cluster.start(third)
         page.wait_no_text("The cluster has no leader", 40)
         check(True, "without a majority the page says that there is no leader, until there is one")
@@ -615,11 +654,11 @@ def three_servers(browser, binary, folder):
         cluster.servers[leader] = cluster.start(leader)
         eventually("the server is back", lambda: cluster.servers[leader].ask("GET", "/v1/agent/ready")[0] == 200)
         cluster.kill(mine)
-        page.wait_text("This server does not answer", 20)
+        page.wait_text("This server has not answered", 20)
         check("app/" in page.text(), "the server of the page was killed: the page says so and shows what it knew")
         cluster.servers[leader].ask("PUT", "/v1/kv/while/away", b"1")
         cluster.servers[mine] = cluster.start(mine)
-        page.wait_no_text("This server does not answer", 40)
+        page.wait_no_text("This server has not answered", 40)
         page.wait_text("while/", 40)
         check(True, "it goes on when the server is back, and has what happened meanwhile")
         refused = [c for c in complaints(page) if "ERR_" not in c and "status of 50" not in c]

@@ -93,7 +93,7 @@ def keys(browser, server):
     print(f"a folder of 10,000 keys among a million, opened, ms: {statistics.median(times):.0f} (median of {len(times)}, {min(times):.0f} to {max(times):.0f}); heap of the page {before:.1f} MB before, {heap(page):.1f} MB with five of them open")
     began = time.monotonic()
     page.open(f"{server.address}/ui/#/locks")
-    page.wait_text("Nobody holds or waits", 120)
+    page.wait_text("No lock is held", 120)
     print(f"the view of locks among a million keys, none of which is locked: {time.monotonic() - began:.1f} s")
     page.close()
 
@@ -122,7 +122,7 @@ def claims(browser, server):
 def tail(browser, server):
     page = browser.page()
     page.open(f"{server.address}/ui/#/changes")
-    page.wait_text("Nothing has changed")
+    page.wait_text("No changes since")
     stop, written = threading.Event(), [0] * 4
 
     def write(part):

@@ -23,7 +23,7 @@ CASES = [
      '{\n  "a": 9007199254740993,\n  "b": [\n    1,\n    {\n      "c": "x, y: {z}"\n    }\n  ],\n  "d": {},\n  "e": []\n}'),
     ("format", "[m.asJson('8080'), m.asJson('{'), m.asJson(null)]", [None, None, None]),
     ("format", "m.asHex(new Uint8Array([0x48, 0x69, 0, 0xff]))", "00000000  48 69 00 ff                                       |Hi..|"),
-    ("format", "m.asHex(new Uint8Array(20), 16).split('\\n')[1]", "… 4 bytes more"),
+    ("format", "m.asHex(new Uint8Array(20), 16).split('\\n')[1]", "… 4 more bytes"),
     ("format", "m.differing('a\\nb\\nc', 'a\\nx\\nc').map((side) => side.filter((l) => l.differs).map((l) => l.text))", [["b"], ["x"]]),
     ("format", "m.differing('a', 'a\\nb')[1].map((l) => l.differs)", [False, True]),
 
@@ -87,7 +87,7 @@ CASES = [
         const t = new m.KeyTree();
         t.load('', ['z', 'app/']); t.load('app/', ['app/', 'app/b', 'app/x/']); t.open('app/');
         return t.rows().map((r) => [r.label, r.depth, r.folder, r.open, r.place, r.size]);
-      })()""", [["app/", 0, True, True, 1, 2], ["app/ (a key)", 1, False, False, 1, 3], ["b", 1, False, False, 2, 3], ["x/", 1, True, False, 3, 3], ["z", 0, False, False, 2, 2]]),
+      })()""", [["app/", 0, True, True, 1, 2], ["app/ (key)", 1, False, False, 1, 3], ["b", 1, False, False, 2, 3], ["x/", 1, True, False, 3, 3], ["z", 0, False, False, 2, 2]]),
     ("key_tree", """(() => {
         const t = new m.KeyTree();
         t.load('', ['a/', 'k']); t.load('a/', ['a/b']); t.open('a/');

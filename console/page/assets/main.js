@@ -2,6 +2,7 @@
 // the contents.
 
 import { h, refill } from './parts/dom.js';
+import { access, onAccess, refreshAccess } from './parts/access.js';
 import { since } from './parts/clock.js';
 import { onLink, start, watch } from './parts/link.js';
 import { openPalette } from './parts/palette.js';
@@ -37,21 +38,23 @@ const main = h('main', { id: 'main', tabindex: -1 });
 const place = h('span', { class: 'place' });
 const noticeLink = h('div', { role: 'alert' });
 const noticeLeader = h('div', { role: 'alert' });
+const noticeLogin = h('div', { role: 'status' });
+const login = h('span', {});
 const linkState = h('span', { class: 'link tag', 'data-test': 'link' }, 'connecting');
 const links = views.map((v) => h('a', { href: to(v.name) }, v.title));
 const themeButton = h('button', { type: 'button', onclick: switchTheme });
-startTheme(() => { themeButton.textContent = isDark() ? 'Light colours' : 'Dark colours'; });
+startTheme(() => { themeButton.textContent = isDark() ? 'Light' : 'Dark'; themeButton.title = `Switch to ${isDark() ? 'light' : 'dark'} colors`; });
 
 document.body.prepend(
-  h('a', { class: 'skip', href: '#main', onclick: (e) => { e.preventDefault(); main.focus(); } }, 'To the content'),
+  h('a', { class: 'skip', href: '#main', onclick: (e) => { e.preventDefault(); main.focus(); } }, 'Skip to content'),
   h('div', { class: 'frame' },
     h('div', { class: 'top-and-notice' },
       h('header', { class: 'top' },
         h('a', { class: 'brand', href: to('locks') }, h('img', { src: new URL('mark.svg', import.meta.url).href, alt: '' }), 'Belay'),
-        place, linkState,
+        place, linkState, login,
         h('button', { type: 'button', onclick: () => openPalette(views), 'aria-keyshortcuts': 'Control+K' }, 'Go to … ', h('span', { class: 'quiet' }, 'Ctrl K')),
         themeButton),
-      noticeLink, noticeLeader),
+      noticeLink, noticeLeader, noticeLogin),
     h('nav', { class: 'side', 'aria-label': 'Views' }, h('ul', {}, links.map((a) => h('li', {}, a)))),
     main));
 
@@ -73,16 +76,16 @@ function tellState() {
 }
 
 onLink((link) => {
-  if (link.up !== up) announce(link.up ? 'The server answers again' : 'The server does not answer');
+  if (link.up !== up) announce(link.up ? 'Server reachable again' : 'Server unreachable');
   up = link.up;
-  refill(noticeLink, !up && h('p', { class: 'notice' }, 'This server does not answer since ', since(Date.now() - link.since, performance.now()),
-    '. What you see is how it was then. The page goes on when it answers.'));
+  refill(noticeLink, !up && h('p', { class: 'notice' }, 'This server has not answered for ', since(Date.now() - link.since, performance.now()),
+    '. Shown: the last known state. The page retries until the server answers.'));
   tellState();
 });
 watch('/v1/status/leader', (answer) => {
   const now = answer.status === 200 ? answer.body : '';
-  if (now !== leader && leader !== undefined) announce(now ? `The leader is ${now}` : 'There is no leader');
-  if (now !== leader) refill(noticeLeader, now === '' && h('p', { class: 'notice warn' }, 'The cluster has no leader: nothing can be changed until there is one.'));
+  if (now !== leader && leader !== undefined) announce(now ? `Leader: ${now}` : 'No leader');
+  if (now !== leader) refill(noticeLeader, now === '' && h('p', { class: 'notice warn' }, 'The cluster has no leader: writes fail until one is elected, and lists show the last known state. Check that a majority of the servers runs and that they reach each other.'));
   leader = now;
   tellState();
 }, 2000);
@@ -91,6 +94,19 @@ watch('/v1/agent/self', (answer) => {
   const { Config: config, Stats: stats } = answer.body;
   refill(place, `${config.NodeName} · ${config.Datacenter}${stats.raft ? ` · ${stats.raft.state.toLowerCase()}` : ' · client agent'}`);
 }, 60_000);
+
+// ---- the login
+
+const logins = { none: ['not logged in', 'warn'], invalid: ['invalid token', 'bad'], valid: ['logged in', 'good'] };
+const toTokens = (text) => h('a', { href: to('tokens') }, text);
+
+onAccess(() => {
+  const [text, kind] = logins[access.login] || [];
+  refill(login, text && h('a', { class: `tag ${kind}`, href: to('tokens'), title: access.name || undefined }, text));
+  refill(noticeLogin,
+    access.login === 'invalid' ? h('p', { class: 'notice' }, 'The token of this tab is not accepted: the server rejects all requests. ', toTokens('Log in again or log out'))
+      : access.login === 'none' && access.limited.size > 0 && h('p', { class: 'notice warn' }, 'Not logged in: only what the anonymous token may read is shown. ', toTokens('Log in')));
+});
 
 // ---- the current view
 
@@ -114,3 +130,5 @@ addEventListener('hashchange', go);
 go();
 await start(new URL('worker.js', import.meta.url).href);
 startSampling();
+refreshAccess();
+setInterval(() => { if (access.login !== 'off' && document.visibilityState !== 'hidden') refreshAccess(); }, 60_000);

@@ -2,6 +2,8 @@
 
 const headersTold = ['x-consul-index', 'x-belay-cursor', 'x-belay-next', 'x-belay-session-ttl-ms', 'x-belay-reason', 'x-belay-lock-delay-ms'];
 
+export const lacksLeader = ({ status, text, message }) => status === 500 && String(text || message).includes('No cluster leader');
+
 export const headersOf = (token) => (token ? { 'X-Consul-Token': token } : {});
 
 /**

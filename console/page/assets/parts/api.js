@@ -1,12 +1,12 @@
 // Calls that users make: reads of one thing, and changes.
 
-import { headersOf } from './answer.js';
+import { headersOf, lacksLeader } from './answer.js';
 import { target } from './calls.js';
 import { token } from './session.js';
 
 class Refused extends Error {
   constructor(status, text, headers) {
-    super(text || `answered with status ${status}`);
+    super(text || `Status ${status}`);
     this.status = status;
     this.headers = headers;
   }
@@ -34,8 +34,19 @@ export async function call({ method = 'GET', path, parameters, body, headers = {
 
 /** The text for a response that is no success, or for a missing one. */
 export function complaint(answer) {
-  if (!answer.status) return 'The server did not answer.';
+  const text = String(answer.body || answer.text || answer.message || '').trim();
+  if (!answer.status) return 'No response from the server. Check that it runs, then try again.';
+  if (answer.status === 403 && !token()) return 'This is not permitted without a token. Log in under Tokens.';
+  if (answer.status === 403 && text.startsWith('ACL not found')) return 'The server does not know this token: it was deleted, has expired or was mistyped. Log in with another one under Tokens.';
   if (answer.status === 403) return 'Your token does not permit this. Log in with another one under Tokens.';
-  if (answer.status === 401) return String(answer.body || answer.text);
-  return `${answer.status} ${answer.body || answer.text || answer.message || ''}`.trim();
+  if (answer.status === 401) return text;
+  if (lacksLeader(answer)) return 'The cluster has no leader: this is not available until one is elected.';
+  return `${answer.status} ${text}`.trim();
+}
+
+/** The same for the state of a change feed that has ended (hub.js). */
+export function streamProblem(state) {
+  const [, status, text] = /^(\d{3}) (.*)$/s.exec(state) || [];
+  if (status) return complaint({ status: Number(status), text });
+  return state === 'interrupted' ? 'The connection was lost; the page connects again.' : state;
 }

@@ -23,7 +23,7 @@ export function isOdd(name) {
 }
 
 export class OddName extends Error {
-  constructor(name) { super(`“${name}” has a part that is empty, “.” or “..”: a browser would ask for another name.`); }
+  constructor(name) { super(`“${name}” has a part that is empty, “.” or “..”: a browser would request another name. Use a transaction (/v1/txn) or a program.`); }
 }
 
 /** A name as part of a path, with its slashes. @throws OddName */

@@ -19,7 +19,7 @@ export class Detail {
     this.chosen = what;
     this.element.replaceChildren();
     if (what) this.#end = this.#shown(what);
-    else this.element.append(panel('Nothing chosen', null, empty(this.hint)));
+    else this.element.append(panel('Nothing selected', null, empty(this.hint)));
   }
 
   /** Shows an error if the selection cannot be requested, and nothing else in its place. */

@@ -18,7 +18,7 @@ async function copy(text, button) {
     // Without HTTPS a browser has no clipboard: the text is selected for the copy keys.
     const text = button.previousElementSibling;
     getSelection().selectAllChildren(text);
-    announce('Selected: copy it with the keyboard');
+    announce('Text selected: copy it with the keyboard');
   }
 }
 
@@ -104,7 +104,7 @@ export function ask(what) {
         what.done?.(answer);
       } catch (refused) {
         if (what.refused?.(refused)) return dialog.close();
-        error.textContent = refused.status ? complaint(refused) : refused instanceof TypeError ? 'No answer came. Whether it was done is not known: look before you do it again.' : refused.message;
+        error.textContent = refused.status ? complaint(refused) : refused instanceof TypeError ? 'No response: the change may or may not have been made. Check the current state before you try again.' : refused.message;
       }
       draw();
     },
@@ -116,7 +116,7 @@ export function ask(what) {
 }
 
 function reason(answer) {
-  const why = { held: 'another session has the lock', index: 'it has been changed meanwhile', 'lock-delay': 'its lock delay is not over', queued: 'others wait for it' };
+  const why = { held: 'another session holds the lock', index: 'it has changed in the meantime', 'lock-delay': 'the lock is in its lock delay', queued: 'other sessions wait for the lock' };
   const said = answer.headers.get('X-Belay-Reason');
-  return `Not done: ${why[said] || said || 'the server answered false'}.`;
+  return `Not done: ${why[said] || said || 'the server returned false'}.`;
 }

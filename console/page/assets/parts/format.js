@@ -97,7 +97,7 @@ export function asHex(data, limit = 65536) {
     const seen = part.map((b) => (b >= 0x20 && b < 0x7f ? String.fromCharCode(b) : '.')).join('');
     lines.push(`${at.toString(16).padStart(8, '0')}  ${hex.padEnd(49)} |${seen}|`);
   }
-  if (end < data.length) lines.push(`… ${count(data.length - end)} bytes more`);
+  if (end < data.length) lines.push(`… ${count(data.length - end)} more bytes`);
   return lines.join('\n');
 }
 

@@ -9,6 +9,6 @@ import { series } from './samples.js';
 /** @param index of the grant, or undefined */
 export function heldFor(index) {
   const known = index === undefined ? undefined : timeOfIndex(series.points, index);
-  if (!known) return h('span', { class: 'quiet' }, index === undefined ? 'not known' : `since index ${index}`);
+  if (!known) return h('span', { class: 'quiet' }, index === undefined ? 'unknown' : `since index ${index}`);
   return h('span', { class: 'nowrap' }, known.exactly ? 'about ' : 'over ', since(Math.max(0, Date.now() - known.at), performance.now()));
 }

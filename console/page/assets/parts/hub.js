@@ -10,7 +10,7 @@
 //                { id: ID, changes: { list, total, seconds, gap, state, at } }   there were `total` in `seconds`; `gap`: only samples were read
 //                { link: { up, since, text } }
 
-import { ask, headersOf } from './answer.js';
+import { ask, headersOf, lacksLeader } from './answer.js';
 import { Pace, pauseMs } from './pace.js';
 import { EventReader } from './sse.js';
 
@@ -141,6 +141,8 @@ export class Hub {
     const wait = index > 0 ? `${w.path.includes('?') ? '&' : '?'}index=${index}&wait=${longPollSeconds}s` : '';
     const answer = await ask(w.path + wait, w.token, w.end.signal);
     this.#tellLink(true);
+    // Tabs go on showing the last known state; the frame says that there is no leader.
+    if (!w.every && w.last?.status === 200 && lacksLeader(answer)) return 0;
     if (w.every || w.last?.text !== answer.text || w.last.status !== answer.status) {
       w.last = answer;
       for (const { port, id } of w.to.values()) port.postMessage({ id, answer });

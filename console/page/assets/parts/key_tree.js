@@ -36,7 +36,7 @@ export class KeyTree {
         const name = names[i];
         const folder = isFolder(name) && name !== prefix;
         const open = folder && this.#open.has(name);
-        out.push({ name, label: name === prefix ? `${name} (a key)` : name.slice(prefix.length), depth, folder, open, size: names.length, place: i + 1 });
+        out.push({ name, label: name === prefix ? `${name} (key)` : name.slice(prefix.length), depth, folder, open, size: names.length, place: i + 1 });
         if (open && this.#levels.has(name)) add(name, depth + 1);
       }
     };

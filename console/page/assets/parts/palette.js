@@ -6,10 +6,10 @@ import { to } from './places.js';
 export function openPalette(views) {
   if (document.querySelector('dialog[open]')) return;
   let chosen = 0, found = [];
-  const list = h('ol', { id: uniqueId('found'), role: 'listbox', 'aria-label': 'Places' });
+  const list = h('ol', { id: uniqueId('found'), role: 'listbox', 'aria-label': 'Results' });
   const input = h('input', {
     type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': list.id, 'aria-label': 'Go to', autofocus: true, autocomplete: 'off',
-    placeholder: 'A view, a key, the name of a claim …',
+    placeholder: 'View, key or lock …',
     oninput: () => { chosen = 0; draw(); },
     onkeydown: (e) => {
       if (e.key !== 'ArrowDown' && e.key !== 'ArrowUp') return;

@@ -32,8 +32,8 @@ export class SessionTimes {
     if (status !== 200) refill(element, h('span', { class: 'quiet' }, status === 403 ? 'not permitted' : '–'));
     else if (!session) refill(element, h('span', { class: 'quiet' }, 'ended'));
     else if (!ttl) refill(element, h('span', { class: 'quiet' }, 'no TTL'));
-    else if (!left) refill(element, h('span', { class: 'quiet' }, 'the leader knows'));
-    else refill(element, bar(left, session.TTLMode === 'exact' ? ttl : 2 * ttl, age, `What session ${id} has left`));
+    else if (!left) refill(element, h('span', { class: 'quiet', title: 'Only the leader knows the time left: open the console there' }, 'on the leader only'));
+    else refill(element, bar(left, session.TTLMode === 'exact' ? ttl : 2 * ttl, age, `Time left of session ${id}`));
   }
 
   /** Ends the requests for all others. */

@@ -3,6 +3,8 @@
 
 import { count, figure } from '../parts/format.js';
 import { button, empty, h, panel, refill, table, tag } from '../parts/dom.js';
+import { onAccess, partly } from '../parts/access.js';
+import { streamProblem } from '../parts/api.js';
 import { copyCall } from '../parts/dialog.js';
 import { pathOf } from '../parts/calls.js';
 import { follow } from '../parts/link.js';
@@ -13,8 +15,8 @@ const rateOverMs = 3000;
 
 export function show(main) {
   const says = h('p', { class: 'says', role: 'status' });
-  const prefix = h('input', { type: 'search', 'aria-label': 'Keys that begin with', placeholder: 'Keys that begin with …', onchange: () => begin() });
-  const kind = h('select', { 'aria-label': 'Kind of change', onchange: () => begin() }, ['', 'set', 'delete', 'expired'].map((value) => h('option', { value }, value || 'all kinds')));
+  const prefix = h('input', { type: 'search', 'aria-label': 'Key prefix', placeholder: 'Key prefix …', onchange: () => begin() });
+  const kind = h('select', { 'aria-label': 'Type of change', onchange: () => begin() }, ['', 'set', 'delete', 'expired'].map((value) => h('option', { value }, value || 'all types')));
   const pause = h('button', { type: 'button', 'aria-pressed': 'false', onclick: () => { paused = !paused; pause.setAttribute('aria-pressed', String(paused)); draw(); } }, 'Pause');
   const list = h('div', {});
   const call = () => ({
@@ -22,7 +24,7 @@ export function show(main) {
     headers: { Accept: 'text/event-stream' }, follows: true,
   });
   const box = panel('Live', [prefix, kind, pause, button('Clear', () => { rows = []; missed = 0; sampled = false; draw(); }),
-    copyCall('These changes', call, null)], list);
+    copyCall('Change feed', call, null)], list);
   let rows = [], missed = 0, paused = false, heldBack = 0, sampled = false, told = [], state = 'opening', end = () => {};
 
   main.append(h('div', { class: 'head' }, h('h1', {}, 'Changes'), says), box);
@@ -55,23 +57,25 @@ export function show(main) {
     const seconds = gap ? told.reduce((n, t) => n + t.seconds, 0) : rateOverMs / 1000;
     const rate = told.reduce((n, t) => n + t.total, 0) / seconds;
     const shownRate = figure(rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate));
-    const notShown = paused ? `, paused: ${count(heldBack)} not shown` : sampled ? '. Sampled: there were too many to read, some are shown' : missed ? `. Sampled: ${count(missed)} are not shown, there were too many to read` : '';
-    says.textContent = state === 'open' || state === 'opening' ? `${gap ? 'about ' : ''}${shownRate} changes a second${notShown}` : `No changes come: ${state}`;
+    const notShown = paused ? `, paused: ${count(heldBack)} not shown` : sampled ? '. Sampled: too many to show all' : missed ? `. Sampled: too many to show all, ${count(missed)} left out` : '';
+    says.textContent = state === 'open' || state === 'opening' ? `${gap ? 'about ' : ''}${shownRate} changes per second${partly('key')}${notShown}` : `Change feed stopped. ${streamProblem(state)}`;
     if (paused && rows.length && list.hasChildNodes()) return;
-    refill(list, !rows.length ? empty(state === 'open' ? 'Nothing has changed since this page is open.' : 'Waiting for changes …')
-      : table('Changes, the newest first', ['Time', 'Index #', 'What', 'Key', 'Index before #'],
+    refill(list, !rows.length ? empty(state === 'open' ? ['No changes since this page was opened. Write a key, for example with ', h('code', {}, 'belay kv put KEY VALUE'), ', and it appears here.'] : state === 'opening' ? 'Connecting …' : 'Changes appear here when the change feed is back.')
+      : table('Changes, newest first', ['Time', 'Index #', 'Change', 'Key', 'Previous index #'],
         rows.map((c) => h('tr', { 'data-key': c.id },
           h('td', { class: 'tight quiet' }, c.time), h('td', { class: 'number' }, c.Index ?? ''), h('td', {}, tag(c.event, { delete: 'warn', expired: 'bad' }[c.event] || '')),
-          h('th', { scope: 'row', class: 'mono' }, c.event === 'reset' ? 'everything: an archive was restored, or rights have changed' : h('a', { href: to('keys', c.Key) }, c.Key)),
+          h('th', { scope: 'row', class: 'mono' }, c.event === 'reset' ? 'all keys: a snapshot was restored, or permissions have changed' : h('a', { href: to('keys', c.Key) }, c.Key)),
           h('td', { class: 'number quiet' }, c.PreviousIndex || 'new')))));
   }
 
+  const endAccess = onAccess(draw);
   begin();
   const timer = setInterval(draw, 1000);
   return {
     moved() {},
     end() {
       clearInterval(timer);
+      endAccess();
       end();
     },
   };

@@ -3,6 +3,7 @@
 
 import { count, counted, duration, goDuration } from '../parts/format.js';
 import { facts, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
+import { complaint } from '../parts/api.js';
 import { copyCall } from '../parts/dialog.js';
 import { electionsIn, valueOf } from '../parts/numbers.js';
 import { onMetrics, series } from '../parts/samples.js';
@@ -25,7 +26,7 @@ export function show(main) {
 
   const ends = [
     watch(healthCall.path, (a) => { health = a; see(); }, everyMs),
-    watch('/v1/operator/raft/configuration', (a) => { configuration = a; see(); }, everyMs),
+    watch('/v1/operator/raft/configuration?stale', (a) => { configuration = a; see(); }, everyMs),
     watch('/v1/agent/self', (a) => { self = a; see(); }, 10_000),
     onMetrics((a) => { numbers = a; drawOwn(); drawTimeline(); }),
     watch('/v1/agent/members', (a) => { members = a; see(); }, 10_000),
@@ -59,15 +60,16 @@ export function show(main) {
     const rows = known?.Servers ?? listed.map((s) => ({ ...s, Name: s.Node, unknown: true }));
     const newestLevel = Math.max(0, ...rows.map((s) => s.FeatureLevel || 0));
     const leaderIndex = Math.max(0, ...rows.filter((s) => s.Leader).map((s) => s.LastIndex || 0));
-    const tolerance = known?.FailureTolerance ? `${counted(known.FailureTolerance, 'voter')} may fail.` : 'None may fail without losing the majority.';
-    if (!known) says.textContent = 'No leader: how the servers are is not known.';
+    const tolerance = known?.FailureTolerance ? `${counted(known.FailureTolerance, 'voter')} may fail.` : 'No server may fail: quorum would be lost.';
+    if (!known && health.status !== 500) says.textContent = `Health unknown. ${complaint(health)}`;
+    else if (!known) says.textContent = 'No leader: health unknown. Shown: the last known servers.';
     else says.textContent = `${counted(rows.length, 'server')}, ${known.Healthy ? 'all healthy' : 'not all healthy'}. ${tolerance}`;
     refill(servers, panel('Servers', copyCall('Health of the servers', healthCall, null),
-      table('Servers', ['Server', 'Role', 'Health', 'Term #', 'Last index #', 'Behind by #', 'Silent for', 'Level #', 'Stable since'],
+      table('Servers', ['Server', 'Role', 'Health', 'Term #', 'Last index #', 'Entries behind #', 'Last heard', 'Feature level #', 'Stable since'],
         rows.map((s) => h('tr', { 'data-key': s.ID },
           h('th', { scope: 'row' }, s.Name, h('div', { class: 'quiet small' }, s.Address)),
-          h('td', {}, s.Leader ? tag('leader', 'good') : s.Voter ? 'voter' : 'no vote'),
-          h('td', {}, s.unknown ? 'not known' : s.Healthy ? tag('healthy', 'good') : [tag('unhealthy', 'bad'), h('div', { class: 'small' }, why(s, leaderIndex))]),
+          h('td', {}, s.Leader ? tag('leader', 'good') : s.Voter ? 'voter' : 'non-voter'),
+          h('td', {}, s.unknown ? 'unknown' : s.Healthy ? tag('healthy', 'good') : [tag('unhealthy', 'bad'), h('div', { class: 'small' }, why(s, leaderIndex))]),
           h('td', { class: 'number' }, s.LastTerm ?? '–'), h('td', { class: 'number' }, s.LastIndex === undefined ? '–' : count(s.LastIndex)),
           h('td', { class: 'number' }, s.LastIndex === undefined ? '–' : count(Math.max(0, leaderIndex - s.LastIndex))),
           h('td', {}, s.Leader || s.LastContact === undefined ? '–' : silence(s.LastContact)),
@@ -76,9 +78,9 @@ export function show(main) {
   }
 
   function why(s, leaderIndex) {
-    if (s.SerfStatus && s.SerfStatus !== 'alive') return `it is not connected (${s.SerfStatus})`;
-    if (leaderIndex - s.LastIndex > 250) return `it is ${count(leaderIndex - s.LastIndex)} entries behind`;
-    return `not heard for ${silence(s.LastContact)}`;
+    if (s.SerfStatus && s.SerfStatus !== 'alive') return `not connected (${s.SerfStatus})`;
+    if (leaderIndex - s.LastIndex > 250) return `${count(leaderIndex - s.LastIndex)} entries behind`;
+    return s.LastContact === 'never' ? 'never heard' : `last heard ${silence(s.LastContact)}`;
   }
 
   function drawOwn() {
@@ -88,27 +90,27 @@ export function show(main) {
     const raft = stats.raft;
     const n = (name) => (numbers?.status === 200 ? valueOf(numbers.body, name) : undefined);
     const gauge = (name, of = count) => (n(name)?.value === undefined ? undefined : of(n(name).value));
-    const mean = (name) => (n(name)?.mean === undefined ? undefined : `${duration(n(name).mean)}, at most ${duration(n(name).max)}`);
+    const mean = (name) => (n(name)?.mean === undefined ? undefined : `mean ${duration(n(name).mean)}, max ${duration(n(name).max)}`);
     refill(own, panel(`${raft ? 'This server' : 'This client agent'}: ${config.NodeName}`, null, h('div', { class: 'inside' }, facts(
       ['Version', `${config.Revision || stats.build?.revision} (API of Consul ${config.Version})`], ['Datacenter', config.Datacenter],
       raft && ['State', `${raft.state.toLowerCase()}, term ${raft.term}`],
-      raft && ['Committed, applied', `${count(raft.commit_index)}, ${raft.commit_index === raft.applied_index ? 'all applied' : `${count(raft.commit_index - raft.applied_index)} not yet applied`}`],
-      raft && ['Log', `${count(raft.first_log_index)} to ${count(raft.last_log_index)}`], raft && ['Last checkpoint', `at ${count(raft.last_snapshot_index)}`],
-      ['A sync of the log takes', mean('raft.fsync')], ['A checkpoint takes', mean('checkpoint.write')],
-      raft && ['Keys', gauge('state.keys')], ['Connections', gauge('http.connections')], ['Queries that wait', gauge('watch.parked_queries')],
-      raft && ['Disk', n('raft.disk_full')?.value ? 'full: nothing is acknowledged' : 'has room'],
-      raft && ['Clocks differ by', gauge('raft.clock_skew_ms', duration)]))));
+      raft && ['Committed index', `${count(raft.commit_index)}, ${raft.commit_index === raft.applied_index ? 'all applied' : `${count(raft.commit_index - raft.applied_index)} not yet applied`}`],
+      raft && ['Log entries', `${count(raft.first_log_index)} to ${count(raft.last_log_index)}`], raft && ['Last checkpoint', Number(raft.last_snapshot_index) ? `index ${count(raft.last_snapshot_index)}` : 'none yet'],
+      ['Log sync', mean('raft.fsync')], ['Checkpoint write', mean('checkpoint.write')],
+      raft && ['Keys', gauge('state.keys')], ['Connections', gauge('http.connections')], ['Blocking queries', gauge('watch.parked_queries')],
+      raft && ['Disk', n('raft.disk_full')?.value ? 'full: writes are not acknowledged until space is freed' : 'not full'],
+      raft && ['Clock skew', gauge('raft.clock_skew_ms', duration)]))));
   }
 
   function drawTimeline() {
-    const now = lastTerm ? `: term ${lastTerm}, led by ${lastLeader}` : '';
-    const line = (e) => h('li', {}, h('span', { class: 'quiet' }, e.at.toLocaleTimeString('en-GB')), ' ', e.leader === null ? tag('no leader', 'bad') : `term ${e.term}: ${e.leader} leads`);
+    const now = lastTerm ? ` (term ${lastTerm}, leader ${lastLeader})` : '';
+    const line = (e) => h('li', {}, h('span', { class: 'quiet' }, e.at.toLocaleTimeString('en-GB')), ' ', e.leader === null ? tag('no leader', 'bad') : `term ${e.term}: ${e.leader} elected`);
     // The page has seen the elected leaders; the server remembers terms, and whether it led.
     const seen = new Set(elections.map((e) => e.term));
     const before = electionsIn(series.points).filter((e) => !seen.has(e.term));
-    const remembered = (e) => h('li', {}, h('span', { class: 'quiet' }, new Date(e.at).toLocaleTimeString('en-GB')), ` term ${e.term}`, e.leads ? ': this server leads' : ' begins');
+    const remembered = (e) => h('li', {}, h('span', { class: 'quiet' }, new Date(e.at).toLocaleTimeString('en-GB')), ` term ${e.term}`, e.leads ? ': this server elected' : ' began');
     refill(timeline, panel('Elections', null, h('div', { class: 'inside' },
-      !elections.length && !before.length ? h('p', { class: 'quiet' }, `None that this server remembers, of the last hour${now}.`)
+      !elections.length && !before.length ? h('p', { class: 'quiet' }, numbers && numbers.status !== 200 ? `Elections before this page was opened are unknown. ${complaint(numbers)}` : `No elections in the last hour${now}.`)
       : h('ol', { class: 'timeline' }, elections.map(line), before.map(remembered)))));
   }
 
@@ -127,7 +129,7 @@ export function show(main) {
   };
 }
 
-const silence = (text) => (text === 'never' ? 'ever' : Number.isNaN(goDuration(text)) ? text : duration(goDuration(text)));
+const silence = (text) => (Number.isNaN(goDuration(text)) ? text : `${duration(goDuration(text))} ago`);
 
 function stable(text) {
   const since = Date.now() - Date.parse(text);

@@ -2,6 +2,7 @@
 
 import { asText, counted, fromBase64, shortId } from '../parts/format.js';
 import { button, empty, field, h, panel, refill, refusal, table } from '../parts/dom.js';
+import { hidden, partly } from '../parts/access.js';
 import { ask, copyCall } from '../parts/dialog.js';
 import { pathOf } from '../parts/calls.js';
 import { watch } from '../parts/link.js';
@@ -17,12 +18,12 @@ export function show(main) {
   const end = watch(looked.path, (answer) => {
     if (answer.status !== 200) return refill(list, panel('Events', null, refusal(answer)));
     const rows = [...answer.body].reverse();
-    says.textContent = counted(rows.length, 'event');
-    refill(list, panel('Heard by this server', copyCall('Events', looked, null),
-      !rows.length ? empty('None yet. Events are told to all nodes that are there, and written nowhere.')
-        : table('Events, the newest first', ['Event', 'Name', 'Payload', 'For'],
+    says.textContent = counted(rows.length, 'event') + partly('event');
+    refill(list, panel('Received by this server', copyCall('Events', looked, null),
+      !rows.length ? empty(hidden('events', 'event') || ['No events yet. Fire one here or with ', h('code', {}, 'belay event -name=NAME'), '. Events reach running nodes only and are not stored.'])
+        : table('Events, newest first', ['Event', 'Name', 'Payload', 'Sent to'],
           rows.map((e) => h('tr', { 'data-key': e.ID }, h('td', { class: 'mono' }, shortId(e.ID)), h('th', { scope: 'row' }, e.Name),
-            h('td', { class: 'mono wrap' }, e.Payload ? asText(fromBase64(e.Payload)) ?? 'bytes' : ''),
+            h('td', { class: 'mono wrap' }, e.Payload ? asText(fromBase64(e.Payload)) ?? 'binary' : ''),
             h('td', {}, meant(e)))))));
   }, 2000);
 
@@ -31,9 +32,9 @@ export function show(main) {
     const name = input(), payload = input(), node = input(), service = input(), tag = input();
     ask({
       title: 'Fire an event', verb: 'Fire',
-      inputs: [field('Name', name), field('Payload', payload), h('fieldset', {}, h('legend', {}, 'Only for (regular expressions)'),
+      inputs: [field('Name', name), field('Payload', payload), h('fieldset', {}, h('legend', {}, 'Send only to (regular expressions)'),
         h('div', { class: 'stack tight' }, field('Nodes', node), field('Services', service), field('Tags of these services', tag)))],
-      check: () => (!name.value ? 'Give it a name.' : tag.value && !service.value ? 'Tags are those of services: name the services, too.' : ''),
+      check: () => (!name.value ? 'Enter the name of the event.' : tag.value && !service.value ? 'Tags belong to services: enter the services, too.' : ''),
       call: () => ({
         method: 'PUT', path: `/v1/event/fire/${pathOf(name.value)}`, body: payload.value,
         parameters: { node: node.value || undefined, service: service.value || undefined, tag: tag.value || undefined },

@@ -5,7 +5,8 @@ import { count, counted } from '../parts/format.js';
 import { button, field, h, panel } from '../parts/dom.js';
 import { KeyTree, isFolder } from '../parts/key_tree.js';
 import { RowBox } from '../parts/row_box.js';
-import { call, complaint } from '../parts/api.js';
+import { hidden, onAccess, partly } from '../parts/access.js';
+import { call, complaint, streamProblem } from '../parts/api.js';
 import { Detail } from '../parts/detail.js';
 import { ask, copyCall } from '../parts/dialog.js';
 import { announce } from '../parts/announce.js';
@@ -21,15 +22,15 @@ const foundMax = 1000;
 export function show(main, rest) {
   const tree = new KeyTree();
   const says = h('p', { class: 'says', 'aria-live': 'polite' });
-  const detail = new Detail('Choose a key to see its value, or a folder to see what is below it.', (box_, name) => (isFolder(name) ? showFolder(box_, name, tree) : showKey(box_, name)));
-  const filter = h('input', { type: 'search', 'aria-label': 'Filter what is loaded', placeholder: 'Filter what is loaded …', oninput: () => draw() });
-  const search = button('Search the server', () => searchServer());
+  const detail = new Detail('Select a key to see its value, or a folder to see how many keys it has.', (box_, name) => (isFolder(name) ? showFolder(box_, name, tree) : showKey(box_, name)));
+  const filter = h('input', { type: 'search', 'aria-label': 'Filter loaded keys', placeholder: 'Filter loaded keys …', oninput: () => draw() });
+  const search = button('Search all keys', () => searchServer());
   const box = new RowBox('Keys', {
     activate: (row) => { location.hash = to('keys', row.name); },
     open: (row) => row.folder && openLevel(row.name),
     close: (row) => { tree.close(row.name); draw(); },
   });
-  let chosen = '', ended = false, timer = null;
+  let chosen = '', ended = false, timer = null, problem = '', live = '';
   const stale = new Set();
 
   main.append(
@@ -46,9 +47,11 @@ export function show(main, rest) {
     try {
       const { body } = await call(listing(prefix));
       tree.load(prefix, levelOf(prefix, body));
+      problem = '';
     } catch (refused) {
-      tree.load(prefix, []);
-      if (refused.status !== 404) says.textContent = complaint(refused);
+      // Without an answer, a level that was loaded before stays as it was.
+      if (refused.status === 404) tree.load(prefix, []);
+      problem = refused.status === 404 ? '' : `${tree.level('').length ? 'Shown: the last known keys. ' : ''}${complaint(refused)}`;
     }
   }
 
@@ -66,21 +69,23 @@ export function show(main, rest) {
     const text = filter.value.trim();
     const rows = text ? tree.found(text, foundMax) : tree.rows();
     box.set(rows.map((row) => (row.folder && row.open ? { ...row, count: count(tree.level(row.name).length) } : row)), chosen, fresh);
-    if (text) says.textContent = `${counted(rows.length, 'match', 'matches')} in what is loaded`;
-    else if (!rows.length) says.textContent = 'There are no keys you may see.';
-    else says.textContent = `${counted(tree.level('').length, 'entry', 'entries')} at the top, ${counted(rows.length, 'row')} shown`;
+    if (text) says.textContent = `${counted(rows.length, 'match', 'matches')} among the loaded keys`;
+    else if (problem || live) says.textContent = problem || live;
+    else if (!tree.has('')) says.textContent = 'Loading …';
+    else if (!rows.length) says.textContent = hidden('keys', 'key') || 'No keys yet. Create one with New key or belay kv put.';
+    else says.textContent = `${counted(tree.level('').length, 'top-level entry', 'top-level entries')}${partly('key')}`;
     search.hidden = !text;
   }
 
   async function searchServer() {
     const text = filter.value.trim();
-    says.textContent = 'The server looks at all keys …';
+    says.textContent = 'Searching all keys …';
     try {
       const { body } = await call({ path: '/v1/kv/', parameters: { recurse: true, filter: `Key contains ${JSON.stringify(text)}` } });
       box.set(body.slice(0, foundMax).map((k) => ({ name: k.Key, label: k.Key, depth: 0, folder: false })), chosen);
-      says.textContent = `${counted(body.length, 'key')} of the server${body.length > foundMax ? `, the first ${count(foundMax)} are shown` : ''}`;
+      says.textContent = `${counted(body.length, 'key')} found${body.length > foundMax ? `, the first ${count(foundMax)} shown` : ''}`;
     } catch (refused) {
-      says.textContent = refused.status === 404 ? 'No key of the server has that in its name.' : complaint(refused);
+      says.textContent = refused.status === 404 ? `No key has “${text}” in its name.` : complaint(refused);
     }
   }
 
@@ -88,9 +93,9 @@ export function show(main, rest) {
     const name = h('input', { type: 'text', value: folder(), autofocus: true });
     const value = h('textarea', {});
     ask({
-      title: 'New key', verb: 'Write', inputs: [field('Key', name), field('Value', value)],
-      explain: h('p', {}, 'It is written only if there is no key of that name.'),
-      check: () => (name.value ? '' : 'Give it a name.'),
+      title: 'New key', verb: 'Create', inputs: [field('Key', name), field('Value', value)],
+      explain: h('p', {}, 'The key is created only if it does not exist.'),
+      check: () => (name.value ? '' : 'Enter the name of the key.'),
       call: () => writeKey(name.value, value.value, 0),
       belay: () => (isOdd(name.value) ? null : putWords(name.value, value.value, '-cas', '-modify-index=0')),
       done: () => { location.hash = to('keys', name.value); },
@@ -98,7 +103,11 @@ export function show(main, rest) {
   }
 
   const endFollowing = follow({}, ({ list, total, gap, state }) => {
-    if (state !== 'open' && state !== 'opening' && state !== 'interrupted') { says.textContent = 'Without changes: ' + state; return; }
+    const liveBefore = live;
+    live = state === 'open' || state === 'opening' || state === 'interrupted' ? '' : `Changes are not shown. ${streamProblem(state)}`;
+    if (live !== liveBefore) draw();
+    if (live) return;
+    if (state === 'open' && problem) stale.add('');
     // Of many changes only some are reported: then open levels are loaded again, at most once a
     // second.
     const all = gap || total > list.length || list.some((c) => c.event === 'reset');
@@ -132,14 +141,16 @@ export function show(main, rest) {
     draw();
     box.reveal(chosen);
     detail.choose(chosen);
-    if (chosen) announce(`Chosen: ${chosen}`);
+    if (chosen) announce(`Selected: ${chosen}`);
   }
 
+  const endAccess = onAccess(() => draw());
   moved(rest);
   return {
     moved,
     end() {
       endFollowing();
+      endAccess();
       ended = true;
       detail.end();
       clearTimeout(timer);

@@ -15,20 +15,20 @@ export function showFolder(box, prefix, tree) {
   const folders = names.filter((n) => n.endsWith('/') && n !== prefix).length;
   const looked = lookBelow(prefix);
   refill(box, panel(prefix,
-    [copyCall(`All keys below ${prefix}`, looked, isOdd(prefix) ? null : ['kv', 'get', '-keys', prefix]),
-      button('Delete all below', () => remove(prefix), 'danger')],
-    h('div', { class: 'inside' }, facts(['Keys here', count(names.length - folders)], ['Folders here', count(folders)]))));
+    [copyCall(`All keys under ${prefix}`, looked, isOdd(prefix) ? null : ['kv', 'get', '-keys', prefix]),
+      button('Delete all keys', () => remove(prefix), 'danger')],
+    h('div', { class: 'inside' }, facts(['Keys at this level', count(names.length - folders)], ['Folders at this level', count(folders)]))));
   return () => {};
 }
 
 async function remove(prefix) {
-  const preview = h('div', {}, empty('Counting …'));
+  const preview = h('div', {}, empty('Counting keys …'));
   const confirmed = h('input', { type: 'checkbox' });
   let all = null;
   const dialog = ask({
-    title: `Delete all below ${prefix}`, verb: 'Delete', danger: true,
-    inputs: [preview, h('label', { class: 'choice' }, confirmed, 'I have seen what will be gone')],
-    check: () => (all === null ? 'Keys are being counted.' : confirmed.checked ? '' : 'Say that you have seen it.'),
+    title: `Delete all keys under ${prefix}`, verb: 'Delete', danger: true,
+    inputs: [preview, h('label', { class: 'choice' }, confirmed, 'I understand that these keys will be deleted')],
+    check: () => (all === null ? 'Counting the keys first …' : confirmed.checked ? '' : 'Confirm above to continue.'),
     call: () => deleteBelow(prefix),
     belay: () => (isOdd(prefix) ? null : ['kv', 'delete', '-recurse', prefix]),
     done: () => { location.hash = '#/keys'; },
@@ -36,10 +36,10 @@ async function remove(prefix) {
   try {
     all = namesBelow(prefix, (await call(lookBelow(prefix))).body);
   } catch (refused) {
-    refill(preview, h('p', { class: 'error' }, refused.status === 404 ? 'There is nothing below it.' : complaint(refused)));
+    refill(preview, h('p', { class: 'error' }, refused.status === 404 ? 'There are no keys under this prefix.' : complaint(refused)));
     return;
   }
-  refill(preview, h('p', {}, h('strong', {}, counted(all.length, 'key')), ' as of now, and what is written until then:'),
+  refill(preview, h('p', {}, h('strong', {}, counted(all.length, 'key')), ' at present; keys that are written until you confirm are deleted, too:'),
     h('ul', { class: 'mono value' }, all.slice(0, previewed).map((k) => h('li', {}, k)), all.length > previewed && h('li', {}, `… and ${count(all.length - previewed)} more`)));
   dialog.querySelector('form').dispatchEvent(new Event('input'));
 }

@@ -11,6 +11,8 @@ import { deleteKey, lookAtKey, writeKey } from '../parts/key_names.js';
 import { watch } from '../parts/link.js';
 import { to } from '../parts/places.js';
 
+const forgotten = 'This server has no changes of this key: it keeps the most recent changes of all keys. New ones appear here.';
+
 /** @returns a function that ends it */
 export function showKey(box, key) {
   const looked = lookAtKey(key), odd = isOdd(key);
@@ -24,15 +26,15 @@ export function showKey(box, key) {
     if (answer.status !== 200) {
       entry = null;
       editing = null;
-      refill(top, panel(key, null, answer.status === 404 ? empty('There is no key of this name. It was deleted, or never written.') : refusal(answer)));
+      refill(top, panel(key, null, answer.status === 404 ? empty('This key does not exist: it was deleted, or never written. Create it with New key.') : refusal(answer)));
       body.replaceChildren();
       return drawHistory();
     }
     const before = entry;
     entry = answer.body[0];
-    if (before && before.ModifyIndex !== entry.ModifyIndex) announce(`${key} was changed`);
+    if (before && before.ModifyIndex !== entry.ModifyIndex) announce(`${key} changed`);
     drawTop();
-    if (editing) says.textContent = entry.ModifyIndex === editing.index ? '' : `It was changed meanwhile, to index ${entry.ModifyIndex}: saving will show both.`;
+    if (editing) says.textContent = entry.ModifyIndex === editing.index ? '' : `The key has changed since you began to edit (index ${entry.ModifyIndex}). If you save, both values are shown.`;
     else drawValue();
     drawHistory();
   });
@@ -44,10 +46,10 @@ export function showKey(box, key) {
       [copyCall(key, odd ? looked : { ...looked, parameters: { raw: true } }, odd ? null : ['kv', 'get', key]),
         button('Delete', remove, 'danger')],
       h('div', { class: 'inside' }, facts(
-        ['Size', bytes(data().length)], ['Changed at index', entry.ModifyIndex], ['Created at index', entry.CreateIndex], ['Flags', entry.Flags],
+        ['Size', bytes(data().length)], ['Modified at index', entry.ModifyIndex], ['Created at index', entry.CreateIndex], ['Flags', entry.Flags],
         ['Times locked', entry.LockIndex || '0'],
-        ['Locked by', entry.Session ? h('a', { class: 'id', href: to('sessions', entry.Session) }, shortId(entry.Session)) : 'nobody'],
-        entry.Session && ['Queue', h('a', { href: to('locks', 'key', key) }, 'Holder and queue')]))));
+        ['Locked by', entry.Session ? h('a', { class: 'id', href: to('sessions', entry.Session) }, shortId(entry.Session)) : 'no session'],
+        entry.Session && ['Lock', h('a', { href: to('locks', 'key', key) }, 'Holder and queue')]))));
   }
 
   function drawValue() {
@@ -56,9 +58,9 @@ export function showKey(box, key) {
     if (!forms.includes(form)) form = forms.includes('JSON') ? 'JSON' : forms[0];
     const shown = { Text: () => text, JSON: () => json, Hex: () => asHex(data()) }[form]();
     refill(body, panel('Value',
-      [h('div', { class: 'tabs', role: 'group', 'aria-label': 'Shown as' },
+      [h('div', { class: 'tabs', role: 'group', 'aria-label': 'Format' },
         forms.map((f) => h('button', { type: 'button', 'aria-pressed': String(f === form), onclick: () => { form = f; drawValue(); } }, f))),
-        h('button', { type: 'button', class: 'main', disabled: text === null, title: text === null ? 'Bytes that are no text are not edited here' : undefined, onclick: () => edit(text) }, 'Edit')],
+        h('button', { type: 'button', class: 'main', disabled: text === null, title: text === null ? 'Binary values cannot be edited here: use belay kv put -base64' : undefined, onclick: () => edit(text) }, 'Edit')],
       h('div', { class: 'inside' }, shown === '' ? h('p', { class: 'quiet' }, 'The value is empty.') : h('pre', { class: 'value', tabindex: 0, role: 'region', 'aria-label': 'Value' }, shown))));
   }
 
@@ -76,7 +78,7 @@ export function showKey(box, key) {
   function save(text, flags, index) {
     ask({
       title: `Save ${key}`, verb: 'Save',
-      explain: h('p', {}, `It is written only if nobody has changed it since index ${index}.`),
+      explain: h('p', {}, `The value is written only if the key has not changed since index ${index}.`),
       call: () => writeKey(key, text, index, Number(flags)),
       belay: () => !odd && putWords(key, text, '-cas', `-modify-index=${index}`, ...(Number(flags) ? [`-flags=${flags}`] : [])),
       done: () => { editing = null; if (entry) drawValue(); },
@@ -95,13 +97,13 @@ export function showKey(box, key) {
     const [left, right] = differing(other, mine);
     const side = (title, lines) => h('section', {}, h('h3', {}, title),
       h('pre', { tabindex: 0, role: 'region', 'aria-label': title }, lines.map((l) => h('div', { class: l.differs ? 'differs' : undefined }, l.text || ' '))));
-    const again = button('Write mine over it …', () => save(mine, flags, theirs ? theirs.ModifyIndex : 0), 'danger');
-    announce('Somebody else has changed the key: both values are shown');
+    const again = button('Overwrite with mine …', () => save(mine, flags, theirs ? theirs.ModifyIndex : 0), 'danger');
+    announce('Another client changed the key: both values are shown');
     refill(body, panel('Conflict',
-      [button('Take theirs', () => { editing = null; if (entry) drawValue(); else body.replaceChildren(); }),
-        button('Edit mine again', () => entry && (edit(mine), (editing.index = entry.ModifyIndex))), again],
-      h('div', { class: 'inside stack tight' }, h('p', {}, 'Somebody else has changed it meanwhile. Nothing was written.'), h('div', { class: 'sides' },
-        side(theirs ? `Theirs, index ${theirs.ModifyIndex}` : 'Theirs: deleted', left), side('Yours', right)))));
+      [button('Discard mine', () => { editing = null; if (entry) drawValue(); else body.replaceChildren(); }),
+        button('Edit mine', () => entry && (edit(mine), (editing.index = entry.ModifyIndex))), again],
+      h('div', { class: 'inside stack tight' }, h('p', {}, 'Another client has changed the key since you began to edit. Nothing was written.'), h('div', { class: 'sides' },
+        side(theirs ? `Current value, index ${theirs.ModifyIndex}` : 'Current value: deleted', left), side('Your value', right)))));
     again.focus();
   }
 
@@ -109,7 +111,7 @@ export function showKey(box, key) {
     const index = entry.ModifyIndex;
     ask({
       title: `Delete ${key}`, verb: 'Delete', danger: true,
-      explain: h('p', {}, `It is deleted only if nobody changes it after index ${index}.`, entry.Session && ` Session ${entry.Session} loses the lock of it.`),
+      explain: h('p', {}, `The key is deleted only if it has not changed since index ${index}.`, entry.Session && ` Session ${entry.Session} loses its lock.`),
       call: () => deleteKey(key, index),
       belay: () => !odd && ['kv', 'delete', '-cas', `-modify-index=${index}`, key],
     });
@@ -117,19 +119,19 @@ export function showKey(box, key) {
 
   async function drawHistory() {
     let rows;
-    if (odd) return refill(history, panel('History', null, empty('It is not shown of a key of this name.')));
+    if (odd) return refill(history, panel('History', null, empty('There is no history for a name with a part that is empty, “.” or “..”.')));
     try {
       rows = (await call(history_)).body;
     } catch (refused) {
-      return refill(history, panel('History', null, empty(refused.status === 404 || refused.status === 410 ? 'This server knows no changes of it any more.' : 'Not known.')));
+      return refill(history, panel('History', null, empty(refused.status === 404 || refused.status === 410 ? forgotten : complaint(refused))));
     }
     refill(history, panel('History', copyCall(`History of ${key}`, history_, ['kv', 'history', key]),
-      !rows.length ? empty('This server knows no changes of it.') : table('Changes, the newest first', ['Index #', 'What', 'Value', '(What can be done)'],
+      !rows.length ? empty(forgotten) : table('Changes, newest first', ['Index #', 'Change', 'Value', '(Actions)'],
         rows.slice(0, 50).map((r) => h('tr', { 'data-key': r.ID },
           h('th', { scope: 'row', class: 'number' }, r.Index), h('td', {}, r.Event === 'set' ? 'set' : tag(r.Event, 'warn')),
           h('td', { class: 'mono wrap' }, preview(r)),
-          h('td', {}, h('div', { class: 'row end' }, r.Event === 'set' && entry && r.Index !== entry.ModifyIndex && button('Write again', () => revert(r))))))),
-      rows.length > 50 && empty(`${count(rows.length - 50)} more are known.`)));
+          h('td', {}, h('div', { class: 'row end' }, r.Event === 'set' && entry && r.Index !== entry.ModifyIndex && button('Restore', () => revert(r))))))),
+      rows.length > 50 && empty(`The newest 50 of ${count(rows.length)} changes are shown.`)));
   }
 
   function preview(r) {
@@ -141,7 +143,7 @@ export function showKey(box, key) {
   function revert(r) {
     const index = entry.ModifyIndex;
     ask({
-      title: `Make ${key} what it was at index ${r.Index}`, verb: 'Write', explain: h('p', {}, `The value of index ${r.Index} is written, if nobody has changed the key since index ${index}.`),
+      title: `Restore ${key} from index ${r.Index}`, verb: 'Restore', explain: h('p', {}, `The value of index ${r.Index} is written only if the key has not changed since index ${index}.`),
       call: () => writeKey(key, fromBase64(r.Value), index, r.Flags),
       belay: () => ['kv', 'revert', `-to=${r.Index}`, key],
     });

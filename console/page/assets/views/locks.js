@@ -4,6 +4,7 @@ import { count, counted, shortId } from '../parts/format.js';
 import { button, empty, h, named, panel, refill, table, tag } from '../parts/dom.js';
 import { since } from '../parts/clock.js';
 import { Detail } from '../parts/detail.js';
+import { hidden, onAccess, partly } from '../parts/access.js';
 import { complaint } from '../parts/api.js';
 import { resources } from '../parts/claims.js';
 import { copyCall } from '../parts/dialog.js';
@@ -20,17 +21,17 @@ const rowsMax = 300;
 
 export function show(main, rest) {
   const list = h('div', {});
-  const detail = new Detail('Choose a name to see its holders and its queue.', (box, chosen) => {
+  const detail = new Detail('Select a name to see its holders and its queue.', (box, chosen) => {
     const [space, ...name] = chosen.split('/');
     return showResource(box, space, name.join('/'));
   });
   const says = h('p', { class: 'says', 'aria-live': 'polite' });
-  const prefix = h('input', { type: 'search', placeholder: 'Begins with …', 'aria-label': 'Prefix of names', onchange: () => begin() });
+  const prefix = h('input', { type: 'search', placeholder: 'Name prefix …', 'aria-label': 'Name prefix', onchange: () => begin() });
   const onlyQueues = h('input', { type: 'checkbox', onchange: () => draw() });
-  const tabs = h('div', { class: 'tabs', role: 'group', 'aria-label': 'What is shown' });
+  const tabs = h('div', { class: 'tabs', role: 'group', 'aria-label': 'List or graph' });
   const listBox = h('div', { class: 'split wide' }, list, detail.element);
   const graphBox = h('div', {});
-  let claims = null, locks = null, more = false, ends = [], endGraph = null;
+  let claims = null, locks = null, more = false, rowsShown = rowsMax, ends = [], endGraph = null;
 
   main.append(h('div', { class: 'head' }, h('h1', {}, 'Locks'), says, tabs), listBox, graphBox);
 
@@ -39,6 +40,7 @@ export function show(main, rest) {
   function begin(always = false) {
     for (const end of ends) end();
     claims = locks = null;
+    rowsShown = rowsMax;
     ends = [
       watch(target(claimsCall().path, claimsCall().parameters), (answer) => {
         claims = answer;
@@ -51,24 +53,31 @@ export function show(main, rest) {
   }
 
   function draw() {
-    if (!claims) return refill(list, panel('All', null, empty('Asking …')));
+    if (!claims) return refill(list, panel('All', null, empty('Loading …')));
     const at = performance.now() - (Date.now() - claims.at);
     const problem = claims.status !== 200 ? complaint(claims) : locks?.status && locks.status !== 200 && locks.status !== 404 ? complaint(locks) : '';
     const all = resources(claims.status === 200 ? claims.body : [], locks?.status === 200 ? locks.body : []);
     const shown = all.filter((r) => !onlyQueues.checked || r.queue.length);
     const waiting = all.reduce((n, r) => n + r.queue.length, 0);
-    says.textContent = problem || `${counted(all.length, 'resource')}${more ? ' (the first 1,000 rows)' : ''}, ${counted(waiting, 'claim')} waiting`;
+    says.textContent = problem || `${counted(all.length, 'name')}${more ? ' in the first 1,000 rows: enter a prefix to see the others' : ''}, ${count(waiting)} waiting${partly('key')}`;
     refill(list, panel('All',
       [h('label', { class: 'choice' }, onlyQueues, 'With a queue'), prefix,
         copyCall('This list', claimsCall(), ['claims', 'list', ...(prefix.value ? [prefix.value] : [])])],
       problem ? h('p', { class: 'empty error' }, problem)
-        : !shown.length ? empty(locks ? 'Nobody holds or waits for anything here.' : 'Looking for locks of keys …')
-          : [table('Locks, claims and their queues',
+        : !shown.length ? empty(locks ? nothing() : 'Loading locks of keys …')
+          : [table('Locks and their queues',
             ['Name', 'Holder', 'Held for', 'Waiting #'],
-            shown.slice(0, rowsMax).map((r) => row(r, at))),
-          shown.length > rowsMax && empty(`${counted(shown.length - rowsMax, 'resource')} more: give a prefix.`)],
-      locks?.skipped && h('p', { class: 'empty' }, `Locks of keys for which nobody waits are not looked for: there are ${count(locks.skipped)} keys. Give a prefix, or `,
-        button('look through all of them', () => begin(true)))));
+            shown.slice(0, rowsShown).map((r) => row(r, at))),
+          shown.length > rowsShown && h('p', { class: 'empty' }, `${count(rowsShown)} of ${counted(shown.length, 'name')} `, button('Show more', () => { rowsShown += rowsMax; draw(); }))],
+      locks?.skipped && h('p', { class: 'empty' }, `Locks of keys without waiters are not listed: to find them, the server scans all ${count(locks.skipped)} keys. Enter a prefix, or `,
+        button('scan all keys', () => begin(true)))));
+  }
+
+  function nothing() {
+    if (hidden('locks', 'key')) return hidden('locks', 'key');
+    if (onlyQueues.checked) return 'No session waits for a lock. Locks with a queue appear here.';
+    if (prefix.value) return 'No lock with this prefix is held or waited for.';
+    return ['No lock is held or waited for. Acquire one with ', h('code', {}, 'belay lock NAME COMMAND'), ', and it appears here.'];
   }
 
   function row(r, at) {
@@ -83,7 +92,7 @@ export function show(main, rest) {
   }
 
   function holder({ holders }) {
-    if (!holders.length) return h('span', { class: 'quiet' }, 'nobody');
+    if (!holders.length) return h('span', { class: 'quiet' }, 'none');
     if (holders.length > 1) return h('span', { class: 'nowrap' }, counted(holders.length, 'holder'));
     return h('span', { class: 'id', title: holders[0].Session }, shortId(holders[0].Session));
   }
@@ -93,7 +102,7 @@ export function show(main, rest) {
     const graph = to_[0] === 'graph';
     listBox.hidden = graph;
     graphBox.hidden = !graph;
-    refill(tabs, [['List', 'locks', !graph], ['Who waits for whom', 'locks/graph', graph]].map(([title, place, on]) =>
+    refill(tabs, [['List', 'locks', !graph], ['Wait graph', 'locks/graph', graph]].map(([title, place, on]) =>
       h('button', { type: 'button', 'aria-pressed': on ? 'true' : 'false', onclick: () => { location.hash = `#/${place}`; } }, title)));
     graphBox.replaceChildren();
     endGraph = graph ? showGraph(graphBox) : null;
@@ -103,12 +112,14 @@ export function show(main, rest) {
 
   begin();
   const endMetrics = onMetrics(() => { if (claims) draw(); }); // which show when keys were locked
+  const endAccess = onAccess(() => { if (claims) draw(); });
   moved(rest);
   return {
     moved,
     end() {
       for (const end of ends) end();
       endMetrics();
+      endAccess();
       endGraph?.();
       detail.end();
     },

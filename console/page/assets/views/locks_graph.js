@@ -15,27 +15,27 @@ const boxWidth = 104, boxHeight = 26, columnWidth = 220, rowHeight = 44;
 export function showGraph(box) {
   const looked = { path: '/v1/claims/graph' };
   return watch(looked.path, (answer) => {
-    const actions = copyCall('Who waits for whom', looked, ['claims', 'graph']);
-    if (answer.status !== 200) return refill(box, panel('Who waits for whom', null, refusal(answer)));
+    const actions = copyCall('Wait graph', looked, ['claims', 'graph']);
+    if (answer.status !== 200) return refill(box, panel('Wait graph', null, refusal(answer)));
     const { Edges: edges, Cut: cut } = answer.body;
-    if (!edges.length) return refill(box, panel('Who waits for whom', actions, empty('Nobody waits.')));
+    if (!edges.length) return refill(box, panel('Wait graph', actions, empty('No session waits for another. If one does, the graph shows for which, and marks deadlocks.')));
     const whole = edges.filter((e) => e.Session && e.Blocker); // else one of the two sessions may be invisible
     const circles = inCircles(whole);
     refill(box, h('div', { class: 'stack' },
-      panel('Who waits for whom',
-        [circles.size ? tag(`${counted(circles.size, 'session')} in a circle`, 'bad') : tag('no circle', 'good'), actions],
-        h('div', { class: 'inside scroll', tabindex: 0, role: 'region', 'aria-label': 'Drawing' }, drawing(whole.slice(0, edgesDrawn), circles)),
+      panel('Wait graph',
+        [circles.size ? tag(`${counted(circles.size, 'session')} in a deadlock`, 'bad') : tag('no deadlock', 'good'), actions],
+        h('div', { class: 'inside scroll', tabindex: 0, role: 'region', 'aria-label': 'Drawing of the graph' }, drawing(whole.slice(0, edgesDrawn), circles)),
         (cut || edges.length > edgesDrawn) && empty(`The first ${edgesDrawn} of ${cut ? 'more than ' : ''}${counted(edges.length, 'edge')} are drawn.`)),
-      panel('The same as a list', null, table('Who waits for whom', ['Session', 'waits for', 'which session', 'Circle'],
+      panel('As a list', null, table('Wait graph', ['Session', 'Waits for', 'Blocked by', 'Deadlock'],
         edges.slice(0, edgesListed).map((e) => h('tr', { 'data-key': `${e.ID} ${e.Blocker} ${e.Claim ?? e.Lock}` },
-          h('th', { scope: 'row' }, e.Session ? session(e.Session) : 'not to be seen'), h('td', {}, what(e)),
-          h('td', {}, e.Blocker ? session(e.Blocker) : 'one not to be seen', e.BlockerHolds ? ' holds' : ' waits before it'),
-          h('td', {}, circles.has(e.Session) && circles.has(e.Blocker) ? tag('in a circle', 'bad') : '')))))));
+          h('th', { scope: 'row' }, e.Session ? session(e.Session) : 'hidden session'), h('td', {}, what(e)),
+          h('td', {}, e.Blocker ? session(e.Blocker) : 'hidden session', e.BlockerHolds ? ' (holder)' : ' (ahead in the queue)'),
+          h('td', {}, circles.has(e.Session) && circles.has(e.Blocker) ? tag('deadlock', 'bad') : '')))))));
   });
 }
 
 const session = (id) => h('a', { class: 'id', href: to('sessions', id), title: id }, shortId(id));
-const what = (e) => (e.Hidden ? 'something you may not read' : e.Claim !== undefined ? h('a', { href: to('locks', 'claim', e.Claim) }, e.Claim) : h('a', { href: to('locks', 'key', e.Lock) }, e.Lock));
+const what = (e) => (e.Hidden ? 'hidden name' : e.Claim !== undefined ? h('a', { href: to('locks', 'claim', e.Claim) }, e.Claim) : h('a', { href: to('locks', 'key', e.Lock) }, e.Lock));
 
 function drawing(edges, circles) {
   const places = columns(edges);
@@ -43,7 +43,7 @@ function drawing(edges, circles) {
   const all = [...places.values()];
   const width = 16 + Math.max(...all.map((p) => p.column)) * columnWidth + boxWidth;
   const height = 24 + Math.max(...all.map((p) => p.row)) * rowHeight + boxHeight;
-  const label = `Who waits for whom: ${counted(places.size, 'session')}, ${counted(edges.length, 'edge')}. The list below tells the same.`;
+  const label = `Wait graph: ${counted(places.size, 'session')}, ${counted(edges.length, 'edge')}. The list below has the same data.`;
   const arrow = (kind) => s('marker', { id: `arrow${kind}`, viewBox: '0 0 8 8', refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto' },
     s('path', { class: `arrow ${kind}`, d: 'M0 0L8 4L0 8z' }));
   const drawn = s('svg', { class: 'drawing', viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label },

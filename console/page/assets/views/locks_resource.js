@@ -24,7 +24,7 @@ export function showResource(box, space, name) {
   const end = watch(target(looked.path, looked.parameters), (answer) => { last = answer; draw(); });
 
   function draw() {
-    if (last.status === 404) return refill(box, panel(name, null, empty(`Nobody holds or waits for the ${space === 'claim' ? 'claim' : 'lock of the key'} of this name.`)));
+    if (last.status === 404) return refill(box, panel(name, null, empty(`No session holds or waits for ${space === 'claim' ? 'this claim' : 'the lock of this key'}. Holders and waiters appear here.`)));
     if (last.status !== 200) return refill(box, panel(name, null, refusal(last)));
     const r = last.body;
     const at = performance.now() - (Date.now() - last.at);
@@ -42,9 +42,9 @@ export function showResource(box, space, name) {
   }
 
   function holders(r, at) {
-    if (!r.Holders.length) return h('p', { class: 'quiet' }, 'Nobody holds it.');
+    if (!r.Holders.length) return h('p', { class: 'quiet' }, 'No holder.');
     return h('section', {}, h('h3', {}, 'Holders'), table('Holders',
-      ['Session', 'Held for', 'Fence #', 'Session ends in', '(What can be done)'],
+      ['Session', 'Held for', 'Fencing token #', 'Session expires in', '(Actions)'],
       r.Holders.flatMap((x) => [
         h('tr', { 'data-key': x.ID },
           h('th', { scope: 'row' }, sessionLink(x.Session), h('span', { class: 'quiet small' }, ` ${x.Node}`), x.ID !== x.Session && h('div', { class: 'quiet small' }, x.ID),
@@ -52,42 +52,42 @@ export function showResource(box, space, name) {
           h('td', {}, x.SinceMs === undefined ? heldFor(x.Fence) : since(x.SinceMs, at)),
           h('td', { class: 'number' }, x.Fence), h('td', {}, times.of(x.Session)),
           h('td', {}, h('div', { class: 'row end' },
-            space === 'claim' && (r.Kind === 'lock' || r.Kind === 'election') && r.QueueLength > 0 && button('Hand over', () => handOver(x, r.Queue[0])),
+            space === 'claim' && (r.Kind === 'lock' || r.Kind === 'election') && r.QueueLength > 0 && button('Transfer', () => transfer(x, r.Queue[0])),
             r.Kind === 'rw' && x.Mode === 'exclusive' && button('Make shared', () => share(x)),
             button('Release', () => (space === 'claim' ? letGo(x) : prepare(`Release the lock of ${name}`, () => unlock(x))), 'danger')))),
       ])));
   }
 
   function queue(r, at) {
-    if (!r.QueueLength) return h('p', { class: 'quiet' }, 'Nobody waits.');
+    if (!r.QueueLength) return h('p', { class: 'quiet' }, 'No waiters.');
     const mayTake = space === 'claim' && (r.Kind === 'lock' || r.Kind === 'election') && r.Holders.length === 1;
     const ranked = r.Queue.some((x) => x.Priority);
     const shown = whole ? r.Queue : r.Queue.slice(0, queueShown);
     return h('section', {}, h('h3', {}, 'Queue'), table('Queue',
-      ['Place #', 'Session', 'Waits for', 'Gives up in', ...(ranked ? ['Priority #'] : []), '(What can be done)'],
+      ['Position #', 'Session', 'Waiting for', 'Times out in', ...(ranked ? ['Priority #'] : []), '(Actions)'],
       shown.map((x) => h('tr', { 'data-key': `wait ${x.ID}` },
         h('td', { class: 'number' }, x.Place),
         h('th', { scope: 'row' }, sessionLink(x.Session), h('span', { class: 'quiet small' }, ` ${x.Node}`), x.ID !== x.Session && h('div', { class: 'quiet small' }, x.ID)),
         h('td', {}, since(x.WaitingMs, at)), h('td', {}, x.DeadlineMs === undefined ? h('span', { class: 'quiet' }, 'never') : until(x.DeadlineMs, at)),
         ranked && h('td', { class: 'number' }, x.Priority),
         h('td', {}, h('div', { class: 'row end' },
-          mayTake && button('Hand over', () => handOver(r.Holders[0], x)),
+          mayTake && button('Transfer', () => transfer(r.Holders[0], x)),
           button('Remove', () => (space === 'claim' ? withdraw(x) : leaveQueue(x)), 'danger')))))),
     r.Queue.length > shown.length && button(`Show ${count(r.Queue.length - shown.length)} more`, () => { whole = true; draw(); }, 'plain'),
-    r.QueueLength > r.Queue.length && h('p', { class: 'quiet' }, `The first ${count(r.Queue.length)} of ${count(r.QueueLength)} are told.`));
+    r.QueueLength > r.Queue.length && h('p', { class: 'quiet' }, `The first ${count(r.Queue.length)} of ${count(r.QueueLength)} waiters are listed.`));
   }
 
   function delays(r, at) {
     if (!r.Delays.length) return null;
-    return h('section', {}, h('h3', {}, 'Lock delay'), h('p', { class: 'quiet' }, 'The session of a holder has ended. What it held is withheld for a while, so that it can notice.'),
-      table('Lock delays', ['Session', 'Over in', 'Permits #'],
-        r.Delays.map((d) => h('tr', {}, h('th', { scope: 'row', class: 'mono' }, shortId(d.Session) || 'not told'), h('td', {}, until(d.LeftMs, at)), h('td', { class: 'number' }, d.Permits ?? 1)))));
+    return h('section', {}, h('h3', {}, 'Lock delay'), h('p', { class: 'quiet' }, 'The session of a holder ended without a release. No session can acquire its hold until the lock delay is over, so that the old holder has time to stop.'),
+      table('Lock delays', ['Session', 'Ends in', 'Permits #'],
+        r.Delays.map((d) => h('tr', {}, h('th', { scope: 'row', class: 'mono' }, shortId(d.Session) || 'unknown'), h('td', {}, until(d.LeftMs, at)), h('td', { class: 'number' }, d.Permits ?? 1)))));
   }
 
   function value(base64) {
     if (!base64) return null;
     const text = asText(fromBase64(base64));
-    return h('div', { class: 'quiet small wrap' }, text === null ? 'bytes' : text.length > 80 ? `${text.slice(0, 80)} …` : text);
+    return h('div', { class: 'quiet small wrap' }, text === null ? 'binary value' : text.length > 80 ? `${text.slice(0, 80)} …` : text);
   }
 
   // ---- actions
@@ -95,22 +95,22 @@ export function showResource(box, space, name) {
   const path = `/v1/claim/${pathOf(name)}`;
   const letGo = (x) => ask({
     title: `Release ${name}`, verb: 'Release', danger: true,
-    explain: h('p', {}, `Session ${x.Session} stops holding it now, and the next in the queue gets it. The holder is not told: it goes on until it asks or writes with fence ${x.Fence}.`),
+    explain: h('p', {}, `Session ${x.Session} loses it now, and the next waiter gets it. The holder is not notified: it continues until its next request, or until a write with fencing token ${x.Fence} is rejected.`),
     call: () => ({ method: 'DELETE', path, parameters: { id: x.ID } }),
   });
   const withdraw = (x) => ask({
-    title: `Remove a waiter of ${name}`, verb: 'Remove', danger: true,
-    explain: h('p', {}, `Session ${x.Session} loses place ${x.Place} in the queue, and its request is answered so.`),
+    title: `Remove a waiter from ${name}`, verb: 'Remove', danger: true,
+    explain: h('p', {}, `Session ${x.Session} loses position ${x.Place} in the queue, and its request returns without the lock.`),
     call: () => ({ method: 'DELETE', path, parameters: { id: x.ID } }),
   });
-  const handOver = (from, x) => ask({
-    title: `Hand over ${name}`, verb: 'Hand over', danger: true,
-    explain: h('p', {}, `Session ${from.Session} stops holding it, and session ${x.Session} holds it from then on, with a new fence.`),
+  const transfer = (from, x) => ask({
+    title: `Transfer ${name}`, verb: 'Transfer', danger: true,
+    explain: h('p', {}, `Session ${from.Session} loses it, and session ${x.Session} holds it from then on, with a new fencing token.`),
     call: () => ({ method: 'PUT', path: `${path}/hand-over`, parameters: { id: from.ID, to: x.ID } }),
   });
   const share = (x) => ask({
     title: `Make ${name} shared`, verb: 'Make shared',
-    explain: h('p', {}, 'The holder keeps it, and its fence; those who want to share it may hold it, too.'),
+    explain: h('p', {}, 'The holder keeps the lock and its fencing token. Sessions that wait for shared mode can then hold it, too.'),
     call: () => ({ method: 'PUT', path: `${path}/mode`, parameters: { id: x.ID, mode: 'shared' } }),
   });
 
@@ -119,9 +119,9 @@ export function showResource(box, space, name) {
     const unpin = h('input', { type: 'checkbox' });
     ask({
       title: `Resize ${name}`, verb: 'Set',
-      explain: h('p', {}, 'Holders keep their permits if there are fewer then; nobody gets one until enough are back.'),
-      inputs: [field('Permits', limit), r.Pinned && h('label', { class: 'choice' }, unpin, 'Leave it to those who claim again')],
-      check: () => (unpin.checked || Number(limit.value) >= 1 ? '' : 'At least one permit.'),
+      explain: h('p', {}, 'If the new limit is below the permits in use, holders keep theirs, and none is granted until enough are returned.'),
+      inputs: [field('Permits', limit), r.Pinned && h('label', { class: 'choice' }, unpin, 'Remove this limit: the next claim sets it')],
+      check: () => (unpin.checked || Number(limit.value) >= 1 ? '' : 'Enter a limit of at least 1.'),
       call: () => (unpin.checked ? { method: 'DELETE', path: `${path}/limit` } : { method: 'PUT', path: `${path}/limit`, parameters: { n: limit.value } }),
     });
   }
@@ -132,13 +132,13 @@ export function showResource(box, space, name) {
     const operation = { Key: key.Key, Value: key.Value, Flags: key.Flags, Session: x.Session };
     ask({
       title: `Release the lock of ${name}`, verb: 'Release', danger: true,
-      explain: h('p', {}, `Session ${x.Session} stops holding the lock now; the value stays. The holder is not told: it goes on until it asks, or writes with fence ${x.Fence}.`),
+      explain: h('p', {}, `Session ${x.Session} loses the lock now; the value stays. The holder is not notified: it continues until its next request, or until a write with fencing token ${x.Fence} is rejected.`),
       call: () => ({ method: 'PUT', path: '/v1/txn', body: [{ KV: { Verb: 'check-index', Key: key.Key, Index: key.ModifyIndex } }, { KV: { Verb: 'unlock', ...operation } }] }),
     });
   }
   const leaveQueue = (x) => ask({
-    title: `Remove a waiter of ${name}`, verb: 'Remove', danger: true, falseIsDone: true,
-    explain: h('p', {}, `Session ${x.Session} loses place ${x.Place} in the queue, and its request is answered so.`),
+    title: `Remove a waiter from ${name}`, verb: 'Remove', danger: true, falseIsDone: true,
+    explain: h('p', {}, `Session ${x.Session} loses position ${x.Place} in the queue, and its request returns without the lock.`),
     call: () => ({ method: 'PUT', path: `/v1/kv/${pathOf(name)}`, parameters: { release: x.Session } }),
   });
 

@@ -10,14 +10,14 @@ import { onMetrics, series } from '../parts/samples.js';
 const least = 60e3;
 
 const plots = [
-  { title: 'Requests', unit: 'a second', lines: [['requests', 'all']] },
-  { title: 'Time of a request', unit: 'ms', lines: [['request', 'mean'], ['requestMax', 'most']] },
-  { title: 'Entries of the log', unit: 'a second', lines: [['entries', 'proposed here']] },
-  { title: 'Commit', unit: 'ms', lines: [['commit', 'mean'], ['commitMax', 'most']] },
-  { title: 'Sync of the log', unit: 'ms', lines: [['sync', 'mean'], ['syncMax', 'most']] },
+  { title: 'Requests', unit: 'per second', lines: [['requests', 'all']] },
+  { title: 'Request time', unit: 'ms', lines: [['request', 'mean'], ['requestMax', 'max']] },
+  { title: 'Log entries', unit: 'per second', lines: [['entries', 'proposed here']] },
+  { title: 'Commit time', unit: 'ms', lines: [['commit', 'mean'], ['commitMax', 'max']] },
+  { title: 'Log sync', unit: 'ms', lines: [['sync', 'mean'], ['syncMax', 'max']] },
   { title: 'Claims', unit: '', lines: [['held', 'held'], ['waiting', 'waiting']] },
   { title: 'Keys', unit: '', lines: [['keys', 'keys']] },
-  { title: 'Who waits and follows', unit: '', lines: [['parked', 'queries'], ['streams', 'streams']] },
+  { title: 'Waiting queries and streams', unit: '', lines: [['parked', 'queries'], ['streams', 'streams']] },
   { title: 'Connections', unit: '', lines: [['connections', 'clients']] },
 ];
 
@@ -30,14 +30,14 @@ export function show(main) {
   const end = onMetrics((answer) => {
     if (answer && answer.status !== 200) return refill(box, h('p', { class: 'error' }, complaint(answer)));
     const { points } = series;
-    if (!points.length) return refill(box, empty('The first figures come within ten seconds.'));
+    if (!points.length) return refill(box, empty('No samples yet: the first arrive within 10 seconds.'));
     const to = points.at(-1).at, from = Math.min(points[0].at, to - least);
-    if (points.length < 2) says.textContent = 'The first figures; more come every ten seconds.';
-    else says.textContent = `Of this server, for ${duration(to - points[0].at)}, every ten seconds. It keeps an hour.`;
+    if (points.length < 2) says.textContent = 'First samples of this server; new ones every 10 seconds.';
+    else says.textContent = `Samples of this server, every 10 seconds, for ${duration(to - points[0].at)}. It keeps one hour.`;
     refill(box, h('div', { class: 'plots' }, plots.map((p) => {
       const lines = p.lines.map(([name, label]) => ({ label, points: series.line(name) }));
       const last = lines.map((l) => l.points.at(-1)?.[1]);
-      const told = lines.map((l, i) => `${l.label} ${last[i] === undefined ? 'nothing yet' : figure(last[i])}${p.unit && ` ${p.unit}`}`).join(', ');
+      const told = lines.map((l, i) => `${l.label} ${last[i] === undefined ? 'no data' : figure(last[i])}${p.unit && ` ${p.unit}`}`).join(', ');
       return panel(p.title, h('span', { class: 'now' }, last[0] === undefined ? '–' : `${figure(last[0])} ${p.unit}`),
         h('div', { class: 'inside' }, plot(`${p.title}: ${told}`, lines, from, to),
           h('div', { class: 'row' }, lines.map((l, i) => h('span', { class: `legend plot-${i + 1}` }, l.label)))));

@@ -2,6 +2,7 @@
 
 import { counted } from '../parts/format.js';
 import { empty, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
+import { hidden, onAccess, partly } from '../parts/access.js';
 import { Detail } from '../parts/detail.js';
 import { copyCall } from '../parts/dialog.js';
 import { pathOf } from '../parts/calls.js';
@@ -19,7 +20,7 @@ export function show(main, rest) {
   const says = h('p', { class: 'says', 'aria-live': 'polite' });
   const filter = h('input', { type: 'search', 'aria-label': 'Filter', placeholder: 'Name or tag …', oninput: () => draw() });
   const list = h('div', {}), nodes = h('div', {});
-  const detail = new Detail('Choose a service to see its instances.', showService);
+  const detail = new Detail('Select a service to see its instances.', showService);
   const looked = { path: '/v1/catalog/services' };
   let services = null, checks = null;
 
@@ -39,13 +40,13 @@ export function show(main, rest) {
       .sort((a, b) => order.indexOf(worst(a.checks)) - order.indexOf(worst(b.checks)) || (a.name < b.name ? -1 : 1));
     const ofNodes = checks.body.filter((c) => !c.ServiceID);
     const ill = checks.body.filter((c) => c.Status !== 'passing').length;
-    says.textContent = `${counted(all.length, 'service')}, ${counted(checks.body.length, 'check')}, ${ill ? `${ill} not passing` : 'all passing'}`;
+    says.textContent = `${counted(all.length, 'service')}, ${counted(checks.body.length, 'check')}${ill ? `, ${ill} not passing` : checks.body.length ? ', all passing' : ''}${partly('service', 'node')}`;
     refill(list, panel('Services', [filter, copyCall('All services', looked, ['catalog', 'services', '-tags'])],
-      !all.length ? empty('None.') : table('Services', ['Service', 'State', 'Checks #', 'Tags'],
+      !all.length ? empty(text ? 'No service matches the filter.' : hidden('services', 'service', 'node') || ['No services yet. Register one with ', h('code', {}, 'belay services register'), '.']) : table('Services', ['Service', 'State', 'Checks #', 'Tags'],
         all.map((s) => h('tr', { 'data-key': s.name, class: s.name === detail.chosen ? 'chosen' : undefined },
           h('th', { scope: 'row' }, h('a', { href: to('services', s.name), 'aria-current': s.name === detail.chosen ? 'true' : undefined }, s.name)),
           h('td', {}, state(worst(s.checks))), h('td', { class: 'number' }, s.checks.length), h('td', { class: 'quiet' }, s.tags.join(', ')))))));
-    refill(nodes, panel('Checks of nodes', null, !ofNodes.length ? empty('None.') : table('Checks of nodes', ['Node', 'Check', 'State', 'Output'],
+    refill(nodes, panel('Node checks', null, !ofNodes.length ? empty(hidden('checks', 'node') || 'No checks yet. Checks that belong to no service appear here.') : table('Node checks', ['Node', 'Check', 'State', 'Output'],
       ofNodes.map((c) => h('tr', { 'data-key': `${c.Node} ${c.CheckID}` }, h('th', { scope: 'row' }, c.Node), ...cells(c))))));
   }
 
@@ -54,11 +55,13 @@ export function show(main, rest) {
     draw();
   }
 
+  const endAccess = onAccess(draw);
   moved(rest);
   return {
     moved,
     end() {
       for (const end of ends) end();
+      endAccess();
       detail.end();
     },
   };
@@ -70,7 +73,7 @@ function showService(box, name) {
   return watch(looked.path, (answer) => {
     const actions = copyCall(name, looked, ['catalog', 'nodes', `-service=${name}`]);
     if (answer.status !== 200) return refill(box, panel(name, null, refusal(answer)));
-    refill(box, panel(name, actions, !answer.body.length ? empty('It has no instances.')
+    refill(box, panel(name, actions, !answer.body.length ? empty('This service has no instances that your token may read, or its name is wrong.')
       : h('div', { class: 'inside stack' }, answer.body.map(({ Node: node, Service: service, Checks: checks }) =>
         h('section', { 'data-key': `${node.Node} ${service.ID}` },
           h('h3', {}, `${service.ID} on ${node.Node} `, state(worst(checks))),

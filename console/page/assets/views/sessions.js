@@ -2,6 +2,7 @@
 
 import { count, counted, duration, goDuration, shortId } from '../parts/format.js';
 import { button, empty, facts, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
+import { hidden, onAccess, partly } from '../parts/access.js';
 import { complaint } from '../parts/api.js';
 import { Detail } from '../parts/detail.js';
 import { ask, copyCall } from '../parts/dialog.js';
@@ -19,7 +20,7 @@ export function show(main, rest) {
   const says = h('p', { class: 'says', 'aria-live': 'polite' });
   const filter = h('input', { type: 'search', 'aria-label': 'Filter', placeholder: 'ID, name or node …', oninput: () => draw() });
   const list = h('div', {}), ended = h('div', {});
-  const detail = new Detail('Choose a session to see what it holds.', showSession);
+  const detail = new Detail('Select a session to see what it holds and waits for.', showSession);
   const times = new SessionTimes();
   const looked = { path: '/v1/session/list' };
   let answer = null, known = new Map(), gone = [];
@@ -42,21 +43,21 @@ export function show(main, rest) {
     if (answer.status !== 200) return refill(list, panel('Sessions', null, refusal(answer)));
     const text = filter.value.trim().toLowerCase();
     const all = answer.body.filter((s) => !text || [s.ID, s.Name, s.Node].some((x) => x.toLowerCase().includes(text)));
-    says.textContent = counted(answer.body.length, 'session');
+    says.textContent = counted(answer.body.length, 'session') + partly('session');
     times.keep(all.slice(0, rowsMax).map((s) => s.ID));
-    refill(list, panel('Alive', [filter, copyCall('All sessions', looked, ['session', 'list'])],
-      !all.length ? empty(text ? 'None that matches.' : 'There are no sessions.')
-        : [table('Sessions', ['Session', 'Name', 'Node', 'Left'],
+    refill(list, panel('Active', [filter, copyCall('All sessions', looked, ['session', 'list'])],
+      !all.length ? empty(text ? 'No session matches the filter.' : hidden('sessions', 'session') || ['No sessions. Clients create them, for example ', h('code', {}, 'belay lock NAME COMMAND'), '.'])
+        : [table('Sessions', ['Session', 'Name', 'Node', 'Time left'],
           all.slice(0, rowsMax).map((s) => h('tr', { 'data-key': s.ID, class: s.ID === detail.chosen ? 'chosen' : undefined },
             h('th', { scope: 'row' }, h('a', { class: 'id', href: to('sessions', s.ID), title: s.ID, 'aria-current': s.ID === detail.chosen ? 'true' : undefined }, shortId(s.ID))),
-            h('td', { class: 'wrap' }, s.Name || h('span', { class: 'quiet' }, 'no name')), h('td', {}, s.Node), h('td', {}, times.of(s.ID))))),
-        all.length > rowsMax && empty(`${counted(all.length - rowsMax, 'session')} more: filter them.`)]));
+            h('td', { class: 'wrap' }, s.Name || h('span', { class: 'quiet' }, 'unnamed')), h('td', {}, s.Node), h('td', {}, times.of(s.ID))))),
+        all.length > rowsMax && empty(`The first ${count(rowsMax)} of ${counted(all.length, 'session')} are shown: enter a filter to find others.`)]));
   }
 
   function drawEnded() {
-    refill(ended, panel('Ended while this page was open', null, !gone.length ? empty('None yet.')
+    refill(ended, panel('Recently ended', null, !gone.length ? empty('Sessions that end while this page is open appear here.')
       : table('Ended sessions', ['Session', 'Name'],
-        gone.map((s) => h('tr', {}, h('th', { scope: 'row' }, h('a', { class: 'id', href: to('sessions', s.id) }, shortId(s.id))), h('td', {}, s.name || h('span', { class: 'quiet' }, 'no name')))))));
+        gone.map((s) => h('tr', {}, h('th', { scope: 'row' }, h('a', { class: 'id', href: to('sessions', s.id) }, shortId(s.id))), h('td', {}, s.name || h('span', { class: 'quiet' }, 'unnamed')))))));
   }
 
   function moved(to_) {
@@ -64,12 +65,14 @@ export function show(main, rest) {
     draw();
   }
 
+  const endAccess = onAccess(draw);
   drawEnded();
   moved(rest);
   return {
     moved,
     end() {
       end();
+      endAccess();
       detail.end();
       times.keep([]);
     },
@@ -109,23 +112,23 @@ function showSession(box, id) {
     const ttl = goDuration(s.TTL || '0s');
     refill(top, panel(s.Name || shortId(s.ID),
       [copyCall(`Session ${s.ID}`, looked, ['session', 'info', s.ID]),
-        button('End', () => destroy(s), 'danger')],
+        button('End session', () => destroy(s), 'danger')],
       h('div', { class: 'inside' }, facts(
-        ['ID', h('span', { class: 'mono' }, s.ID), true], ['Node', s.Node], ['Left', times.of(s.ID)],
-        ['TTL', ttl ? `${duration(ttl)}, ${s.TTLMode === 'exact' ? 'exact' : 'ends between once and twice of it'}` : 'none'],
-        ['What it holds is then', s.Behavior === 'delete' ? 'deleted' : 'released'], ['Lock delay', duration(s.LockDelay / 1e6)],
+        ['ID', h('span', { class: 'mono' }, s.ID), true], ['Node', s.Node], ['Time left', times.of(s.ID)],
+        ['TTL', ttl ? `${duration(ttl)} (expires after ${s.TTLMode === 'exact' ? 'exactly' : '1 to 2 times'} that)` : 'none'],
+        ['When it ends, its locks are', s.Behavior === 'delete' ? 'released, and the locked keys deleted' : 'released'], ['Lock delay', duration(s.LockDelay / 1e6)],
         ['Checks', [...(s.NodeChecks || []), ...(s.ServiceChecks || []).map((c) => c.ID)].join(', ') || 'none'],
-        ['Operations at its end', s.OnEndCount], ['Created at index', s.CreateIndex]))));
+        ['Operations when it ends', s.OnEndCount], ['Created at index', s.CreateIndex]))));
   }
 
   function drawEnd(answer) {
     const e = answer.status === 200 ? answer.body : null;
     refill(top, panel(e?.Name || shortId(id), [tag('ended', 'warn'), copyCall(`Why ${id} ended`, why, ['session', 'why', id])],
-      !e ? empty(answer.status === 404 ? 'There is no such session, and none is remembered: those that ended are, the last 10,000 of them, from the first use of claims on.' : complaint(answer))
-        : h('div', { class: 'inside' }, facts(['ID', h('span', { class: 'mono' }, id), true], ['Cause', e.Cause === 'ttl' ? 'nobody renewed it within its TTL' : e.Cause],
+      !e ? empty(answer.status === 404 ? hidden('session of this ID', 'session') || 'No such session. Only the last 10,000 ended sessions are remembered, since claims were first used.' : complaint(answer))
+        : h('div', { class: 'inside' }, facts(['ID', h('span', { class: 'mono' }, id), true], ['Cause', e.Cause === 'ttl' ? 'not renewed within its TTL' : e.Cause],
           ['Ended', [since(e.AgoMs, performance.now() - (Date.now() - answer.at)), ' ago']], ['Node', e.Node], ['At index', e.Index],
-          ['Released', e.ReleasedCount ? (e.Released || []).map((r) => r.Claim ?? r.Lock).join(', ') || `${e.ReleasedCount}, of names you may not see` : 'nothing'],
-          e.OnEndDone + e.OnEndRefused > 0 && ['Operations at its end', `${e.OnEndDone} done, ${e.OnEndRefused} refused`]))));
+          ['Released', e.ReleasedCount ? (e.Released || []).map((r) => r.Claim ?? r.Lock).join(', ') || `${counted(e.ReleasedCount, 'lock')}; your token does not permit the names` : 'nothing'],
+          e.OnEndDone + e.OnEndRefused > 0 && ['Operations when it ends', `${e.OnEndDone} done, ${e.OnEndRefused} rejected`]))));
   }
 
   function drawHolds() {
@@ -134,16 +137,16 @@ function showSession(box, id) {
       ...(locks?.status === 200 ? locks.body.map((k) => ({ space: 'key', name: k.Key, waits: false })) : []),
     ];
     const problem = [claims, locks].find((a) => a?.status && a.status !== 200 && a.status !== 404);
-    refill(holds, panel('Holds and waits for', null, problem ? refusal(problem) : !claims || !locks ? empty('Asking …') : !rows.length ? empty('Nothing.')
-      : table('What the session holds and waits for', ['Name', 'Of', 'State'],
+    refill(holds, panel('Holds and waits for', null, problem ? refusal(problem) : !claims || !locks ? empty('Loading …') : !rows.length ? empty(hidden('locks', 'key') || 'This session holds no lock and waits for none.')
+      : table('What the session holds and waits for', ['Name', 'Type', 'State'],
         rows.map((r) => h('tr', { 'data-key': `${r.space}/${r.name}` }, h('th', { scope: 'row' }, h('a', { href: to('locks', r.space, r.name) }, r.name)),
-          h('td', {}, r.space), h('td', {}, r.waits ? tag('waits', 'warn') : tag('holds', 'good'))))),
-    locks?.skipped && h('p', { class: 'empty' }, `Locks of keys are not looked for: there are ${count(locks.skipped)} keys. `, button('Look through all of them', () => lookForLocks(true)))));
+          h('td', {}, r.space === 'key' ? 'lock of a key' : r.space), h('td', {}, r.waits ? tag('waiting', 'warn') : tag('holder', 'good'))))),
+    locks?.skipped && h('p', { class: 'empty' }, `Locks of keys are not listed: to find them, the server scans all ${count(locks.skipped)} keys. `, button('Scan all keys', () => lookForLocks(true)))));
   }
 
   const destroy = (s) => ask({
-    title: `End session ${shortId(s.ID)}`, verb: 'End', danger: true,
-    explain: h('p', {}, `What it holds is ${s.Behavior === 'delete' ? 'deleted' : 'released'}`, s.LockDelay > 0 && `, and withheld from others for ${duration(s.LockDelay / 1e6)}`, '. Its owner is not told.'),
+    title: `End session ${shortId(s.ID)}`, verb: 'End session', danger: true,
+    explain: h('p', {}, s.Behavior === 'delete' ? 'Its locks are released, and the keys that it has locked are deleted.' : 'Its locks are released.', s.LockDelay > 0 && ` No session can acquire them for ${duration(s.LockDelay / 1e6)} (lock delay).`, ' The client is not notified.'),
     call: () => ({ method: 'PUT', path: `/v1/session/destroy/${pathOf(s.ID)}` }),
     belay: () => ['session', 'destroy', s.ID],
   });

@@ -5,6 +5,7 @@ import { call, complaint } from '../parts/api.js';
 import { announce } from '../parts/announce.js';
 import { copyCall } from '../parts/dialog.js';
 import { askAgain } from '../parts/link.js';
+import { refreshAccess } from '../parts/access.js';
 import { setToken, token } from '../parts/session.js';
 import { showManagement } from './tokens_management.js';
 
@@ -27,11 +28,11 @@ export function show(main) {
       mine = (await call(self)).body;
     } catch (refused) {
       off = refused.status === 401;
-      problem = token() || !refused.status ? why(refused) : '';
+      problem = token() || !refused.status ? complaint(refused) : '';
     }
     if (ended) return;
-    if (off) says.textContent = 'ACLs are off: everybody who reaches this server may do everything.';
-    else says.textContent = mine ? 'Logged in in this tab.' : 'Not logged in: what you may do is what is permitted to everybody.';
+    if (off) says.textContent = 'ACLs are off: every client that reaches this server has all permissions.';
+    else says.textContent = mine ? 'Logged in, in this tab.' : token() ? 'Not logged in: this tab has a token that is not accepted.' : 'Not logged in: you have the anonymous token\'s permissions.';
     drawWho(mine, off, problem);
     drawMay(off);
     showManagement(management, off);
@@ -44,12 +45,12 @@ export function show(main) {
         e.preventDefault();
         logIn(secret.value.trim());
       },
-    }, field('Secret of a token', secret, 'It stays in this tab until that is closed, and is sent as a header only.'),
+    }, field('Token secret', secret, 'It is kept until this tab is closed, and is sent only as a header.'),
     problem && h('p', { class: 'error', role: 'alert' }, problem), h('div', { class: 'row' }, h('button', { class: 'main' }, 'Log in'), token() && button('Log out', () => logIn(''))));
-    refill(who, panel(mine ? 'You' : 'Log in', mine && [button('Log out', () => logIn('')), copyCall('This token', { path: '/v1/acl/token/self' }, ['acl', 'token', 'read', '-self'])],
-      h('div', { class: 'inside' }, off ? h('p', {}, 'There is nobody to be here. Tokens count from ', h('code', {}, 'acl.enabled = true'), ' in the configuration on.')
-        : mine ? facts(['Description', mine.Description || 'none'], ['Accessor', h('span', { class: 'mono' }, mine.AccessorID), true],
-            ['Policies', names(mine.Policies)], ['Roles', names(mine.Roles)], ['Ends', mine.ExpirationTime || 'never'])
+    refill(who, panel(mine ? 'Your token' : 'Log in', mine && [button('Log out', () => logIn('')), copyCall('This token', { path: '/v1/acl/token/self' }, ['acl', 'token', 'read', '-self'])],
+      h('div', { class: 'inside' }, off ? h('p', {}, 'ACLs are off, so there is nobody to log in as. Set ', h('code', {}, 'acl.enabled = true'), ' in the configuration to use tokens.')
+        : mine ? facts(['Description', mine.Description || 'none'], ['Accessor ID', h('span', { class: 'mono' }, mine.AccessorID), true],
+            ['Policies', names(mine.Policies)], ['Roles', names(mine.Roles)], ['Expires', mine.ExpirationTime || 'never'])
           : form)));
   }
 
@@ -60,18 +61,19 @@ export function show(main) {
     try {
       const answers = (await call(looked)).body;
       const allowed = (resource, access) => answers.find((a) => a.Resource === resource && a.Access === access)?.Allow;
-      refill(may, panel('What you may do everywhere', copyCall('What this token may do', looked, null),
-        table('Permissions', ['Of', 'Read', 'List', 'Write'], questions.map(([resource, , accesses]) => h('tr', {}, h('th', { scope: 'row' }, plurals[resource] || resource),
+      refill(may, panel('Your permissions', copyCall('Permissions of this token', looked, null),
+        table('Permissions', ['Resource', 'Read', 'List', 'Write'], questions.map(([resource, , accesses]) => h('tr', {}, h('th', { scope: 'row' }, plurals[resource] || resource),
           ['read', 'list', 'write'].map((access) => h('td', {}, !accesses.includes(access) ? '' : allowed(resource, access) ? tag('yes', 'good') : tag('no')))))),
-        empty('What is permitted for some names only is a no here.')));
+        empty('Permissions limited to some names are shown as no.')));
     } catch (refused) {
-      refill(may, panel('What you may do everywhere', null, empty(why(refused))));
+      refill(may, panel('Your permissions', null, empty(complaint(refused))));
     }
   }
 
   function logIn(secret) {
     setToken(secret);
     askAgain();
+    refreshAccess();
     announce(secret ? 'Logged in' : 'Logged out');
     draw();
   }
@@ -81,10 +83,5 @@ export function show(main) {
 }
 
 const plurals = { key: 'keys', session: 'sessions', service: 'services', node: 'nodes', event: 'events', agent: 'agents', acl: 'ACLs' };
-
-function why(refused) {
-  if (refused.status === 403) return 'The server knows no such token.';
-  return complaint(refused);
-}
 
 const names = (list) => (list || []).map((p) => p.Name).join(', ') || 'none';

@@ -20,7 +20,7 @@ export async function showManagement(box, off) {
   };
   const [tokens, policies, roles] = await Promise.all(['/v1/acl/tokens', '/v1/acl/policies', '/v1/acl/roles'].map(ask_));
   const denied = tokens.refused?.status === 403;
-  if (tokens.refused) return refill(box, panel('Management', null, empty(denied ? 'Who may read ACLs sees and changes tokens, policies and roles here.' : complaint(tokens.refused))));
+  if (tokens.refused) return refill(box, panel('Management', null, empty(denied ? 'With acl:read you can see tokens, policies and roles here, and with acl:write change them.' : complaint(tokens.refused))));
   const again = () => showManagement(box, off);
   refill(box, h('div', { class: 'stack' },
     tokenList(tokens.rows, policies.rows || [], roles.rows || [], again), policyList(policies.rows || [], again), roleList(roles.rows || [], policies.rows || [], again)));
@@ -34,7 +34,7 @@ const chosenOf = (all) => all.filter((c) => c.box.checked).map((c) => ({ ID: c.r
 function tokenList(tokens, policies, roles, again) {
   const looked = { path: '/v1/acl/tokens' };
   return panel('Tokens', [copyCall('All tokens', looked, ['acl', 'token', 'list']), button('New token', create, 'main')],
-    table('Tokens', ['Accessor', 'Description', 'Policies and roles', 'Ends', '(What can be done)'],
+    table('Tokens', ['Accessor', 'Description', 'Policies and roles', 'Expires', '(Actions)'],
       tokens.map((t) => h('tr', { 'data-key': t.AccessorID },
         h('th', { scope: 'row', class: 'mono', title: t.AccessorID }, shortId(t.AccessorID)), h('td', { class: 'wrap' }, t.Description),
         h('td', {}, [names(t.Policies), names(t.Roles)].filter(Boolean).join(', ') || h('span', { class: 'quiet' }, 'none')), h('td', {}, t.ExpirationTime || 'never'),
@@ -51,7 +51,7 @@ function tokenList(tokens, policies, roles, again) {
     const i = inputs({});
     const ttl = h('input', { type: 'text', placeholder: '24h' });
     ask({
-      title: 'New token', verb: 'Make', inputs: [...i.fields, field('Ends after (empty: never)', ttl)],
+      title: 'New token', verb: 'Create', inputs: [...i.fields, field('Expires after (empty: never)', ttl)],
       call: () => ({ method: 'PUT', path: '/v1/acl/token', body: { ...i.written(), ExpirationTTL: ttl.value || undefined } }),
       belay: () => {
         const { Description: description, Policies: of, Roles: as } = i.written();
@@ -76,7 +76,7 @@ function tokenList(tokens, policies, roles, again) {
 
   function remove(t) {
     ask({
-      title: `Delete token ${shortId(t.AccessorID)}`, verb: 'Delete', danger: true, explain: h('p', {}, 'Whoever uses it is refused from then on; its streams end.'),
+      title: `Delete token ${shortId(t.AccessorID)}`, verb: 'Delete', danger: true, explain: h('p', {}, 'Requests with this token are rejected from then on, and its streams end.'),
       call: () => ({ method: 'DELETE', path: `/v1/acl/token/${t.AccessorID}` }), belay: () => ['acl', 'token', 'delete', `-id=${t.AccessorID}`], done: again,
     });
   }
@@ -84,9 +84,9 @@ function tokenList(tokens, policies, roles, again) {
 
 /** Lists contain no secrets: it is shown only this time. */
 function showSecret(made) {
-  const dialog = h('dialog', { 'aria-label': 'The new token', onclose: () => dialog.remove() }, h('form', { method: 'dialog' }, h('h2', {}, 'The new token'),
-    h('p', {}, 'This is its secret. It is not shown again in this list.'), h('pre', { class: 'value', tabindex: 0, role: 'region', 'aria-label': 'Secret' }, made.SecretID),
-    h('div', { class: 'row end' }, h('button', { class: 'main', autofocus: true }, 'I have it'))));
+  const dialog = h('dialog', { 'aria-label': 'New token', onclose: () => dialog.remove() }, h('form', { method: 'dialog' }, h('h2', {}, 'New token'),
+    h('p', {}, 'Copy the secret now: it is not shown again.'), h('pre', { class: 'value', tabindex: 0, role: 'region', 'aria-label': 'Secret' }, made.SecretID),
+    h('div', { class: 'row end' }, h('button', { class: 'main', autofocus: true }, 'Done'))));
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -94,9 +94,9 @@ function showSecret(made) {
 function policyList(policies, again) {
   const looked = { path: '/v1/acl/policies' };
   return panel('Policies', [copyCall('All policies', looked, ['acl', 'policy', 'list']), button('New policy', () => edit(null), 'main')],
-    table('Policies', ['Name', 'Description', '(What can be done)'],
+    table('Policies', ['Name', 'Description', '(Actions)'],
       policies.map((p) => h('tr', { 'data-key': p.ID }, h('th', { scope: 'row' }, p.Name), h('td', { class: 'wrap' }, p.Description),
-        h('td', {}, h('div', { class: 'row end' }, p.ID === globalManagement ? tag('built in') : [button('Edit', () => prepare(`Policy ${p.Name}`, () => edit(p))), button('Delete', () => remove(p), 'danger')]))))));
+        h('td', {}, h('div', { class: 'row end' }, p.ID === globalManagement ? tag('built-in') : [button('Edit', () => prepare(`Policy ${p.Name}`, () => edit(p))), button('Delete', () => remove(p), 'danger')]))))));
 
   async function edit(p) {
     let whole = { Name: '', Description: '', Rules: '' };
@@ -104,8 +104,8 @@ function policyList(policies, again) {
     const name = h('input', { type: 'text', value: whole.Name }), description = h('input', { type: 'text', value: whole.Description });
     const rules = h('textarea', { value: whole.Rules, spellcheck: 'false', placeholder: 'key_prefix "app/" { policy = "write" }' });
     ask({
-      title: p ? `Policy ${p.Name}` : 'New policy', verb: p ? 'Save' : 'Make', inputs: [field('Name', name), field('Description', description), field('Rules', rules)],
-      check: () => (name.value ? '' : 'Give it a name.'),
+      title: p ? `Policy ${p.Name}` : 'New policy', verb: p ? 'Save' : 'Create', inputs: [field('Name', name), field('Description', description), field('Rules', rules)],
+      check: () => (name.value ? '' : 'Enter the name of the policy.'),
       call: () => ({
         method: 'PUT', path: p ? `/v1/acl/policy/${p.ID}` : '/v1/acl/policy',
         body: { Name: name.value, Description: description.value, Rules: rules.value, Datacenters: whole.Datacenters },
@@ -117,7 +117,7 @@ function policyList(policies, again) {
 
   function remove(p) {
     ask({
-      title: `Delete policy ${p.Name}`, verb: 'Delete', danger: true, explain: h('p', {}, 'Tokens and roles that have it may from then on only what their other policies permit.'),
+      title: `Delete policy ${p.Name}`, verb: 'Delete', danger: true, explain: h('p', {}, 'Tokens and roles lose its permissions.'),
       call: () => ({ method: 'DELETE', path: `/v1/acl/policy/${p.ID}` }), belay: () => ['acl', 'policy', 'delete', `-id=${p.ID}`], done: again,
     });
   }
@@ -126,7 +126,7 @@ function policyList(policies, again) {
 function roleList(roles, policies, again) {
   const looked = { path: '/v1/acl/roles' };
   return panel('Roles', [copyCall('All roles', looked, ['acl', 'role', 'list']), button('New role', () => edit(null), 'main')],
-    !roles.length ? empty('None. A role is a name for several policies.') : table('Roles', ['Name', 'Description', 'Policies', '(What can be done)'],
+    !roles.length ? empty('No roles yet. A role groups policies under one name: create one with New role.') : table('Roles', ['Name', 'Description', 'Policies', '(Actions)'],
       roles.map((r) => h('tr', { 'data-key': r.ID }, h('th', { scope: 'row' }, r.Name), h('td', { class: 'wrap' }, r.Description), h('td', {}, names(r.Policies)),
         h('td', {}, h('div', { class: 'row end' }, button('Edit', () => edit(r)), button('Delete', () => remove(r), 'danger')))))));
 
@@ -134,8 +134,8 @@ function roleList(roles, policies, again) {
     const name = h('input', { type: 'text', value: r?.Name || '' }), description = h('input', { type: 'text', value: r?.Description || '' });
     const of = choices(policies, r?.Policies);
     ask({
-      title: r ? `Role ${r.Name}` : 'New role', verb: r ? 'Save' : 'Make', inputs: [field('Name', name), field('Description', description), choiceFields('Policies', of)],
-      check: () => (name.value ? (chosenOf(of).length ? '' : 'Choose a policy.') : 'Give it a name.'),
+      title: r ? `Role ${r.Name}` : 'New role', verb: r ? 'Save' : 'Create', inputs: [field('Name', name), field('Description', description), choiceFields('Policies', of)],
+      check: () => (name.value ? (chosenOf(of).length ? '' : 'Select at least one policy.') : 'Enter the name of the role.'),
       call: () => ({
         method: 'PUT', path: r ? `/v1/acl/role/${r.ID}` : '/v1/acl/role',
         body: { Name: name.value, Description: description.value, Policies: chosenOf(of), ServiceIdentities: r?.ServiceIdentities, NodeIdentities: r?.NodeIdentities },
@@ -148,7 +148,7 @@ function roleList(roles, policies, again) {
 
   function remove(r) {
     ask({
-      title: `Delete role ${r.Name}`, verb: 'Delete', danger: true, explain: h('p', {}, 'Tokens that have it lose what it permits.'),
+      title: `Delete role ${r.Name}`, verb: 'Delete', danger: true, explain: h('p', {}, 'Tokens lose its permissions.'),
       call: () => ({ method: 'DELETE', path: `/v1/acl/role/${r.ID}` }), belay: () => ['acl', 'role', 'delete', `-id=${r.ID}`], done: again,
     });
   }
