@@ -1,18 +1,17 @@
 #include "protocol/archive/snapshot_archive.hpp"
 
+#include "protocol/archive/tar_header.hpp"
 #include "protocol/golang/base64.hpp"
 #include "protocol/golang/json_output.hpp"
 
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace belay::archive {
 
 namespace {
 
-constexpr std::size_t tar_block = 512;
 constexpr int gzip_window = 15 + 16;  // zlib: +16 requests the gzip wrapper
 constexpr std::size_t gzip_head = 10; // RFC 1952 2.3: bytes before the optional ones
 constexpr std::size_t zlib_piece = 64u << 10;
@@ -60,20 +59,6 @@ std::string meta_json(const archive_meta& m) {
   return out + "]},\"ConfigurationIndex\":1,\"Size\":" + std::to_string(m.state_bytes) + "}\n";
 }
 
-/// A number field of a tar header: octal digits and a zero byte or, for large numbers, base 256.
-void put_number(char* field, std::size_t size, std::uint64_t value) {
-  const auto digits = size - 1;
-  if (digits * 3 < 64 && value >> (digits * 3) != 0) {
-    for (std::size_t i = size; i-- > 1; value >>= 8)
-      field[i] = static_cast<char>(value);
-    field[0] = '\x80';
-    return;
-  }
-  field[digits] = '\0';
-  for (std::size_t i = digits; i-- > 0; value >>= 3)
-    field[i] = static_cast<char>('0' + (value & 7));
-}
-
 std::optional<std::uint64_t> get_number(std::string_view field) {
   std::uint64_t v = 0;
   if ((field[0] & 0x80) != 0) {
@@ -94,26 +79,8 @@ std::optional<std::uint64_t> get_number(std::string_view field) {
   return v;
 }
 
-// The fields of a ustar header that are read.
-struct span {
-  std::size_t at, size;
-};
-constexpr span name_field{0, 100}, mode_field{100, 8}, uid_field{108, 8}, gid_field{116, 8}, size_field{124, 12},
-    time_field{136, 12}, sum_field{148, 8}, type_field{156, 1}, magic_field{257, 8};
-
-std::uint64_t header_sum(std::string_view header) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < tar_block; ++i)
-    sum += i >= sum_field.at && i < sum_field.at + sum_field.size ? ' ' : static_cast<unsigned char>(header[i]);
-  return sum;
-}
-
 std::string sum_line(std::string_view sum, std::string_view name) {
   return std::string(sum) + "  " + std::string(name) + "\n";
-}
-
-std::uint64_t padding_of(std::uint64_t bytes) {
-  return (tar_block - bytes % tar_block) % tar_block;
 }
 
 constexpr auto unpack_failed = "failed to decompress snapshot: ";
@@ -123,54 +90,19 @@ constexpr auto read_failed = "failed to read snapshot file: ";
 
 // ---- writing
 
-struct archive_writer::compressor {
-  z_stream z{};
-  bool ok = false;
-  // As for other responses: level 1 costs a third of level 6 and is nearly as small.
-  compressor() { ok = deflateInit2(&z, 1, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) == Z_OK; }
-  ~compressor() {
-    if (ok)
-      deflateEnd(&z);
-  }
-};
-
-archive_writer::archive_writer(archive_meta meta) : meta_(std::move(meta)), gzip_(std::make_unique<compressor>()) {}
-archive_writer::~archive_writer() = default;
+archive_writer::archive_writer(archive_meta meta) : meta_(std::move(meta)) {}
 
 void archive_writer::pack(std::string_view bytes, bool last, std::string& out) {
-  if (!gzip_->ok) // no memory: the archive has no end, so it is recognized as incomplete
-    return;
-  auto& z = gzip_->z;
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  z.avail_in = static_cast<uInt>(bytes.size());
-  do {
-    const auto before = out.size();
-    out.resize(before + zlib_piece);
-    z.next_out = reinterpret_cast<Bytef*>(out.data() + before);
-    z.avail_out = zlib_piece;
-    deflate(&z, last ? Z_FINISH : Z_NO_FLUSH);
-    out.resize(out.size() - z.avail_out);
-  } while (z.avail_out == 0);
+  if (gzip_.ok()) // no memory: the archive has no end, so it is recognized as incomplete
+    gzip_.append(out, bytes, last);
 }
 
 void archive_writer::file_head(std::string_view name, std::uint64_t bytes, std::string& out) {
-  std::string h(tar_block, '\0');
-  name.copy(h.data(), name.size());
-  put_number(&h[mode_field.at], mode_field.size, 0600);
-  put_number(&h[uid_field.at], uid_field.size, 0);
-  put_number(&h[gid_field.at], gid_field.size, 0);
-  put_number(&h[size_field.at], size_field.size, bytes);
-  put_number(&h[time_field.at], time_field.size, meta_.time_ms / 1000);
-  h[type_field.at] = '0';
-  constexpr char magic[] = "ustar\00000";
-  std::memcpy(&h[magic_field.at], magic, magic_field.size);
-  put_number(&h[sum_field.at], sum_field.size - 1, header_sum(h));
-  h[sum_field.at + sum_field.size - 1] = ' ';
-  pack(h, false, out);
+  pack(tar_header(name, bytes, meta_.time_ms / 1000), false, out);
 }
 
 void archive_writer::pad(std::uint64_t bytes, std::string& out) {
-  pack(std::string(padding_of(bytes), '\0'), false, out);
+  pack(std::string(tar_padding_of(bytes), '\0'), false, out);
 }
 
 void archive_writer::begin(std::string& out) {
@@ -272,15 +204,15 @@ std::optional<std::string> archive_reader::next_file() {
     ended_ = true;
     return std::nullopt;
   }
-  const auto field = [this](span f) { return std::string_view(head_).substr(f.at, f.size); };
-  const auto sum = get_number(field(sum_field)), size = get_number(field(size_field));
-  if (!sum || *sum != header_sum(head_) || !size)
+  const auto field = [this](tar_span f) { return std::string_view(head_).substr(f.at, f.size); };
+  const auto sum = get_number(field(tar_sum_field)), size = get_number(field(tar_size_field));
+  if (!sum || *sum != tar_sum_of(head_) || !size)
     return std::string(read_failed) + "failed reading snapshot: archive/tar: invalid tar header";
   file f;
-  f.name = std::string(field(name_field).substr(0, field(name_field).find('\0')));
+  f.name = std::string(field(tar_name_field).substr(0, field(tar_name_field).find('\0')));
   f.left = *size;
-  f.padding = padding_of(*size);
-  const bool regular = field(type_field)[0] == '0' || field(type_field)[0] == '\0';
+  f.padding = tar_padding_of(*size);
+  const bool regular = field(tar_type_field)[0] == '0' || field(tar_type_field)[0] == '\0';
   const bool again =
       (f.name == meta_name && meta_sum_) || (f.name == state_name && state_sum_) || (f.name == sums_name && sums_seen_);
   if (f.name == meta_name)

@@ -2,6 +2,7 @@
 // The archive of /v1/snapshot: a gzipped tar of meta.json, state.bin and SHA256SUMS, as Consul's
 // (docs/contract/11). The content of state.bin is Belay's. Both directions work on pieces.
 
+#include "protocol/archive/gzip_stream.hpp"
 #include "protocol/archive/sha256.hpp"
 #include "protocol/base/ids.hpp"
 
@@ -31,7 +32,6 @@ struct archive_meta {
 class archive_writer {
 public:
   explicit archive_writer(archive_meta meta);
-  ~archive_writer();
 
   /// Appends the part of the archive before state.bin to `out`.
   void begin(std::string& out);
@@ -44,9 +44,8 @@ private:
   void pad(std::uint64_t bytes, std::string& out);
   void pack(std::string_view bytes, bool last, std::string& out);
 
-  struct compressor;
   archive_meta meta_;
-  std::unique_ptr<compressor> gzip_;
+  gzip_stream gzip_;
   std::string meta_sum_;
   sha256 state_sum_;
 };
