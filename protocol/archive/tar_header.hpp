@@ -1,5 +1,5 @@
 #pragma once
-// The header of a file in a tar (POSIX ustar), as the archives of /v1/snapshot and of `belay debug` have it.
+// The header of a file in a tar (POSIX ustar): for /v1/snapshot and `belay debug`.
 
 #include <cstddef>
 #include <cstdint>
