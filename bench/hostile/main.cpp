@@ -1,6 +1,8 @@
 // Hostile traffic to a port of a server, for bench/hostile.py. Prints counts as one JSON object.
 //
-//   hostile_traffic peer|http PORT SECONDS [FROM]  FROM: source address (127.0.0.9)
+//   hostile_traffic peer|http PORT SECONDS [FROM [TOKEN]]
+//
+// FROM: source address (127.0.0.9); TOKEN: for HTTP requests.
 //
 // Threads have rates: 250 connections, 1,200 forged messages and 22 MB per second, as far as
 // accepted; over HTTP also four requests per second that are expensive for the server.
@@ -21,14 +23,15 @@ constexpr double connections = 250, messages = 1200, bytes = 22e6, costly = 4; /
 int main(int argc, char** argv) {
   using namespace belay::hostile;
   const std::string kind = argc > 1 ? argv[1] : "";
-  if (argc < 4 || argc > 5 || (kind != "peer" && kind != "http")) {
-    std::fprintf(stderr, "usage: hostile_traffic peer|http PORT SECONDS [FROM]\n");
+  if (argc < 4 || argc > 6 || (kind != "peer" && kind != "http")) {
+    std::fprintf(stderr, "usage: hostile_traffic peer|http PORT SECONDS [FROM [TOKEN]]\n");
     return 2;
   }
   std::signal(SIGPIPE, SIG_IGN);
   target at;
   at.port = static_cast<std::uint16_t>(std::atoi(argv[2]));
   at.from = argc > 4 ? argv[4] : "127.0.0.9";
+  at.token = argc > 5 ? argv[5] : "";
   const auto began = steady::now();
   at.end = began + std::chrono::milliseconds(static_cast<std::int64_t>(std::atof(argv[3]) * 1000));
   counts counted;

@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 struct target {
   std::string from; ///< address that connections come from, unlike a member's
   std::uint16_t port = 0;
+  std::string token;      ///< of HTTP requests; empty: none
   steady::time_point end; ///< when to stop
   bool over() const { return steady::now() >= end; }
 };
