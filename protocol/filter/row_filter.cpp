@@ -17,7 +17,7 @@ struct row_filter::condition {
     const auto each = [&](const condition& c) { return c.holds(row, work); };
     switch (kind) {
     case node_kind::match:
-      return match->holds(row, work);
+      return work.comparison([&] { return match->holds(row, work); });
     case node_kind::all:
       return std::all_of(parts.begin(), parts.end(), each);
     case node_kind::any:
@@ -71,7 +71,7 @@ result<row_filter> row_filter::bind(const expression& e, fields of) {
 }
 
 bool row_filter::accepts(const void* row, filter_work& work) const {
-  return !work.exceeded() && root_->holds(row, work);
+  return work.row([&] { return !work.exceeded() && root_->holds(row, work); });
 }
 
 } // namespace belay::filter

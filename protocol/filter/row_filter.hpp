@@ -27,7 +27,8 @@ public:
   row_filter& operator=(row_filter&&) noexcept;
   ~row_filter();
 
-  /// Invalid once `work` is exceeded. @pre `row` is of the kind it was compiled for. Thread-safe.
+  /// Meaningless once `work` is exceeded; call it again for the row if `work` is paused. Thread-safe.
+  /// @pre `row` is of the kind whose fields it was compiled for
   bool accepts(const void* row, filter_work& work) const;
   /// Those fields, to be compared by address.
   fields bound_to() const { return fields_; }

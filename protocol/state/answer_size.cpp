@@ -48,9 +48,9 @@ std::size_t shown_bytes(const txn_result& r) {
   return shown_key_bytes + (*key)->key.size() + (r.with_value ? (*key)->value->size() * 4 / 3 : 0); // base64
 }
 
-std::optional<std::string> refused_txn_size(std::size_t rows, std::size_t bytes, std::size_t rows_max) {
-  if (rows > rows_max)
-    return "Answer too large: a transaction reads more than " + std::to_string(rows_max) + " rows";
+std::optional<std::string> refused_txn_size(std::size_t rows, std::size_t bytes) {
+  if (rows > txn_answer_rows_max)
+    return "Answer too large: a transaction reads more than " + std::to_string(txn_answer_rows_max) + " rows";
   if (bytes > txn_answer_bytes_max)
     return "Answer too large: a transaction reads about " + std::to_string(bytes) +
            " bytes; max size: " + std::to_string(txn_answer_bytes_max) + " bytes.";

@@ -29,17 +29,15 @@ private:
   std::size_t bytes_ = 0;
 };
 
-/// Limit of a transaction's result: one text, which blocks the HTTP thread for 0.2 s. Consul has
-/// none; a value has at most 512 KiB by default, so 64 operations on one each need half of this.
+/// Limit of a transaction's result. Consul has none; a value has at most 512 KiB by default, so 64
+/// operations on one each need half of this.
 inline constexpr std::size_t txn_answer_bytes_max = 64 << 20;
-/// Max rows in the trees of one transaction, before filtering: 40 bytes each while it runs.
-inline constexpr std::size_t txn_answer_rows_max = 1'000'000;
-/// The same for one that also writes: all servers read them in apply() (docs/security.md).
-inline constexpr std::size_t txn_applied_rows_max = 30'000;
+/// Max rows in the trees of one transaction, before filtering: they are read in one go, in about 5 ms.
+/// If it also writes, all servers read them in apply() (docs/security.md).
+inline constexpr std::size_t txn_answer_rows_max = 30'000;
 std::size_t shown_bytes(const txn_result& r);
 /// The error text for a result of that size. @returns nullopt: it is not too large
-std::optional<std::string> refused_txn_size(std::size_t rows, std::size_t bytes,
-                                            std::size_t rows_max = txn_answer_rows_max);
+std::optional<std::string> refused_txn_size(std::size_t rows, std::size_t bytes);
 std::optional<std::string> refused_for_size(const txn_reply& found);
 
 /// The same for rows of health_service. O(rows held), not O(rows that would be shown).

@@ -12,6 +12,7 @@
 #include "protocol/state/outcomes/exactly_once.hpp"
 #include "protocol/state/transactions.hpp"
 
+#include <functional>
 #include <map>
 #include <set>
 
@@ -145,15 +146,16 @@ log_index index_for(const tables& t, const permissions_read&) {
 
 // ---- selections
 
-bool has_meta(const node_ptr& node, const string_map& wanted) {
+bool has_meta(const node_record& node, const string_map& wanted) {
   if (wanted.empty())
     return true;
-  if (!node || !node->meta)
-    return false;
-  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& pair) {
-    auto at = node->meta->find(pair.first);
-    return at != node->meta->end() && at->second == pair.second;
-  });
+  return node.meta && std::all_of(wanted.begin(), wanted.end(), [&](const auto& pair) {
+           auto at = node.meta->find(pair.first);
+           return at != node.meta->end() && at->second == pair.second;
+         });
+}
+bool has_meta(const node_ptr& node, const string_map& wanted) {
+  return wanted.empty() || (node != nullptr && has_meta(*node, wanted));
 }
 
 /// @param wanted folded
@@ -429,37 +431,84 @@ bool visible(const authorizer_ptr& may, std::string_view key) {
   return may == nullptr || may->key_read(key);
 }
 
+/// The visible rows of a table that match, in the order of their keys.
+template <class Row, class Found, std::vector<Row> Found::*list>
 class long_list final : public long_read {
 public:
-  long_list(rows_of_keys rows, std::size_t about, log_index index, authorizer_ptr may)
-      : rows_(std::move(rows)), at_(rows_.begin()), may_(std::move(may)) {
-    found_.index = index;
-    if (may_ == nullptr)
-      list_.entries.reserve(about); // growing would move all entries in one slice
+  using rows = typename journaled_map<Row>::view;
+
+  /// @param about how many there will be; zero: unknown
+  long_list(rows all, std::size_t about, log_index index, std::function<bool(const Row&)> wanted)
+      : rows_(std::move(all)), at_(rows_.begin()), wanted_(std::move(wanted)) {
+    result_.index = index;
+    (found_.*list).reserve(about); // growing would move all entries in one slice
   }
 
   bool go_on(std::size_t rows_max) override {
     for (; rows_max > 0 && !rows_.at_end(at_); --rows_max, at_ = rows_.next(at_))
-      if (const auto& row = rows_.at(at_).value.row; visible(may_, row.key()))
-        list_.entries.push_back(row);
+      if (const auto& row = rows_.at(at_).value.row; !wanted_ || wanted_(row))
+        (found_.*list).push_back(row);
     return rows_.at_end(at_);
   }
   query_result take() override {
-    found_.data = std::move(list_);
-    return std::move(found_);
+    result_.data = std::move(found_);
+    return std::move(result_);
   }
 
 private:
-  rows_of_keys rows_;
-  rows_of_keys::place at_;
+  rows rows_;
+  typename rows::place at_;
+  std::function<bool(const Row&)> wanted_; ///< empty: all
+  Found found_;
+  query_result result_;
+};
+
+/// The names of services with their tags.
+class long_service_names final : public long_read {
+public:
+  using rows = journaled_map<service_ptr>::view;
+
+  long_service_names(rows all, log_index index, authorizer_ptr may)
+      : rows_(std::move(all)), at_(rows_.begin()), may_(std::move(may)) {
+    result_.index = index;
+  }
+
+  bool go_on(std::size_t rows_max) override {
+    for (; rows_max > 0 && !rows_.at_end(at_); --rows_max, at_ = rows_.next(at_))
+      add(*rows_.at(at_).value.row);
+    while (rows_max > 0 && !tags_.empty()) {
+      const auto at = tags_.begin();
+      rows_max -= std::min(rows_max, 1 + at->second.size());
+      found_.tags_by_service.emplace_hint(found_.tags_by_service.end(), at->first,
+                                          std::vector<std::string>(at->second.begin(), at->second.end()));
+      tags_.erase(at);
+    }
+    return rows_.at_end(at_) && tags_.empty();
+  }
+  query_result take() override {
+    result_.data = std::move(found_);
+    return std::move(result_);
+  }
+
+private:
+  void add(const service_record& s) {
+    if (may_ != nullptr && !may_->service_read(s.service))
+      return;
+    auto& tags = tags_[s.service];
+    if (s.tags)
+      tags.insert(s.tags->begin(), s.tags->end());
+  }
+
+  rows rows_;
+  rows::place at_;
   authorizer_ptr may_;
-  kv_entries list_;
-  query_result found_;
+  std::map<std::string, std::set<std::string>> tags_;
+  service_names found_;
+  query_result result_;
 };
 
 class long_names final : public long_read {
 public:
-  /// @pre names are not cut, or `may` is null: whether a cut name is visible depends on its keys
   long_names(rows_of_keys rows, std::size_t about, const kv_keys& q, log_index index, authorizer_ptr may)
       : rows_(std::move(rows)), at_(rows_.begin()), q_(q), may_(std::move(may)) {
     found_.index = index;
@@ -478,11 +527,13 @@ public:
   }
 
 private:
+  /// A name cut at a separator is listed if any key under it is visible.
   rows_of_keys::place add_name() {
     const auto key = rows_.at(at_).key();
+    if (!visible(may_, key))
+      return rows_.next(at_);
     const auto cut = cut_name(key, q_.prefix, q_.separator);
-    if (cut || visible(may_, key))
-      names_.keys.emplace_back(cut.value_or(key));
+    names_.keys.emplace_back(cut.value_or(key));
     if (!cut)
       return rows_.next(at_);
     const auto next = after_all_under(std::string(*cut));
@@ -497,29 +548,91 @@ private:
   query_result found_;
 };
 
+/// Begins a read in slices; null: it is short, or refused.
+struct long_read_of {
+  const tables& t;
+  const query& q;
+  cluster_time now;
+  std::size_t rows_min;
+
+  using read = std::unique_ptr<long_read>;
+
+  bool is_long(std::size_t rows) const { return rows >= rows_min && !refused_to(t, q, now); }
+  template <class Row>
+  bool is_long(const journaled_map<Row>& rows, std::string_view prefix = {}) const {
+    return is_long(rows.about_under(prefix, rows_min));
+  }
+  authorizer_ptr judge() const { return q.by ? authorizer_of(t, *q.by, now) : nullptr; }
+  template <class Found, class Row, class Wanted>
+  read list_of(const journaled_map<Row>& rows, Wanted wanted) const {
+    const auto may = judge();
+    return std::make_unique<long_list<Row, Found, &Found::list>>(
+        rows.view_of({}), 0, answer_index(t, q),
+        [may, wanted](const Row& row) { return wanted(*row) && (may == nullptr || may_see(*may, *row)); });
+  }
+
+  read operator()(const kv_list& asked) const {
+    const auto& rows = t.kv.rows();
+    if (!is_long(rows, asked.prefix))
+      return nullptr;
+    const auto may = judge();
+    std::function<bool(const kv_entry_ptr&)> wanted;
+    if (may != nullptr)
+      wanted = [may](const kv_entry_ptr& row) { return may->key_read(row.key()); };
+    return std::make_unique<long_list<kv_entry_ptr, kv_entries, &kv_entries::entries>>(
+        rows.view_of(asked.prefix), may == nullptr ? rows.about_under(asked.prefix, SIZE_MAX) : 0, answer_index(t, q),
+        std::move(wanted));
+  }
+  read operator()(const kv_keys& asked) const {
+    const auto& rows = t.kv.rows();
+    if (!is_long(rows, asked.prefix))
+      return nullptr;
+    return std::make_unique<long_names>(rows.view_of(asked.prefix), rows.about_under(asked.prefix, SIZE_MAX), asked,
+                                        answer_index(t, q), judge());
+  }
+  read operator()(const session_list&) const {
+    const auto& rows = t.sessions.rows();
+    return is_long(rows) ? list_of<sessions>(rows, [](const session_record&) { return true; }) : nullptr;
+  }
+  read operator()(const session_node& asked) const {
+    const auto& rows = t.sessions.rows();
+    const auto of_node = [node = folded(asked.node)](const session_record& s) { return folded(s.node) == node; };
+    return is_long(t.sessions.count_of_node(asked.node)) ? list_of<sessions>(rows, of_node) : nullptr;
+  }
+  // Nodes cannot be looked up as of that moment: a read that selects other rows by the metadata of
+  // their nodes, or sorts by coordinates, is done at once.
+  read operator()(const catalog_nodes& asked) const {
+    const auto& rows = t.catalog.nodes();
+    if (!q.near.empty() || !is_long(rows))
+      return nullptr;
+    return list_of<nodes>(rows, [meta = asked.node_meta](const node_record& n) { return has_meta(n, meta); });
+  }
+  read operator()(const catalog_services& asked) const {
+    const auto& rows = t.catalog.services();
+    if (!asked.node_meta.empty() || !is_long(rows))
+      return nullptr;
+    return std::make_unique<long_service_names>(rows.view_of({}), answer_index(t, q), judge());
+  }
+  read operator()(const health_state& asked) const {
+    const auto& rows = t.catalog.checks();
+    if (!asked.node_meta.empty() || !q.near.empty() || !is_long(rows))
+      return nullptr;
+    return list_of<checks>(
+        rows, [status = asked.state](const check_record& c) { return status == "any" || c.status == status; });
+  }
+  template <class Other>
+  read operator()(const Other&) const {
+    return nullptr;
+  }
+};
+
 } // namespace
 
 std::unique_ptr<long_read> begin_long_read(const tables& t, const query& q, cluster_time now, std::size_t rows_min) {
-  const auto* list = std::get_if<kv_list>(&q);
-  const auto* names = std::get_if<kv_keys>(&q);
-  if (list == nullptr && names == nullptr)
-    return nullptr;
-  const auto& prefix = list != nullptr ? list->prefix : names->prefix;
-  if (t.kv.rows().about_under(prefix, rows_min) < rows_min || (names != nullptr && !names->separator.empty() && q.by))
-    return nullptr;
-  authorizer_ptr may;
-  if (q.by) {
-    if (refused_to(t, q, now))
-      return nullptr;
-    may = authorizer_of(t, *q.by, now);
-  }
-  PROBE("state: a read in slices");
-  auto rows = t.kv.rows().view_of(prefix);
-  const auto about = t.kv.rows().about_under(prefix, SIZE_MAX);
-  const auto index = answer_index(t, q);
-  if (list != nullptr)
-    return std::make_unique<long_list>(std::move(rows), about, index, std::move(may));
-  return std::make_unique<long_names>(std::move(rows), about, *names, index, std::move(may));
+  auto read = std::visit(long_read_of{t, q, now, rows_min}, static_cast<const plain_query&>(q));
+  if (read != nullptr)
+    PROBE("state: a read in slices");
+  return read;
 }
 
 } // namespace belay::state

@@ -232,8 +232,22 @@ failure_text early_error(const tables&, const fence_op& op, cluster_time) {
   return op.fence.of.name.empty() ? failure_text("Must provide the name of a claim or lock") : std::nullopt;
 }
 
+/// The keys of a tree. If there are more than a transaction may read, one key too many.
+std::vector<kv_entry_ptr> tree_of(const tables& t, const std::string& prefix) {
+  std::vector<kv_entry_ptr> entries;
+  const auto& rows = t.kv.rows();
+  for (auto at = rows.lower_bound(prefix);
+       at != rows.end() && starts_with(at->key(), prefix) && entries.size() <= txn_answer_rows_max; ++at)
+    entries.push_back(at->value.row);
+  return entries;
+}
+
 failure_text read(const tables& t, const kv_op& op, std::vector<txn_result>& out) {
-  return read_key(t, op, out);
+  if (op.verb != kv_verb::get_tree)
+    return read_key(t, op, out);
+  for (auto& e : tree_of(t, op.key))
+    out.push_back({std::move(e), true});
+  return std::nullopt;
 }
 failure_text read(const tables& t, const node_op& op, std::vector<txn_result>& out) {
   return read_row(t, op.node, out);
@@ -302,12 +316,11 @@ std::optional<refusal> refused_for_trees(const tables& t, const txn& c) {
     const auto* tree = std::get_if<kv_op>(&op);
     if (tree == nullptr || tree->verb != kv_verb::get_tree)
       continue;
-    std::vector<kv_entry_ptr> entries;
-    t.kv.list(tree->key, entries);
+    auto entries = tree_of(t, tree->key);
     rows += entries.size();
     for (auto& e : entries)
       bytes += shown_bytes(txn_result{std::move(e), true});
-    if (auto why = refused_txn_size(rows, bytes, txn_applied_rows_max))
+    if (auto why = refused_txn_size(rows, bytes))
       return refusal{std::move(*why)};
   }
   return std::nullopt;

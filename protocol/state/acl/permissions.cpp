@@ -139,6 +139,8 @@ bool allows(const tables& t, const acl::authorizer& may, const permission_needed
 bool may_see_service(const acl::authorizer& may, const std::string& service) {
   return service.empty() || may.service_read(service);
 }
+} // namespace
+
 bool may_see(const acl::authorizer& may, const kv_entry& row) {
   return may.key_read(row.key);
 }
@@ -157,6 +159,8 @@ bool may_see(const acl::authorizer& may, const check_record& row) {
 bool may_see(const acl::authorizer& may, const service_instance& row) {
   return may_see(may, *row.node) && may_see(may, *row.service);
 }
+
+namespace {
 
 /// A name cut at a separator stands for all keys under it; one visible key suffices.
 bool may_see_any_under(const tables& t, const acl::authorizer& may, const std::string& cut) {

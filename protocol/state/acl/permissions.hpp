@@ -30,6 +30,14 @@ std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time 
 /// The permissions that filter its rows; null: a query by that authority is rejected (refused_to).
 std::shared_ptr<const acl::authorizer> authorizer_of(const tables& t, const authority& by, cluster_time now);
 
+/// Whether lists include the row for a token with these permissions.
+bool may_see(const acl::authorizer& may, const kv_entry& row);
+bool may_see(const acl::authorizer& may, const session_record& row);
+bool may_see(const acl::authorizer& may, const node_record& row);
+bool may_see(const acl::authorizer& may, const service_record& row);
+bool may_see(const acl::authorizer& may, const check_record& row);
+bool may_see(const acl::authorizer& may, const service_instance& row);
+
 /// The result that the query's token may see: a refusal, or the rows without hidden ones. The index
 /// also counts hidden rows. Evaluates acl_token_self and permissions_read, which need nothing else.
 query_result visible_answer(const tables& t, const query& q, cluster_time now);

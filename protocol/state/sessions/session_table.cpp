@@ -29,6 +29,11 @@ std::vector<session_ptr> session_table::of_node(std::string_view node) const {
   return list;
 }
 
+std::size_t session_table::count_of_node(std::string_view node) const {
+  const auto at = by_node_.find(folded(node));
+  return at == by_node_.end() ? 0 : at->second.size();
+}
+
 std::vector<session_ptr> session_table::relying_on(std::string_view node, std::string_view check_id) const {
   auto list = of_node(node);
   const auto wanted = folded(check_id);

@@ -16,6 +16,7 @@ public:
   session_ptr find(std::string_view id) const;
   /// In order of their ids; `node` in any case.
   std::vector<session_ptr> of_node(std::string_view node) const;
+  std::size_t count_of_node(std::string_view node) const;
   /// Sessions of the node that rely on the check, in order of their ids.
   std::vector<session_ptr> relying_on(std::string_view node, std::string_view check_id) const;
 

@@ -298,7 +298,7 @@ entries of(std::type_identity<txn>) {
       {"trees as large as an answer may be",
        [](world& w) {
          many_keys(w, "k/");
-         const int rows = static_cast<int>(txn_applied_rows_max) / (operations_max - 1);
+         const int rows = static_cast<int>(txn_answer_rows_max) / (operations_max - 1);
          many_keys(w, "read/", rows);
          txn t;
          for (int i = 0; i + 1 < operations_max; ++i)

@@ -1,6 +1,9 @@
+#include "protocol/state/answer_size.hpp"
 #include "tests/unit/protocol/state/driver.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <chrono>
 
 using namespace belay;
 using namespace belay::state;
@@ -227,7 +230,46 @@ TEST_CASE("txn of nodes, services and checks: results and error texts") {
 
 // One request that named a tree of 20 MB 64 times was answered with 1.7 GB in one text: five
 // seconds without any other response, and three gigabytes of memory outside all budgets.
-TEST_CASE("a transaction that would read too much is refused before it is carried out") {
+TEST_CASE("a transaction reads at most 30,000 rows, and does not read a larger tree to its end", "[B6]") {
+  driver d;
+  const auto fill = [&](const std::string& prefix, std::size_t rows) {
+    txn t;
+    for (std::size_t i = 0; i < rows; ++i)
+      t.ops.emplace_back(key_op(kv_verb::set, prefix + std::to_string(i), "v"));
+    d.apply(t);
+  };
+  fill("t/a/", txn_answer_rows_max - 1);
+  fill("t/b/", 1);
+  fill("t/c/", 1);
+  const auto trees = [](std::vector<std::string> prefixes, std::vector<txn_op> ops = {}) {
+    for (const auto& p : prefixes)
+      ops.emplace_back(key_op(kv_verb::get_tree, p));
+    return txn{std::move(ops)};
+  };
+  const std::vector<txn_op> write = {key_op(kv_verb::set, "w", "1")};
+  const auto refused = [&](const query& q) { return std::holds_alternative<refusal>(d.m.evaluate(q).data); };
+  CHECK_FALSE(refused(txn_read{trees({"t/a/", "t/b/"})}));
+  CHECK(refused(txn_read{trees({"t/a/", "t/b/", "t/c/"})}));
+  CHECK(refused(txn_read{trees({"t/"})}));
+  CHECK_FALSE(d.m.refuse_early(trees({"t/a/", "t/b/"}, write), d.now));
+  CHECK(d.m.refuse_early(trees({"t/a/", "t/b/", "t/c/"}, write), d.now));
+
+  // Rejecting a larger tree takes no longer: the shortest of some runs each.
+  const auto best = [&](const txn& t) {
+    auto shortest = std::chrono::steady_clock::duration::max();
+    for (int i = 0; i < 9; ++i) {
+      const auto began = std::chrono::steady_clock::now();
+      CHECK(refused(txn_read{t}));
+      shortest = std::min(shortest, std::chrono::steady_clock::now() - began);
+    }
+    return shortest;
+  };
+  const auto small = best(trees({"t/"}));
+  fill("t/d/", 15 * txn_answer_rows_max);
+  CHECK(best(trees({"t/"})) < 5 * small);
+}
+
+TEST_CASE("a transaction that would read too much is refused before it is carried out", "[B6]") {
   driver d;
   for (int i = 0; i < 10; ++i)
     d.apply(kv_write{key_op(kv_verb::set, "t/" + std::to_string(i), std::string(500'000, 'v'))});

@@ -196,7 +196,7 @@ claim_ask refusing_ask(const std::string& name, const std::string& session) {
 
 // A tenant filled two semaphores with thousands of holders, let each of the first wait for the
 // second, and claimed with `deadlock=refuse`: the search took 32 s in apply(), on every server.
-TEST_CASE("a search through n waiters and n holders does not cost n times n") {
+TEST_CASE("a search through n waiters and n holders does not cost n times n", "[B5]") {
   const auto cost = [](int n) {
     claims_driver d;
     fill_two_semaphores(d, n);
@@ -214,7 +214,7 @@ TEST_CASE("a search through n waiters and n holders does not cost n times n") {
 }
 
 // Rule 32: entries of 0.2.0 get the same result at each replay; others have a smaller bound.
-TEST_CASE("from level 8 on a search examines at most 10,000 claims") {
+TEST_CASE("from level 8 on a search examines at most 10,000 claims", "[B5]") {
   const int n =
       4500; // 4,500 holders with two claims each, 4,500 others with one, which wait in a line: more than 10,000
   claims_driver d;
@@ -251,7 +251,7 @@ TEST_CASE("a session that waits where it holds is found by the next waiter") {
 }
 
 // Rule 33: "Permission is checked at the request". Rule 32: unreadable names are `hidden`.
-TEST_CASE("permissions of claims") {
+TEST_CASE("permissions of claims", "[B14][B17][B18]") {
   acl_driver d;
   const auto s = d.open(10), t = d.open(11);
   const auto writer = d.token("key \"x\" { policy = \"write\" } key_prefix \"g/\" { policy = \"write\" }");

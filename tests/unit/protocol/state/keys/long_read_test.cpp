@@ -1,5 +1,6 @@
 // Long reads: rows of one moment, whatever is written between their slices.
 
+#include "protocol/base/overloaded.hpp"
 #include "protocol/base/random.hpp"
 #include "tests/unit/protocol/state/acl/acl_driver.hpp"
 
@@ -69,6 +70,99 @@ TEST_CASE("a long read says what a read at once would have said when it began") 
       CHECK(same_answers<key_names>(found, at_once));
     CHECK_FALSE(d.m.recount());
     CHECK(d.m.digest() == d.m.recompute_digest());
+  }
+}
+
+namespace {
+
+/// What an answer shows, of the kinds of tables that are read in slices.
+std::vector<std::string> shown(const query_result& r) {
+  std::vector<std::string> all{to_string(r.index)};
+  std::visit(overloaded{[&](const kv_entries& a) {
+                          for (const auto& e : a.entries)
+                            all.emplace_back(e.key());
+                        },
+                        [&](const key_names& a) { all.insert(all.end(), a.keys.begin(), a.keys.end()); },
+                        [&](const sessions& a) {
+                          for (const auto& s : a.list)
+                            all.push_back(s->id);
+                        },
+                        [&](const nodes& a) {
+                          for (const auto& n : a.list)
+                            all.push_back(n->node + n->address);
+                        },
+                        [&](const service_names& a) {
+                          for (const auto& [name, tags] : a.tags_by_service) {
+                            all.push_back(name);
+                            all.insert(all.end(), tags.begin(), tags.end());
+                          }
+                        },
+                        [&](const checks& a) {
+                          for (const auto& c : a.list)
+                            all.push_back(c->node + '/' + c->check_id + '/' + c->status);
+                        },
+                        [&](const refusal& no) { all.push_back(no.text); }, [](const auto&) { FAIL("another kind"); }},
+             r.data);
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("lists of every table that are read in slices are of the moment when they began, with and without a token") {
+  for (const query& asked :
+       {query(session_list{}), query(session_node{"N3"}), query(catalog_nodes{}), query(catalog_nodes{{{"a", "1"}}}),
+        query(catalog_services{}), query(health_state{"any", {}}), query(health_state{"passing", {}}),
+        query(kv_list{""}), query(kv_keys{"", ""}), query(kv_keys{"", "/"}), query(kv_keys{"k", "/"}),
+        query(kv_keys{"none", "/"})}) {
+    for (const std::string who : {"everybody", "a reader", "nobody"}) {
+      acl_driver d;
+      const auto reader = d.token(R"(key_prefix "k1" { policy = "read" } key "k2/b7" { policy = "read" }
+        node_prefix "n1" { policy = "read" } node "n3" { policy = "read" } session_prefix "n3" { policy = "read" }
+        service_prefix "s1" { policy = "read" })");
+      const auto change = [&](int i) {
+        const auto n = std::to_string(i % 7);
+        catalog_register r;
+        r.node.node = "n" + n;
+        r.node.address = std::to_string(i);
+        r.node.meta = string_map{{"a", std::to_string(i % 2)}};
+        service_record s;
+        s.id = std::to_string(i % 11);
+        s.service = "s" + std::to_string(i % 5);
+        s.tags = std::vector<std::string>{std::to_string(i), "t"};
+        r.service = s;
+        check_record c;
+        c.node = r.node.node;
+        c.check_id = c.name = std::to_string(i % 13);
+        c.status = i % 3 == 0 ? "passing" : "warning";
+        r.checks.push_back(c);
+        d.apply(r);
+        session_create made;
+        made.session.id = uuid(1000 + i);
+        made.session.node = "n" + n;
+        d.apply(made);
+        if (i % 4 == 3)
+          d.apply(session_destroy{{uuid(1000 + i - 2)}, ""});
+        d.set("k" + n + "/" + std::to_string(i % 5));
+        d.set("k2/b" + std::to_string(i));
+      };
+      for (int i = 0; i < 60; ++i)
+        change(i);
+      auto q = asked;
+      if (who != "everybody")
+        q.by = d.by(who == "a reader" ? reader : "unknown");
+      INFO(asked.index() << " by " << who);
+      const auto at_once = shown(d.m.evaluate(q, d.now));
+      const auto read = d.m.begin_long_read(q, d.now, 1);
+      if (read == nullptr) { // no row, or refused
+        CHECK((at_once.size() <= 2 || who == "nobody"));
+        continue;
+      }
+      int slices = 1;
+      for (; !read->go_on(5); ++slices)
+        change(100 + slices);
+      CHECK((slices > 1 || at_once.size() <= 2));
+      CHECK(shown(read->take()) == at_once);
+    }
   }
 }
 
