@@ -616,7 +616,10 @@ void http_gateway::decided(exchange& e, write_result& r) {
              !claim_waits_.begin(e, r, stopping_ ? monotonic_time::max() : now())) {
     if (const auto* command = std::get_if<state::command>(&e.what))
       count_write(*command, now() - e.began);
-    e.answer = answer_to(e, r);
+    if (large_answers_.take(e, r, now()))
+      render_soon();
+    else
+      e.answer = answer_to(e, r);
   }
 }
 

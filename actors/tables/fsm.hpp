@@ -11,6 +11,7 @@
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -155,6 +156,7 @@ private:
   static bool goes_on_waiting(read_query& q, const state::query_result& found);
   bool has_to_wait(const read_query& q) const;
   bool is_behind(const read_query& q) const;
+  void look_at_woken();
   void look_again(const queries_touched& t);
   /// Results shared by several queries that were woken together.
   using shared_results = std::vector<std::pair<state::query, std::shared_ptr<const state::query_result>>>;
@@ -238,6 +240,7 @@ private:
   };
   static constexpr std::size_t reads_in_turn = 4;
   std::list<long_reading> long_reads_;            ///< the next one to continue comes first
+  std::deque<queries_touched> woken_;             ///< not evaluated again yet
   bool goes_on_ = false;                          ///< the next slice is scheduled
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;

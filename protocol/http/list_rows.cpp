@@ -5,6 +5,7 @@
 #include "protocol/http/discovery/coordinate_json.hpp"
 #include "protocol/http/kv/change_render.hpp"
 #include "protocol/http/render_parts.hpp"
+#include "protocol/state/answer_size.hpp"
 
 #include <algorithm>
 #include <map>
@@ -25,6 +26,7 @@ list_rows listed(const List& list, Append append) {
 struct rows_by_data {
   const state::query& query;
   const render_options& options;
+  const read_meta* meta;
   using found_rows = std::optional<list_rows>;
 
   found_rows operator()(const state::kv_entries& found) const {
@@ -147,6 +149,8 @@ struct rows_by_data {
     return rows;
   }
 
+  found_rows operator()(const state::txn_reply& found) const { return txn_rows(found, meta); }
+
   template <class Other>
   found_rows operator()(const Other&) const {
     return std::nullopt;
@@ -211,6 +215,14 @@ struct size_by_data {
       bytes += row_bytes + (r.policies.size() + r.roles.size()) * link_bytes + std::visit(of_record, r.row);
     return bytes;
   }
+  /// Of one that failed nothing but its errors is shown, which are no longer than the request.
+  std::size_t operator()(const state::txn_reply& found) const {
+    std::size_t bytes = 2;
+    if (found.errors.empty())
+      for (auto r = found.results.begin(); r != found.results.end() && bytes < enough; ++r)
+        bytes += state::shown_bytes(*r);
+    return bytes;
+  }
   template <class Other>
   std::size_t operator()(const Other&) const {
     return 0;
@@ -262,8 +274,8 @@ struct equal_data {
 } // namespace
 
 std::optional<list_rows> rows_of(const state::query& q, const state::query_result& result,
-                                 const render_options& options) {
-  return std::visit(rows_by_data{q, options}, result.data);
+                                 const render_options& options, const read_meta* meta) {
+  return std::visit(rows_by_data{q, options, meta}, result.data);
 }
 
 bool asks_one_key(const state::query& q) {
@@ -279,6 +291,10 @@ std::string whole(const list_rows& rows) {
 
 std::size_t estimated_bytes(const state::query_result& result, std::size_t enough) {
   return std::visit(size_by_data{enough}, result.data);
+}
+
+std::size_t estimated_bytes(const state::txn_reply& result, std::size_t enough) {
+  return size_by_data{enough}(result);
 }
 
 bool same_rows(const state::query_result& a, const state::query_result& b) {

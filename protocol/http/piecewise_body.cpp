@@ -5,9 +5,9 @@
 namespace belay::http {
 
 piecewise_body::piecewise_body(std::shared_ptr<const state::query_result> result, const state::query& q,
-                               const render_options& options)
+                               const render_options& options, const read_meta* meta)
     : result_(std::move(result)) {
-  auto rows = rows_of(q, *result_, options);
+  auto rows = rows_of(q, *result_, options, meta);
   PRECONDITION(rows.has_value());
   rows_ = std::move(*rows);
   if (options.pretty && rows_.json)

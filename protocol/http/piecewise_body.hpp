@@ -16,16 +16,18 @@ namespace belay::http {
 
 class piecewise_body {
 public:
+  /// @param meta see rows_of()
   /// @pre rows_of() the result is not nullopt
   piecewise_body(std::shared_ptr<const state::query_result> result, const state::query& q,
-                 const render_options& options);
-  // Not copyable or movable: it has references to the rows.
+                 const render_options& options, const read_meta* meta = nullptr);
+  // Not copyable: rows_ refers to *result_.
   piecewise_body(const piecewise_body&) = delete;
   piecewise_body& operator=(const piecewise_body&) = delete;
 
   /// Renders rows until `bytes` were added or none are left. @returns true: it is complete
   bool go_on(std::size_t bytes);
-  /// What is rendered by now.
+  std::size_t row_count() const { return rows_.count; }
+  /// What was rendered so far.
   const shared_body& made() const { return body_; }
   shared_body take() { return std::move(body_); }
   /// What was rendered since the last call, for a client that receives it piece by piece.

@@ -262,6 +262,8 @@ response render_read(const read_request& request, const state::query_result& res
 
 response render_read_head(const read_request& request, const state::query_result& result, const read_meta& meta,
                           const render_options& options) {
+  if (const auto* txn = std::get_if<state::txn_reply>(&result.data))
+    return render_txn_head(txn->errors.empty(), &meta);
   const auto* found = std::get_if<state::kv_entries>(&result.data);
   const bool raw = options.raw && found != nullptr && asks_one_key(request.query);
   auto r = raw ? raw_value(*found->entries.front()) : json_response({}, {});

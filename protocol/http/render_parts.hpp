@@ -21,9 +21,9 @@ void append_check(std::string& out, const state::check_record& c, absent_tags ta
 void append_agent_health_check(std::string& out, const state::check_record& c);
 /// One row of /v1/catalog/service: the node's members, followed by the service's.
 void append_service_node(std::string& out, const state::node_record& n, const state::service_record& s);
-/// `meta` not null: the form of a read-only transaction.
-std::string txn_json(const state::txn_reply& r, const read_meta* meta);
-/// With status and headers: 200, or 409 if an operation failed.
+/// The response to a transaction: 200, or 409 if it failed. `meta` not null: it only reads.
 response render_txn(const state::txn_reply& r, const read_meta* meta, const render_options& options);
+/// The same without the body. @param done it did not fail
+response render_txn_head(bool done, const read_meta* meta);
 
 } // namespace belay::http

@@ -315,3 +315,28 @@ TEST_CASE("blocking queries are answered at the end of their time, and nothing t
   }
   CHECK(r.timers() == 0);
 }
+
+// Thousands of clients may wait for one key. Evaluating all of them in one go would delay all other reads.
+TEST_CASE("queries that one change wakes are evaluated in slices, each once", "[actors][watches]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto index = c.put_done(leader, "k", "1").value;
+  c.pass(milliseconds(100));
+  constexpr int watchers = 2'500;
+  std::vector<decltype(c.read(leader, state::kv_get{"k"}, consistency::normal, index))> waiting;
+  for (int i = 0; i < watchers; ++i)
+    waiting.push_back(c.read(leader, state::kv_get{"k"}, consistency::stale, index));
+  c.pass(seconds(1));
+  REQUIRE(parked(c, leader) == watchers);
+  c.put_done(leader, "k", "2");
+  c.pass(seconds(1));
+  auto first = monotonic_time::max(), last = monotonic_time{};
+  for (const auto& w : waiting) {
+    REQUIRE(c.answered(w));
+    CHECK(value_of(c.found(w)) == "2");
+    first = std::min(first, c.answers(w).at);
+    last = std::max(last, c.answers(w).at);
+  }
+  CHECK(last > first); // time passes between slices, and nowhere else
+  CHECK(parked(c, leader) == 0);
+}

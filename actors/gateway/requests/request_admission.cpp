@@ -69,7 +69,7 @@ void request_admission::decided(const exchange& e, const write_result& r, monoto
 }
 
 void request_admission::answered(const exchange& e, monotonic_time now) {
-  if (e.load != 0)
+  if (e.load != 0 && !std::holds_alternative<state::command>(e.what)) // decided() measures writes
     shedder_.waited(load_shedder::stage::reading, now - e.passed_on);
 }
 

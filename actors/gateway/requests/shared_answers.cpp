@@ -1,8 +1,8 @@
 #include "actors/gateway/requests/shared_answers.hpp"
 
+#include "actors/gateway/requests/answers.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/base/secrets.hpp"
-#include "protocol/http/reading/filtering.hpp"
 
 #include <algorithm>
 
@@ -25,22 +25,13 @@ bool shared_answers::rows_in_form::same_as(const rows_in_form& other) const {
   return shown_as == other.shown_as && (rows == other.rows || http::same_rows(*rows, *other.rows));
 }
 
-/// The rows stay in `r`, too. No rows: the filter costs too much.
-shared_answers::rows_in_form shared_answers::what_of(const exchange& e, read_result& r) {
-  if (r.shared == nullptr)
-    r.shared = std::make_shared<const state::query_result>(std::move(std::get<state::query_result>(r.answer)));
-  const auto& query = std::get<http::read_request>(e.what).query;
+shared_answers::rows_in_form shared_answers::what_of(const exchange& e, const state::query& q,
+                                                     std::shared_ptr<const state::query_result> rows) {
   // A HEAD request gets the length of the uncompressed body.
-  const bool raw = e.options.raw && http::asks_one_key(query);
-  rows_in_form w{{query.index(), raw, e.options.keys_only, e.options.pretty, e.options.gzip && !e.head,
-                  e.by ? e.by->secret : std::string()},
-                 r.shared};
-  if (e.options.filter) {
-    auto kept = *r.shared;
-    const bool affordable = http::leave_out(*e.options.filter, query, kept);
-    w.rows = affordable ? std::make_shared<const state::query_result>(std::move(kept)) : nullptr;
-  }
-  return w;
+  const bool raw = e.options.raw && http::asks_one_key(q);
+  return {{q.index(), raw, e.options.keys_only, e.options.pretty, e.options.gzip && !e.head,
+           e.by ? e.by->secret : std::string()},
+          std::move(rows)};
 }
 
 http::shared_body_ptr shared_answers::find_rendered(const rows_in_form& what) {
@@ -51,20 +42,72 @@ http::shared_body_ptr shared_answers::find_rendered(const rows_in_form& what) {
 }
 
 bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monotonic_time now) {
-  const auto* result = r.found();
-  if (result == nullptr || http::estimated_bytes(*result, bytes_min) < bytes_min)
+  const auto* found = r.found();
+  if (found == nullptr || (!e.options.filter && http::estimated_bytes(*found, bytes_min) < bytes_min))
     return false;
-  auto what = what_of(e, r);
-  if (what.rows == nullptr) {
-    e.answer = http::filter_too_costly();
-    admission_.answered(e, now);
+  if (r.shared == nullptr)
+    r.shared = std::make_shared<const state::query_result>(std::move(std::get<state::query_result>(r.answer)));
+  const auto& request = std::get<http::read_request>(e.what);
+  const http::read_meta meta{r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms};
+  if (e.options.filter) {
+    sift(e, {{}, due, meta, {e.options.filter, request.query, r.shared}}, now);
     return true;
   }
+  auto head = http::render_read_head(request, *r.shared, meta, e.options);
+  render(e, r.shared, request.query, std::move(head), &meta, due, now);
+  return true;
+}
+
+bool shared_answers::take(exchange& e, write_result& r, monotonic_time now) {
+  auto* results = std::get_if<state::txn_reply>(&r.reply);
+  if (r.outcome != wire::call_outcome::done || results == nullptr ||
+      http::estimated_bytes(*results, bytes_min) < bytes_min)
+    return false;
+  PROBE("gateway: a large answer to a write");
+  const auto rows =
+      std::make_shared<const state::query_result>(state::query_result{r.index, std::exchange(*results, {})});
+  auto head = answer_to(e, r);
+  head.body.clear();
+  render(e, rows, state::txn_read{}, std::move(head), nullptr, monotonic_time::max(), now);
+  return true;
+}
+
+void shared_answers::sift(exchange& e, sifting s, monotonic_time now) {
+  // Most need only one slice; several of these must not run one after the other.
+  if (!worked_in_turn_ && s.rows.go_on(filter::filter_slice_usual))
+    return finish(e, s, now);
+  PROBE("gateway: rows filtered in slices");
+  worked_in_turn_ = true;
+  s.id = pending_.add(e, s.due);
+  sifted_.push_back(std::move(s));
+}
+
+void shared_answers::sift_on(monotonic_time now) {
+  auto& s = sifted_.front();
+  if (pending_.find(s.id) == nullptr)
+    return sifted_.pop_front();
+  if (!s.rows.go_on(filter::filter_slice_usual))
+    return sifted_.splice(sifted_.end(), sifted_, sifted_.begin());
+  auto done = std::move(s);
+  sifted_.pop_front();
+  finish(*pending_.settle(done.id), done, now);
+}
+
+/// Few rows may be left.
+void shared_answers::finish(exchange& e, sifting& s, monotonic_time now) {
   const auto& request = std::get<http::read_request>(e.what);
-  if (e.options.filter && http::estimated_bytes(*what.rows, bytes_min) < bytes_min)
-    return false; // little is left
-  auto head = http::render_read_head(request, *what.rows,
-                                     {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e.options);
+  auto rows = s.rows.take();
+  if (rows != nullptr && http::estimated_bytes(*rows, bytes_min) >= bytes_min) {
+    auto head = http::render_read_head(request, *rows, s.meta, e.options);
+    return render(e, std::move(rows), request.query, std::move(head), &s.meta, s.due, now);
+  }
+  e.answer = rows == nullptr ? http::filter_too_costly() : http::render_read(request, *rows, s.meta, e.options);
+  admission_.answered(e, now);
+}
+
+void shared_answers::render(exchange& e, std::shared_ptr<const state::query_result> rows, const state::query& q,
+                            http::response head, const http::read_meta* meta, monotonic_time due, monotonic_time now) {
+  auto what = what_of(e, q, std::move(rows));
   auto body = find_rendered(what);
   if (body != nullptr) {
     metrics_.shared_answer();
@@ -73,19 +116,17 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
     const auto bytes = value->size();
     body = keep({{value}, bytes, false}, 0, std::move(what));
   }
+  auto options = e.options;
+  options.gzip = what.shown_as.gzip;
   if (body != nullptr) {
     e.answer = std::move(head);
     e.answer->body_pieces = std::move(body);
-    admission_.answered(e, now);
-    return true;
+    return admission_.answered(e, now);
   }
-  auto options = e.options;
-  options.gzip = what.shown_as.gzip;
   if (http::estimated_bytes(*what.rows, streamed_from) >= streamed_from) {
     e.answer = std::move(head);
-    stream(e, what, options);
-    admission_.answered(e, now);
-    return true;
+    stream(e, std::make_unique<http::piecewise_body>(what.rows, q, options, meta), held_);
+    return admission_.answered(e, now);
   }
   const auto id = pending_.add(e, due);
   const auto same = std::find_if(active_.begin(), active_.end(), [&](const auto& a) { return a.what.same_as(what); });
@@ -93,29 +134,28 @@ bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monot
     PROBE("gateway: answer joins a rendering");
     metrics_.shared_answer();
     same->waiting.push_back({id, std::move(head)});
-    return true;
+    return;
   }
-  active_.emplace_back(std::move(what), request.query, options);
+  active_.emplace_back(std::move(what), q, options, meta);
   active_.back().waiting.push_back({id, std::move(head)});
   // Most need only one piece; several of these must not run one after the other.
-  if (!rendered_in_turn_ && active_.size() == 1) {
-    go_on(now);
-    rendered_in_turn_ = true;
+  if (!worked_in_turn_ && active_.size() == 1) {
+    render_on(now);
+    worked_in_turn_ = true;
   }
-  return true;
 }
 
 /// The rows are held until the client has taken the answer.
-void shared_answers::stream(exchange& e, const rows_in_form& what, const http::render_options& options) {
+void shared_answers::stream(exchange& e, std::unique_ptr<http::piecewise_body> rows, byte_budget& held) {
   PROBE("gateway: a large answer rendered as its client takes it");
   e.transfer = std::make_unique<snapshot_transfer>();
   auto& t = *e.transfer;
   t.streaming = true;
-  t.rows = std::make_unique<http::piecewise_body>(what.rows, std::get<http::read_request>(e.what).query, options);
-  const auto bytes = state::row_count(*what.rows) * row_held_bytes;
-  held_.change(0, bytes);
+  t.rows = std::move(rows);
+  const auto bytes = t.rows->row_count() * row_held_bytes;
+  held.change(0, bytes);
   e.rendering_bytes = bytes;
-  t.counted = std::shared_ptr<const void>(this, [&held = held_, bytes](const void*) { held.change(bytes, 0); });
+  t.counted = std::shared_ptr<const void>(&t, [&held, bytes](const void*) { held.change(bytes, 0); });
 }
 
 void shared_answers::next_piece(exchange& e) {
@@ -139,6 +179,7 @@ void shared_answers::hold(rendering& r) {
 }
 
 void shared_answers::forget() {
+  std::erase_if(sifted_, [this](const sifting& s) { return pending_.find(s.id) == nullptr; });
   for (auto it = active_.begin(); it != active_.end();) {
     if (wanted(*it)) {
       hold(*it++);
@@ -151,9 +192,16 @@ void shared_answers::forget() {
 }
 
 void shared_answers::go_on(monotonic_time now) {
-  rendered_in_turn_ = false;
-  if (active_.empty())
-    return;
+  worked_in_turn_ = true; // what this slice completes is continued in the next one
+  sifts_next_ = !sifted_.empty() && (active_.empty() || !sifts_next_);
+  if (sifts_next_)
+    sift_on(now);
+  else if (!active_.empty())
+    render_on(now);
+  worked_in_turn_ = false;
+}
+
+void shared_answers::render_on(monotonic_time now) {
   auto& r = active_.front();
   const bool complete = r.body.go_on(piece_bytes);
   hold(r);

@@ -1,11 +1,13 @@
 #pragma once
-// Large answers to reads. Each is rendered in pieces, so that others are served in between, and
-// once for all clients that get the same rows in the same form: woken together, or overlapping.
+// Large answers to reads and transactions. Each is filtered and rendered in pieces, so that others are
+// served in between, and rendered once for all clients that get the same rows in the same form: woken
+// by one change, or at the same time.
 
 #include "actors/gateway/requests/byte_budget.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/gateway/requests/request_admission.hpp"
 #include "protocol/http/piecewise_body.hpp"
+#include "protocol/http/reading/filtering.hpp"
 
 #include <list>
 #include <utility>
@@ -27,13 +29,15 @@ public:
   shared_answers(pending_requests& pending, request_admission& admission, byte_budget& held, metrics& m)
       : pending_(pending), admission_(admission), held_(held), metrics_(m) {}
 
-  /// Handles the result of a settled read. @param due its deadline @returns false: not large,
-  /// nothing was done. Else it is answered, or pending until go_on() is done
+  /// Handles the result of a settled read. @param due its deadline @returns false: neither large nor
+  /// filtered, nothing was done. Else it is answered, or pending until go_on() is done
   bool take(exchange& e, read_result& r, monotonic_time due, monotonic_time now);
+  /// The same for a settled write, which may be a transaction. It is done, so it has no deadline.
+  bool take(exchange& e, write_result& r, monotonic_time now);
 
   /// Whether to call go_on(), after other work.
-  bool busy() const { return rendered_in_turn_ || !active_.empty(); }
-  /// Renders a piece of the answer that has waited longest. Completed ones are settled.
+  bool busy() const { return worked_in_turn_ || !active_.empty() || !sifted_.empty(); }
+  /// Filters rows or renders a piece of the answer that has waited longest. Completed ones are settled.
   void go_on(monotonic_time now);
 
   /// The client can take more of an answer that is being rendered.
@@ -69,18 +73,32 @@ private:
     std::vector<waiter> waiting;
     std::size_t held = 0; ///< as counted in the budget
 
-    rendering(rows_in_form w, const state::query& q, const http::render_options& o)
-        : what(std::move(w)), body(what.rows, q, o) {}
+    rendering(rows_in_form w, const state::query& q, const http::render_options& o, const http::read_meta* meta)
+        : what(std::move(w)), body(what.rows, q, o, meta) {}
+  };
+  struct sifting {
+    request_id id;
+    monotonic_time due;
+    http::read_meta meta;
+    http::row_sieve rows;
   };
   struct rendered {
     rows_in_form what;
     std::weak_ptr<const http::shared_body> body;
   };
 
-  void stream(exchange& e, const rows_in_form& what, const http::render_options& options);
-  static rows_in_form what_of(const exchange& e, read_result& r);
+  void sift(exchange& e, sifting s, monotonic_time now);
+  void sift_on(monotonic_time now);
+  void finish(exchange& e, sifting& s, monotonic_time now);
+  /// @param meta null: of a write
+  void render(exchange& e, std::shared_ptr<const state::query_result> rows, const state::query& q, http::response head,
+              const http::read_meta* meta, monotonic_time due, monotonic_time now);
+  static void stream(exchange& e, std::unique_ptr<http::piecewise_body> rows, byte_budget& held);
+  static rows_in_form what_of(const exchange& e, const state::query& q,
+                              std::shared_ptr<const state::query_result> rows);
   http::shared_body_ptr find_rendered(const rows_in_form& what);
   http::shared_body_ptr keep(http::shared_body made, std::size_t held_before, rows_in_form what);
+  void render_on(monotonic_time now);
   void finish(rendering& r, monotonic_time now);
   bool wanted(rendering& r);
   void hold(rendering& r);
@@ -91,7 +109,9 @@ private:
   metrics& metrics_;
   std::list<rendering> active_; ///< the next to be rendered comes first
   std::vector<rendered> rendered_;
-  bool rendered_in_turn_ = false;
+  std::list<sifting> sifted_;   ///< the next to be filtered comes first
+  bool worked_in_turn_ = false; ///< a slice was done since other work
+  bool sifts_next_ = false;     ///< filters and renderings take turns
 };
 
 } // namespace belay::actors

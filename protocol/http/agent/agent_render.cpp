@@ -170,7 +170,7 @@ response render_agent(const agent_request& request, const agent::reply& reply, c
   if (options.filter) {
     auto kept = reply;
     if (!leave_out(*options.filter, kept))
-      return filter_too_costly();
+      return filter_too_costly(filter::agent_filter_work_max);
     return std::visit(writer{request, options}, kept);
   }
   return std::visit(writer{request, options}, reply);

@@ -1,3 +1,4 @@
+#include "protocol/http/list_rows.hpp"
 #include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
@@ -28,58 +29,51 @@ struct row_writer {
   }
 };
 
-void append_results(std::string& out, const std::vector<state::txn_result>& results) {
-  out += '[';
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (i != 0)
-      out += ',';
-    std::visit(row_writer{out, results[i].with_value}, results[i].row);
-    out += '}';
-  }
-  out += ']';
-}
-
-void append_errors(std::string& out, const std::vector<state::txn_error>& errors) {
-  out += '[';
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    if (i != 0)
-      out += ',';
-    append_object(out, errors[i]);
-  }
-  out += ']';
+std::string meta_members(const read_meta& meta) {
+  std::string out = ",\"Index\":0,\"LastContact\":";
+  golang::append_number(out, meta.last_contact_ms * 1'000'000); // nanoseconds here, milliseconds in the header
+  out += ",\"KnownLeader\":";
+  golang::append_bool(out, meta.known_leader);
+  return out += ",\"ConsistencyLevel\":\"\"";
 }
 
 } // namespace
 
-std::string txn_json(const state::txn_reply& r, const read_meta* meta) {
-  const bool failed = !r.errors.empty();
-  std::string out = "{\"Results\":";
-  if (failed)
-    out += "null";
-  else
-    append_results(out, r.results);
-  out += ",\"Errors\":";
-  if (failed)
-    append_errors(out, r.errors);
-  else
-    out += "null";
-  if (meta) {
-    out += ",\"Index\":0,\"LastContact\":";
-    golang::append_number(out, meta->last_contact_ms * 1'000'000); // nanoseconds here, milliseconds in the header
-    out += ",\"KnownLeader\":";
-    golang::append_bool(out, meta->known_leader);
-    out += ",\"ConsistencyLevel\":\"\"";
+list_rows txn_rows(const state::txn_reply& r, const read_meta* meta) {
+  list_rows rows;
+  if (r.errors.empty()) {
+    rows.begin = "{\"Results\":[";
+    rows.end = "],\"Errors\":null";
+    rows.count = r.results.size();
+    rows.append = [&r](std::string& out, std::size_t i) {
+      std::visit(row_writer{out, r.results[i].with_value}, r.results[i].row);
+      out += '}';
+    };
+  } else {
+    rows.begin = "{\"Results\":null,\"Errors\":[";
+    rows.end = "]";
+    rows.count = r.errors.size();
+    rows.append = [&r](std::string& out, std::size_t i) { append_object(out, r.errors[i]); };
   }
-  return out += '}';
+  if (meta)
+    rows.end += meta_members(*meta);
+  rows.end += '}';
+  return rows;
 }
 
-response render_txn(const state::txn_reply& r, const read_meta* meta, const render_options& options) {
-  auto answer = json_response(txn_json(r, meta), options);
-  answer.status = r.errors.empty() ? 200 : 409;
+response render_txn_head(bool done, const read_meta* meta) {
+  auto answer = json_response({}, {});
+  answer.status = done ? 200 : 409;
   if (meta) {
     answer.headers.emplace_back("X-Consul-Knownleader", meta->known_leader ? "true" : "false");
     answer.headers.emplace_back("X-Consul-Lastcontact", std::to_string(meta->last_contact_ms));
   }
+  return answer;
+}
+
+response render_txn(const state::txn_reply& r, const read_meta* meta, const render_options& options) {
+  auto answer = render_txn_head(r.errors.empty(), meta);
+  answer.body = json_response(whole(txn_rows(r, meta)), options).body;
   return answer;
 }
 

@@ -22,11 +22,32 @@ refused read_filter(request_context& c, const agent::request& r);
 response answer_read(const read_request& request, const state::query_result& result, const read_meta& meta,
                      const render_options& options);
 
-/// Removes the rows that do not match the filter. @pre the filter is for this query
-/// @returns false: the cost exceeds filter::filter_work_max; respond with filter_too_costly()
-[[nodiscard]] bool leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result);
+/// Selects the rows that match a filter, in slices between which others are served.
+class row_sieve {
+public:
+  /// @pre the filter was compiled for this query
+  row_sieve(std::shared_ptr<const filter::row_filter> f, const state::query& q,
+            std::shared_ptr<const state::query_result> all);
+
+  /// Examines `bytes` more (filter_work.hpp). @returns true: all rows were examined, or the filter
+  /// exceeded its limit
+  bool go_on(std::size_t bytes);
+  /// The matching rows. To be called once. @pre go_on() returned true
+  /// @returns null: it exceeded filter::filter_work_max; respond with filter_too_costly()
+  std::shared_ptr<const state::query_result> take();
+
+private:
+  std::shared_ptr<const filter::row_filter> filter_;
+  std::shared_ptr<const state::query_result> all_;
+  state::query_result kept_;
+  filter::filter_work work_;
+  std::size_t next_ = 0;
+};
+
+/// Removes the rows of an agent's reply that do not match.
+/// @returns false: it exceeded filter::agent_filter_work_max; respond with filter_too_costly()
 [[nodiscard]] bool leave_out(const filter::row_filter& f, agent::reply& reply);
-/// 413 that names the limit.
-response filter_too_costly();
+/// A 413 that names the limit.
+response filter_too_costly(std::size_t bytes_max = filter::filter_work_max);
 
 } // namespace belay::http

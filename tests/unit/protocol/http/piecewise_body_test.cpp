@@ -50,7 +50,24 @@ std::shared_ptr<state::check_record> check_with(const std::string& id) {
 struct asked_for {
   const char* target;
   state::query_result result;
+  const char* body = ""; ///< of a transaction
+
+  parsed_request asked() const { return ask(*body == 0 ? "GET" : "PUT", target, body); }
 };
+
+/// A transaction's results of all kinds.
+state::txn_reply results() {
+  state::txn_reply r;
+  const auto rows = tree(500, 100);
+  for (const auto& e : std::get<state::kv_entries>(rows.data).entries) {
+    r.results.push_back({e, true});
+    r.results.push_back({e, false});
+    r.results.push_back({state::node_ptr(node_named("n")), false});
+    r.results.push_back({state::service_ptr(service_with("s")), false});
+    r.results.push_back({state::check_ptr(check_with("c")), false});
+  }
+  return r;
+}
 
 std::vector<asked_for> all_kinds() {
   std::vector<asked_for> all;
@@ -86,6 +103,7 @@ std::vector<asked_for> all_kinds() {
   add("/v1/catalog/node/n", of_node);
   add("/v1/health/node/n", checks);
   add("/v1/health/state/any", state::checks{});
+  all.push_back({"/v1/txn", {log_index{42}, results()}, R"([{"KV":{"Verb":"get-tree","Key":"tree"}}])"});
   return all;
 }
 
@@ -96,7 +114,8 @@ struct whole_body {
 };
 
 whole_body in_pieces(const asked_for& a, const state::query& q, const render_options& options) {
-  piecewise_body body(std::make_shared<const state::query_result>(a.result), q, options);
+  const read_meta meta{3, true};
+  piecewise_body body(std::make_shared<const state::query_result>(a.result), q, options, &meta);
   while (!body.go_on(piece_bytes)) {
   }
   whole_body w;
@@ -127,7 +146,7 @@ TEST_CASE("piecewise_body: every kind of list, indented or compressed, is what i
         INFO(a.target << (pretty ? " pretty" : "") << (gzip ? " gzip" : ""));
         if (gzip && estimated_bytes(a.result) < 1'000)
           continue; // small bodies are wrapped without compression, and never made in pieces
-        const auto p = ask("GET", a.target);
+        const auto p = a.asked();
         REQUIRE(std::holds_alternative<read_request>(p.action));
         const auto& request = std::get<read_request>(p.action);
         auto options = p.options;
@@ -158,12 +177,26 @@ TEST_CASE("piecewise_body: a piece ends with the row that fills it") {
 TEST_CASE("list_rows: the size is estimated well enough to tell large answers from small ones") {
   for (const auto& a : all_kinds()) {
     INFO(a.target);
-    const auto p = ask("GET", a.target);
+    const auto p = a.asked();
     const auto real = answer_read(std::get<read_request>(p.action), a.result, {}, p.options);
     const auto bytes = real.body_shared ? real.body_shared->size() : real.body.size();
     CHECK(estimated_bytes(a.result) * 3 + 100 >= bytes);
     CHECK(estimated_bytes(a.result) <= bytes * 5 + 100);
   }
+}
+
+TEST_CASE("piecewise_body: a transaction that wrote shows no metadata") {
+  const state::query_result result{log_index{42}, results()};
+  piecewise_body body(std::make_shared<const state::query_result>(result), state::txn_read{}, {});
+  std::string text;
+  while (!body.go_on(piece_bytes)) {
+  }
+  for (const auto& p : body.take().pieces)
+    text += *p;
+  CHECK((text == render_write(state::txn{}, results(), {}).body));
+  state::txn_reply failed;
+  failed.errors = {{0, std::string(100'000, 'x')}};
+  CHECK(estimated_bytes(failed) < 1'000); // nothing of it is rendered in pieces
 }
 
 TEST_CASE("list_rows: the same rows are those that are shared, not those that look alike") {

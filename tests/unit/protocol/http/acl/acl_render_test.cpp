@@ -226,7 +226,7 @@ TEST_CASE("the status of a refusal follows from its text") {
        {row{"Permission denied", 403}, row{"Permission denied: Missing node:write on n1", 403},
         row{"ACL not found", 403}, row{"Permission denied: ACL bootstrap no longer allowed (reset index: 9)", 403},
         row{"Cannot resolve root ACL", 500}, row{"Invalid Policy: no Name is set", 500},
-        row{"cannot find policy x", 500}, row{"Answer too large: a transaction reads more than 1000000 rows", 413}}) {
+        row{"cannot find policy x", 500}, row{"Answer too large: a transaction reads more than 30000 rows", 413}}) {
     INFO(t.text);
     CHECK(status_of_refusal(t.text) == t.status);
     const auto written = render_write(state::kv_write{}, state::refusal{t.text}, {});
