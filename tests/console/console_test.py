@@ -402,6 +402,31 @@ def other_actions(page, base, server, ids):
     check(True, "changes are seen as they happen")
 
 
+def phone(page, base):
+    """At the width of a phone: the selection comes into sight, and every view can be reached."""
+    page.call("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 640, "deviceScaleFactor": 1, "mobile": False})
+    page.open("about:blank")
+    page.open(f"{base}/ui/#/locks")
+    page.wait_text("jobs/nightly-backup")
+    click(page, "jobs/nightly-backup")
+    page.wait("[...document.querySelectorAll('h2')].some((t) => t.textContent === 'jobs/nightly-backup' && t.getBoundingClientRect().top >= 0 && t.getBoundingClientRect().bottom <= innerHeight)",
+              "the selected lock in the window")
+    check(page.run("[...document.querySelectorAll('nav a')].every((a) => a.getBoundingClientRect().right <= innerWidth)"), "on a phone the selection is in sight, and no view is cut off")
+    page.call("Emulation.setDeviceMetricsOverride", {"width": 1280, "height": 820, "deviceScaleFactor": 1, "mobile": False})
+
+
+def dialogs_end_with_their_view(page):
+    go(page, "#/services")
+    page.wait_text("Services and checks")
+    go(page, "#/events")
+    click(page, "Fire an event")
+    page.wait("document.querySelector('dialog[open]')", "a dialog")
+    page.run("history.back()")
+    page.wait_text("Services and checks")
+    page.wait("!document.querySelector('dialog')", "no dialog")
+    check(True, "Back closes a dialog")
+
+
 def tail_is_sampled(page, server):
     for n in range(120):
         value = base64.b64encode(str(n).encode()).decode()
@@ -449,6 +474,10 @@ def one_server(browser, binary, folder, pictures):
         keys_are_edited(page, server.address, server, binary)
         odd_keys(page, server.address, server)
         other_actions(page, server.address, server, ids)
+        dialogs_end_with_their_view(page)
+        phone(page, server.address)
+        go(page, "#/changes")
+        page.wait_text("No changes since")
         tail_is_sampled(page, server)
         check(not complaints(page), "the browser complains of nothing" + "".join("\n  " + c for c in complaints(page)))
         page.close()

@@ -116,6 +116,7 @@ function go() {
   const { view: name, rest } = read();
   const at = views.findIndex((v) => v.name === name);
   if (at < 0) return location.replace(to('locks'));
+  for (const dialog of document.querySelectorAll('dialog[open]:not(.keep)')) dialog.close();
   if (shown?.name === name) return shown.view.moved(rest);
   shown?.view.end();
   links.forEach((a, i) => (i === at ? a.setAttribute('aria-current', 'page') : a.removeAttribute('aria-current')));

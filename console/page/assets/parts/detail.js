@@ -18,8 +18,15 @@ export class Detail {
     this.end();
     this.chosen = what;
     this.element.replaceChildren();
-    if (what) this.#end = this.#shown(what);
-    else this.element.append(panel('Nothing selected', null, empty(this.hint)));
+    this.element.style.minHeight = '';
+    if (what) {
+      this.#end = this.#shown(what);
+      // On a narrow screen it is below the list. It is empty until the first response.
+      if (this.element.getBoundingClientRect().top > innerHeight * 0.6) {
+        this.element.style.minHeight = '90vh';
+        this.element.scrollIntoView({ block: 'start' });
+      }
+    } else this.element.append(panel('Nothing selected', null, empty(this.hint)));
   }
 
   /** Shows an error if the selection cannot be requested, and nothing else in its place. */

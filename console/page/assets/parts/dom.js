@@ -79,7 +79,7 @@ export const empty = (text) => h('p', { class: 'empty' }, text);
 export const refusal = (answer) => h('p', { class: 'empty error' }, complaint(answer));
 
 /**
- * @param columns names; `Index #` is one of numbers, `(What can be done)` is invisible but read out
+ * @param columns names; `Index #` is one of numbers, `(Actions)` is invisible but read out
  * @param rows of h('tr')
  */
 export function table(caption, columns, rows) {

@@ -191,7 +191,7 @@ export class Hub {
         this.#tellLink(true);
         const reader = new EventReader((e) => {
           if (e.id !== undefined) last = e.id;
-          if (e.event === 'refused') stream.state = `refused: ${JSON.parse(e.data).Reason || ''}`;
+          if (e.event === 'refused') stream.state = `The server ended it: ${JSON.parse(e.data).Reason || 'no reason given'}.`;
           else if (e.event === 'reset') this.#changed(stream, { Key: '', event: 'reset', id: e.id });
           else if (e.event !== 'progress' && e.event !== 'snapshot' && e.event !== 'cut' && e.id !== undefined) {
             stream.read += 1;

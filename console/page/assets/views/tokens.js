@@ -48,7 +48,7 @@ export function show(main) {
     }, field('Token secret', secret, 'It is kept until this tab is closed, and is sent only as a header.'),
     problem && h('p', { class: 'error', role: 'alert' }, problem), h('div', { class: 'row' }, h('button', { class: 'main' }, 'Log in'), token() && button('Log out', () => logIn(''))));
     refill(who, panel(mine ? 'Your token' : 'Log in', mine && [button('Log out', () => logIn('')), copyCall('This token', { path: '/v1/acl/token/self' }, ['acl', 'token', 'read', '-self'])],
-      h('div', { class: 'inside' }, off ? h('p', {}, 'ACLs are off, so there is nobody to log in as. Set ', h('code', {}, 'acl.enabled = true'), ' in the configuration to use tokens.')
+      h('div', { class: 'inside' }, off ? h('p', {}, 'ACLs are off, so there is no token to log in with. Set ', h('code', {}, 'acl.enabled = true'), ' in the configuration to use tokens.')
         : mine ? facts(['Description', mine.Description || 'none'], ['Accessor ID', h('span', { class: 'mono' }, mine.AccessorID), true],
             ['Policies', names(mine.Policies)], ['Roles', names(mine.Roles)], ['Expires', mine.ExpirationTime || 'never'])
           : form)));

@@ -84,7 +84,7 @@ function tokenList(tokens, policies, roles, again) {
 
 /** Lists contain no secrets: it is shown only this time. */
 function showSecret(made) {
-  const dialog = h('dialog', { 'aria-label': 'New token', onclose: () => dialog.remove() }, h('form', { method: 'dialog' }, h('h2', {}, 'New token'),
+  const dialog = h('dialog', { class: 'keep', 'aria-label': 'New token', onclose: () => dialog.remove() }, h('form', { method: 'dialog' }, h('h2', {}, 'New token'),
     h('p', {}, 'Copy the secret now: it is not shown again.'), h('pre', { class: 'value', tabindex: 0, role: 'region', 'aria-label': 'Secret' }, made.SecretID),
     h('div', { class: 'row end' }, h('button', { class: 'main', autofocus: true }, 'Done'))));
   document.body.append(dialog);
