@@ -136,6 +136,7 @@ CASES = [
     ("pace", "(() => { const p = new m.Pace(); const first = [p.doubtful, p.pause(400)]; p.took(1); return [first, p.doubtful, p.pause(400), p.pause(3000)]; })()", [[False, 400], False, 400, 3000]),
     ("pace", "(() => { const p = new m.Pace(); p.took(60); p.took(0); return [p.doubtful, p.pause(400)]; })()", [False, 400]),
 
+    ("plot", "m.parts([[0, 1], [10e3, 2], [40e3, 3], [70_001, 4]]).map((part) => part.length)", [3, 1]),
     ("plot", "[0, 0.07, 1, 1.2, 49, 50, 51, 999].map(m.niceMax)", [1, 0.1, 1, 2, 50, 50, 100, 1000]),
     ("places", "[m.read('#/locks/claim/a%20b/c'), m.to('keys', 'a b/c'), m.read('#/keys/%E0%A4%A'), m.read('')]",
      [{"view": "locks", "rest": ["claim", "a b", "c"]}, "#/keys/a%20b/c", {"view": "keys", "rest": ["%E0%A4%A"]}, {"view": "", "rest": []}]),

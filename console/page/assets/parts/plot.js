@@ -12,6 +12,16 @@ export function niceMax(value) {
   return [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= value * 0.9999);
 }
 
+/** Without a sample for this long there is no line: a server takes one every 10 s. */
+export const gapMs = 30_000;
+
+/** The points between two gaps each. */
+export function parts(points) {
+  const found = [];
+  points.forEach((p, i) => (i && p[0] - points[i - 1][0] <= gapMs ? found.at(-1).push(p) : found.push([p])));
+  return found;
+}
+
 /**
  * @param lines [{ points: [[time in ms, value]] }] with the classes plot-1, plot-2, ...
  * @param from, to times in ms
@@ -20,7 +30,8 @@ export function plot(label, lines, from, to) {
   const most = niceMax(Math.max(0, ...lines.flatMap((l) => l.points.map((p) => p[1]))));
   const x = (t) => left + ((t - from) / Math.max(1, to - from)) * (width - left - right);
   const y = (v) => height - bottom - (v / most) * (height - top - bottom);
-  const path = (points) => points.map(([t, v], i) => `${i ? 'L' : 'M'}${x(t).toFixed(1)} ${y(v).toFixed(1)}`).join('');
+  const path = (points) => parts(points).map((part) => part.map(([t, v], i) => `${i ? 'L' : 'M'}${x(t).toFixed(1)} ${y(v).toFixed(1)}`).join('')).join('');
+  const dots = (points) => parts(points).filter((part) => part.length === 1).map((part) => `${path(part)}h0`).join('');
   const minutes = Math.max(1, Math.round((to - from) / 60e3));
   return s('svg', { class: 'drawing', viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label },
     [0, 0.5, 1].map((part) => [
@@ -29,5 +40,5 @@ export function plot(label, lines, from, to) {
     ]),
     s('text', { class: 'label', x: left, y: height - 4 }, `${minutes} min ago`),
     s('text', { class: 'label', x: width - right, y: height - 4, 'text-anchor': 'end' }, 'now'),
-    lines.map((line, i) => [s('path', { class: `line plot-${i + 1}`, d: path(line.points) }), line.points.length === 1 && s('path', { class: `dot plot-${i + 1}`, d: `${path(line.points)}h0` })]));
+    lines.map((line, i) => [s('path', { class: `line plot-${i + 1}`, d: path(line.points) }), s('path', { class: `dot plot-${i + 1}`, d: dots(line.points) })]));
 }

@@ -61,7 +61,7 @@ export function showKey(box, key) {
       [h('div', { class: 'tabs', role: 'group', 'aria-label': 'Format' },
         forms.map((f) => h('button', { type: 'button', 'aria-pressed': String(f === form), onclick: () => { form = f; drawValue(); } }, f))),
         h('button', { type: 'button', class: 'main', disabled: text === null, title: text === null ? 'Binary values cannot be edited here: use belay kv put -base64' : undefined, onclick: () => edit(text) }, 'Edit')],
-      h('div', { class: 'inside' }, shown === '' ? h('p', { class: 'quiet' }, 'The value is empty.') : h('pre', { class: 'value', tabindex: 0, role: 'region', 'aria-label': 'Value' }, shown))));
+      h('div', { class: 'inside' }, shown === '' ? h('p', { class: 'quiet' }, 'The value is empty.') : h('pre', { class: form === 'Hex' ? 'value hex' : 'value', tabindex: 0, role: 'region', 'aria-label': 'Value' }, shown))));
   }
 
   function edit(text) {

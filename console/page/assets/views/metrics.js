@@ -4,7 +4,7 @@ import { duration, figure } from '../parts/format.js';
 import { empty, h, panel, refill } from '../parts/dom.js';
 import { complaint } from '../parts/api.js';
 import { copyCall } from '../parts/dialog.js';
-import { plot } from '../parts/plot.js';
+import { gapMs, plot } from '../parts/plot.js';
 import { onMetrics, series } from '../parts/samples.js';
 
 const least = 60e3;
@@ -36,7 +36,7 @@ export function show(main) {
     else says.textContent = `Samples of this server, every 10 seconds, for ${duration(to - points[0].at)}. It keeps one hour.`;
     refill(box, h('div', { class: 'plots' }, plots.map((p) => {
       const lines = p.lines.map(([name, label]) => ({ label, points: series.line(name) }));
-      const last = lines.map((l) => l.points.at(-1)?.[1]);
+      const last = lines.map((l) => (l.points.at(-1)?.[0] >= to - gapMs ? l.points.at(-1)[1] : undefined));
       const told = lines.map((l, i) => `${l.label} ${last[i] === undefined ? 'no data' : figure(last[i])}${p.unit && ` ${p.unit}`}`).join(', ');
       return panel(p.title, h('span', { class: 'now' }, last[0] === undefined ? '–' : `${figure(last[0])} ${p.unit}`),
         h('div', { class: 'inside' }, plot(`${p.title}: ${told}`, lines, from, to),
