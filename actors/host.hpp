@@ -1,7 +1,7 @@
 #pragma once
 // Chooses the thread of an actor. By default it is one of CAF's scheduler. Actors that every
 // request passes share a thread with their sockets, so that a message needs no thread switch
-// (docs/adr/0004-threads.md). Long waits are timed there, too (docs/adr/0021-quiet-servers.md).
+// (docs/internals/adr/0004-threads.md). Long waits are timed there, too (docs/internals/adr/0007-event-loop.md).
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>

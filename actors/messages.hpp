@@ -388,7 +388,7 @@ struct await_lock_delay {
 
 // ---- session_reaper (fsm -> it: publish_effects, cluster_view)
 
-/// session_reaper -> raft_peer: a proposal that is valid only in this term (docs/pitfalls.md R25).
+/// session_reaper -> raft_peer: a proposal that is valid only in this term (docs/internals/pitfalls.md R25).
 struct propose_internal {
   term_id required_term;
   payload command;

@@ -12,7 +12,7 @@
 namespace belay::actors {
 
 /// Waits shorter than this use CAF's clock, which runs on a thread of its own.
-/// They belong to requests, whose threads have enough to do (docs/adr/0021-quiet-servers.md).
+/// They belong to requests, whose threads have enough to do (docs/internals/adr/0007-event-loop.md).
 inline constexpr std::chrono::milliseconds timed_by_host_from{10};
 
 /// How early the periodic work of an idle server may run, so that it coincides with other work.

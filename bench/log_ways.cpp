@@ -1,5 +1,5 @@
 // Compares ways to write a frame of the log and get notified: a thread that writes and syncs (as
-// log_writer), io_uring, and the calling thread. One frame at a time (docs/adr/0023-io-uring.md).
+// log_writer), io_uring, and the calling thread. One frame at a time (docs/internals/adr/0023-io-uring.md).
 //
 // usage: log_ways FOLDER [ROUNDS] [BYTES]  uses 16 MiB; default: 8 rounds of 500 512-byte frames
 

@@ -1,5 +1,5 @@
 // Compares serving small requests from one thread: epoll with a recv and a send each, and io_uring
-// with multishot receives and one system call per turn. No HTTP (docs/adr/0023-io-uring.md).
+// with multishot receives and one system call per turn. No HTTP (docs/internals/adr/0023-io-uring.md).
 //
 // usage: socket_ways [CONNECTIONS] [ROUNDS] [REQUEST_BYTES] [ANSWER_BYTES]  default: 64 6 120 300
 

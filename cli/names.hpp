@@ -3,7 +3,7 @@
 // `status` in it. A file that includes headers
 // of the library includes this one before them: modules of the server, and the program, see the
 // server's from then on, and say v0::result
-// for the library's. It goes when the server has a root of its own (docs/adr/0032).
+// for the library's. It goes when the server has a root of its own (docs/internals/adr/0032).
 
 #include "protocol/base/result.hpp"
 

@@ -20,7 +20,7 @@ inline std::string in_ms(virtual_time t) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms";
 }
 
-/// The kind of a run: which faults may be drawn, how many nodes, how long (docs/testing.md).
+/// The kind of a run: which faults may be drawn, how many nodes, how long (docs/internals/testing.md).
 struct profile {
   std::string name = "swarm";
   std::vector<std::size_t> nodes = {3, 5};   ///< one of them is drawn

@@ -1,5 +1,5 @@
 #pragma once
-// An event of the audit log, and its line (docs/operations.md, "The audit log").
+// An event of the audit log, and its line (docs/operate/operations.md, "The audit log").
 // The members are those of Consul Enterprise; additional ones are in `belay`.
 
 #include "actors/gateway/requests/logged_request.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // A gateway's part of the audit log: one line for each answered request, and what happens to
-// requests if it is not writable (docs/operations.md, "The audit log"). audit_log writes the lines.
+// requests if it is not writable (docs/operate/operations.md, "The audit log"). audit_log writes the lines.
 
 #include "actors/audit/audit_event.hpp"
 #include "actors/audit/token_owners.hpp"
@@ -55,7 +55,7 @@ public:
       : gateway_(gateway), rules_(rules), out_(out), owners_(out, pending), uuid_(std::move(uuid)),
         wall_ns_(std::move(wall_ns)), metrics_(m) {}
 
-  /// A request was read. Not all are audited (docs/operations.md).
+  /// A request was read. Not all are audited (docs/operate/operations.md).
   void begin(exchange& e, const http::raw_request& r, const http::parsed_request& p, monotonic_time now);
   /// To be called before a request is sent on. @returns false: it was rejected and is answered
   bool admit(exchange& e);

@@ -16,7 +16,7 @@
 namespace belay::actors {
 
 /// Makes write_log durable with one sync and responds to raft_peer with log_written. A failed write
-/// or sync ends the process (docs/pitfalls.md R22), because the content of the disk is unknown
+/// or sync ends the process (docs/internals/pitfalls.md R22), because the content of the disk is unknown
 /// then. A full disk does not: the response reports it, and the batches can be sent again.
 class log_writer : public log_writer_actor::base {
 public:

@@ -1,7 +1,7 @@
 #pragma once
 // Connections to the other nodes, on CAF's multiplexer. Each node dials every other one: it sends
 // on connections that it dialled and receives on those it accepted. So within one connection frames
-// arrive in the order they were sent, and both sides see a new connection as one (docs/adr/0002).
+// arrive in the order they were sent, and both sides see a new connection as one (docs/internals/adr/0002).
 
 #include "actors/consensus/multiplexer_host.hpp"
 #include "actors/consensus/peer_lobby.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 // Frames to send to one peer, in two classes: Raft's, which are few and must not be late, and
 // those forwarded for clients, which can be tens of megabytes. Each class keeps its order.
-// A frame of Raft waits for at most one window of the other class (docs/adr/0002).
+// A frame of Raft waits for at most one window of the other class (docs/internals/adr/0002).
 
 #include "protocol/wire/frame_codec.hpp"
 

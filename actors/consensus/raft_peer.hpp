@@ -36,7 +36,7 @@ struct raft_peer_settings {
   /// This server shall have no vote (read_replica).
   bool replica = false;
   bool coordinates =
-      false; ///< measures its network coordinates, and exchanges them with the other servers (docs/adr/0015)
+      false; ///< measures its network coordinates, and exchanges them with the other servers (docs/internals/adr/0015)
   /// The settings in force until operators set some (docs/contract/12).
   state::autopilot_settings autopilot;
   /// A member that is silent this long counts as failed (serfHealth, SerfStatus, list of members).

@@ -1,5 +1,5 @@
 // raft_peer: health of the members, and what the leader does about it automatically
-// (docs/contract/12, docs/adr/0013).
+// (docs/contract/12, docs/internals/adr/0013).
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"

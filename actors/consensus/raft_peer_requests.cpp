@@ -182,7 +182,7 @@ void raft_peer::send_answers() {
 }
 
 void raft_peer::on_internal_proposal(const propose_internal& p) {
-  // A proposal by a timer of an earlier leadership is obsolete: docs/pitfalls.md R25.
+  // A proposal by a timer of an earlier leadership is obsolete: docs/internals/pitfalls.md R25.
   const bool ours = leading() && core_.term() == p.required_term;
   if (ours || MUTANT(expiry_by_deposed_leader))
     hold({{ours ? node_id{} : self_.id, {}},

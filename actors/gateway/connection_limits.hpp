@@ -10,7 +10,7 @@ namespace belay::actors {
 
 struct connection_limits {
   /// Requests of one connection without an answer, and their bytes (one request is always allowed).
-  /// A client that pipelines gets this much ahead of requests of others (docs/adr/0022).
+  /// A client that pipelines gets this much ahead of requests of others (docs/internals/adr/0007).
   std::size_t in_flight_max = 16;
   std::size_t in_flight_bytes_max = 1 << 18;
   std::size_t unsent_bytes_max = 1 << 20;  ///< above this no further request is parsed

@@ -1,7 +1,7 @@
 #pragma once
 // The monotonic clock of a running node. The usual one stops while the machine is suspended, so
 // that a leader that wakes up would trust a lease that has long expired. CLOCK_BOOTTIME continues.
-// Only a hypervisor that pauses the whole machine stops it, too (docs/operations.md).
+// Only a hypervisor that pauses the whole machine stops it, too (docs/operate/operations.md).
 
 #include "actors/interfaces.hpp"
 

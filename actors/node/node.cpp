@@ -90,18 +90,18 @@ result<bool> stays_out_of_cluster(const node_config& config) {
 /// What only this server acknowledged meanwhile is lost with its files; continuing would lose
 /// more. It ends at once, because an orderly stop could write into the wrong directory.
 [[noreturn]] void end_without_data_directory(const std::string& why) {
-  log::error(
-      "node", "data directory deleted or replaced while the server ran: stopping at once",
-      {{"reason", why},
-       {"advice", "other servers have the data: start this one with an empty data directory. The only server: restore "
-                  "a backup (docs/disaster-recovery.md). Never put an older copy of the directory in its place"}});
+  log::error("node", "data directory deleted or replaced while the server ran: stopping at once",
+             {{"reason", why},
+              {"advice",
+               "other servers have the data: start this one with an empty data directory. The only server: restore "
+               "a backup (docs/operate/disaster-recovery.md). Never put an older copy of the directory in its place"}});
   std::fflush(nullptr);
   std::_Exit(data_directory_gone);
 }
 
 /// Number of HTTP threads by default.
 /// On a machine with two cores a second one makes puts of some clients slower:
-/// Raft and the log need a core, too (docs/adr/0024-reads-beside-the-tables.md).
+/// Raft and the log need a core, too (docs/internals/adr/0024-reads-beside-the-tables.md).
 std::size_t fronts_of(const node_config& config) {
   constexpr std::size_t usual_max = 4;
   if (config.fronts > 0)

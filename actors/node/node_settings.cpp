@@ -11,7 +11,7 @@ namespace belay::actors {
 
 namespace {
 
-/// What performance.raft_multiplier scales: docs/configuration.md. Not Consul's 1 s x n, which
+/// What performance.raft_multiplier scales: docs/reference/configuration.md. Not Consul's 1 s x n, which
 /// was made for disks and networks of 2014, and would mean 10 s without writes.
 raft::limits limits_for(int raft_multiplier) {
   raft::limits l;

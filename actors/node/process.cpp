@@ -25,7 +25,7 @@ namespace belay::actors {
 
 system_config::system_config() {
   load<caf::io::middleman>();
-  // Measured (docs/adr/0004): sharing wakes in 7 us without polling, stealing in up to 115 us.
+  // Measured (docs/internals/adr/0004): sharing wakes in 7 us without polling, stealing in up to 115 us.
   set("scheduler.policy", caf::atom("sharing"));
   set("scheduler.max-threads", std::size_t{1});
   set("scheduler.max-throughput", std::size_t{100});

@@ -53,10 +53,10 @@ void warn_of_open_port(const node_config& config, const tls::credentials& in_for
     return;
   if (config.acl.enabled)
     log::warn("node", "tokens of clients can be read by whoever sees what servers say to each other",
-              {{"server_port", config.server_port}, {"advice", "encrypt, or certificates: docs/security.md"}});
+              {{"server_port", config.server_port}, {"advice", "encrypt, or certificates: docs/operate/security.md"}});
   log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
             {{"server_port", config.server_port},
-             {"advice", "encrypt, or certificates: docs/security.md"},
+             {"advice", "encrypt, or certificates: docs/operate/security.md"},
              {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
 }
 

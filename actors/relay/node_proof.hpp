@@ -1,5 +1,5 @@
 #pragma once
-// What servers store about the secret of a client agent's node (docs/security.md, B3).
+// What servers store about the secret of a client agent's node (docs/operate/security.md, B3).
 
 #include <string>
 #include <string_view>

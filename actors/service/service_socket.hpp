@@ -1,7 +1,7 @@
 #pragma once
 // The interface of a service manager (systemd) to its processes: a socket for status notifications,
 // and a watchdog time. Each message is a datagram of lines (sd_notify(3), "Notes").
-// Why libsystemd is not used: docs/adr/0014-notifications-without-libsystemd.md.
+// Why libsystemd is not used: docs/internals/adr/0014-notifications-without-libsystemd.md.
 
 #include "protocol/base/result.hpp"
 

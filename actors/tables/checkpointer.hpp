@@ -32,7 +32,7 @@ struct checkpointer_settings {
   std::uint64_t log_bytes = 0;      ///< likewise
 };
 
-/// A transaction begins and ends in one message handler (docs/pitfalls.md L4). A failed commit ends
+/// A transaction begins and ends in one message handler (docs/internals/pitfalls.md L4). A failed commit ends
 /// the process, except on a full disk. If a commit reads back different, the previous one stays.
 class checkpointer : public checkpointer_actor::base {
 public:

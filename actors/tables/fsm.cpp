@@ -131,7 +131,7 @@ void fsm::apply(const committed_entries& c) {
   decoded_ahead commands(c.entries, *machine_);
   for (std::size_t i = 0; i < c.entries.size(); ++i) {
     const auto& e = c.entries[i];
-    if (e.index <= applied_.index) { // an installed snapshot already includes it (docs/pitfalls.md R14)
+    if (e.index <= applied_.index) { // an installed snapshot already includes it (docs/internals/pitfalls.md R14)
       PROBE("fsm: entry below an installed snapshot skipped");
       if (!c.origins.empty() && !c.origins[i].id.is_zero()) // done, but its result is lost
         tell_unknown(c.origins[i], own, forwarded);

@@ -1,4 +1,4 @@
-// fsm: reads of changes of keys (docs/changes.md).
+// fsm: reads of changes of keys (docs/reference/changes.md).
 //
 // A cursor above the applied index has one of three reasons. This server is behind; or the cursor
 // names another history, which the state machine detects; or it names none (clients of 0.2.0, or

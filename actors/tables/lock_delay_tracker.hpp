@@ -13,7 +13,7 @@ namespace belay::actors {
 
 /// The tables hold everything about claims and queued acquires, and only an entry can end one at
 /// its time. The leader proposes one for it, an alarm: it names nothing, and is harmless if it is
-/// repeated or late (docs/claims.md, rule 13). Other acquires (`?acquire=...&wait=...`) may wait,
+/// repeated or late (docs/reference/claims.md, rule 13). Other acquires (`?acquire=...&wait=...`) may wait,
 /// too, if a server does not support queues. apply() decides in cluster time if a lock delay is over,
 /// and the fsm rejects earlier if that is certain. Such an acquire is kept here, on its server, and
 /// retried when the delay should be over, or at once after a restore. The gateway gets the result

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds reaper_tick{50};
 constexpr std::chrono::seconds propose_again_after{1};
-// docs/claims.md, rule 20: an exact session ends within 50 ms after its TTL unless there
+// docs/reference/claims.md, rule 20: an exact session ends within 50 ms after its TTL unless there
 // is a stall. A delay above this is a stall.
 constexpr std::chrono::milliseconds stall_least{20};
 

@@ -1,6 +1,6 @@
 #pragma once
 // An unexpected exception ends the node, and the log names the actor. CAF would end only the actor:
-// the others would continue without it, and the node would look healthy (docs/pitfalls.md F12).
+// the others would continue without it, and the node would look healthy (docs/internals/pitfalls.md F12).
 
 #include "actors/surroundings.hpp"
 

@@ -506,7 +506,7 @@ std::string metrics::reference() {
       R"(# Metrics
 
 Made from the tables in `actors/telemetry/metrics.cpp`; change those, then
-`BELAY_REWRITE=1 build/dev/test_node 'docs/metrics.md*'`.
+`BELAY_REWRITE=1 build/dev/test_node 'docs/reference/metrics.md*'`.
 
 `GET /v1/agent/metrics` answers with the numbers of the server that is asked, as JSON; with `?format=prometheus` as text for
 Prometheus, if `telemetry.prometheus_retention_time` is above 0. JSON shows counters and samples of the last complete interval of )" +

@@ -1,6 +1,6 @@
 #pragma once
 // Metrics of this node, counted by all its actors, served at /v1/agent/metrics (docs/contract/09).
-// docs/metrics.md lists all of them; it is generated from the tables in metrics.cpp.
+// docs/reference/metrics.md lists all of them; it is generated from the tables in metrics.cpp.
 
 #include "actors/telemetry/metrics_history.hpp"
 
@@ -124,7 +124,7 @@ public:
   }
   /// A write with an Idempotency-Key was answered from its record.
   void outcome_replayed() { bump(outcomes_replayed_); }
-  /// The search for a deadlock was given up because of its size (docs/claims.md, rule 32).
+  /// The search for a deadlock was given up because of its size (docs/reference/claims.md, rule 32).
   void deadlock_search_cut() { bump(deadlock_searches_cut_); }
   void parked_queries(std::size_t n) { set(parked_, n); }
   void changes_kept(std::size_t bytes, std::uint64_t floor) {
@@ -200,7 +200,7 @@ public:
   std::string history_json() const;
   /// Prometheus text format; counters and histograms since the start.
   std::string prometheus(std::string_view prefix) const;
-  /// Generates docs/metrics.md, with a description of each metric.
+  /// Generates docs/reference/metrics.md, with a description of each metric.
   static std::string reference();
 
 private:
@@ -221,7 +221,7 @@ private:
   struct number_ref {
     const char* name;
     const std::atomic<std::uint64_t>* value;
-    const char* means; ///< a line of docs/metrics.md
+    const char* means; ///< a line of docs/reference/metrics.md
   };
   struct distribution_ref {
     const char* name; ///< in json()

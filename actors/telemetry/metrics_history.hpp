@@ -1,5 +1,5 @@
 #pragma once
-// Rates and latencies of the last hour (docs/http-extensions.md, "Metrics of the last hour").
+// Rates and latencies of the last hour (docs/reference/http-extensions.md, "Metrics of the last hour").
 
 #include <cstddef>
 #include <cstdint>

@@ -19,7 +19,7 @@ process_facts read_process_facts();
 
 /// Prometheus' text format.
 void append_prometheus(std::string& out, const process_facts& f);
-/// Rows of docs/metrics.md.
+/// Rows of docs/reference/metrics.md.
 std::string process_reference();
 
 } // namespace belay::actors

@@ -1,6 +1,6 @@
 #pragma once
 // What a server presents to peers and requires of them: certificates, pre-shared keys, or nothing.
-// Files are read once; a reload makes new ones, channels keep theirs. docs/security.md has a table.
+// Files are read once; a reload makes new ones, channels keep theirs. docs/operate/security.md has a table.
 
 #include "actors/tls/peer_key.hpp"
 #include "actors/tls/setting_complaint.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // What HTTPS clients are presented, and what is required of them. Read from files once;
-// a reload makes new credentials, and channels keep theirs. docs/security.md, "HTTPS".
+// a reload makes new credentials, and channels keep theirs. docs/operate/security.md, "HTTPS".
 
 #include "actors/tls/setting_complaint.hpp"
 #include "protocol/base/result.hpp"

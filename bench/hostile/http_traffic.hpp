@@ -76,7 +76,7 @@ inline std::string repeated(const std::string& text, std::size_t n) {
   return out;
 }
 
-/// Sends requests that cost more than their bytes (docs/security.md, "What a request may cost").
+/// Sends requests that cost more than their bytes (docs/operate/security.md, "What a request may cost").
 inline void amplify(const target& at, double a_second, counts& counted) {
   const std::vector<std::string> costly{
       request(at, "PUT /v1/agent/service/register",

@@ -1,5 +1,5 @@
 #pragma once
-// A connection on which Belay sends changes of keys as server-sent events (docs/changes.md).
+// A connection on which Belay sends changes of keys as server-sent events (docs/reference/changes.md).
 
 #include "bench/load/stream.hpp"
 

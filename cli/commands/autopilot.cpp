@@ -68,7 +68,8 @@ std::vector<command> autopilot_commands() {
        .run = get_config},
       {.name = "operator autopilot set-config",
        .help = "Changes settings of autopilot",
-       .text = "What is not given stays as it is. docs/http-extensions.md says which settings have an effect.",
+       .text =
+           "What is not given stays as it is. docs/reference/http-extensions.md says which settings have an effect.",
        .flags = {{"cleanup-dead-servers", text, "true|false", "remove servers that are lost when new ones are there"},
                  {"disable-upgrade-migration", text, "true|false", "for Consul Enterprise"},
                  {"last-contact-threshold", duration, "<duration>",

@@ -1,4 +1,4 @@
-// `belay keyring`: the keys of `encrypt`, on all servers at once (docs/security.md). Texts and exit codes are those of `consul keyring`
+// `belay keyring`: the keys of `encrypt`, on all servers at once (docs/operate/security.md). Texts and exit codes are those of `consul keyring`
 // (docs/contract/15).
 
 #include "cli/commands/all.hpp"
@@ -123,7 +123,8 @@ std::vector<command> keyring_commands() {
                      {"remove", text, "<key>", "remove a key that is not the primary one"},
                      {"use", text, "<key>", "encrypt with this key, which must be installed"}},
            .examples = {{"keyring -list", "Every key, with the number of servers that have it"},
-                        {"keyring -install=$(belay keygen)", "The first step of a change of keys: docs/security.md"}},
+                        {"keyring -install=$(belay keygen)",
+                         "The first step of a change of keys: docs/operate/security.md"}},
            .run = keyring}};
 }
 

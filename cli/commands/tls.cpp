@@ -1,4 +1,4 @@
-// `belay keygen` and `belay tls ...`: secrets and certificates for docs/security.md. Names of files, options and texts are those of
+// `belay keygen` and `belay tls ...`: secrets and certificates for docs/operate/security.md. Names of files, options and texts are those of
 // Consul 1.8. Nothing here talks to a node.
 
 #include "actors/node/config/file_text.hpp"

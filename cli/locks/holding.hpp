@@ -49,7 +49,7 @@ public:
   /// Ends acquire() and watch().
   virtual void stop() = 0;
 
-  /// `X-Belay-Fence` of the grant; empty where there is none (docs/http-extensions.md).
+  /// `X-Belay-Fence` of the grant; empty where there is none (docs/reference/http-extensions.md).
   virtual std::string fence() const { return {}; }
   virtual std::string key() const = 0;
 };

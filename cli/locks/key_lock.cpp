@@ -73,7 +73,7 @@ private:
     }
   }
 
-  /// docs/http-extensions.md, "Waiting for a lock": by its place in a queue, which Consul's servers
+  /// docs/reference/http-extensions.md, "Waiting for a lock": by its place in a queue, which Consul's servers
   /// do not have. Whoever asks again
   /// before the wait is over keeps the place.
   v0::task<written> ask_for_it(milliseconds limit) {

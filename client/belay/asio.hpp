@@ -5,7 +5,7 @@
 // on a thread of the transport, so this header needs only Asio, 1.78 or later, whichever version
 // the library was built with. An executor that stalls for longer than the TTL loses the session.
 //
-// A call completes with void(result<T>): done, refused or unknown (docs/client.md). run() and
+// A call completes with void(result<T>): done, refused or unknown (docs/guides/client.md). run() and
 // update(), which call your functions, complete with void(std::exception_ptr, result<T>). Handlers
 // run on their associated executor, by default the client's. code_of() makes an error_code of an
 // error. A call ends client_options::grace after its limit at the latest. Cancellation ends it soon:

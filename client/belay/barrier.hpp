@@ -39,7 +39,7 @@ private:
 
 class barrier {
 public:
-  /// One transaction checks all of them; its outcome must fit into 4 KiB (docs/exactly-once.md).
+  /// One transaction checks all of them; its outcome must fit into 4 KiB (docs/reference/exactly-once.md).
   static constexpr std::size_t participants_max = 24;
 
   /// @param participants 1 to participants_max

@@ -3,7 +3,7 @@
 //
 // Guarantees: while a lease is safe() no other client holds the lock. Fencing tokens grow. On Belay
 // waiters are served in order, by the release itself; on Consul they watch the key, and the first
-// one wins (docs/client.md). It is the lock of a key, so it also excludes Consul's clients.
+// one wins (docs/guides/client.md). It is the lock of a key, so it also excludes Consul's clients.
 // Survives: lost responses (it retries with the same session), elections, restarts, a lock delay.
 // On failure: *refused* with reason deadline, stopped or session, and not held; what was granted
 // meanwhile is released. Several holders that share a session take turns.

@@ -1,6 +1,6 @@
 #pragma once
 // Scenarios: code that uses the client library, in virtual time on a simulated cluster of the real
-// servers, under their faults and its own. A seed determines a run. See docs/simulator-kit.md.
+// servers, under their faults and its own. A seed determines a run. See docs/guides/simulator-kit.md.
 //
 //   BELAY_SCENARIO("one writer at a time") {
 //     ledger pages;

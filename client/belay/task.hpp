@@ -2,7 +2,7 @@
 // A coroutine with one owner. It starts when it is awaited or started, and may be destroyed at any
 // await: whatever it waits for is abandoned. Not thread-safe.
 //
-// How to write coroutines that g++ 12 compiles correctly: docs/client.md, "Writing coroutines".
+// How to write coroutines that g++ 12 compiles correctly: docs/guides/client.md, "Writing coroutines".
 
 #include <coroutine>
 #include <cstddef>

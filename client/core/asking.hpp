@@ -35,7 +35,7 @@ enum class repeats : std::uint8_t {
 };
 
 /// Sends a write until its outcome is decided. After a lost response the idempotency key gets the
-/// outcome, and cancels what has not happened (docs/exactly-once.md). Consul has no outcomes.
+/// outcome, and cancels what has not happened (docs/reference/exactly-once.md). Consul has no outcomes.
 task<decision> write_once(world& w, request plain, patience limit, backoff pauses, repeats how);
 
 /// Whether to retry: there was no response, or the server failed.

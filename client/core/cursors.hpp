@@ -1,6 +1,6 @@
 #pragma once
 // Cursors as servers write them: `INDEX` or `INDEX.N`; servers from 0.3.0 on append `@` and the
-// history in 16 hexadecimal digits (docs/changes.md, Cursors). Recipes store the history beside
+// history in 16 hexadecimal digits (docs/reference/changes.md, Cursors). Recipes store the history beside
 // `INDEX.N`, in a place that 0.2.0 does not read.
 
 #include <cstdint>

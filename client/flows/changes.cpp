@@ -51,7 +51,7 @@ std::uint64_t history_of(std::string_view place) {
   return detail::cursor_in(place).history;
 }
 
-// docs/changes.md, Cursors: the upper half identifies the cluster.
+// docs/reference/changes.md, Cursors: the upper half identifies the cluster.
 bool in_one_cluster(std::uint64_t history, std::uint64_t other) noexcept {
   return history >> 32 == other >> 32;
 }
@@ -193,7 +193,7 @@ bool write_all(int fd, std::string_view text) {
 
 } // namespace
 
-// Not by a stream, which throws if a folder is opened as a file (docs/pitfalls.md R43).
+// Not by a stream, which throws if a folder is opened as a file (docs/internals/pitfalls.md R43).
 result<std::string> place_in_file::load() const {
   // Opening a pipe or a device must not block.
   file_descriptor in(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -1,4 +1,4 @@
-# Configuration of this server. Every key: /usr/share/doc/belay/configuration.md; how to run a cluster: operations.md beside it.
+# Configuration of this server. Every key: /usr/share/doc/belay/reference/configuration.md; how to run a cluster: operate/operations.md beside it.
 # Check it with `belay validate /etc/belay.d`. All *.hcl and *.json files of this folder are read, in the order of their names.
 
 server   = true

@@ -50,7 +50,7 @@ std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>
                                               const std::vector<state::check_ptr>& critical,
                                               const std::set<std::string>& servers);
 
-/// Evidence that an agent may act for a node (docs/security.md, B3).
+/// Evidence that an agent may act for a node (docs/operate/security.md, B3).
 struct agent_evidence {
   std::string source;         ///< address of its connection; empty: unknown, while a server of 0.2.0 is a member
   std::string proof;          ///< hash of the secret that it sent; empty: none, as by 0.2.0

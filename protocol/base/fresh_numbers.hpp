@@ -9,7 +9,7 @@
 namespace belay {
 
 /// Starts at a number that no two processes share: a late reply to an earlier process
-/// of this node matches no request of this one (docs/pitfalls.md R24). 48 bits.
+/// of this node matches no request of this one (docs/internals/pitfalls.md R24). 48 bits.
 class fresh_numbers {
 public:
   static constexpr std::uint64_t mask = 0xFFFF'FFFF'FFFFULL;

@@ -1,6 +1,6 @@
 #pragma once
 // The nodes' coordinates that a server knows, for `?near` and /v1/coordinate. Not
-// replicated (docs/adr/0015-coordinates.md): servers measure, receive and exchange them.
+// replicated (docs/internals/adr/0015-coordinates.md): servers measure, receive and exchange them.
 
 #include "protocol/coordinates/coordinate.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Operations on the keys of `encrypt` (docs/security.md): requested of all members at once
+// Operations on the keys of `encrypt` (docs/operate/security.md): requested of all members at once
 // (Consul's /v1/operator/keyring), carried out by each on its own keyring. No leader and
 // no log entry decides them. keyring_rounds.hpp sends the requests and counts the replies.
 

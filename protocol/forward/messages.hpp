@@ -54,7 +54,7 @@ constexpr const char* name_of(call_outcome o) {
   return "?";
 }
 
-/// A request forwarded to the leader, once: the leader never forwards it (docs/pitfalls.md R24).
+/// A request forwarded to the leader, once: the leader never forwards it (docs/internals/pitfalls.md R24).
 struct call {
   request_id id; ///< of the requesting node
   call_kind kind = call_kind::propose;

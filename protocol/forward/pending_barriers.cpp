@@ -31,7 +31,7 @@ void pending_barriers::go_on(const leadership& now, log_index commit) {
       finish(b, true, commit);
       continue;
     }
-    const auto attempt = attempts_.next(); // never reused: docs/pitfalls.md R11
+    const auto attempt = attempts_.next(); // never reused: docs/internals/pitfalls.md R11
     if (now.here) {
       actions_.push_back(confirm_leadership{attempt});
     } else if (b.asker != self_) { // requested while this node led: the requester looks for the new leader

@@ -48,7 +48,7 @@ public:
   void go_on(const leadership& now, log_index commit);
 
   void confirmed(std::uint64_t attempt, log_index index);
-  /// Leadership was lost or is uncertain: retried as another attempt (docs/pitfalls.md R11).
+  /// Leadership was lost or is uncertain: retried as another attempt (docs/internals/pitfalls.md R11).
   void failed(std::uint64_t attempt);
   /// The leader's reply. Ignored if it comes from another node.
   void answered(node_id from, const read_index_reply& r);

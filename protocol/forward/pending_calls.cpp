@@ -101,7 +101,7 @@ void pending_calls::failed(std::uint64_t attempt) {
 
 void pending_calls::hand_over(node_id leader) {
   for (auto& c : held_.take_all()) {
-    if (c.from.node != self_) { // forwarded at most once (docs/pitfalls.md R24)
+    if (c.from.node != self_) { // forwarded at most once (docs/internals/pitfalls.md R24)
       send_back(c.from);
       continue;
     }

@@ -31,7 +31,7 @@ struct held_call {
   call_kind kind = call_kind::propose;
   payload bytes;
   local_time deadline{0};
-  term_id required_term{}; ///< not zero: proposed in this term or not at all (docs/pitfalls.md R25)
+  term_id required_term{}; ///< not zero: proposed in this term or not at all (docs/internals/pitfalls.md R25)
   bool waits = true;       ///< false: its client may be gone; rejected while there is no leader
 };
 
@@ -46,7 +46,7 @@ struct leadership {
 
 /// This node leads: confirm it by a quorum. Call confirmed() or failed() of the requester later.
 struct confirm_leadership {
-  std::uint64_t attempt = 0; ///< unique per requester: docs/pitfalls.md R11
+  std::uint64_t attempt = 0; ///< unique per requester: docs/internals/pitfalls.md R11
 };
 
 /// A message for another node.

@@ -1,7 +1,7 @@
 #pragma once
 // Parses a text in HCL 1, or JSON accepted by HCL 1, to a document. Consul 1.8.7 uses hashicorp/hcl
 // at revision 65a6292f0157; accepted input, results and errors are the same, with its oddities
-// (docs/hcl.md). Debian 12 has no C or C++ library for HCL 1 (`apt-cache search hcl`).
+// (docs/reference/hcl.md). Debian 12 has no C or C++ library for HCL 1 (`apt-cache search hcl`).
 
 #include "protocol/hcl/document.hpp"
 

@@ -18,7 +18,7 @@ namespace belay::http {
 struct read_meta {
   std::uint64_t last_contact_ms = 0;
   bool known_leader = true;
-  // docs/http-extensions.md; zero: no header
+  // docs/reference/http-extensions.md; zero: no header
   std::uint64_t lock_delay_ms = 0;  ///< remaining lock delay of the key that was read
   std::uint64_t session_ttl_ms = 0; ///< remaining life of the session that was read, if it is not renewed
 };

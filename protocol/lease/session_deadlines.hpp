@@ -1,7 +1,7 @@
 #pragma once
 // Deadlines of sessions by the leader's monotonic clock: as in Consul 1.8.7 twice the TTL after the
 // last renewal (docs/contract/04, section 5; Consul's SessionTTLMultiplier), or an exact TTL
-// (docs/claims.md, rule 20). Sessions stay due until removed: no end is lost (docs/pitfalls.md C3).
+// (docs/reference/claims.md, rule 20). Sessions stay due until removed: no end is lost (docs/internals/pitfalls.md C3).
 
 #include "protocol/base/mutants.hpp"
 
@@ -17,7 +17,7 @@ namespace belay::lease {
 
 using local_time = std::chrono::nanoseconds;
 
-/// What a TTL guarantees: Consul's lower bound, or the exact TTL (docs/claims.md, rule 20).
+/// What a TTL guarantees: Consul's lower bound, or the exact TTL (docs/reference/claims.md, rule 20).
 enum class precision : std::uint8_t { lower_bound, exact };
 
 /// How long a session lives after its creation or renewal.

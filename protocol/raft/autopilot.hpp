@@ -1,5 +1,5 @@
 #pragma once
-// What the leader does about servers by itself (docs/contract/12, docs/adr/0013): delays votes
+// What the leader does about servers by itself (docs/contract/12, docs/internals/adr/0013): delays votes
 // of new servers, removes dead ones. Promotions and demotions: formation::next_configuration().
 
 #include "protocol/raft/core.hpp"

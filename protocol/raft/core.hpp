@@ -1,7 +1,7 @@
 #pragma once
 // Raft for one node as a plain object: inputs in, one `ready` out with what to write, send
 // and commit. It has no clock, disk or network; in the server, actors/consensus/raft_peer.cpp
-// carries out its output. How to drive it, with a working example: docs/driving-raft.md.
+// carries out its output. How to drive it, with a working example: docs/internals/driving-raft.md.
 
 #include "protocol/base/random.hpp"
 #include "protocol/base/result.hpp"
@@ -26,7 +26,7 @@ struct limits {
   int heartbeat_ticks = 2;            ///< max ticks between messages from a leader to a follower
   int election_ticks = 20; ///< a follower campaigns after election_ticks .. 2 * election_ticks - 1 silent ticks
   /// A leader steps down if a batch is not on disk this many election
-  /// timeouts after it was handed out (docs/pitfalls.md R5).
+  /// timeouts after it was handed out (docs/internals/pitfalls.md R5).
   int stall_elections = 4;
   std::size_t append_bytes_max = 1 << 20; ///< of entry data per append_entries (at least one entry always fits)
   std::size_t append_entries_max = 4096;
@@ -83,7 +83,7 @@ enum class step_down_cause : std::uint8_t {
 };
 std::string_view name_of(step_down_cause c);
 
-/// Must become durable as ONE step: hard state, truncation and entries (docs/pitfalls.md R18).
+/// Must become durable as ONE step: hard state, truncation and entries (docs/internals/pitfalls.md R18).
 struct persist_batch {
   std::uint64_t token = 0; ///< increments by one; confirm with persisted(token), in order
   std::optional<hard_state> hard;
@@ -127,7 +127,7 @@ struct soft_state {
   bool operator==(const soft_state&) const = default;
 };
 
-/// Work to do, in this order (docs/driving-raft.md):
+/// Work to do, in this order (docs/internals/driving-raft.md):
 /// 1. hand `persist` to the log, without waiting for it;
 /// 2. send `send_now`;
 /// 3. handle `proposals_unknown_from`, pass `committed` to the state machine, do the rest;
@@ -138,7 +138,7 @@ struct ready {
   std::vector<message> send_now;
   std::vector<entry> committed; ///< contiguous, in order, each once in the life of a process
   std::vector<confirmed_read> reads_confirmed;
-  /// Leadership was lost or is uncertain. Retry with a new id (docs/pitfalls.md R11).
+  /// Leadership was lost or is uncertain. Retry with a new id (docs/internals/pitfalls.md R11).
   std::vector<std::uint64_t> reads_failed;
   std::optional<soft_state> soft;
   /// Set when leadership is lost: the next leader may or may not commit what this

@@ -38,7 +38,7 @@ struct core::impl {
   bool hard_is_durable() const { return durable_hard == hard; }
   /// Whether the log on disk has a term. Before, nothing is passed to the state machine or
   /// stored as a snapshot: after a power failure, a server with a checkpoint (written beside
-  /// the log) but no term cannot know whether it lost its log (docs/pitfalls.md R36).
+  /// the log) but no term cannot know whether it lost its log (docs/internals/pitfalls.md R36).
   bool knows_a_term() const { return !durable_hard.term.is_zero() || MUTANT(state_before_term); }
   /// Ticks since the oldest unconfirmed batch was handed out.
   int persist_age_ticks() const;
@@ -192,7 +192,7 @@ struct core::impl {
   local_time contact_time{0};
   bool guard = false;            ///< refuse votes for an election timeout after contact_ticks and contact_time
   log_index verified;            ///< this log equals the current leader's up to here
-  std::map<node_id, bool> votes; ///< of this campaign, by voter (docs/pitfalls.md R2)
+  std::map<node_id, bool> votes; ///< of this campaign, by voter (docs/internals/pitfalls.md R2)
 
   // ---- for the log
   election_cause why_election = election_cause::none;

@@ -19,7 +19,7 @@ void core::impl::follow(term_id term, node_id new_leader, step_down_cause why) {
     election_timeout = shuffled_timeout();
   }
   if (term > hard.term || MUTANT(vote_forgotten_on_step_down)) {
-    hard = {term, {}}; // the vote is reset only here (docs/pitfalls.md R1)
+    hard = {term, {}}; // the vote is reset only here (docs/internals/pitfalls.md R1)
     hard_changed = true;
     verified = commit;
   }
@@ -67,13 +67,13 @@ bool core::impl::electable() const {
     return true;
   // Dissertation 4.2.2: while the configuration without this node may still be lost, this
   // node may be the only one that can send it to its members. When it is known to be
-  // committed, a removed server stays quiet, as a learner always does (docs/pitfalls.md R4).
+  // committed, a removed server stays quiet, as a learner always does (docs/internals/pitfalls.md R4).
   const auto* before = log.config_index() > commit ? log.config_at(log.config_index().prev()) : nullptr;
   return before != nullptr && before->is_voter(self);
 }
 
 bool core::impl::may_campaign() const {
-  // A server with a stalled disk could not lead (docs/pitfalls.md R5).
+  // A server with a stalled disk could not lead (docs/internals/pitfalls.md R5).
   return electable() && !installing() && persist_age_ticks() < lim.election_ticks;
 }
 
@@ -109,7 +109,7 @@ void core::impl::pre_campaign() {
     why_election = election_cause::no_winner;
   else if (soft.role == role::follower) // a pre-candidate retries for the same reason
     why_election = soft.leader.is_zero() ? election_cause::no_leader : election_cause::leader_silent;
-  soft = {role::pre_candidate, hard.term, {}}; // a pre-candidate forgets its leader (docs/pitfalls.md R3)
+  soft = {role::pre_candidate, hard.term, {}}; // a pre-candidate forgets its leader (docs/internals/pitfalls.md R3)
   votes.clear();
   votes.emplace(self, true); // a pre-vote promises nothing: it need not be on disk
   election_elapsed = 0;
@@ -191,7 +191,7 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
     else
       PROBE("raft: pre-vote refused, term not free");
     if (!(MUTANT(prevote_ignored_when_lagging) && m.term <= hard.term))
-      send_now(m.from, vote_reply{true, false}); // tells a lagging node this term (docs/pitfalls.md R3)
+      send_now(m.from, vote_reply{true, false}); // tells a lagging node this term (docs/internals/pitfalls.md R3)
     return;
   }
   if (m.term < hard.term || guarded) {
@@ -214,7 +214,7 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
     hard_changed = true;
   }
   election_elapsed = 0;
-  // A sent vote must survive a crash: the reply waits for the disk (docs/pitfalls.md R21).
+  // A sent vote must survive a crash: the reply waits for the disk (docs/internals/pitfalls.md R21).
   auto& outbox = MUTANT(vote_not_durable) ? out.send_now : held;
   outbox.push_back({self, m.from, hard.term, vote_reply{false, true}});
 }
@@ -227,7 +227,7 @@ node_id core::impl::silent_voter_or(node_id answered) const {
 }
 
 void core::impl::on_vote_reply(const message& m, const vote_reply& r) {
-  // Kind and term must be those of this campaign; a voter counts once (docs/pitfalls.md R2).
+  // Kind and term must be those of this campaign; a voter counts once (docs/internals/pitfalls.md R2).
   const bool pre_vote = r.pre_vote && !(MUTANT(vote_reply_kind_ignored) && soft.role == role::candidate);
   const bool fits = pre_vote ? soft.role == role::pre_candidate && m.term == (r.granted ? hard.term.next() : hard.term)
                              : soft.role == role::candidate && m.term == hard.term;

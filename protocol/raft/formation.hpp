@@ -70,7 +70,7 @@ struct formation_settings {
   /// Servers that connect are added to an existing cluster
   /// without an operator, even if they presented no credentials.
   bool admit_newcomers = false;
-  /// This server gets no vote: it forms no cluster, and joins one as a learner (docs/adr/0013).
+  /// This server gets no vote: it forms no cluster, and joins one as a learner (docs/internals/adr/0013).
   bool replica = false;
   /// A member is lost if its leader received nothing for so long: a server with its name and
   /// address may replace it without operator or credentials. Much longer than a restart.
@@ -131,7 +131,7 @@ public:
   /// On the leader: the next configuration toward adding a connected server, or nullopt. A new
   /// server first becomes a learner, and a voter when its log is close to the leader's. Then it
   /// replaces a member with the same address, name or node ID: a server whose disk was wiped
-  /// returns with a new id (docs/pitfalls.md R8). Connected members are never replaced: two servers
+  /// returns with a new id (docs/internals/pitfalls.md R8). Connected members are never replaced: two servers
   /// with one name would alternate forever. New names and addresses of members are adopted.
   ///
   /// A new server without operator approval or credentials can only replace: it has the name

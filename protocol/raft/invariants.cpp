@@ -65,7 +65,7 @@ broken_rule check_node(const core& c) {
     const auto& l = *n.leading;
     RULE(n.soft.leader == n.self);
     RULE(n.hard.voted_for == n.self);
-    // It steps down instead: docs/pitfalls.md R5, and dissertation 6.2.
+    // It steps down instead: docs/internals/pitfalls.md R5, and dissertation 6.2.
     RULE(n.persist_age_ticks() <= n.lim.stall_elections * n.lim.election_ticks);
     RULE(n.quorum_is_heard(1));
     RULE(n.log.term_at(l.term_start) == n.hard.term || l.term_start <= n.log.base());
@@ -108,7 +108,7 @@ broken_rule step_check::observe(const core& c) {
     // A leader only appends to its log.
     const bool leads_on = role_ == role::leader && n.soft.role == role::leader && n.hard.term == term_;
     RULE(!leads_on || n.log.last() >= last_);
-    // Dissertation 3.6.2: only entries of its own term commit by counting (docs/pitfalls.md R9).
+    // Dissertation 3.6.2: only entries of its own term commit by counting (docs/internals/pitfalls.md R9).
     RULE(!leads_on || n.commit == commit_ || n.log.term_at(n.commit) == n.hard.term);
     if (leads_on && n.commit > commit_) { // dissertation 3.5, 10.2.1: on the disks of a majority
       const auto has_it = [&](node_id id) {

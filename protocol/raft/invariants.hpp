@@ -46,7 +46,7 @@ public:
   /// completeness, and that it committed the same entries as all others (dissertation figure 3.2).
   broken_rule observe(const core& c);
   /// Call with every message sent. What it promises must be on the node's disk, a vote is given
-  /// once (dissertation 3.8, docs/pitfalls.md R21). Omitted messages make observe() miss votes.
+  /// once (dissertation 3.8, docs/internals/pitfalls.md R21). Omitted messages make observe() miss votes.
   broken_rule sent(const core& c, const message& m);
   /// Log matching of two nodes, over entries in both logs (dissertation figure 3.2). O(log length).
   static broken_rule compare(const core& a, const core& b);

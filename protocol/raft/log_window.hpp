@@ -36,7 +36,7 @@ public:
   /// @returns true if the configuration in force changed.
   bool append(entry e);
   /// Drops `i` and all after it. @pre holds(i)
-  /// @returns true if the configuration in force changed (docs/pitfalls.md R7).
+  /// @returns true if the configuration in force changed (docs/internals/pitfalls.md R7).
   bool truncate_from(log_index i);
   /// Drops everything; the next entry is the one after the snapshot.
   void restart(const snapshot_meta& snapshot);

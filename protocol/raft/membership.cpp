@@ -32,7 +32,7 @@ std::optional<propose_error> core::impl::propose_configuration(const configurati
   if (leading->handing_over())
     return propose_error::transferring;
   if (!may_serve_reads())
-    return propose_error::no_noop_yet; // docs/pitfalls.md R6
+    return propose_error::no_noop_yet; // docs/internals/pitfalls.md R6
   if (config().joint() || log.config_index() > commit) {
     PROBE("raft: membership change refused, one is under way");
     return propose_error::change_in_progress;

@@ -21,7 +21,7 @@ void core::impl::start_rounds() {
   const auto in_flight = static_cast<std::size_t>(
       std::count_if(l.rounds.begin(), l.rounds.end(), [](const read_round& r) { return !r.reads.empty(); }));
   // Before the no-op commits, the commit index may be older than
-  // what an earlier leader returned (docs/pitfalls.md R10).
+  // what an earlier leader returned (docs/internals/pitfalls.md R10).
   const bool reads_may_go =
       !l.reads_waiting.empty() && (may_serve_reads() || MUTANT(read_before_noop)) && in_flight < lim.read_rounds_max;
   if (!l.reads_waiting.empty() && !may_serve_reads())

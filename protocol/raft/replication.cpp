@@ -58,7 +58,7 @@ void core::impl::tick_leader() {
     name_successor();
   if (!quorum_is_heard() && !MUTANT(leader_without_quorum_stays)) {
     PROBE("raft: step down without quorum");
-    follow(hard.term, {}, step_down_cause::no_quorum); // the vote of this term stays (docs/pitfalls.md R1)
+    follow(hard.term, {}, step_down_cause::no_quorum); // the vote of this term stays (docs/internals/pitfalls.md R1)
     return;
   }
   if (persist_age_ticks() >= lim.stall_elections * lim.election_ticks && !MUTANT(stalled_disk_keeps_leading)) {
@@ -193,7 +193,7 @@ void core::impl::commit_by_count() {
     const auto* p = leading->find(id);
     return p == nullptr ? 0 : p->match.value;
   })};
-  // Dissertation 3.6.2: only entries of the current term commit by counting (docs/pitfalls.md R9).
+  // Dissertation 3.6.2: only entries of the current term commit by counting (docs/internals/pitfalls.md R9).
   if (reached <= commit)
     return;
   if (log.term_at(reached) != hard.term && !MUTANT(commit_any_term)) {

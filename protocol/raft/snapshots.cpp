@@ -145,7 +145,7 @@ void core::impl::on_snapshot_chunk(const message& m, const snapshot_chunk& c) {
   if (!sane_chunk(m, c) || !accept_leader(m))
     return;
   received_commit = std::max(received_commit, c.meta.index);
-  if (c.meta.index <= commit && !MUTANT(snapshot_below_commit_installed)) { // docs/pitfalls.md R14
+  if (c.meta.index <= commit && !MUTANT(snapshot_below_commit_installed)) { // docs/internals/pitfalls.md R14
     PROBE("raft: snapshot at or below the commit index");
     send_durable(m.from, snapshot_reply{c.meta.index, 0, true, false});
     return;
@@ -205,7 +205,7 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
       commit_by_count();
     return;
   }
-  // If a suffix of another history stayed, this snapshot would be resent (docs/pitfalls.md R13).
+  // If a suffix of another history stayed, this snapshot would be resent (docs/internals/pitfalls.md R13).
   INVARIANT(meta.index > commit);
   INVARIANT(!leading);
   if (log.holds(meta.index))

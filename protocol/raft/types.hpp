@@ -58,7 +58,7 @@ std::string encode(const configuration& c);
 std::optional<configuration> decode_configuration(std::string_view bytes);
 
 /// What must survive a restart besides the entries. One value, so that a
-/// vote is never stored or lost without its term (docs/pitfalls.md R1).
+/// vote is never stored or lost without its term (docs/internals/pitfalls.md R1).
 struct hard_state {
   term_id term;
   node_id voted_for; ///< zero: none in this term
@@ -106,7 +106,7 @@ struct vote_request {
   term_id last_term;
 };
 
-/// Echoes the kind, so that a reply to a pre-vote is never counted as a vote (docs/pitfalls.md R2).
+/// Echoes the kind, so that a reply to a pre-vote is never counted as a vote (docs/internals/pitfalls.md R2).
 struct vote_reply {
   bool pre_vote = false;
   bool granted = false;

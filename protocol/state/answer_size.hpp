@@ -33,7 +33,7 @@ private:
 /// operations on one each need half of this.
 inline constexpr std::size_t txn_answer_bytes_max = 64 << 20;
 /// Max rows in the trees of one transaction, before filtering: they are read in one go, in about 5 ms.
-/// If it also writes, all servers read them in apply() (docs/security.md).
+/// If it also writes, all servers read them in apply() (docs/operate/security.md).
 inline constexpr std::size_t txn_answer_rows_max = 30'000;
 std::size_t shown_bytes(const txn_result& r);
 /// The error text for a result of that size. @returns nullopt: it is not too large

@@ -231,7 +231,7 @@ struct command : plain_command {
   std::optional<authority> by;
   /// Only with `by`: a server with the log up to here permitted it (machine::refuses). Zero: none.
   log_index judged_at;
-  /// It takes effect once, however often it is applied (docs/exactly-once.md). nullopt: each time.
+  /// It takes effect once, however often it is applied (docs/reference/exactly-once.md). nullopt: each time.
   std::optional<once_mark> once;
   /// Address of the client that sent it; only for commands with has_client(). nullopt: some server
   /// is too old (client_address_level), or no client sent it; apply() decides as 0.2.0 did.

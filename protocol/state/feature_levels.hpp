@@ -2,7 +2,7 @@
 // Feature levels: which kinds of commands a server understands. A server sends its level
 // in its hello. A kind is proposed only when all members have its level, so two versions
 // can run together during an upgrade. New kinds are rows in newer_kinds, new tables in
-// newer_tables, new levels in level_versions; docs/operations.md has the operator's view.
+// newer_tables, new levels in level_versions; docs/operate/operations.md has the operator's view.
 
 #include "protocol/state/tags.hpp"
 
@@ -35,17 +35,17 @@ inline constexpr feature_level exactly_once_level = 6;
 inline constexpr feature_level expiry_level = 7;
 
 /// Not a command: when all members have this level, servers return cursors that name
-/// their history (docs/changes.md). A server below it cannot read such a cursor.
+/// their history (docs/reference/changes.md). A server below it cannot read such a cursor.
 inline constexpr feature_level named_history_level = 8;
 
 /// Commands about claims and guards carry their client's network: ends of such claims are kept for
 /// ten minutes, after a limit is unset the next claim sets it, clients have shares of the guards
-/// (docs/claims.md, rules 3, 7, 34). So do commands with later effects: a waiting claim and a
+/// (docs/reference/claims.md, rules 3, 7, 34). So do commands with later effects: a waiting claim and a
 /// session's OnEnd are authorized again then (rules 19, 33). A new token keeps its accessor's
 /// capitals (docs/contract/10-acl.md). The leader omits the address until all have the level.
 inline constexpr feature_level client_address_level = 8;
 
-/// Waits for locks of keys are withdrawn after their clients disconnect (docs/claims.md, rule 24).
+/// Waits for locks of keys are withdrawn after their clients disconnect (docs/reference/claims.md, rule 24).
 /// While some server is below this level, such a wait stays queued until its deadline, as in 0.2.0.
 inline constexpr feature_level disconnect_level = 8;
 

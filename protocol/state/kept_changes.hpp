@@ -1,5 +1,5 @@
 #pragma once
-// The change feed's window as stored beside a checkpoint, for restarts (docs/changes.md).
+// The change feed's window as stored beside a checkpoint, for restarts (docs/reference/changes.md).
 
 #include "protocol/state/change_journal.hpp"
 

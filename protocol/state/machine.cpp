@@ -409,7 +409,7 @@ std::optional<reply> early(const tables& t, const restore_begin& c, cluster_time
     return reply{refusal{"another snapshot is being restored: try again when it has ended"}};
   return std::nullopt;
 }
-// ---- commands that would change nothing, and need no entry (docs/security.md, B16)
+// ---- commands that would change nothing, and need no entry (docs/operate/security.md, B16)
 
 std::optional<reply> unchanged(const tables& t, const session_destroy& c) {
   const bool unknown = std::none_of(c.ids.begin(), c.ids.end(),

@@ -68,7 +68,7 @@ public:
   /// Sets the coordinates of the nodes. Not replicated: set them again after replacing the machine.
   void set_places(coordinates::table_ptr known);
 
-  /// How much of the change feed to keep (docs/changes.md). Not replicated, like coordinates.
+  /// How much of the change feed to keep (docs/reference/changes.md). Not replicated, like coordinates.
   void keep_changes(std::size_t bytes_max);
   struct changes_kept {
     std::size_t bytes = 0, count = 0;
@@ -167,7 +167,7 @@ public:
   void load_row(dirty_row row);
   void finish_load(log_index applied, cluster_time now);
 
-  /// Changes that the disk copy lacks (docs/changes.md); it counts as updated. `all`: it is empty.
+  /// Changes that the disk copy lacks (docs/reference/changes.md); it counts as updated. `all`: it is empty.
   unkept_changes take_unkept_changes(bool all);
   /// After finish_load: loads the copy. @returns an error if it does not fit; then none are known
   status load_changes(log_index floor, std::vector<kept_change> list);

@@ -20,7 +20,7 @@ namespace belay::state {
 
 namespace {
 
-/// docs/contract/02, section 2: index 0 would make clients busy-loop (docs/pitfalls.md C6).
+/// docs/contract/02, section 2: index 0 would make clients busy-loop (docs/internals/pitfalls.md C6).
 log_index shown(log_index i) {
   return i.is_zero() ? log_index{1} : i;
 }

@@ -38,7 +38,7 @@ static_assert(count_of<session_behavior> == static_cast<std::size_t>(session_beh
 /// What a TTL guarantees.
 enum class session_ttl_mode : std::uint8_t {
   lower_bound = 0, ///< as in Consul: the session ends between one and two TTLs after its last renewal
-  exact = 1,       ///< `TTLMode: exact`: the session ends at its TTL (docs/claims.md, rule 20)
+  exact = 1,       ///< `TTLMode: exact`: the session ends at its TTL (docs/reference/claims.md, rule 20)
 };
 template <>
 inline constexpr auto names_of<session_ttl_mode> = std::to_array<std::string_view>({"", "exact"});
@@ -60,7 +60,7 @@ struct session_record {
   log_index create_index;
   log_index modify_index;
   session_ttl_mode ttl_mode = session_ttl_mode::lower_bound;
-  std::vector<kv_op> on_end; ///< operations run when it ends (docs/claims.md, rule 19)
+  std::vector<kv_op> on_end; ///< operations run when it ends (docs/reference/claims.md, rule 19)
   requester by;              ///< who requested on_end; each operation is authorized again when the session ends
 };
 using session_ptr = std::shared_ptr<const session_record>;

@@ -80,9 +80,9 @@ struct applying {
   effects& changed;
   /// Folded names of nodes whose every service, also later ones, this entry has touched.
   std::set<std::string, std::less<>> touched_nodes = {};
-  /// Resources where a waiter may fit: checked in order at the end (docs/claims.md, rule 12).
+  /// Resources where a waiter may fit: checked in order at the end (docs/reference/claims.md, rule 12).
   std::set<resource_name> touched = {};
-  /// How many more due items this entry may expire (docs/claims.md, rule 14).
+  /// How many more due items this entry may expire (docs/reference/claims.md, rule 14).
   std::uint64_t due_left = expired_at_once_max;
   /// Secret of the token that the command is on behalf of; null: none, or ACLs are off.
   const std::string* secret = nullptr;
@@ -91,12 +91,12 @@ struct applying {
   std::optional<std::string> scope = std::nullopt;
   /// The requester, stored with what takes effect later. Empty as requester says.
   requester by = {};
-  /// The reply will be kept (docs/exactly-once.md): a transaction whose reply is too large fails.
+  /// The reply will be kept (docs/reference/exactly-once.md): a transaction whose reply is too large fails.
   bool keeps_answer = false;
 
   /// Whether a command of claims_level was applied. Before, act as servers without claims do.
   bool claims_in_use() const { return !t.marks.at(mark::claims).is_zero(); }
-  /// Fencing token of the next grant (docs/claims.md, rule 10).
+  /// Fencing token of the next grant (docs/reference/claims.md, rule 10).
   std::uint64_t new_fence();
   /// Whether a client waits for the lock of the key.
   bool lock_is_awaited(const std::string& key) const;

@@ -47,9 +47,9 @@ struct hello {
   std::uint64_t round = 0;             ///< of `agreed`
   bool given_up = false;
   std::vector<std::uint64_t> refused = {}; ///< clusters whose first configuration this server has given up
-  bool knows_replicas = false;             ///< it never makes a replica a voter (docs/adr/0013)
+  bool knows_replicas = false;             ///< it never makes a replica a voter (docs/internals/adr/0013)
   bool replica = false;                    ///< it is a replica: it must not get a vote
-  bool coordinates = false;                ///< it understands frames about coordinates (docs/adr/0015)
+  bool coordinates = false;                ///< it understands frames about coordinates (docs/internals/adr/0015)
   bool client_agent =
       false; ///< not a server: HTTP requests follow this frame, and this connection also carries their responses back
 

@@ -44,7 +44,7 @@ log_index shown(log_index i) {
   return std::max(i, log_index{1}); // docs/contract/02, section 2: never 0
 }
 
-// An abandoned restore is forgotten (docs/http-extensions.md).
+// An abandoned restore is forgotten (docs/reference/http-extensions.md).
 constexpr std::uint64_t restore_idle_ms = 120'000;
 constexpr auto other_restore = "the restore was given up or replaced by another one";
 constexpr auto rows_lacking = "the restore lacks some of its rows";
@@ -128,7 +128,7 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   return answer;
 }
 
-/// docs/exactly-once.md.
+/// docs/reference/exactly-once.md.
 kv_model::told kv_model::carry_out_once(draft& d, const state::command& command) {
   const auto* seal = std::get_if<state::outcome_seal>(&command);
   const auto owner = command.by ? access_.owner_now(command.by->secret) : std::optional(std::string());
@@ -425,7 +425,7 @@ void kv_model::go_back(draft& d, log_index archive) {
 }
 
 /// Delays of the archive and current ones continue. A holder that loses its lock by the restore is
-/// protected as if its session had ended (docs/http-extensions.md).
+/// protected as if its session had ended (docs/reference/http-extensions.md).
 void kv_model::keep_delays(const draft& d, log_index archive) {
   for (auto& [key, all] : delays_) {
     const auto then = std::find_if(all.rbegin(), all.rend(), [&](const delay& each) { return each.since <= archive; });
@@ -494,7 +494,7 @@ kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
   }
 }
 
-/// docs/exactly-once.md, "Counters".
+/// docs/reference/exactly-once.md, "Counters".
 kv_model::step kv_model::add(draft& d, const kv_op& op) {
   if (doubtful_.count(op.key) != 0)
     return {certainty::open, nullptr, true};
@@ -610,7 +610,7 @@ void kv_model::end_session(draft& d, const std::string& id, const std::string& c
     session_ends_.push_back(std::move(told));
 }
 
-/// A write of the value that is already there changes nothing (docs/pitfalls.md C7).
+/// A write of the value that is already there changes nothing (docs/internals/pitfalls.md C7).
 kv_model::step kv_model::store(draft& d, const kv_op& op) {
   if (doubtful_.count(op.key) != 0) {
     d.uncertain = true;

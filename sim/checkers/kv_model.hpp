@@ -67,7 +67,7 @@ public:
   const std::vector<modelled_session_end>& session_ends() const { return session_ends_; }
   /// Whether the session, ended by that entry, held the key then and its OnEnd did not remove it.
   bool lost_by_end(const std::string& key, const std::string& session, log_index at) const;
-  /// A command about claims was committed: from then on they count (docs/adr/0016-claims.md).
+  /// A command about claims was committed: from then on they count (docs/internals/adr/0016-claims.md).
   bool claims_in_use() const { return claims_in_use_; }
   const session_model& sessions() const { return sessions_; }
   const acl_model& access() const { return access_; }

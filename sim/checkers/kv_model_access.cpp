@@ -91,7 +91,7 @@ std::optional<state::reply> kv_model::refused_to(const acl_rights_ptr& may, cons
       static_cast<const state::plain_command&>(c));
 }
 
-/// More is rejected before an entry than by it (docs/security.md, B16).
+/// More is rejected before an entry than by it (docs/operate/security.md, B16).
 std::optional<state::reply> kv_model::refuses(const state::command& c, log_index s) const {
   if (!c.by)
     return std::nullopt;

@@ -19,7 +19,7 @@ struct lock_delay_rules {
   const standing_clocks* clocks = nullptr; ///< null: clocks never stop
 };
 
-/// Rules (docs/contract/04, section 3.5; docs/architecture.md, "Time"). For each key that a session
+/// Rules (docs/contract/04, section 3.5; docs/internals/architecture.md, "Time"). For each key that a session
 /// holds, a delay of min(LockDelay, 60 s) of cluster time begins when the leader makes its end.
 /// - Clocks are at most 10 % fast: no entry that grants the key is made before 10/11 have passed.
 /// - They are at most 10 % slow. Not counted: from a leader's last entry to the next one's first,

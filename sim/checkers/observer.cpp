@@ -186,7 +186,7 @@ void observer::look_at_voters(std::size_t node, const raft::core& core) {
       complain("replicas", "node " + std::to_string(node) + " made a voter of read replica " + std::to_string(*at));
 }
 
-// No log may get a command that a member does not support: it would stop (docs/pitfalls.md R30).
+// No log may get a command that a member does not support: it would stop (docs/internals/pitfalls.md R30).
 void observer::look_at_written(std::size_t node, const actors::write_log& w) {
   const auto* core = nodes_.core(node);
   if (core == nullptr || !nodes_.has_older_server())

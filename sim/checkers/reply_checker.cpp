@@ -323,7 +323,7 @@ bool reply_checker::waited(const operation& op, const state::reply& right) {
   return op.lock_wait > virtual_time::zero() && waiting != nullptr && waiting->state == state::claim_state::waiting;
 }
 
-/// docs/claims.md, rules 23 and 39: the response was true at the request or later, on any server.
+/// docs/reference/claims.md, rules 23 and 39: the response was true at the request or later, on any server.
 broken reply_checker::judge_wait(const operation& op) {
   const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
   const auto* ask = std::get_if<state::claim_ask>(&*op.write);

@@ -215,7 +215,7 @@ broken session_checker::judge_renewal(const operation& op) {
   return too_soon(id, l, op.invoked);
 }
 
-/// Lists are answered when an end is proposed (docs/http-extensions.md), others at its commit.
+/// Lists are answered when an end is proposed (docs/reference/http-extensions.md), others at its commit.
 bool session_checker::is_about_to_end(const operation& op, const life& l) const {
   const auto* session = model_.sessions().past(op.renewal->session);
   if (op.renewal->beside.empty() || session == nullptr || session->ttl_ns <= 0)

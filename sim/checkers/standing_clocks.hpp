@@ -1,6 +1,6 @@
 #pragma once
 // What to expect of a node whose machine stopped with all its clocks: it does not know that time
-// passed. Its leases are unsafe meanwhile (docs/operations.md, "Machines that are paused").
+// passed. Its leases are unsafe meanwhile (docs/operate/operations.md, "Machines that are paused").
 
 #include "sim/run.hpp"
 

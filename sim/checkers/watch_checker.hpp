@@ -1,6 +1,6 @@
 #pragma once
 // Checks blocking queries: no index goes back, no query returns before its time without a change,
-// and no change is missed (docs/pitfalls.md C5, C6; docs/contract/02, section 4).
+// and no change is missed (docs/internals/pitfalls.md C5, C6; docs/contract/02, section 4).
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"

@@ -143,7 +143,7 @@ void agent_workload::question_turn(std::size_t node) {
   }
 }
 
-/// docs/security.md, "Where it is decided": before a denial, servers check again, agents query one.
+/// docs/operate/security.md, "Where it is decided": before a denial, servers check again, agents query one.
 virtual_time agent_workload::learning_rights(std::size_t node) const {
   if (swarm_.acls == acl_mode::off)
     return {};

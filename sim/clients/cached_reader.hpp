@@ -1,6 +1,6 @@
 #pragma once
 // Clients of client agents that accept cached responses (`?cached`), and the rules for these:
-// docs/contract/06, section 2, and docs/operations.md, "Client agents".
+// docs/contract/06, section 2, and docs/operate/operations.md, "Client agents".
 
 #include "sim/checkers/agents/least_index.hpp"
 #include "sim/checkers/kv_model.hpp"

@@ -61,7 +61,7 @@ constexpr auto semaphore = "s/3";
 
 constexpr milliseconds waits[] = {milliseconds(0), milliseconds(300), milliseconds(2'000), milliseconds(6'000)};
 
-// Longer than a position is kept (docs/claims.md, rule 24), and than the server takes to notice.
+// Longer than a position is kept (docs/reference/claims.md, rule 24), and than the server takes to notice.
 constexpr milliseconds left_wait{15'000}, kept_wait{8'000}, away_for{8'000};
 // Its holder keeps it until its session ends, so a waiter is withdrawn before it gets a grant.
 constexpr auto kept_key = "kept/0";

@@ -1,5 +1,5 @@
 #pragma once
-// A simulated client of claims (docs/claims.md). Under a session it requests all kinds of claims,
+// A simulated client of claims (docs/reference/claims.md). Under a session it requests all kinds of claims,
 // waits in queues, transfers, releases, guards keys, and uses fencing tokens. It often does what
 // breaks elsewhere: repeats ids through other servers, releases first, and sleeps beyond its TTL.
 

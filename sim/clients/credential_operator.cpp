@@ -65,7 +65,7 @@ credential_operator::credential_operator(schedule& time, tape& choices, event_tr
   }
 }
 
-/// A client agent's certificate names no server (docs/security.md).
+/// A client agent's certificate names no server (docs/operate/security.md).
 void credential_operator::configure(std::size_t node, credential_facts f) {
   if (nodes_.is_agent(node) && f.certificate && f.certificate->name == certified_server)
     f.certificate->name = certified_client;

@@ -1,5 +1,5 @@
 #pragma once
-// Operators who change the servers' credentials at run time: in the order of docs/security.md, each
+// Operators who change the servers' credentials at run time: in the order of docs/operate/security.md, each
 // step on all servers before the next. Careless ones also make mistakes with one server.
 
 #include "sim/clients/http_messages.hpp"

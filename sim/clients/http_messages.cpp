@@ -72,7 +72,7 @@ std::string named(const state::resource_name& of) {
   return std::string(name_of(of.space)) + "=" + of.name;
 }
 
-// ---- claims (docs/http-extensions.md)
+// ---- claims (docs/reference/http-extensions.md)
 
 std::string request_of(const state::fenced_write& w) {
   return with_parameter(request_of(w.op), "fence=" + std::to_string(w.fence.fence) + "&" + named(w.fence.of));
@@ -498,7 +498,7 @@ bool needs_level(const state::command& c) {
          std::holds_alternative<state::session_begin>(c) || std::holds_alternative<state::fenced_txn>(c);
 }
 
-/// docs/http-extensions.md, "Refusals".
+/// docs/reference/http-extensions.md, "Refusals".
 broken understand_claim_refusal(const http_answer& a, operation& o) {
   state::claim_refusal no;
   no.text = a.body;
@@ -578,7 +578,7 @@ broken understand_claim(const http_answer& a, operation& o) {
   return std::nullopt;
 }
 
-// ---- exactly once (docs/exactly-once.md)
+// ---- exactly once (docs/reference/exactly-once.md)
 
 std::optional<state::once_refusal> once_refusal_in(const http_answer& a) {
   const auto* reason = a.header("X-Belay-Reason");
@@ -820,7 +820,7 @@ std::string request_of(const session_renewal& r) {
   return request("PUT", "/v1/session/renew", json::serialize(all));
 }
 
-/// docs/http-extensions.md, "Sessions".
+/// docs/reference/http-extensions.md, "Sessions".
 broken understand_renewals(const http_answer& a, operation& o) {
   const auto body = json::parse(a.body);
   const auto& all = body.as_array();

@@ -1,6 +1,6 @@
 #pragma once
 // Encodes operations as HTTP requests of simulated clients, and decodes responses as a client
-// library does, by status, headers and body (docs/contract/03 to 07, docs/http-extensions.md).
+// library does, by status, headers and body (docs/contract/03 to 07, docs/reference/http-extensions.md).
 
 #include "protocol/forward/requests.hpp"
 #include "sim/checkers/kv_model.hpp"

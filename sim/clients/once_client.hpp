@@ -1,5 +1,5 @@
 #pragma once
-// A simulated client that writes with idempotency keys (docs/exactly-once.md). It repeats answered
+// A simulated client that writes with idempotency keys (docs/reference/exactly-once.md). It repeats answered
 // and unanswered writes through other servers, cancels outcomes before or after the write, reuses a
 // key for another write, and reads outcomes. Under a session of its own it locks keys and shows
 // locked ones in such writes, so that stored responses have rows with sessions and fencing tokens.

@@ -1,5 +1,5 @@
 #pragma once
-// Decides which servers may connect, by independent rules from the tables of docs/security.md.
+// Decides which servers may connect, by independent rules from the tables of docs/operate/security.md.
 // Shares nothing with actors/tls.
 
 #include "protocol/base/ids.hpp"

@@ -520,7 +520,7 @@ std::set<std::size_t> nemesis::heal() {
   // Some nodes may stay broken only if the others are a majority of every set that counts.
   std::size_t spare = 0;
   const auto here = [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); };
-  // A server that missed the change does not vote for an unknown member (docs/pitfalls.md R28), so
+  // A server that missed the change does not vote for an unknown member (docs/internals/pitfalls.md R28), so
   // servers that can inform it must remain.
   const auto knows_all = [&](const raft::member& m) {
     if (swarm_.frozen || !swarm_.faults.membership)

@@ -38,7 +38,7 @@ void nemesis::lose_parts() {
   start_later(victim, milliseconds(20 + 50 * static_cast<std::int64_t>(tape_.choose(losses, 8))));
 }
 
-/// Under its old name without its promises it could do any harm (docs/pitfalls.md R36); under a new
+/// Under its old name without its promises it could do any harm (docs/internals/pitfalls.md R36); under a new
 /// name it would be an unknown server with an old log.
 void nemesis::start_without_a_part(std::size_t node) {
   if (nodes_.start(node).ok() && !complaint_)

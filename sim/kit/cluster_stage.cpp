@@ -51,7 +51,7 @@ constexpr std::array known_faults = {
     known_fault{"machine-stop", &fault_set::machine_stop},
     known_fault{"clock-wild", &fault_set::clock_wild},
 };
-// Faults that servers are not designed for (docs/operations.md, "Machines that are paused"; clocks
+// Faults that servers are not designed for (docs/operate/operations.md, "Machines that are paused"; clocks
 // outside of the stated bound): only for scenarios that request them.
 constexpr std::array<std::string_view, 2> only_on_request = {"machine-stop", "clock-wild"};
 

@@ -98,7 +98,7 @@ struct named_scenario {
   std::function<void(const stage&)> body; ///< calls the stage once
 };
 
-/// belay-sim's command line (docs/simulator-kit.md) for these scenarios. @returns the exit code
+/// belay-sim's command line (docs/guides/simulator-kit.md) for these scenarios. @returns the exit code
 int run_program(int argc, char** argv, const std::vector<named_scenario>& all);
 
 } // namespace belay_ground

@@ -1,5 +1,5 @@
 #pragma once
-// Parses server-sent events as a client receives them (docs/changes.md).
+// Parses server-sent events as a client receives them (docs/reference/changes.md).
 
 #include <deque>
 #include <string>

@@ -12,7 +12,7 @@
 
 namespace belay::sim {
 
-/// The three outcomes of a request (docs/architecture.md, "A write"), and none yet.
+/// The three outcomes of a request (docs/internals/architecture.md, "A write"), and none yet.
 enum class outcome : std::uint8_t { pending, done, refused, unknown };
 const char* name_of(outcome o);
 

@@ -13,7 +13,7 @@ template <class T>
 class long_ago {
 public:
   /// Servers keep ends of claims and outcomes of idempotency keys for ten minutes of cluster time
-  /// (docs/claims.md, rule 7; docs/exactly-once.md).
+  /// (docs/reference/claims.md, rule 7; docs/reference/exactly-once.md).
   static constexpr std::chrono::minutes surely_forgotten{11};
 
   /// Keeps some of what is offered.

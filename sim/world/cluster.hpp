@@ -78,7 +78,7 @@ public:
   /// Null: not running.
   const raft::core* core(std::size_t node) const;
   const state::machine* machine(std::size_t node) const;
-  /// ACLs wait for the leader to hear every server (docs/security.md, Tokens of clients).
+  /// ACLs wait for the leader to hear every server (docs/operate/security.md, Tokens of clients).
   bool acls_wait_for_all() const;
   /// Answers default reads without a barrier, at this moment of its clock, on any of its threads.
   bool has_lease(std::size_t node) const;

@@ -36,7 +36,7 @@ public:
   /// Its disk or keyring differs from what others assume, so a rejection is no failure.
   void excuse(std::size_t node, bool on) { servers_[node].excused = on; }
   bool excused(std::size_t node) const { return servers_[node].excused; }
-  /// Operators follow docs/security.md: no node may be rejected unless one of the two is excused.
+  /// Operators follow docs/operate/security.md: no node may be rejected unless one of the two is excused.
   bool orderly = true;
   /// All credentials that have been in force.
   known_credentials known;

@@ -70,7 +70,7 @@ public:
 
   // ---- callbacks and settings of the owner
   /// How long an actor takes for its next message. Null or zero: no time. Meanwhile the other
-  /// actors of its thread wait, too (docs/adr/0004-threads.md).
+  /// actors of its thread wait, too (docs/internals/adr/0004-threads.md).
   std::function<virtual_time(const enlisted&)> busy;
   std::function<void(const enlisted&, const caf::type_erased_tuple&)> before;
   std::function<void(const enlisted&)> after_message;

@@ -64,7 +64,7 @@ enum class acl_mode : std::uint8_t {
 /// acl.tokens.master of all servers.
 inline constexpr auto master_token = "the-master-token";
 
-/// Servers' credentials for each other, and how operators change them meanwhile (docs/security.md).
+/// Servers' credentials for each other, and how operators change them meanwhile (docs/operate/security.md).
 enum class credential_plan : std::uint8_t {
   none,         ///< no authentication
   keys,         ///< `encrypt`; sometimes a new key, through /v1/operator/keyring

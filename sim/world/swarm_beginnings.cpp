@@ -31,7 +31,7 @@ void draw_beginning(tape& choices, const profile& p, swarm& s) {
   s.faults.half_lost_disk = choices.chance(parts_of_disks, 200'000);
   s.beginning = static_cast<beginning>(choices.choose_rarely(which_beginning, 5, 250'000));
   // It is a member from the start. Next to a server without gossip, any server that knows the
-  // cluster's number is accepted (docs/pitfalls.md R28).
+  // cluster's number is accepted (docs/internals/pitfalls.md R28).
   if (const auto older = choices.choose_rarely(older_server, 1 + s.nodes, 100'000);
       older != 0 && !s.faults.stranger && !s.faults.reconfigure && s.beginning == beginning::as_expected)
     s.older = older - 1;

@@ -25,7 +25,7 @@ struct row_change {
   std::size_t bytes_max = 0; ///< upper bound of the appended bytes
 };
 
-/// All changes between two applied indexes; becomes ONE transaction (docs/pitfalls.md R20).
+/// All changes between two applied indexes; becomes ONE transaction (docs/internals/pitfalls.md R20).
 struct checkpoint_delta {
   raft::snapshot_meta meta;
   std::uint64_t digest = 0; ///< of the state machine at meta.index: the sum of the hashes of its rows

@@ -78,7 +78,7 @@ status lmdb_checkpoint::open_rows() {
   if (there && !*there && !older_.info())
     return rows_.open_or_create();
   // A file that is damaged, or missing beside an older one, does not prevent a start: fall_back()
-  // finds another one. Missing permission to read it is not damage (docs/pitfalls.md R45).
+  // finds another one. Missing permission to read it is not damage (docs/internals/pitfalls.md R45).
   if (!there && there.why().kind != failure_kind::unproven)
     return there.why();
   if (!there)

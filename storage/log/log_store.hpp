@@ -20,7 +20,7 @@ struct loaded_log {
 };
 
 /// For one thread. After a failure of append(), except a full disk, do not use the object
-/// again: the process stops (docs/pitfalls.md R22).
+/// again: the process stops (docs/internals/pitfalls.md R22).
 class log_store {
 public:
   virtual ~log_store() = default;

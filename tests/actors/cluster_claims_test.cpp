@@ -191,7 +191,7 @@ TEST_CASE("a thousand waits that end at once end soon", "[actors][claims]") {
   each.permits = 1;
   each.deadline_ms = 20'000;
   state::claim_answer last;
-  // More than one entry can end (docs/claims.md, rule 14).
+  // More than one entry can end (docs/reference/claims.md, rule 14).
   for (int i = 0; i < 1500; ++i) {
     each.id = "i" + std::to_string(i);
     last = claimed(c, leader, each);

@@ -1,4 +1,4 @@
-// Coordinates of nodes in the network (docs/adr/0015-coordinates.md), with the real actors of three
+// Coordinates of nodes in the network (docs/internals/adr/0015-coordinates.md), with the real actors of three
 // nodes: they measure round trips, exchange the coordinates that clients have set, and serve them.
 
 #include "tests/actors/cluster_fixture.hpp"

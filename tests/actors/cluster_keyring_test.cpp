@@ -1,5 +1,5 @@
 // An operator lists, installs, uses and removes keys on all servers by one request
-// (docs/security.md), with three nodes. One server: tests/unit/protocol/forward/keyring_test.cpp.
+// (docs/operate/security.md), with three nodes. One server: tests/unit/protocol/forward/keyring_test.cpp.
 
 #include "actors/node/disk/peer_keyring.hpp"
 #include "tests/actors/cluster_fixture.hpp"

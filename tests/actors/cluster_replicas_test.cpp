@@ -1,4 +1,4 @@
-// Servers without a vote (docs/adr/0013): what they answer, and which servers get a vote when.
+// Servers without a vote (docs/internals/adr/0013): what they answer, and which servers get a vote when.
 
 #include "protocol/http/operators/health_report.hpp"
 #include "tests/actors/cluster_fixture.hpp"

@@ -100,7 +100,7 @@ TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][dat
     REQUIRE_FALSE(r.ok());
     CHECK(contains(r.error(), d / "identity"));
     CHECK(contains(r.error(), "move the whole data directory away and start with an empty one"));
-    CHECK_FALSE(contains(r.error(), "copy")); // docs/operations.md: never restore an older copy
+    CHECK_FALSE(contains(r.error(), "copy")); // docs/operate/operations.md: never restore an older copy
     CHECK(file_text(d / "identity") == text);
   };
   refused("");

@@ -1,4 +1,4 @@
-// After an exception in an actor the node must not continue without it (docs/pitfalls.md F12).
+// After an exception in an actor the node must not continue without it (docs/internals/pitfalls.md F12).
 
 #include "actors/agent/registration_keeper.hpp"
 #include "actors/consensus/peer_link.hpp"

@@ -121,7 +121,7 @@ TEST_CASE("who has the wrong credentials is not heard", "[actors][peer_link][tls
 
 TEST_CASE("from open to a key, and from the key to certificates, one server after another",
           "[actors][peer_link][tls]") {
-  // Each line of the two lists in docs/security.md is applied to one server, then to the other. At
+  // Each line of the two lists in docs/operate/security.md is applied to one server, then to the other. At
   // every moment both can communicate over new connections; each is restarted when it changes.
   const tls::certificate_files files;
   auto both = files.signed_by(tls::authority_named("ours"), "server");

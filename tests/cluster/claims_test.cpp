@@ -249,7 +249,7 @@ private:
 
 } // namespace
 
-// docs/http-extensions.md, "Waiting for a lock". A grant to a client that is gone would block the
+// docs/reference/http-extensions.md, "Waiting for a lock". A grant to a client that is gone would block the
 // lock. A position lost with a restart would send a live client to the end of the queue.
 TEST_CASE("claims: a client that ends its connection leaves the queue of a lock, and nobody else does", "[.claims]") {
   raise_file_limit();

@@ -1,4 +1,4 @@
-// Credentials of servers change at run time (docs/security.md): reloaded with SIGHUP, one server
+// Credentials of servers change at run time (docs/operate/security.md): reloaded with SIGHUP, one server
 // after another, under writes. The longest gap in writes may be as long as that of a failover.
 
 #include "tests/cluster/cluster_fixture.hpp"

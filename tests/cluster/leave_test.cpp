@@ -1,4 +1,4 @@
-// Servers that leave: their process, and the others (docs/operations.md, "A server leaves").
+// Servers that leave: their process, and the others (docs/operate/operations.md, "A server leaves").
 
 #include "tests/cluster/cluster_fixture.hpp"
 

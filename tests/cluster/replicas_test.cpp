@@ -1,4 +1,4 @@
-// Read replicas as processes: servers without a vote beside three that have one (docs/adr/0013).
+// Read replicas as processes: servers without a vote beside three that have one (docs/internals/adr/0013).
 
 #include "tests/cluster/cluster_fixture.hpp"
 

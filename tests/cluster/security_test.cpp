@@ -1,4 +1,4 @@
-// Servers that authenticate each other (docs/security.md), with processes and `belay tls`.
+// Servers that authenticate each other (docs/operate/security.md), with processes and `belay tls`.
 
 #include "tests/cluster/cluster_fixture.hpp"
 

@@ -2,7 +2,7 @@
 """The console in a real browser: what it shows and does on one server, with tokens, in seven tabs at once, and on three servers while the leader
 and the server of the page are killed. Also by keyboard alone; contrast, names of controls and complaints of the browser are looked at in every view.
 
-usage: console_test.py BELAY [--pictures FOLDER]   with the pictures of docs/console.md, which are made anew
+usage: console_test.py BELAY [--pictures FOLDER]   with the pictures of docs/reference/console.md, which are made anew
 """
 import argparse
 import base64

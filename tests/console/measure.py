@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figures of docs/console.md: how soon the first view is there, a folder of 10,000 keys among a million, 1,000 who wait for one lock, 10,000 changes
+"""Figures of docs/reference/console.md: how soon the first view is there, a folder of 10,000 keys among a million, 1,000 who wait for one lock, 10,000 changes
 a second in the tail, and what an open console costs a server that is idle, and one to which 64 clients write (W1 of bench/compare.py).
 
 usage: measure.py BELAY [first] [keys] [claims] [tail] [idle] [load] [load-apart]     default: all of them

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The sections of docs/disaster-recovery.md, done as they stand there: on three real servers with ACLs and `encrypt`, and on three
+"""The sections of docs/operate/disaster-recovery.md, done as they stand there: on three real servers with ACLs and `encrypt`, and on three
 without, where lost servers have to be added by hand.
 
 usage: disaster_test.py BELAY

@@ -200,7 +200,7 @@ def documented_configurations_are_valid(binary, folder):
     for words in (["ca", "create"], ["cert", "create", "-server"]):
         subprocess.run([binary, "tls", *words], cwd=named, check=True, stdout=subprocess.DEVNULL)
     count = 0
-    for page in sorted((ROOT / "docs").glob("*.md")):
+    for page in sorted((ROOT / "docs").glob("[!c]*/*.md")):
         for language, body in re.findall(r"^```(hcl|json)\n(.*?)^```", page.read_text(), re.M | re.S):
             if language == "json" and '"created_at"' in body:
                 continue  # a line of the audit log
@@ -211,7 +211,7 @@ def documented_configurations_are_valid(binary, folder):
                 raise SystemExit(f"NOT SO: {page.name}: {run.stdout}{run.stderr}{body}")
             block.unlink()
             count += 1
-    check(count >= 6, f"{count} configurations in docs/*.md are valid")
+    check(count >= 6, f"{count} configurations in docs/*/*.md are valid")
 
 
 def main():

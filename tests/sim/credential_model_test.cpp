@@ -1,4 +1,4 @@
-// Which peers may connect: the table of docs/security.md, and the decisions of the server's code.
+// Which peers may connect: the table of docs/operate/security.md, and the decisions of the server's code.
 
 #include "sim/credentials/credential_model.hpp"
 #include "sim/disks/simulated_disk.hpp"

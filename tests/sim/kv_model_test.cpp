@@ -49,7 +49,7 @@ TEST_CASE("model of keys: answers to writes") {
   CHECK(log(cas("k", "c", 1)).says() == "false");      // stale
   CHECK(log(cas("none", "c", 3)).says() == "false");   // missing
   CHECK(log(remove_cas("k", 0)).says() == "false");    // exists
-  CHECK(log(remove_cas("none", 77)).says() == "true"); // a missing key: docs/pitfalls.md C8
+  CHECK(log(remove_cas("none", 77)).says() == "true"); // a missing key: docs/internals/pitfalls.md C8
   CHECK(log(remove_cas("k", 3)).says() == "true");     // 8
   CHECK(log(remove_key("k")).says() == "true");        // missing
   CHECK(log(remove_tree("")).says() == "true");
@@ -75,7 +75,7 @@ TEST_CASE("model of keys: indexes of keys and prefixes") {
   CHECK(prefix("p/", 2) == "2");
   CHECK(key("p/x", 3) == "3");
   CHECK(prefix("p/", 3) == "2");
-  CHECK(key("q/a", 4) == "3"); // the same value: nothing moves (docs/pitfalls.md C7)
+  CHECK(key("q/a", 4) == "3"); // the same value: nothing moves (docs/internals/pitfalls.md C7)
   CHECK(key("p/x", 5) == "3");
   CHECK(prefix("p/", 6) == "6"); // a tombstone
   CHECK(key("p/b", 6) == "6");

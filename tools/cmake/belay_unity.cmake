@@ -1,5 +1,5 @@
 # belay_unity(TARGET): with BELAY_UNITY, many files are compiled as one, so that common includes are
-# read and instantiated once. docs/adr/0010 has the savings and the demands on the code. A group has
+# read and instantiated once. docs/internals/adr/0010 has the savings and the demands on the code. A group has
 # whole folders, in order, so that a new file seldom moves others into another group; a folder that
 # is too large for a group is split.
 #

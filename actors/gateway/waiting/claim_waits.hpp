@@ -1,6 +1,6 @@
 #pragma once
 // Claims, and acquires of keys, that wait in a queue of the state machine. Results come from what
-// this server applies, whichever server proposed the command (docs/claims.md, rules 23 and 39).
+// this server applies, whichever server proposed the command (docs/reference/claims.md, rules 23 and 39).
 
 #include "actors/gateway/requests/outbox.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"

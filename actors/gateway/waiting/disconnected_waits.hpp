@@ -1,6 +1,6 @@
 #pragma once
 // Waits for locks of keys whose clients disconnected. Each keeps its position for a while, in which
-// the client may return, and is then withdrawn (docs/http-extensions.md, "Waiting for a lock").
+// the client may return, and is then withdrawn (docs/reference/http-extensions.md, "Waiting for a lock").
 // The first gateway of a server has all of them, so that one entry withdraws all that are due.
 
 #include "actors/messages.hpp"
@@ -19,7 +19,7 @@ public:
   /// Time for which a position is kept after a disconnect. A failover needs less than half of it.
   static constexpr std::chrono::seconds kept_for{5};
   /// Size of keys and sessions, with per-row memory. Beyond it no more are noted: these wait until
-  /// their deadlines. A cluster's waits may take 256 MiB (docs/claims.md, rule 24), mostly values.
+  /// their deadlines. A cluster's waits may take 256 MiB (docs/reference/claims.md, rule 24), mostly values.
   static constexpr std::size_t bytes_max = 64u << 20;
   static constexpr std::size_t row_bytes = 256;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Parses HCL text of a configuration: the keys are those of JSON, as in Consul 1.8.7 (docs/hcl.md).
+// Parses HCL text of a configuration: the keys are those of JSON, as in Consul 1.8.7 (docs/reference/hcl.md).
 
 #include "actors/node/config/text.hpp"
 

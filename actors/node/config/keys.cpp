@@ -19,7 +19,7 @@ using enum config_kind;
 using enum config_effect;
 
 // Consul 1.8's keys: sections first, then their members; others are rejected. The texts are those
-// of docs/configuration.md: the default and effect of an effective key, or why it has no effect.
+// of docs/reference/configuration.md: the default and effect of an effective key, or why it has no effect.
 constexpr config_key keys[] = {
     {"server", boolean, effective,
      "false: a client agent, which runs its own services and checks, and forwards everything else to the servers of "
@@ -95,7 +95,7 @@ constexpr config_key keys[] = {
     {"leave_on_terminate", boolean, effective,
      "false; true with `server = false`. SIGTERM makes this server leave its cluster before it stops, as `PUT "
      "/v1/agent/leave` does. It stops in any case, with 0 if it has left and with 1 if not. "
-     "[operations.md](operations.md#a-server-leaves)"},
+     "[operations.md](../operate/operations.md#a-server-leaves)"},
     {"skip_leave_on_interrupt", boolean, effective,
      "true; false with `server = false`. If false, SIGINT makes this node leave, too"},
     {"disable_http_unprintable_char_filter", boolean, effective,
@@ -119,7 +119,7 @@ constexpr config_key keys[] = {
      "8302. Only shown, as `wan_join_port` of the members; nothing listens there. -1: members and keyring responses "
      "name no WAN pool"},
     {"ports.https", integer, effective,
-     "-1. For HTTPS, with `cert_file` and `key_file`; 0 or less: none. [security.md](security.md)"},
+     "-1. For HTTPS, with `cert_file` and `key_file`; 0 or less: none. [security.md](../operate/security.md)"},
     {"ports.dns", integer, none},
     {"ports.grpc", integer, none},
     {"ports.proxy_min_port", integer, none},
@@ -225,7 +225,7 @@ constexpr config_key keys[] = {
 
     // Protection: enabling it is rejected (refused_protection in checks.hpp), the rest is ignored.
     {"acl", section, effective},
-    {"acl.enabled", boolean, effective, "false. Requests need tokens: [security.md](security.md)"},
+    {"acl.enabled", boolean, effective, "false. Requests need tokens: [security.md](../operate/security.md)"},
     {"acl.default_policy", text, effective,
      "`allow`. Permission of a token where none of its rules applies: `allow` or `deny`"},
     {"acl.down_policy", text, none,
@@ -268,7 +268,7 @@ constexpr config_key keys[] = {
     {"encrypt", text, effective,
      "none. A secret shared by all servers, 16, 24 or 32 bytes in base64 (`belay keygen`): peers prove that they "
      "have it, and traffic between them is encrypted. Every process that has it counts as a server: "
-     "[security.md](security.md)",
+     "[security.md](../operate/security.md)",
      true},
     {"encrypt_verify_incoming", boolean, effective,
      "true. False: accept peers without the key, too; for the change from an open port to `encrypt`", true},
@@ -323,7 +323,7 @@ constexpr config_key keys[] = {
     {"autopilot.cleanup_dead_servers", boolean, effective,
      "true. The leader writes this and the four below in a cluster where none was set with "
      "`/v1/operator/autopilot/configuration`; settings made there take precedence "
-     "([operations.md](operations.md#autopilot)). Dead servers are removed"},
+     "([operations.md](../operate/operations.md#autopilot)). Dead servers are removed"},
     {"autopilot.last_contact_threshold", duration, effective,
      "`200ms`. A server that the leader has not heard for longer is unhealthy"},
     {"autopilot.max_trailing_logs", integer, effective, "250. A server that is behind by more entries is unhealthy"},
@@ -346,7 +346,7 @@ constexpr config_key keys[] = {
     {"audit", section, effective},
     {"audit.enabled", boolean, effective,
      "false. Write a line of JSON for each request: the token, the request and its outcome "
-     "([operations.md](operations.md#the-audit-log))"},
+     "([operations.md](../operate/operations.md#the-audit-log))"},
     {"audit.sink", section, effective},
     {"audit.sink.*", section, effective},
     {"audit.sink.*.type", text, effective,
@@ -454,7 +454,7 @@ constexpr config_key keys[] = {
     {"non_voting_server", boolean, effective, "false. The older name of `read_replica`"},
     {"read_replica", boolean, effective,
      "false. A server without a vote: it receives the log, answers reads itself and forwards writes "
-     "([operations.md](operations.md#read-replicas))"},
+     "([operations.md](../operate/operations.md#read-replicas))"},
     {"primary_datacenter", text, none},
     {"primary_gateways", list, none},
     {"primary_gateways_interval", duration, none},

@@ -1,6 +1,6 @@
 #pragma once
 // The only list of configuration keys: their types, and whether they have an effect.
-// Sources are checked against it, and docs/configuration.md is generated from it.
+// Sources are checked against it, and docs/reference/configuration.md is generated from it.
 
 #include "actors/node/config/problems.hpp"
 #include "actors/node/config/text.hpp"
@@ -34,7 +34,7 @@ struct config_key {
   std::string_view path; ///< `ports.http`; `*` stands for any name, in sections whose members have free names
   config_kind kind;
   config_effect effect;
-  std::string_view means = {}; ///< a line of docs/configuration.md (Markdown); empty if the effect says it all
+  std::string_view means = {}; ///< a line of configuration.md (Markdown); empty if the effect says it all
   bool reloaded = false; ///< a change takes effect when the configuration is read again (with_reloaded in reloader.hpp)
 };
 

@@ -85,7 +85,7 @@ struct node_config {
   duration https_handshake_timeout = std::chrono::seconds{5}; ///< limits.https_handshake_timeout
 
   // Consensus
-  int raft_multiplier = 5; ///< performance.raft_multiplier, 1..10: docs/configuration.md says what it scales
+  int raft_multiplier = 5; ///< performance.raft_multiplier, 1..10: docs/reference/configuration.md says what it scales
   duration rpc_hold_timeout = std::chrono::seconds{7};        ///< performance.rpc_hold_timeout: wait for a leader
   std::uint64_t raft_snapshot_threshold = 0;                  ///< entries between checkpoints; 0: by what one saves
   duration raft_snapshot_interval = std::chrono::seconds{30}; ///< when a checkpoint due after an interval is taken

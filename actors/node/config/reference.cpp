@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view head = R"(# Configuration
 
 This page is generated from the tables in `actors/node/config/keys.cpp` and `flags.cpp`. To change it, edit those, then run
-`BELAY_REWRITE=1 build/dev/test_node 'docs/configuration.md*'`. [operations.md](operations.md) explains how to run a cluster.
+`BELAY_REWRITE=1 build/dev/test_node 'docs/reference/configuration.md*'`. [operations.md](../operate/operations.md) explains how to run a cluster.
 
 A configuration is JSON or [HCL](hcl.md) with the keys of Consul 1.8, in files (`-config-file`, `-config-dir`) and flags.
 Later files override earlier ones, and flags override files; lists are appended; sections are merged key by key.
@@ -39,7 +39,7 @@ Run it as the server's user, so that it can read what the server can.
 
 `SIGHUP` and `PUT /v1/agent/reload` read the same files again. Keys marked *reloaded* below take effect at once: all of them or, after
 any error, none. In that case the log has an ERROR, and the request returns status 500 and the errors. The log names other keys that
-changed; they take effect at the next start. [operations.md](operations.md#reload) has the details.
+changed; they take effect at the next start. [operations.md](../operate/operations.md#reload) has the details.
 
 ## Keys that do something
 

@@ -1,5 +1,5 @@
 #pragma once
-// Generates docs/configuration.md from the tables of keys and flags; a test compares the file.
+// Generates docs/reference/configuration.md from the tables of keys and flags; a test compares the file.
 
 #include <string>
 

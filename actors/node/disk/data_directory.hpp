@@ -14,7 +14,7 @@ namespace belay::actors {
 
 /// The file `identity`: lines `name value`, the last one a CRC32C of those before it.
 struct identity {
-  node_id id;       ///< random, new with the directory: a wiped server is another server (docs/pitfalls.md R8)
+  node_id id; ///< random, new with the directory: a wiped server is another server (docs/internals/pitfalls.md R8)
   std::string uuid; ///< Consul's node ID
   std::string datacenter;
   std::uint64_t cluster_id = 0; ///< zero: in no cluster yet

@@ -24,11 +24,11 @@ std::string no_checkpoint_advice() {
   return "No checkpoint of this server can be loaded. If other servers of the cluster have the data, " +
          std::string(storage::start_empty) +
          ". If it is the only server, restore an archive (belay snapshot save, GET /v1/snapshot) into a new one: "
-         "docs/disaster-recovery.md. `belay operator check DATA_DIR` says what can be read here";
+         "docs/operate/disaster-recovery.md. `belay operator check DATA_DIR` says what can be read here";
 }
 
 /// Log and checkpoint must meet, without a gap. (A log that ends before it, or contradicts it,
-/// remains if a node stops while it installs a snapshot: the core drops it, docs/pitfalls.md R13.)
+/// remains if a node stops while it installs a snapshot: the core drops it, docs/internals/pitfalls.md R13.)
 result<raft::restored_state> fit_together(storage::loaded_log found,
                                           const std::optional<storage::checkpoint_info>& checkpoint) {
   raft::restored_state r;

@@ -1,7 +1,7 @@
 #pragma once
 // Consul's DATA_DIR/serf/local.keyring: the valid keys of `encrypt`, a JSON list of base64
 // texts; the first one is used to dial. It makes it possible to replace a key, on all servers by
-// an operator's request (protocol/forward/keyring.hpp) or on each by hand (docs/security.md).
+// an operator's request (protocol/forward/keyring.hpp) or on each by hand (docs/operate/security.md).
 
 #include "actors/tls/credential_store.hpp"
 #include "protocol/base/result.hpp"

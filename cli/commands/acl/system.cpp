@@ -86,7 +86,7 @@ std::vector<command> acl_system_commands() {
   return {
       {.name = "acl bootstrap",
        .help = "Makes the first token, which may do everything",
-       .text = "Works once. docs/permissions.md tells how it is permitted once more.",
+       .text = "Works once. docs/reference/permissions.md tells how it is permitted once more.",
        .examples = {{"acl bootstrap", "Prints the token: keep its SecretID"},
                     {"acl bootstrap -format=json", "The same for programs"}},
        .run = acl_bootstrap},

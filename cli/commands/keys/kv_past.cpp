@@ -1,4 +1,4 @@
-// `belay kv history|revert`: keys as they were (docs/changes.md).
+// `belay kv history|revert`: keys as they were (docs/reference/changes.md).
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"

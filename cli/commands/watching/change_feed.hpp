@@ -1,5 +1,5 @@
 #pragma once
-// `belay watch -changes`: each change of the keys below a prefix, once and in order (docs/changes.md).
+// `belay watch -changes`: each change of the keys below a prefix, once and in order (docs/reference/changes.md).
 
 #include "cli/flags/options.hpp"
 

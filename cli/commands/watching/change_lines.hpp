@@ -9,7 +9,7 @@
 
 namespace belay::cli {
 
-/// As a server writes it in a list (docs/changes.md), and a line break. A key of a snapshot has no
+/// As a server writes it in a list (docs/reference/changes.md), and a line break. A key of a snapshot has no
 /// `ID`.
 std::string line_of(const v0::key_change& c);
 /// That what is known is void, and the keys as they are follow.

@@ -255,7 +255,7 @@ std::vector<command> watch_commands() {
                "ends with 1. Without a command: prints what there is now, and ends.\n"
                "\n"
                "With -changes it tells each change of a key below -prefix, once and in order, as one line of JSON "
-               "(docs/changes.md): to the command, which\n"
+               "(docs/reference/changes.md): to the command, which\n"
                "runs once for each and finds its place in BELAY_PLACE, or on the standard output. What came while "
                "nobody looked is told as well\n"
                "if -place names a file: it is written when a change is done with. A change that the command fails for "

@@ -1,5 +1,5 @@
 #pragma once
-// The console: the page at /ui/ and its files, which are part of the program (docs/console.md).
+// The console: the page at /ui/ and its files, which are part of the program (docs/reference/console.md).
 
 #include "protocol/http/response.hpp"
 

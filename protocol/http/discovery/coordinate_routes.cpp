@@ -110,7 +110,7 @@ action coordinate_node_route(request_context& c) {
   return make_read(state::coordinate_node{std::string(c.argument), segment_of(c)}, r.options);
 }
 
-/// Stored by this server and sent to the others; not in the log (docs/adr/0015-coordinates.md).
+/// Stored by this server and sent to the others; not in the log (docs/internals/adr/0015-coordinates.md).
 action coordinate_update_route(request_context& c) {
   if (auto no = refuse_if_disabled(c))
     return std::move(*no);

@@ -1,5 +1,5 @@
 #pragma once
-// Changes of keys as JSON and as server-sent events (docs/changes.md).
+// Changes of keys as JSON and as server-sent events (docs/reference/changes.md).
 
 #include "protocol/http/render.hpp"
 

@@ -1,4 +1,4 @@
-// GET /v1/kv/PREFIX?recurse&changes, and earlier states of keys (docs/changes.md).
+// GET /v1/kv/PREFIX?recurse&changes, and earlier states of keys (docs/reference/changes.md).
 
 #include "protocol/http/kv/change_routes.hpp"
 

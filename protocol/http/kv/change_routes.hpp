@@ -1,5 +1,5 @@
 #pragma once
-// Handlers of /v1/kv/ for changes of keys and earlier states of keys (docs/changes.md).
+// Handlers of /v1/kv/ for changes of keys and earlier states of keys (docs/reference/changes.md).
 
 #include "protocol/http/reading/query_options.hpp"
 

@@ -73,7 +73,7 @@ action get_key(request_context& c, const query_options& o) {
   return filtered_read(c, std::move(q), o);
 }
 
-/// The command for the operation: extensions have commands of their own (docs/http-extensions.md).
+/// The command for the operation: extensions have commands of their own (docs/reference/http-extensions.md).
 action write_of(const request_context& c, state::kv_op op) {
   std::chrono::nanoseconds patience{0};
   std::optional<state::fence_ref> fence;

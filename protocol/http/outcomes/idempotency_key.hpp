@@ -1,5 +1,5 @@
 #pragma once
-// The header Idempotency-Key (draft-ietf-httpapi-idempotency-key-header; docs/exactly-once.md).
+// The header Idempotency-Key (draft-ietf-httpapi-idempotency-key-header; docs/reference/exactly-once.md).
 
 #include "protocol/http/request_context.hpp"
 

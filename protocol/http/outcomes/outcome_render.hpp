@@ -1,5 +1,5 @@
 #pragma once
-// Renders outcomes of writes with an Idempotency-Key, and counters (docs/exactly-once.md).
+// Renders outcomes of writes with an Idempotency-Key, and counters (docs/reference/exactly-once.md).
 
 #include "protocol/http/request.hpp"
 

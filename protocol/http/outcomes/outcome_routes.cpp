@@ -1,4 +1,4 @@
-// /v1/outcome/ (docs/exactly-once.md).
+// /v1/outcome/ (docs/reference/exactly-once.md).
 
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"

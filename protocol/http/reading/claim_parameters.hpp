@@ -1,5 +1,5 @@
 #pragma once
-// Parameters of claims, fences and queued acquires (docs/http-extensions.md). Errors are 400.
+// Parameters of claims, fences and queued acquires (docs/reference/http-extensions.md). Errors are 400.
 
 #include "protocol/http/request_context.hpp"
 #include "protocol/state/commands.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// `?filter`: which rows of a result a client receives (docs/contract/07, docs/http-extensions.md).
+// `?filter`: which rows of a result a client receives (docs/contract/07, docs/reference/http-extensions.md).
 // It applies when the response is rendered, so indexes and blocking ignore it.
 
 #include "protocol/agent/requests.hpp"

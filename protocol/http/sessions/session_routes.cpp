@@ -33,7 +33,7 @@ constexpr std::string_view serf_check = "serfHealth";
 struct session_body {
   state::session_record session;
   std::string behavior{name_of(state::session_behavior::release)};
-  // Not in Consul (docs/http-extensions.md).
+  // Not in Consul (docs/reference/http-extensions.md).
   std::string ttl_mode;
   std::vector<kv_op_input> on_end;
 
@@ -296,7 +296,7 @@ action session_renew_route(request_context& c) {
   return session_renew{std::string(c.argument)};
 }
 
-/// Several sessions in one request (docs/http-extensions.md).
+/// Several sessions in one request (docs/reference/http-extensions.md).
 action session_renew_list_route(request_context& c) {
   if (auto r = refuse_namespace(c))
     return std::move(*r);
@@ -326,7 +326,7 @@ action session_info_route(request_context& c) {
   return read_one<state::session_info>(c);
 }
 
-/// How a session ended (docs/http-extensions.md).
+/// How a session ended (docs/reference/http-extensions.md).
 action session_ended_route(request_context& c) {
   return read_one<state::session_ended>(c);
 }

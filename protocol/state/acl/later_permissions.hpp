@@ -1,5 +1,5 @@
 #pragma once
-// Permissions for requests that take effect later (docs/claims.md, rules 19
+// Permissions for requests that take effect later (docs/reference/claims.md, rules 19
 // and 33). Implemented beside all other permissions (acl/permissions.cpp).
 
 #include "protocol/state/tables.hpp"

@@ -175,7 +175,7 @@ bool may_see_session(const tables& t, const acl::authorizer& may, const std::str
   return session && may.session_read(session->node);
 }
 
-/// Shows that there is a wait; hides for what, by which claim and whose (docs/claims.md, rule 32).
+/// Shows that there is a wait; hides for what, by which claim and whose (docs/reference/claims.md, rule 32).
 void hide_names(const tables& t, const acl::authorizer& may, std::vector<wait_edge>& edges) {
   for (auto& each : edges) {
     if (!may.key_read(each.on.name)) {

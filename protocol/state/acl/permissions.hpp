@@ -43,7 +43,7 @@ bool may_see(const acl::authorizer& may, const service_instance& row);
 query_result visible_answer(const tables& t, const query& q, cluster_time now);
 /// Removes what the token may not see from the results of a committed transaction.
 void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer);
-/// Hides names in a cycle that the token may not read (docs/claims.md, rule 32).
+/// Hides names in a cycle that the token may not read (docs/reference/claims.md, rule 32).
 void keep_visible(const tables& t, const authority& by, cluster_time now, claim_refusal& answer);
 
 } // namespace belay::state

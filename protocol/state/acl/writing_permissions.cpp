@@ -154,13 +154,13 @@ struct judge {
   complaint operator()(const fenced_write& c) const { return (*this)(kv_write{c.op}); }
   complaint operator()(const kv_acquire& c) const { return (*this)(kv_write{c.op}); }
   complaint operator()(const session_create& c) const { return denied_unless(may.session_write(c.session.node)); }
-  /// OnEnd is authorized again when the session ends (docs/claims.md, rule 19).
+  /// OnEnd is authorized again when the session ends (docs/reference/claims.md, rule 19).
   complaint operator()(const session_begin& c) const {
     return denied_unless(
         may.session_write(c.session.node) &&
         std::all_of(c.on_end.begin(), c.on_end.end(), [this](const kv_op& op) { return may_write_key(may, op); }));
   }
-  // Claims (docs/claims.md): a waiter is authorized again before it is granted (rule 33).
+  // Claims (docs/reference/claims.md): a waiter is authorized again before it is granted (rule 33).
   complaint operator()(const claim_ask& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_release& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_hand_over& c) const { return denied_unless(may.key_write(c.name)); }

@@ -1,5 +1,5 @@
 #pragma once
-// Queries about changes of keys that a server retains, and their results (docs/changes.md).
+// Queries about changes of keys that a server retains, and their results (docs/reference/changes.md).
 
 #include "protocol/state/changes/history.hpp"
 #include "protocol/state/records.hpp"

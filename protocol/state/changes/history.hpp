@@ -2,7 +2,7 @@
 // The history that an index belongs to. Two clusters have entries with the same index,
 // and so does one cluster before and after the recovery of a survivor; a restored
 // archive brings back lower indexes of rows. A cursor names its history, so that a
-// server can recognize cursors that it never returned (docs/changes.md, Cursors).
+// server can recognize cursors that it never returned (docs/reference/changes.md, Cursors).
 
 #include "protocol/base/ids.hpp"
 

@@ -85,7 +85,7 @@ struct wanted_shape {
   std::uint64_t permits;
 };
 
-/// docs/claims.md, rules 2 to 4, in the order of docs/adr/0016.
+/// docs/reference/claims.md, rules 2 to 4, in the order of docs/internals/adr/0016.
 refused shape_of(const claim_ask& c, const claim_resource* known, wanted_shape& out) {
   out.kind = known != nullptr ? known->kind : c.kind.value_or(claim_kind::lock);
   if (c.kind && *c.kind != out.kind)

@@ -1,5 +1,5 @@
 #pragma once
-// Commands that request a claim, or an acquire that waits (docs/claims.md, rules 3-9 and 23-25).
+// Commands that request a claim, or an acquire that waits (docs/reference/claims.md, rules 3-9 and 23-25).
 
 #include "protocol/state/tables.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Replies to commands about claims, and their effects on waiters (docs/claims.md).
+// Replies to commands about claims, and their effects on waiters (docs/reference/claims.md).
 
 #include "protocol/state/claims/claim_records.hpp"
 

@@ -5,7 +5,7 @@
 
 namespace belay::state {
 
-/// The resource changed in this entry: creates, updates or removes its row (docs/claims.md,
+/// The resource changed in this entry: creates, updates or removes its row (docs/reference/claims.md,
 /// rule 2), wakes its readers, and has its queue checked at the end of the entry.
 void resource_changed(applying& a, const resource_name& of);
 
@@ -23,10 +23,10 @@ void end_claim(applying& a, const claim_record& c, claim_end why, const std::str
 /// The same for an unknown id.
 void remember_unknown(applying& a, const resource_name& of, const std::string& id);
 /// Whether the claim's end can be kept for ten minutes beside all others
-/// (docs/claims.md, rule 7). Always true for entries below client_address_level.
+/// (docs/reference/claims.md, rule 7). Always true for entries below client_address_level.
 /// @param own_id the client chose the id
 bool end_fits(const applying& a, const resource_name& of, std::string_view id, bool own_id);
-/// Ends waiters for more permits than the limit, which would block all (docs/claims.md, rule 5).
+/// Ends waiters for more permits than the limit, which would block all (docs/reference/claims.md, rule 5).
 void end_too_large(applying& a, const resource_name& of, std::uint64_t limit);
 
 } // namespace belay::state

@@ -1,5 +1,5 @@
 #pragma once
-// Commands about claims and write guards (docs/claims.md). Each needs feature level claims_level.
+// Commands about claims and write guards (docs/reference/claims.md). Each needs feature level claims_level.
 // Each may be rejected with a claim_refusal (claim_answers.hpp); its other reply is listed with it.
 
 #include "protocol/state/claims/claim_records.hpp"

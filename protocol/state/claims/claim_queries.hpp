@@ -1,5 +1,5 @@
 #pragma once
-// Queries about claims, write guards and ended sessions (docs/claims.md).
+// Queries about claims, write guards and ended sessions (docs/reference/claims.md).
 
 #include "protocol/state/claims/claim_answers.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 // Evaluates queries about claims, write guards and ended sessions
-// (docs/claims.md). protocol/state/acl/permissions.hpp filters the result.
+// (docs/reference/claims.md). protocol/state/acl/permissions.hpp filters the result.
 
 #include "protocol/state/tables.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Rows of claims, resources, write guards and ended sessions (docs/claims.md): immutable once
+// Rows of claims, resources, write guards and ended sessions (docs/reference/claims.md): immutable once
 // stored. A resource is a name or the lock of a key; equal names are still two resources (rule 1).
 
 #include "protocol/base/bytes.hpp"
@@ -29,7 +29,7 @@ template <>
 inline constexpr auto names_of<claim_space> = std::to_array<std::string_view>({"claim", "lock"});
 static_assert(count_of<claim_space> == static_cast<std::size_t>(claim_space::keys) + 1);
 
-/// Ordered by name first: the order in which an entry grants claims (docs/claims.md, rule 12).
+/// Ordered by name first: the order in which an entry grants claims (docs/reference/claims.md, rule 12).
 struct resource_name {
   std::string name;
   claim_space space = claim_space::claims;
@@ -56,7 +56,7 @@ static_assert(count_of<claim_mode> == static_cast<std::size_t>(claim_mode::share
 std::string resource_key(claim_space space, std::string_view name);
 
 /// Exists while it has a holder, waiter, delayed holder or fixed limit
-/// (docs/claims.md, rule 2); for the lock of a key while it has waiters.
+/// (docs/reference/claims.md, rule 2); for the lock of a key while it has waiters.
 struct claim_resource {
   static constexpr table in = table::claim_resources;
 
@@ -116,7 +116,7 @@ struct claim_record {
   log_index modify_index;       ///< of its grant, or of the newest change
   /// Accessor or network (http::network_of) of its client. Empty: entry below client_address_level.
   std::string scope;
-  /// The last requester. Removed if it waits and may not write the name (docs/claims.md, rule 33).
+  /// The last requester. Removed if it waits and may not write the name (docs/reference/claims.md, rule 33).
   requester by;
 };
 using claim_ptr = std::shared_ptr<const claim_record>;
@@ -289,7 +289,7 @@ inline constexpr auto fields_of<ended_session> = std::tuple{
 
 // ---- limits
 
-inline constexpr std::uint64_t waiters_max = 10'000; ///< of one resource (docs/claims.md, HTTP)
+inline constexpr std::uint64_t waiters_max = 10'000; ///< of one resource (docs/reference/claims.md, HTTP)
 inline constexpr std::size_t claim_value_bytes_max =
     4096; ///< of a claim's value, and of a key's while its acquire waits
 inline constexpr std::uint64_t queued_bytes_max = 256ULL << 20; ///< of all waiters: values, names and ids (rule 24)

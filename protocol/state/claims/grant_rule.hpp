@@ -1,5 +1,5 @@
 #pragma once
-// The grant rule: pure functions of their arguments (docs/claims.md, "The model").
+// The grant rule: pure functions of their arguments (docs/reference/claims.md, "The model").
 
 #include "protocol/state/claims/tables/claims_table.hpp"
 

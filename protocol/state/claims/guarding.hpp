@@ -1,5 +1,5 @@
 #pragma once
-// Write guards: writes that need a fencing token; valid tokens (docs/claims.md, rules 34 to 37).
+// Write guards: writes that need a fencing token; valid tokens (docs/reference/claims.md, rules 34 to 37).
 
 #include "protocol/state/tables.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Commands on existing claims and on semaphore limits (docs/claims.md, rules 3, 5, 7, 8, 30).
+// Commands on existing claims and on semaphore limits (docs/reference/claims.md, rules 3, 5, 7, 8, 30).
 
 #include "protocol/state/tables.hpp"
 

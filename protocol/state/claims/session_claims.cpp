@@ -12,7 +12,7 @@ namespace belay::state {
 
 namespace {
 
-/// docs/claims.md, rule 19: other verbs read, acquire locks, or would run recursively.
+/// docs/reference/claims.md, rule 19: other verbs read, acquire locks, or would run recursively.
 bool may_be_left(kv_verb verb) {
   switch (verb) {
   case kv_verb::set:

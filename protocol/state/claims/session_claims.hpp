@@ -1,5 +1,5 @@
 #pragma once
-// End of a session: OnEnd, its claims, its record (docs/claims.md, rules 17 to 19 and 22).
+// End of a session: OnEnd, its claims, its record (docs/reference/claims.md, rules 17 to 19 and 22).
 
 #include "protocol/state/tables.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Entry begins: ends what is due. Entry ends: grants what fits (docs/claims.md, rules 12 to 14).
+// Entry begins: ends what is due. Entry ends: grants what fits (docs/reference/claims.md, rules 12 to 14).
 
 #include "protocol/state/tables.hpp"
 
@@ -12,7 +12,7 @@ void end_what_is_due(applying& a);
 /// Runs the grant rule once for each touched resource, in the order of their names.
 void let_in(applying& a);
 
-/// Whether the waiter's token or its policies no longer permit the write (docs/claims.md, rule 33).
+/// Whether the waiter's token or its policies no longer permit the write (docs/reference/claims.md, rule 33).
 bool is_disallowed(const applying& a, const claim_record& waiter);
 
 /// After policies, roles or tokens changed: ends disallowed waiters among the first

@@ -1,5 +1,5 @@
 #pragma once
-// The wait-for graph (docs/claims.md, rules 31, 32): from a waiting session to sessions that hold
+// The wait-for graph (docs/reference/claims.md, rules 31, 32): from a waiting session to sessions that hold
 // what it waits for and conflict, and to all before it in the queue. Waits for keys' locks count.
 
 #include "protocol/state/tables.hpp"

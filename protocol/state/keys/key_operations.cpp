@@ -18,7 +18,7 @@ void key_was_changed(applying& a, const std::string& key, bool told = true) {
 }
 
 /// docs/contract/02, section 2: an entry with the same value, flags, lock
-/// index and holder as the stored one is not written (docs/pitfalls.md C7).
+/// index and holder as the stored one is not written (docs/internals/pitfalls.md C7).
 kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, std::uint64_t lock_index,
                    std::string_view session, std::uint64_t fence) {
   const auto old = kv_table::entry(place);
@@ -60,7 +60,7 @@ key_result set_if_unchanged(applying& a, const kv_op& op) {
   return {key_outcome::done, overwrite(a, place, op)};
 }
 
-/// docs/http-extensions.md: a missing key counts as zero. Rejected
+/// docs/reference/http-extensions.md: a missing key counts as zero. Rejected
 /// when a put is, and keeps what a put keeps, and also the flags.
 key_result add(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
@@ -124,7 +124,7 @@ void remove(applying& a, const kv_table::place& place, const std::string& key) {
   a.t.graves.bury_key(key, a.index);
   a.t.marks.set(mark::tombstones, a.index);
   key_was_changed(a, key, !MUTANT(delete_wakes_nobody));
-  // Deleting a locked key frees its lock, and ends no wait for it (docs/claims.md, rule 27).
+  // Deleting a locked key frees its lock, and ends no wait for it (docs/reference/claims.md, rule 27).
   a.look_at_lock(MUTANT(removed_lock_grants_nobody) ? std::string() : key);
 }
 
@@ -164,7 +164,7 @@ key_result write_key(applying& a, const kv_op& op) {
     const auto place = a.t.kv.locate(op.key);
     const auto old = kv_table::entry(place);
     if (!old)
-      return {}; // also with an index that cannot match (docs/pitfalls.md C8)
+      return {}; // also with an index that cannot match (docs/internals/pitfalls.md C8)
     if (op.verb == kv_verb::remove_cas && old->modify_index != op.index)
       return {key_outcome::refused};
     remove(a, place, op.key);

@@ -15,9 +15,9 @@ struct key_result {
   key_outcome outcome = key_outcome::done;
   kv_entry_ptr entry{}; ///< the new entry; null: none, or the operation does not show it
   std::string text{};
-  std::string holder{};                   ///< rejected because of this session's lock
-  std::uint64_t wait_ms = 0;              ///< lock_delay: remaining time
-  bool queued = false;                    ///< rejected because others wait for the lock (docs/claims.md, rule 28)
+  std::string holder{};      ///< rejected because of this session's lock
+  std::uint64_t wait_ms = 0; ///< lock_delay: remaining time
+  bool queued = false;       ///< rejected because others wait for the lock (docs/reference/claims.md, rule 28)
   refused_for why = refused_for::nothing; ///< rejected: value, bounds
   std::int64_t sum = 0;                   ///< add: the new value
 };
@@ -28,7 +28,7 @@ key_result write_key(applying& a, const kv_op& op);
 /// Whether the lock of the key is not held and not in a lock delay.
 bool lock_is_free(const applying& a, const std::string& key);
 /// Grants the lock to the waiter, with the value and flags of its request
-/// (docs/claims.md, rule 26). @returns the fencing token. @pre lock_is_free()
+/// (docs/reference/claims.md, rule 26). @returns the fencing token. @pre lock_is_free()
 std::uint64_t grant_lock(applying& a, const claim_record& waiter);
 
 /// Why a session id is malformed; nullopt: it is not.

@@ -1,6 +1,6 @@
 #pragma once
 // Lock delays: keys not acquirable yet because their holder's session ended (docs/contract/04,
-// section 3.5), in cluster time: equal on all nodes, in checkpoints (docs/pitfalls.md C4).
+// section 3.5), in cluster time: equal on all nodes, in checkpoints (docs/internals/pitfalls.md C4).
 
 #include "protocol/state/journaled_map.hpp"
 

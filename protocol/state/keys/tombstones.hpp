@@ -1,6 +1,6 @@
 #pragma once
 // Tombstones of deleted keys, so that the index of a prefix never
-// decreases (docs/contract/02, section 3; docs/pitfalls.md C5).
+// decreases (docs/contract/02, section 3; docs/internals/pitfalls.md C5).
 
 #include "protocol/state/journaled_map.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Rules for writes that take effect once (docs/exactly-once.md): checks before, storing after.
+// Rules for writes that take effect once (docs/reference/exactly-once.md): checks before, storing after.
 
 #include "protocol/state/tables.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Writes that take effect once (docs/exactly-once.md): their key, queries of outcomes, refusals.
+// Writes that take effect once (docs/reference/exactly-once.md): their key, queries of outcomes, refusals.
 
 #include "protocol/state/outcomes/outcome_records.hpp"
 

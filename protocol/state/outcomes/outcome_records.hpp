@@ -1,5 +1,5 @@
 #pragma once
-// The outcome of a write with an Idempotency-Key, kept for a while (docs/exactly-once.md).
+// The outcome of a write with an Idempotency-Key, kept for a while (docs/reference/exactly-once.md).
 
 #include "protocol/base/ids.hpp"
 #include "protocol/state/fields.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Outcomes by the token's accessor and the Idempotency-Key, and by expiry (docs/exactly-once.md).
+// Outcomes by the token's accessor and the Idempotency-Key, and by expiry (docs/reference/exactly-once.md).
 
 #include "protocol/state/journaled_map.hpp"
 

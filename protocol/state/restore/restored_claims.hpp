@@ -1,6 +1,6 @@
 #pragma once
 // Restores claims, write guards and ended sessions: what comes back from
-// the archive, and what stays (docs/claims.md, rule 38, and docs/adr/0016).
+// the archive, and what stays (docs/reference/claims.md, rule 38, and docs/internals/adr/0016).
 
 #include "protocol/state/tables.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Checks one client's change streams (docs/claims.md, rules 43 to 47 and invariant 14): each change
+// Checks one client's change streams (docs/reference/claims.md, rules 43 to 47 and invariant 14): each change
 // once, in order; progress N only after all up to N; a snapshot plus its changes is the state.
 
 #include "sim/checkers/kv_model.hpp"

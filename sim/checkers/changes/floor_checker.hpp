@@ -1,5 +1,5 @@
 #pragma once
-// What a restart may drop from the window of changes (docs/claims.md, rule 46). A started server
+// What a restart may drop from the window of changes (docs/reference/claims.md, rule 46). A started server
 // has the floor (oldest retained index) that it had when it wrote the checkpoint that it loaded, or
 // that of a write in progress. After a fall-back to an older checkpoint the floor may be higher, up
 // to its index. With a checkpoint from another server it is that index, because earlier changes are

@@ -9,7 +9,7 @@ namespace belay::sim {
 namespace {
 
 // A member that has been silent for a minute since a server started counts as lost
-// (docs/changes.md). Clocks may run 5 % too fast.
+// (docs/reference/changes.md). Clocks may run 5 % too fast.
 constexpr std::chrono::seconds lost_after{57};
 // What was in flight to the client when the older server became a member.
 constexpr std::chrono::seconds underway_max{5};

@@ -1,5 +1,5 @@
 #pragma once
-// Checks how servers name the history of their cursors (docs/changes.md, Cursors). All servers name
+// Checks how servers name the history of their cursors (docs/reference/changes.md, Cursors). All servers name
 // it alike after the same newest restore, and differently after another; they name none while a
 // member does not support names.
 

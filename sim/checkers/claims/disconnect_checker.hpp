@@ -1,6 +1,6 @@
 #pragma once
 // A queued acquire is withdrawn only because its client disconnected, never because a server, a
-// client agent or a connection between them ended, and not within 5 s (docs/claims.md, rule 24).
+// client agent or a connection between them ended, and not within 5 s (docs/reference/claims.md, rule 24).
 // The model checks the effect of a withdrawal (kv_model_claims.cpp).
 
 #include "sim/checkers/kv_model.hpp"

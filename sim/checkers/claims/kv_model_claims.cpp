@@ -1,4 +1,4 @@
-// kv_model: claims, queued locks, write guards and OnEnd ("Rule" is one of docs/claims.md).
+// kv_model: claims, queued locks, write guards and OnEnd ("Rule" is one of docs/reference/claims.md).
 
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
@@ -236,7 +236,7 @@ std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::comman
   return found;
 }
 
-/// In the order of docs/adr/0016-claims.md, rule 4.
+/// In the order of docs/internals/adr/0016-claims.md, rule 4.
 kv_model::told kv_model::run(draft& d, const state::claim_ask& c) {
   const auto* session = sessions_.find(folded_id(c.session));
   if (session == nullptr)

@@ -1,6 +1,6 @@
 #pragma once
 // A client that waits for a claim or a lock gets its response when its server has applied the grant
-// or the end, not when its wait expires (docs/claims.md, rules 23 and 39). So do watching readers.
+// or the end, not when its wait expires (docs/reference/claims.md, rules 23 and 39). So do watching readers.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Claims by docs/claims.md and docs/adr/0016-claims.md in their simplest form: holders, waiters,
+// Claims by docs/reference/claims.md and docs/internals/adr/0016-claims.md in their simplest form: holders, waiters,
 // and what lock delays withhold. Shares only names, kinds and replies with protocol/state. kv_model
 // applies the entries (kv_model_claims.cpp), because locks of keys have queues, too.
 
@@ -54,7 +54,7 @@ struct modelled_resource {
   std::vector<const modelled_claim*> queue() const;
   /// In the order of their fencing tokens.
   std::vector<const modelled_claim*> holders() const;
-  /// It has a reason to exist (docs/claims.md, rule 2).
+  /// It has a reason to exist (docs/reference/claims.md, rule 2).
   bool has_reason() const { return pinned || !claims.empty() || !ghosts.empty(); }
   /// No holder and no lock delay conflicts with it.
   bool fits(const modelled_claim& c) const;

@@ -18,7 +18,7 @@ struct member_truth {
   bool voter = false;
 };
 
-/// Rules (docs/contract/12; docs/operations.md). Each member of the configuration is listed once,
+/// Rules (docs/contract/12; docs/operate/operations.md). Each member of the configuration is listed once,
 /// with its role; one leads. Unreachable ones are `failed`; one that is unreachable or has a full
 /// disk is unhealthy. All are healthy if each is. As many voters may fail as exceed a quorum.
 /// @returns what is wrong with the JSON; nullopt: nothing

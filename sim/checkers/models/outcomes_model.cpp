@@ -8,7 +8,7 @@ namespace belay::sim {
 
 namespace {
 
-// docs/exactly-once.md, "Times".
+// docs/reference/exactly-once.md, "Times".
 constexpr std::uint64_t kept_ms = 600'000, copies_taken_ms = 300'000;
 
 } // namespace
@@ -38,7 +38,7 @@ void outcomes_model::keep(const owned_key& key, modelled_outcome o) {
   counts_[at_] = live_.size();
 }
 
-/// docs/exactly-once.md, "Restores".
+/// docs/reference/exactly-once.md, "Restores".
 void outcomes_model::go_back(log_index archive, cluster_time now) {
   for (const auto& [key, past] : past_) {
     const auto then = live_.contains(key) ? nullptr : find_at(key, archive);

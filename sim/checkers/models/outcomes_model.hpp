@@ -1,5 +1,5 @@
 #pragma once
-// The outcomes of writes with an Idempotency-Key after each entry, from docs/exactly-once.md.
+// The outcomes of writes with an Idempotency-Key after each entry, from docs/reference/exactly-once.md.
 // Shares only the records with protocol/state. It compares requests by their commands.
 
 #include "protocol/state/commands.hpp"

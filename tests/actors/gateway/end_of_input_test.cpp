@@ -130,7 +130,7 @@ std::vector<state::wait_ref> withdrawn(gateway_fixture& f) {
 
 } // namespace
 
-// docs/http-extensions.md, "Waiting for a lock": 5 s after the connection's end, by a test clock.
+// docs/reference/http-extensions.md, "Waiting for a lock": 5 s after the connection's end, by a test clock.
 TEST_CASE("a client that ends its connection while it waits for a lock loses its place after 5 s",
           "[gateway][claims]") {
   const auto how = GENERATE(as<std::string>(), "closes", "resets", "ends its input", "asks again", "stops");

@@ -1,5 +1,5 @@
 // Actors and a real server: what actors hold, how soon the next one gets it, and the end of the
-// session. BELAY_CAF_ROUNDS=200 measures that many rounds, and prints them (docs/client.md).
+// session. BELAY_CAF_ROUNDS=200 measures that many rounds, and prints them (docs/guides/client.md).
 #include "tests/client/servers.hpp"
 
 #include <belay/caf/coordinator.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// Checks what a client receives of changes against docs/changes.md alone.
+// Checks what a client receives of changes against docs/reference/changes.md alone.
 
 #include "sim/record/event_reader.hpp"
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-// Clients follow changes of keys through every kind of node (docs/changes.md).
+// Clients follow changes of keys through every kind of node (docs/reference/changes.md).
 
 using namespace belay::harness;
 using std::chrono::steady_clock;

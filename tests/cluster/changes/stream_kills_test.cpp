@@ -1,4 +1,4 @@
-// Servers of streams are killed: a client that resumes gets each change once (docs/changes.md).
+// Servers of streams are killed: a client that resumes gets each change once (docs/reference/changes.md).
 
 #include "tests/cluster/changes/change_follower.hpp"
 #include "tests/cluster/changes/crowd_of_followers.hpp"

@@ -1,5 +1,5 @@
 // Client agents of the previous version hold locks while the servers, then the agents are replaced.
-// From 0.3.0 on an agent stores a secret of its node (docs/security.md, B3). One without it must
+// From 0.3.0 on an agent stores a secret of its node (docs/operate/security.md, B3). One without it must
 // not be rejected, or two clients hold its lock. BELAY_OLD_BINARY: see upgrade_test.cpp.
 
 #include "tests/cluster/upgrades/replaced_servers.hpp"

@@ -1,4 +1,4 @@
-// From a version without streams and idempotency keys (docs/changes.md, docs/exactly-once.md).
+// From a version without streams and idempotency keys (docs/reference/changes.md, docs/reference/exactly-once.md).
 
 #include "tests/cluster/changes/crowd_of_followers.hpp"
 #include "tests/cluster/upgrades/lockers.hpp"

@@ -23,7 +23,7 @@ TEST_CASE("the version before is replaced server by server, and put back", "[.up
   check_nothing_lost(cluster, load);
 }
 
-// The order in docs/security.md is: all servers first, then `acl`. Here an operator enables ACLs
+// The order in docs/operate/security.md is: all servers first, then `acl`. Here an operator enables ACLs
 // while an old server is a member, and downgrades when they are in force.
 TEST_CASE("ACLs come into force when the last server of the version before is gone, and then it cannot come back",
           "[.upgrade][no_acl_before]") {

@@ -259,7 +259,7 @@ TEST_CASE("a file with a place keeps its history where 0.2.0 passes over it", "[
   write(std::string(1 << 20, '1'));
   CHECK(file.load().because() == reason::invalid);
 
-  // docs/pitfalls.md R43: a folder, a pipe, a device without an end.
+  // docs/internals/pitfalls.md R43: a folder, a pipe, a device without an end.
   place_in_file in_place_of_a_file{std::string(folder)};
   CHECK(in_place_of_a_file.load().why().text() == std::string(folder) + ": Is a directory");
   auto pipe = std::string(folder) + "/pipe";

@@ -1,4 +1,4 @@
-// Claims of the model server: docs/claims.md.
+// Claims of the model server: docs/reference/claims.md.
 #include "tests/unit/client/model_server.hpp"
 #include "tests/unit/client/model_words.hpp"
 
@@ -126,7 +126,7 @@ void model_server::claim_request(const parsed& p, const request& q, const reply&
   asks.id = id;
   asks.permits = p.has("permits") ? number(p.at("permits")) : 1;
   asks.shared = p.at("mode") == "shared";
-  // docs/claims.md, rule 8.
+  // docs/reference/claims.md, rule 8.
   bool its_own =
       std::any_of(c.holders.begin(), c.holders.end(), [&](const holder& h) { return h.session == asks.session; });
   if (its_own && !fits(c, asks, {}) && (c.kind != "rw" || !fits(c, asks, asks.session))) {

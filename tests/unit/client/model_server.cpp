@@ -99,7 +99,7 @@ void model_server::take(const request& q, reply done) {
   changed();
 }
 
-/// docs/exactly-once.md. @returns whether that answers the request
+/// docs/reference/exactly-once.md. @returns whether that answers the request
 bool model_server::settled(const parsed& p, const request& q, reply& done) {
   if (starts_with(p.path, "/v1/outcome/") && q.method() == "DELETE") {
     auto key = p.path.substr(12);

@@ -33,7 +33,7 @@ public:
   bool silent = false;
   /// Ends a session as an operator does.
   void destroy(const std::string& id) { end_session(id, "destroyed by operator"); }
-  /// Empties the window of changes (docs/changes.md).
+  /// Empties the window of changes (docs/reference/changes.md).
   void forget_changes();
   /// Its cursors name this history, and it knows no other; 0: it is of 0.2.0.
   std::uint64_t history = 0;

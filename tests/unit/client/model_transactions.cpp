@@ -1,4 +1,4 @@
-// Transactions and changes of the model server: docs/contract/05-txn.md, docs/changes.md.
+// Transactions and changes of the model server: docs/contract/05-txn.md, docs/reference/changes.md.
 #include "tests/unit/client/model_server.hpp"
 #include "tests/unit/client/model_words.hpp"
 

@@ -267,7 +267,7 @@ TEST_CASE("a session that is closed gives back first", "[client]") {
   CHECK(waits.done());
 }
 
-// The server rejects a session that would wait for itself (docs/claims.md, rule 8).
+// The server rejects a session that would wait for itself (docs/reference/claims.md, rule 8).
 TEST_CASE("many of one session share a semaphore", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);

@@ -1,5 +1,5 @@
 // Scenarios from published articles: what goes wrong with a hand-made lock, tried with the recipes.
-// docs/scenes.md has the figures, which `test_client "[scenes]" -s` prints.
+// docs/internals/scenes.md has the figures, which `test_client "[scenes]" -s` prints.
 #include "tests/unit/client/virtual_cluster.hpp"
 
 #include <belay/clock_guard.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// Ids of ended claims, remembered for a while (docs/claims.md, rules 7 and 16).
+// Ids of ended claims, remembered for a while (docs/reference/claims.md, rules 7 and 16).
 
 #include "protocol/state/claims/tables/end_shares.hpp"
 #include "protocol/state/journaled_map.hpp"

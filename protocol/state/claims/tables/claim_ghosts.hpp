@@ -1,5 +1,5 @@
 #pragma once
-// Delayed holders: what they withhold (docs/claims.md, rule 17), until a cluster time.
+// Delayed holders: what they withhold (docs/reference/claims.md, rule 17), until a cluster time.
 
 #include "protocol/state/claims/tables/claims_table.hpp"
 

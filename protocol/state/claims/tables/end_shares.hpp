@@ -1,5 +1,5 @@
 #pragma once
-// Space that ends of claims take, by the client that requested the claim (docs/claims.md, rule
+// Space that ends of claims take, by the client that requested the claim (docs/reference/claims.md, rule
 // 7). A claim counts as its future end from the beginning, so that there is space for every end.
 
 #include "protocol/state/claims/claim_records.hpp"

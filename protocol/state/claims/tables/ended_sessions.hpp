@@ -1,5 +1,5 @@
 #pragma once
-// The most recently ended sessions, and why they ended (docs/claims.md, rule 22).
+// The most recently ended sessions, and why they ended (docs/reference/claims.md, rule 22).
 
 #include "protocol/state/journaled_map.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Write guards by prefix; prefixes do not overlap (docs/claims.md, rule 34).
+// Write guards by prefix; prefixes do not overlap (docs/reference/claims.md, rule 34).
 
 #include "protocol/state/journaled_map.hpp"
 

@@ -1,4 +1,4 @@
-// Which clients are too slow to wait for (docs/pitfalls.md H7).
+// Which clients are too slow to wait for (docs/internals/pitfalls.md H7).
 
 #include "actors/gateway/client_pace.hpp"
 #include "actors/gateway/requests/byte_budget.hpp"
@@ -62,7 +62,7 @@ TEST_CASE("a body may take as long as it likes at 500 bytes a second, and twenty
   CHECK(trickle.pace.body_too_slow(trickle.limits));
 }
 
-// Another restore has to wait for the end of this one (docs/pitfalls.md H6).
+// Another restore has to wait for the end of this one (docs/internals/pitfalls.md H6).
 TEST_CASE("an archive that is uploaded comes at 16 KiB a second, and in an hour") {
   observed trickle;
   trickle.limits = upload_pace;

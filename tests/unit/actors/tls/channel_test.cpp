@@ -212,7 +212,7 @@ TEST_CASE("the first words may come in the same bytes as the end of the handshak
   CHECK(heard == "hello");
   bytes.clear();
   accepter.take_output(bytes);
-  CHECK(bytes == ""); // no tickets: accepting sends nothing (docs/adr/0002)
+  CHECK(bytes == ""); // no tickets: accepting sends nothing (docs/internals/adr/0002)
 }
 
 TEST_CASE("garbage ends a connection, and a handshake without end, too", "[tls]") {

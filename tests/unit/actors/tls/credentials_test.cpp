@@ -100,7 +100,7 @@ TEST_CASE("a folder of CAs: each of them counts", "[tls]") {
 }
 
 TEST_CASE("which settings turn TLS on", "[tls]") {
-  // The table of docs/security.md.
+  // The table of docs/operate/security.md.
   const certificate_files files;
   auto cert = files.signed_by(authority_named("ours"), "server");
   cert.verify_incoming = cert.verify_outgoing = false;

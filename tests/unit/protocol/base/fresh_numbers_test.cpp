@@ -6,7 +6,7 @@
 
 using namespace belay;
 
-// A response to the previous process must not be taken for a new one (docs/pitfalls.md R24).
+// A response to the previous process must not be taken for a new one (docs/internals/pitfalls.md R24).
 TEST_CASE("processes do not number their questions alike") {
   constexpr int processes = 50, questions = 1000;
   std::set<std::uint64_t> all;

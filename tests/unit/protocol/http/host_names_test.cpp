@@ -1,4 +1,4 @@
-// DNS rebinding: a page of another origin calls a loopback server (docs/pitfalls.md H5).
+// DNS rebinding: a page of another origin calls a loopback server (docs/internals/pitfalls.md H5).
 
 #include "protocol/http/host_names.hpp"
 #include "protocol/http/routes.hpp"

@@ -1,4 +1,4 @@
-// Compares docs/openapi.json with the table of routes.
+// Compares docs/reference/openapi.json with the table of routes.
 #include "protocol/http/routes.hpp"
 
 #include <boost/json/parse.hpp>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view not_for_clients = "/v1/internal/agent/alive";
 
 boost::json::object openapi() {
-  std::ifstream in(BELAY_SOURCE_DIR "/docs/openapi.json", std::ios::binary);
+  std::ifstream in(BELAY_SOURCE_DIR "/docs/reference/openapi.json", std::ios::binary);
   return boost::json::parse(std::string{std::istreambuf_iterator<char>(in), {}}).as_object();
 }
 
@@ -53,7 +53,7 @@ void collect_references(const boost::json::value& v, std::set<std::string>& out)
 
 } // namespace
 
-TEST_CASE("each operation of docs/openapi.json is one of a route") {
+TEST_CASE("each operation of docs/reference/openapi.json is one of a route") {
   const auto document = openapi();
   for (const auto& [path, operations] : document.at("paths").as_object()) {
     const auto* found = find_route(filled_in(path));
@@ -74,7 +74,7 @@ TEST_CASE("each operation of docs/openapi.json is one of a route") {
   }
 }
 
-TEST_CASE("each method of each route has an operation in docs/openapi.json") {
+TEST_CASE("each method of each route has an operation in docs/reference/openapi.json") {
   std::set<std::pair<const route*, std::string>> told;
   const auto document = openapi();
   for (const auto& [path, operations] : document.at("paths").as_object())
@@ -87,7 +87,7 @@ TEST_CASE("each method of each route has an operation in docs/openapi.json") {
     }
 }
 
-TEST_CASE("names and references in docs/openapi.json fit together") {
+TEST_CASE("names and references in docs/reference/openapi.json fit together") {
   const auto document = openapi();
   std::set<std::string> ids;
   for (const auto& [path, operations] : document.at("paths").as_object())

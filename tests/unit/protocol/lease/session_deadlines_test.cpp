@@ -48,7 +48,7 @@ TEST_CASE("restart with another TTL replaces the timer; clear forgets all") {
   CHECK(s.due(1000s, 1s).empty());
 }
 
-// docs/claims.md, rule 20: "never before TTL after an acknowledged renewal"; a timer, not a tick.
+// docs/reference/claims.md, rule 20: "never before TTL after an acknowledged renewal"; a timer, not a tick.
 TEST_CASE("an exact session is due at its TTL, and tells when") {
   session_deadlines s;
   s.restart("a", 10s, 0s, belay::lease::precision::exact);
@@ -65,7 +65,7 @@ TEST_CASE("an exact session is due at its TTL, and tells when") {
   CHECK_FALSE(s.next_exact());
 }
 
-// docs/claims.md, rule 20: while the leader was stalled it could not accept renewals either.
+// docs/reference/claims.md, rule 20: while the leader was stalled it could not accept renewals either.
 TEST_CASE("a stall of the leader prolongs exact sessions that end soon, and no others") {
   session_deadlines s;
   s.restart("ended", 8s, 0s, belay::lease::precision::exact);

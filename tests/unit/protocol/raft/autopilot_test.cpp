@@ -1,4 +1,4 @@
-// What the leader does about servers automatically: docs/adr/0013, docs/contract/12.
+// What the leader does about servers automatically: docs/internals/adr/0013, docs/contract/12.
 
 #include "protocol/raft/autopilot.hpp"
 #include "protocol/raft/formation.hpp"

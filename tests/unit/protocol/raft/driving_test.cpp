@@ -1,4 +1,4 @@
-// The example of docs/driving-raft.md, compiled and run. The page shows a part of this file; the
+// The example of docs/internals/driving-raft.md, compiled and run. The page shows a part of this file; the
 // last test compares the two.
 
 #include "protocol/raft/core.hpp"
@@ -153,7 +153,7 @@ configuration three_servers() {
 
 } // namespace
 
-TEST_CASE("docs/driving-raft.md: three servers elect, commit, read, and go on after a restart") {
+TEST_CASE("docs/internals/driving-raft.md: three servers elect, commit, read, and go on after a restart") {
   network.clear();
   std::optional<server> a(node_id{1}), b(node_id{2}), c(node_id{3});
   for (auto* s : {&*a, &*b, &*c})
@@ -191,7 +191,7 @@ TEST_CASE("docs/driving-raft.md: three servers elect, commit, read, and go on af
   CHECK(a->machine == std::vector<std::string>{"x"});
 }
 
-TEST_CASE("docs/driving-raft.md shows the example that is compiled here") {
+TEST_CASE("docs/internals/driving-raft.md shows the example that is compiled here") {
   const auto text_of = [](const std::string& path) {
     std::ostringstream text;
     text << std::ifstream(std::string(BELAY_SOURCE_DIR) + "/" + path).rdbuf();
@@ -203,7 +203,7 @@ TEST_CASE("docs/driving-raft.md shows the example that is compiled here") {
     return end == std::string::npos ? std::string() : text.substr(begin + from.size(), end - begin - from.size());
   };
   const auto here = between(text_of("tests/unit/protocol/raft/driving_test.cpp"), "// [example\n", "// example]\n");
-  const auto shown = between(text_of("docs/driving-raft.md"), "```cpp\n", "```\n");
+  const auto shown = between(text_of("docs/internals/driving-raft.md"), "```cpp\n", "```\n");
   REQUIRE(!here.empty());
   CHECK(shown == here);
 }

@@ -43,7 +43,7 @@ TEST_CASE("three nodes elect one leader, commit, and serve reads") {
   CHECK(c.converge() == "");
 }
 
-// docs/pitfalls.md R12
+// docs/internals/pitfalls.md R12
 TEST_CASE("a follower whose ticks come early campaigns when an election time has passed, and not before") {
   raft_cluster c;
   c.start(3);
@@ -64,7 +64,7 @@ TEST_CASE("a follower whose ticks come early campaigns when an election time has
   CHECK(follower.soft().role == role::pre_candidate);
 }
 
-// docs/pitfalls.md R12
+// docs/internals/pitfalls.md R12
 TEST_CASE("a voter that has nothing to keep yet guards its leader after a restart, too") {
   // It responded to the leader of its term, whose lease may rely on that before any entry.
   const auto answer_of = [](std::uint64_t term) {

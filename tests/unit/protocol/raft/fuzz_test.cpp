@@ -115,7 +115,7 @@ void require(const broken_rule& broken, std::uint64_t seed, int step) {
 
 } // namespace
 
-// docs/pitfalls.md R16: what a peer sends is checked, never asserted.
+// docs/internals/pitfalls.md R16: what a peer sends is checked, never asserted.
 TEST_CASE("fuzz: no message from a peer breaks a node") {
   std::size_t committed = 0;
   std::size_t installed = 0;

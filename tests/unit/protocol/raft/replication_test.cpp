@@ -294,7 +294,7 @@ TEST_CASE("a checkpoint is kept up with: entries behind it go, those not applied
   CHECK(core.last_index() == log_index{13});
 }
 
-// docs/pitfalls.md R16: the same leader replaces correct entries, in the same term. No correct
+// docs/internals/pitfalls.md R16: the same leader replaces correct entries, in the same term. No correct
 // leader does that. The follower must not treat as committed what it has truncated again.
 TEST_CASE("a leader that contradicts itself within its term stops nobody") {
   raft::core one(node_id{1}, small_limits(), {}, 1);

@@ -398,7 +398,7 @@ entries of(std::type_identity<catalog_register>) {
   return {
       {"with as many checks and tags as there may be",
        [](world& w) {
-         large_node(w, 2'000); // each service of the node costs half a microsecond (docs/security.md)
+         large_node(w, 2'000); // each service of the node costs half a microsecond (docs/operate/security.md)
          catalog_register r;
          r.node.node = "big";
          r.node.address = "10.0.0.2";
@@ -742,9 +742,9 @@ entries of(std::type_identity<settings_set<Settings>>) {
 
 // ---- the bounds on time
 
-// What an entry may cost (docs/security.md): searches and checks, and more for each row.
+// What an entry may cost (docs/operate/security.md): searches and checks, and more for each row.
 constexpr double entry_us = 10'000, row_us = 5;
-// Time of one pass of loop() in a build of preset release on the machine of docs/performance.md.
+// Time of one pass of loop() in a build of preset release on the machine of docs/internals/performance.md.
 constexpr double loop_us = 5'400;
 
 /// Does the same kind of work as an entry, so it slows down alike: names, rows, trees.

@@ -77,7 +77,7 @@ TEST_CASE("load(all_rows): equal digest, equal answers, equal future") {
   CHECK(copy.locked_out_until("z") == d.m.locked_out_until("z"));
   CHECK(copy.newest_tombstone() == d.m.newest_tombstone());
 
-  // delay_survives_checkpoint (docs/pitfalls.md C4): 29.999 s later the key is refused, then
+  // delay_survives_checkpoint (docs/internals/pitfalls.md C4): 29.999 s later the key is refused, then
   // granted; and a held lock is still released with its session.
   driver other;
   other.m = std::move(copy);

@@ -15,22 +15,22 @@ using namespace belay::actors;
 namespace {
 
 void check_page(const std::string& name, const std::string& made) {
-  const auto file = std::string(BELAY_SOURCE_DIR "/docs/") + name;
+  const auto file = std::string(BELAY_SOURCE_DIR "/docs/reference/") + name;
   if (std::getenv("BELAY_REWRITE") != nullptr)
     std::ofstream(file, std::ios::binary) << made;
   std::ifstream in(file, std::ios::binary);
   const std::string stored{std::istreambuf_iterator<char>(in), {}};
-  INFO("docs/" << name << " is not what the tables say: BELAY_REWRITE=1 writes it");
+  INFO("docs/reference/" << name << " is not what the tables say: BELAY_REWRITE=1 writes it");
   CHECK(stored == made);
 }
 
 } // namespace
 
-TEST_CASE("docs/configuration.md is what the tables say") {
+TEST_CASE("docs/reference/configuration.md is what the tables say") {
   check_page("configuration.md", configuration_reference());
 }
 
-TEST_CASE("docs/metrics.md is what the tables say") {
+TEST_CASE("docs/reference/metrics.md is what the tables say") {
   check_page("metrics.md", metrics::reference());
 }
 

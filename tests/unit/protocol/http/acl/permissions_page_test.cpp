@@ -1,4 +1,4 @@
-// docs/permissions.md is the table of routes. BELAY_REWRITE=1 writes it; git diff is the review: it
+// docs/reference/permissions.md is the table of routes. BELAY_REWRITE=1 writes it; git diff is the review: it
 // shows which requests need less permission than before.
 
 #include "protocol/http/routes.hpp"
@@ -18,7 +18,7 @@ namespace {
 constexpr auto page_begin = R"(# What each request needs
 
 Made from the table of routes by a test: `BELAY_REWRITE=1 build/dev/test_http` writes it. What the words mean,
-and what is decided row by row stands in [contract/10-acl.md](contract/10-acl.md), section 3. Names are those of this server's node, where nothing else is said.
+and what is decided row by row stands in [contract/10-acl.md](../contract/10-acl.md), section 3. Names are those of this server's node, where nothing else is said.
 
 | path | method | needs |
 |---|---|---|
@@ -85,14 +85,14 @@ std::string permissions_page() {
 
 } // namespace
 
-TEST_CASE("docs/permissions.md is what the table of routes says") {
-  const auto file = std::string(BELAY_SOURCE_DIR "/docs/permissions.md");
+TEST_CASE("docs/reference/permissions.md is what the table of routes says") {
+  const auto file = std::string(BELAY_SOURCE_DIR "/docs/reference/permissions.md");
   const auto made = permissions_page();
   if (std::getenv("BELAY_REWRITE") != nullptr)
     std::ofstream(file, std::ios::binary) << made;
   std::ifstream in(file, std::ios::binary);
   const std::string stored{std::istreambuf_iterator<char>(in), {}};
-  INFO("docs/permissions.md is not what the table says: BELAY_REWRITE=1 writes it");
+  INFO("docs/reference/permissions.md is not what the table says: BELAY_REWRITE=1 writes it");
   CHECK(stored == made);
 }
 

@@ -1,4 +1,4 @@
-// The console's files: their responses, and the paths to them (docs/console.md).
+// The console's files: their responses, and the paths to them (docs/reference/console.md).
 
 #include "protocol/http/console/console.hpp"
 #include "tests/unit/protocol/http/asked.hpp"

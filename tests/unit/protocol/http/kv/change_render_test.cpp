@@ -1,4 +1,4 @@
-// Changes of keys as clients see them (docs/changes.md).
+// Changes of keys as clients see them (docs/reference/changes.md).
 
 #include "protocol/http/kv/change_render.hpp"
 

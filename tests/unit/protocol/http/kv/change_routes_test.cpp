@@ -1,4 +1,4 @@
-// Requests for changes of keys, and for earlier states of keys (docs/changes.md).
+// Requests for changes of keys, and for earlier states of keys (docs/reference/changes.md).
 
 #include "tests/unit/protocol/http/asked.hpp"
 

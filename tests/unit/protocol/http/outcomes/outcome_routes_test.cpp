@@ -1,4 +1,4 @@
-// docs/exactly-once.md: which requests accept a key, what they become, and how outcomes are shown.
+// docs/reference/exactly-once.md: which requests accept a key, what they become, and how outcomes are shown.
 
 #include "tests/unit/protocol/http/asked.hpp"
 

@@ -1,4 +1,4 @@
-// `?filter` from the query to the remaining rows (docs/contract/07, docs/http-extensions.md).
+// `?filter` from the query to the remaining rows (docs/contract/07, docs/reference/http-extensions.md).
 
 #include "protocol/http/reading/filtering.hpp"
 #include "tests/unit/protocol/http/filtered_rows.hpp"

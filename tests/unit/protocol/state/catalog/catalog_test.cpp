@@ -315,7 +315,7 @@ TEST_CASE("many services on one node: reads and the end of the node cost what th
     return least;
   };
   const auto us = [](nanoseconds d) { return std::chrono::duration_cast<std::chrono::microseconds>(d).count(); };
-  if (std::getenv("BELAY_COSTS") != nullptr) // the table of docs/performance.md
+  if (std::getenv("BELAY_COSTS") != nullptr) // the table of docs/internals/performance.md
     for (const int n : {100, 1000, 10'000}) {
       const auto c = measured(n);
       std::printf("| %d | %ld | %ld | %ld | %ld |\n", n, us(c.fill), us(c.read), us(c.check), us(c.remove));

@@ -5,7 +5,7 @@
 using namespace belay;
 using namespace belay::state;
 
-// docs/claims.md, rule 1: a claim and the lock of the key of that name "are different resources".
+// docs/reference/claims.md, rule 1: a claim and the lock of the key of that name "are different resources".
 TEST_CASE("a claim and the lock of a key of the same name do not know each other") {
   claims_driver d;
   const auto s1 = d.open(1), s2 = d.open(2);
@@ -38,7 +38,7 @@ TEST_CASE("a resource goes with its last reason, and its kind with it") {
   CHECK(d.m.claims_counted().resources == 0);
 }
 
-// Rules 3 and 4 and the order of docs/adr/0016.
+// Rules 3 and 4 and the order of docs/internals/adr/0016.
 TEST_CASE("arguments of a claim: table") {
   struct row {
     const char* name;

@@ -169,7 +169,7 @@ TEST_CASE("shares fit into what is kept") {
         claim_end_bytes_max / 2);
 }
 
-// docs/claims.md, rule 3. An operator raises the limit for a while; workers still fit later.
+// docs/reference/claims.md, rule 3. An operator raises the limit for a while; workers still fit later.
 TEST_CASE("a limit that was set and is unset is again what claims say") {
   clients_driver d;
   const auto s = d.open(1), t = d.open(2), u = d.open(3);

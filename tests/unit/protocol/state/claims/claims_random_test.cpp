@@ -1,4 +1,4 @@
-// Random requests: checks the promises of docs/claims.md after every entry, from outside.
+// Random requests: checks the promises of docs/reference/claims.md after every entry, from outside.
 
 #include "protocol/base/random.hpp"
 #include "protocol/state/claims/grant_rule.hpp"

@@ -6,7 +6,7 @@
 using namespace belay;
 using namespace belay::state;
 
-// docs/claims.md, "The model": the grant rule, and what fits beside holders and delayed holders.
+// docs/reference/claims.md, "The model": the grant rule, and what fits beside holders and delayed holders.
 TEST_CASE("who fits: table") {
   struct row {
     claim_kind kind;
@@ -112,7 +112,7 @@ TEST_CASE("fences rise over claims and locks of keys, and differ within an entry
   CHECK(tells_mutant("fences_of_one_entry_alike", differ));
 }
 
-// docs/adr/0016: without claims in use, several grants of one transaction share a token.
+// docs/internals/adr/0016: without claims in use, several grants of one transaction share a token.
 TEST_CASE("before claims are in use nothing differs") {
   driver d;
   const auto s = d.open(1);

@@ -17,7 +17,7 @@ std::string guards(claims_driver& d, const std::string& prefix, const resource_n
 
 } // namespace
 
-// docs/claims.md, rule 34: at most 1,000 write guards, which may not overlap.
+// docs/reference/claims.md, rule 34: at most 1,000 write guards, which may not overlap.
 TEST_CASE("guards are set and removed") {
   claims_driver d;
   CHECK(guards(d, "") == "parameter prefix");

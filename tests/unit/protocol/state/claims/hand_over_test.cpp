@@ -18,7 +18,7 @@ std::string hands(claims_driver& d, const std::string& name, const std::string& 
 
 } // namespace
 
-// docs/claims.md, rule 30: a transfer goes to the head of the queue, or "overtakes on purpose".
+// docs/reference/claims.md, rule 30: a transfer goes to the head of the queue, or "overtakes on purpose".
 TEST_CASE("hand-over") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);

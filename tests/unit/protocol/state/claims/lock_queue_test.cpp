@@ -5,7 +5,7 @@
 using namespace belay;
 using namespace belay::state;
 
-// docs/claims.md, rule 23: `acquire&queue` queues on `held`, too; its deadline is in the state.
+// docs/reference/claims.md, rule 23: `acquire&queue` queues on `held`, too; its deadline is in the state.
 TEST_CASE("an acquire that waits is granted by the release, or ends at its deadline") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);

@@ -17,7 +17,7 @@ void restore(claims_driver& d, const archive& a, const std::string& id = "r") {
 
 } // namespace
 
-// docs/claims.md, rule 38: "A restore takes the archive's holders and queues".
+// docs/reference/claims.md, rule 38: "A restore takes the archive's holders and queues".
 TEST_CASE("holders and queues of an archive come back") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);

@@ -37,7 +37,7 @@ ended_session_ptr ended_session_of(const claims_driver& d, const std::string& id
 
 } // namespace
 
-// docs/claims.md, rule 17: "A dead semaphore holder withholds its own permits"; a reader: writers.
+// docs/reference/claims.md, rule 17: "A dead semaphore holder withholds its own permits"; a reader: writers.
 TEST_CASE("ghosts of semaphores withhold their own permits") {
   const auto withholds = [] {
     claims_driver d;

@@ -1,4 +1,4 @@
-// docs/http-extensions.md, "Counters".
+// docs/reference/exactly-once.md, "Counters".
 
 #include "tests/unit/protocol/state/driver.hpp"
 
