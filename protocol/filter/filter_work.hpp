@@ -1,6 +1,6 @@
 #pragma once
-// Limits the cost of a filter: the bytes that it examines in all rows of a result, comparisons counted
-// as bytes. It examines them in slices, between which others are served.
+// Limits the cost of a filter: the bytes that it examines in all rows of a result; a comparison
+// counts as bytes. It examines them in slices, between which others are served.
 
 #include <algorithm>
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace belay::filter {
 
-/// For a read of the replicated state: 20 to 500 ms in slices, depending on the text searched for. It
-/// allows searching 30 MB of values for eight texts, or comparing 100,000 checks in thirty ways.
+/// For a read of the replicated state: 20 to 500 ms in slices, depending on the text searched for.
+/// It allows searching 30 MB of values for eight texts, or comparing 100,000 checks in thirty ways.
 constexpr std::size_t filter_work_max = 256 << 20;
 /// For an agent's own services and checks, which are not filtered in slices: at most 8 ms.
 constexpr std::size_t agent_filter_work_max = 4 << 20;
 /// For a slice: 0.1 to 3 ms.
 constexpr std::size_t filter_slice_usual = 1 << 20;
 
-/// Counts the bytes. A slice ends before the first comparison that begins after it is spent. The next
-/// slice evaluates the row again without repeating finished comparisons, so a slice exceeds its size by
-/// one comparison at most, however many comparisons a filter has and however long the row is.
+/// Counts the bytes. A slice ends before the first comparison that begins after it is spent.
+/// The next slice evaluates the row again without repeating finished comparisons. It exceeds its
+/// size by one comparison at most, however many comparisons a filter has and however long the row is.
 class filter_work {
 public:
   explicit filter_work(std::size_t bytes_max = filter_work_max) : left_(bytes_max) {}

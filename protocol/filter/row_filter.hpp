@@ -27,7 +27,7 @@ public:
   row_filter& operator=(row_filter&&) noexcept;
   ~row_filter();
 
-  /// Meaningless once `work` is exceeded; call it again for the row if `work` is paused. Thread-safe.
+  /// Meaningless once `work` is exceeded; if `work` is paused, call again for the row. Thread-safe.
   /// @pre `row` is of the kind whose fields it was compiled for
   bool accepts(const void* row, filter_work& work) const;
   /// Those fields, to be compared by address.

@@ -15,8 +15,8 @@
 
 namespace belay::state {
 
-/// A read of very many rows of one table, in slices between other reads and entries. All rows are of
-/// the moment it began: table chunks are shared and copied on write (maps/chunked_map.hpp).
+/// A read of very many rows of one table, in slices between other reads and entries. All rows are
+/// of the moment it began: table chunks are shared and copied on write (maps/chunked_map.hpp).
 class long_read {
 public:
   /// A read of fewer rows is not long: 8,192 keys take about a millisecond.

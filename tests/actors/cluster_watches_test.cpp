@@ -316,7 +316,7 @@ TEST_CASE("blocking queries are answered at the end of their time, and nothing t
   CHECK(r.timers() == 0);
 }
 
-// Thousands of clients may wait for one key. Evaluating all of them in one go would delay all other reads.
+// Thousands of clients may wait for one key. To evaluate all at once would delay all other reads.
 TEST_CASE("queries that one change wakes are evaluated in slices, each once", "[actors][watches]") {
   cluster_fixture c;
   const auto leader = c.leader();

@@ -1,6 +1,6 @@
 #pragma once
-// Large answers to reads and transactions. Each is filtered and rendered in pieces, so that others are
-// served in between, and rendered once for all clients that get the same rows in the same form: woken
+// Large answers to reads and transactions. Each is filtered and rendered in pieces; others are
+// served in between. It is rendered once for all clients that get the same rows in the same form: woken
 // by one change, or at the same time.
 
 #include "actors/gateway/requests/byte_budget.hpp"
@@ -29,7 +29,7 @@ public:
   shared_answers(pending_requests& pending, request_admission& admission, byte_budget& held, metrics& m)
       : pending_(pending), admission_(admission), held_(held), metrics_(m) {}
 
-  /// Handles the result of a settled read. @param due its deadline @returns false: neither large nor
+  /// Handles the result of a settled read. @param due deadline @returns false: neither large nor
   /// filtered, nothing was done. Else it is answered, or pending until go_on() is done
   bool take(exchange& e, read_result& r, monotonic_time due, monotonic_time now);
   /// The same for a settled write, which may be a transaction. It is done, so it has no deadline.
@@ -37,7 +37,7 @@ public:
 
   /// Whether to call go_on(), after other work.
   bool busy() const { return worked_in_turn_ || !active_.empty() || !sifted_.empty(); }
-  /// Filters rows or renders a piece of the answer that has waited longest. Completed ones are settled.
+  /// Filters rows or renders a piece of the answer that waits longest. Settles completed ones.
   void go_on(monotonic_time now);
 
   /// The client can take more of an answer that is being rendered.

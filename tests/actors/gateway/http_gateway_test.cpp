@@ -1143,7 +1143,7 @@ TEST_CASE("others are served between the pieces of a large answer", "[gateway][l
   }
 }
 
-// The write is done: whatever its answer takes, and whoever reads it slowly, it is told so, and the answer counts.
+// The write is done. The client receives its answer however slowly it reads; the answer counts.
 TEST_CASE("a large answer to a write counts while its client takes it", "[gateway][large][B6]") {
   gateway_fixture f;
   const auto tree = tree_of(8'000, 1'000);

@@ -150,7 +150,7 @@ TEST_CASE("prefixes of a stream have a bound of their bytes; one alone may be as
 }
 
 // 1,000 times `contains` over 30 MB of values took 12 s, in which no other request was answered.
-// One slice is followed by others' requests: neither many rows nor many comparisons of one row make it long.
+// Other requests come after a slice: many rows or many comparisons of a row do not make it long.
 TEST_CASE("a filter goes on in slices, and leaves what it would leave at once", "[B7]") {
   state::kv_entries rows;
   for (int i = 0; i < 40; ++i) {
