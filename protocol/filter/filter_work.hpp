@@ -19,7 +19,7 @@ constexpr std::size_t filter_slice_usual = 1 << 20;
 
 /// Counts the bytes. A slice ends before the first comparison that begins after it is spent.
 /// The next slice evaluates the row again without repeating finished comparisons. It exceeds its
-/// size by one comparison at most, however many comparisons a filter has and however long the row is.
+/// size by at most one comparison, however many comparisons a filter has and however long the row.
 class filter_work {
 public:
   explicit filter_work(std::size_t bytes_max = filter_work_max) : left_(bytes_max) {}

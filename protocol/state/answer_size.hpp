@@ -32,7 +32,7 @@ private:
 /// Limit of a transaction's result. Consul has none; a value has at most 512 KiB by default, so 64
 /// operations on one each need half of this.
 inline constexpr std::size_t txn_answer_bytes_max = 64 << 20;
-/// Max rows in the trees of one transaction, before filtering: they are read in one go, in about 5 ms.
+/// Maximum of rows in the trees of one transaction, before filtering: read at once, in about 5 ms.
 /// If it also writes, all servers read them in apply() (docs/operate/security.md).
 inline constexpr std::size_t txn_answer_rows_max = 30'000;
 std::size_t shown_bytes(const txn_result& r);

@@ -1,7 +1,7 @@
 #pragma once
 // Large answers to reads and transactions. Each is filtered and rendered in pieces; others are
-// served in between. It is rendered once for all clients that get the same rows in the same form: woken
-// by one change, or at the same time.
+// served in between. It is rendered once for all clients that get the same rows in the same form:
+// woken by one change, or at the same time.
 
 #include "actors/gateway/requests/byte_budget.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
