@@ -235,7 +235,7 @@ std::optional<std::string> archive_reader::untar(std::string_view bytes, std::st
     if (ended_) {
       fill_bytes_ += bytes.size();
       if (fill_bytes_ > fill_bytes_max || bytes.find_first_not_of('\0') != std::string_view::npos)
-        return std::string(read_failed) + "there is something behind the end of the archive";
+        return std::string(read_failed) + "there is data after the end of the archive";
       return std::nullopt;
     }
     if (!file_) {

@@ -42,7 +42,7 @@ std::string missing_for_commit(const std::vector<voter_facts>& voters, log_index
     else if (v.self)
       out += " (this server) has been writing its log for " + seconds_in(v.silent);
     else if (v.silent >= silence_worth_a_word)
-      out += " not heard for " + seconds_in(v.silent);
+      out += " silent for " + seconds_in(v.silent);
     else if (v.disk_full)
       out += " disk full";
     else

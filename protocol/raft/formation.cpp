@@ -109,7 +109,7 @@ std::optional<std::string> formation::met(const introduction& peer) {
   if (hears_promised_set()) // also before the next tick: a returning server's silence no longer counts
     silent_ticks_ = 0;
   if (peer.datacenter != datacenter_)
-    return "server " + peer.self.name + " at " + peer.self.address + " is of datacenter " + peer.datacenter;
+    return "server " + peer.self.name + " at " + peer.self.address + " is in datacenter " + peer.datacenter;
   if (!belongs(peer.self.id))
     return "server " + peer.self.name + " at " + peer.self.address + " belongs to another cluster";
   return std::nullopt;

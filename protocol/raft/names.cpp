@@ -44,7 +44,7 @@ std::string_view name_of(election_cause c) {
   case election_cause::no_leader:
     return "no leader known";
   case election_cause::no_winner:
-    return "the election before had no winner";
+    return "the previous election had no winner";
   case election_cause::asked_by_leader:
     return "leadership transfer";
   }
@@ -58,11 +58,11 @@ std::string_view name_of(step_down_cause c) {
   case step_down_cause::newer_term:
     return "newer term received";
   case step_down_cause::no_quorum:
-    return "no majority of the voters answers";
+    return "no majority of the voters responds";
   case step_down_cause::stalled_disk:
-    return "writes of the log take too long";
+    return "writes to the log take too long";
   case step_down_cause::left_configuration:
-    return "this server is not a voter any more";
+    return "this server is no longer a voter";
   }
   return "?";
 }

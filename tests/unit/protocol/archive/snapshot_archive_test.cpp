@@ -223,7 +223,7 @@ TEST_CASE("a wrong checksum inside an archive whose compression is right names i
 TEST_CASE("behind the last file an archive may be filled up with some zeros, and with nothing else") {
   const auto tar = tar_in(packed("the state", 100));
   const auto with = [&](std::string more) { return unpack(gzipped(tar + std::move(more)), 1000); };
-  const std::string refusal = "failed to read snapshot file: there is something behind the end of the archive";
+  const std::string refusal = "failed to read snapshot file: there is data after the end of the archive";
   CHECK_FALSE(with(std::string(10'240, '\0')).error); // as GNU tar writes it
   CHECK(with(std::string(100'000, '\0')).error == refusal);
   CHECK(with("x").error == refusal);

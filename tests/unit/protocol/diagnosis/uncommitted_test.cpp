@@ -59,14 +59,14 @@ TEST_CASE("the voters without the next entry are named, each with what is the ma
     return voter_facts{std::move(name), false, log_index{match}, full, silent};
   };
   CHECK(missing_for_commit({server("belay-1", 202), server("belay-2", 201, 40ms, true), server("belay-3", 150, 8400ms)},
-                           commit) == "belay-2 disk full, belay-3 not heard for 8 s");
+                           commit) == "belay-2 disk full, belay-3 silent for 8 s");
   CHECK(missing_for_commit({{"belay-1", true, log_index{201}, true, 0ns}, server("belay-2", 180)}, commit) ==
         "belay-1 (this server) disk full, belay-2 has entries up to 180 only");
   CHECK(missing_for_commit({{"belay-1", true, log_index{201}, false, 3s}}, commit) ==
         "belay-1 (this server) has been writing its log for 3 s");
   CHECK(missing_for_commit({{"belay-1", true, log_index{201}, false, 40ms}}, commit).empty()); // busy
   // A server that went away with a full disk counts as away.
-  CHECK(missing_for_commit({server("belay-2", 1, 9s, true)}, commit) == "belay-2 not heard for 9 s");
+  CHECK(missing_for_commit({server("belay-2", 1, 9s, true)}, commit) == "belay-2 silent for 9 s");
   CHECK(missing_for_commit({server("belay-2", 300)}, commit).empty());
 }
 
