@@ -34,7 +34,6 @@ struct config_key {
   std::string_view path; ///< `ports.http`; `*` stands for any name, in sections whose members have free names
   config_kind kind;
   config_effect effect;
-  std::string_view means = {}; ///< a line of configuration.md (Markdown); empty if the effect says it all
   bool reloaded = false; ///< a change takes effect when the configuration is read again (with_reloaded in reloader.hpp)
 };
 

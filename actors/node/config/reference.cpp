@@ -1,7 +1,11 @@
 #include "actors/node/config/reference.hpp"
 
 #include "actors/node/config/flags.hpp"
+#include "actors/node/config/key_texts.hpp"
 #include "actors/node/config/keys.hpp"
+
+#include <string_view>
+#include <vector>
 
 namespace belay::actors {
 
@@ -9,17 +13,19 @@ namespace {
 
 constexpr std::string_view head = R"(# Configuration
 
-This page is generated from the tables in `actors/node/config/keys.cpp` and `flags.cpp`. To change it, edit those, then run
-`BELAY_REWRITE=1 build/dev/test_node 'docs/reference/configuration.md*'`. [operations.md](../operate/operations.md) explains how to run a cluster.
+This page is generated from `keys.cpp`, `key_texts.hpp` and `flags.cpp` in `actors/node/config`.
+To change it, edit those, then run `BELAY_REWRITE=1 build/dev/test_node 'docs/reference/configuration.md*'`.
+[operations.md](../operate/operations.md) explains how to run a cluster.
 
 A configuration is JSON or [HCL](hcl.md) with the keys of Consul 1.8, in files (`-config-file`, `-config-dir`) and flags.
 Later files override earlier ones, and flags override files; lists are appended; sections are merged key by key.
 Durations are texts such as `10s`, `500ms` or `1h30m`.
 
-## What is wrong is told at once
+## Errors in a configuration
 
-A server does not start if its configuration has an error: an unknown key, a value of the wrong type or out of range, or keys that
-contradict each other. It reports all errors at once, in Consul's words. Each error ends with `(FILE:LINE:COLUMN)` or with the flag.
+A server does not start if its configuration has an error: an unknown key, a value of the wrong type or out of range, or keys that contradict each other.
+It reports all errors at once, in Consul's words.
+Each error ends with `(FILE:LINE:COLUMN)` or with the flag.
 For contradicting keys the position is that of one of them:
 
 ```
@@ -29,42 +35,47 @@ For contradicting keys the position is that of one of them:
 ```
 
 A single error, and several unknown keys in one file, have Consul's format: `failed to parse F: 1 error occurred:` and a line for each.
-If a source or a value cannot be read, the server does not report keys that others require: they may be in it. It also opens and checks
-certificates and their keys.
+If a source or a value cannot be read, the server does not report keys that others require: they may be in it.
+It also opens and checks certificates and their keys.
 
-`belay validate FILE...` reports the same errors without starting a server, and exits with 0 or 1. It does not see flags, only files.
+`belay validate FILE...` reports the same errors without starting a server, and exits with 0 or 1.
+It does not see flags, only files.
 Run it as the server's user, so that it can read what the server can.
 
 ## Reload
 
-`SIGHUP` and `PUT /v1/agent/reload` read the same files again. Keys marked *reloaded* below take effect at once: all of them or, after
-any error, none. In that case the log has an ERROR, and the request returns status 500 and the errors. The log names other keys that
-changed; they take effect at the next start. [operations.md](../operate/operations.md#reload) has the details.
+`SIGHUP` and `PUT /v1/agent/reload` read the same files again.
+Keys marked *reloaded* below take effect at once: all of them or, after any error, none.
+In that case the log has an ERROR, and the request returns status 500 and the errors.
+The log names other keys that changed; they take effect at the next start.
+[operations.md](../operate/operations.md#reload) has the details.
 
-## Keys that do something
+## Keys with an effect
 
-The last column begins with the default.
+Names, types and defaults are those of Consul 1.8.
+The last column says where Belay differs, and which keys Consul does not have.
 
-| key | flag | type | |
-|---|---|---|---|
+| key | flag | type | default | meaning |
+|---|---|---|---|---|
 )";
 
 constexpr std::string_view refused_head = R"(
 ## Keys that keep a server from starting
 
-These keys request features that do not exist. Without an error, you would notice only when you need the feature.
+These keys request features that do not exist.
+Without an error, you would notice only when you need the feature.
 
-| key | flag | type | |
+| key | flag | type | reason |
 |---|---|---|---|
 )";
 
 constexpr std::string_view idle_head = R"(
 ## Keys without effect
 
-These keys are accepted, so that a configuration made for Consul can stay as it is. At start, the log lists those that request
-something in one line (`settings without effect in this build`).
+These keys are accepted, so that a configuration made for Consul can stay as it is.
+At start, the log lists those that request something in one line (`settings without effect in this build`).
 
-| key | flag | type | |
+| key | flag | type | reason |
 |---|---|---|---|
 )";
 
@@ -73,7 +84,7 @@ constexpr std::string_view silent_head = R"(
 
 These keys are accepted silently: Belay already behaves as they request, or closely enough.
 
-| key | flag | type | |
+| key | flag | type | reason |
 |---|---|---|---|
 )";
 
@@ -102,6 +113,7 @@ std::string_view name_of(config_kind kind) {
 }
 
 void append_rows(std::string& out, auto belongs) {
+  const auto texts = texts_of_keys();
   for (const auto& key : config_keys()) {
     if (key.kind == config_kind::section || !belongs(key.effect))
       continue;
@@ -109,15 +121,54 @@ void append_rows(std::string& out, auto belongs) {
     if (const auto flag = flag_of_key(key.path); !flag.empty())
       out.append(" `-").append(flag).append("`");
     out.append(" | ").append(name_of(key.kind)).append(" |");
-    if (!key.means.empty())
-      out.append(" ").append(key.means);
-    if (key.reloaded)
-      out.append(key.means.ends_with('.') ? " *Reloaded*" : ". *Reloaded*");
-    out.append(" |\n");
+    const auto text = texts.find(key.path);
+    if (key.effect == config_effect::effective)
+      out.append(" ").append(text == texts.end() ? "?" : text->second.by_default).append(" |");
+    out.append(" ").append(text == texts.end() ? "?" : text->second.means);
+    out.append(key.reloaded ? " *Reloaded*. |\n" : " |\n");
+  }
+}
+
+/// Adds an entry of key_texts for each key in a heading, `KEY [KEY...] [= DEFAULT]`.
+void add_entry(std::map<std::string, key_text, std::less<>>& out, std::string_view heading, const key_text& text) {
+  auto end = heading.find(" = ");
+  key_text own = text;
+  if (end != heading.npos)
+    own.by_default = heading.substr(end + 3);
+  for (auto keys = heading.substr(0, end); !keys.empty();) {
+    end = keys.find(' ');
+    out[std::string(keys.substr(0, end))] = own;
+    keys = end == keys.npos ? std::string_view() : keys.substr(end + 1);
   }
 }
 
 } // namespace
+
+std::map<std::string, key_text, std::less<>> texts_of_keys() {
+  std::map<std::string, key_text, std::less<>> out;
+  std::vector<std::string_view> headings;
+  key_text text;
+  const auto finish = [&] {
+    for (const auto heading : headings)
+      add_entry(out, heading, text);
+    headings.clear();
+    text = {};
+  };
+  for (auto rest = key_texts; !rest.empty();) {
+    const auto end = rest.find('\n');
+    const auto line = rest.substr(0, end);
+    rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
+    if (line.starts_with("  ")) {
+      text.means.append(text.means.empty() ? "" : " ").append(line.substr(2));
+    } else if (!line.empty()) {
+      if (!text.means.empty())
+        finish();
+      headings.push_back(line);
+    }
+  }
+  finish();
+  return out;
+}
 
 std::string configuration_reference() {
   using enum config_effect;

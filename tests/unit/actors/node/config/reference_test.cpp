@@ -34,12 +34,20 @@ TEST_CASE("docs/reference/metrics.md is what the tables say") {
   check_page("metrics.md", metrics::reference());
 }
 
-// The page must have the default and the meaning of every setting.
-TEST_CASE("every key with an effect says what it does") {
+// The page must have the meaning of every key, and the default of every setting.
+TEST_CASE("every key has a text, and every text a key") {
+  auto texts = texts_of_keys();
   for (const auto& key : config_keys()) {
+    if (key.kind == config_kind::section)
+      continue;
     INFO(key.path);
-    const bool told = !key.means.empty() && key.means.find('|') == key.means.npos;
-    CHECK((told || key.kind == config_kind::section ||
-           (key.effect != config_effect::effective && key.effect != config_effect::refused)));
+    const auto found = texts.find(key.path);
+    REQUIRE(found != texts.end());
+    CHECK(found->second.means.find('|') == std::string::npos);
+    CHECK(found->second.means.size() > 8);
+    CHECK(found->second.by_default.empty() == (key.effect != config_effect::effective));
+    texts.erase(found);
   }
+  for (const auto& [key, text] : texts)
+    FAIL_CHECK("a text for no key: " << key);
 }
