@@ -16,9 +16,8 @@ constexpr double ns_per_ms = 1e6;
 constexpr double seconds_per_ns = 1e-9;
 constexpr const char* certificates_name = "tls.certificate_days_left";
 constexpr const char* certificates_mean =
-    "until a certificate of this server, or of an authority that it trusts, is over; negative: it is. One for each, "
-    "with the labels "
-    "`certificate` and `use` (`peers` or `https`). From 30 days on the log warns, too";
+    "days until a certificate expires, of this server or of a CA that it trusts; negative after that. One series for "
+    "each certificate, with the labels `certificate` and `use` (`peers` or `https`). The log warns from 30 days on";
 constexpr const char* requests_name = "http.request";
 constexpr const char* requests_prometheus_name = "http.request_seconds";
 
@@ -170,119 +169,124 @@ std::vector<metrics::certificate> metrics::certificates_now() const {
 
 std::array<metrics::number_ref, 28> metrics::gauges() const {
   return {
-      {{"raft.term", &term_, "the term this node is in"},
-       {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
-       {"raft.last_index", &last_index_, "index of the last entry of the log"},
-       {"raft.commit_index", &commit_index_, "index up to which entries are known to be committed"},
+      {{"raft.term", &term_, "current Raft term of this server"},
+       {"raft.is_leader", &leader_, "1 on the leader, 0 on other servers"},
+       {"raft.last_index", &last_index_, "index of the last log entry"},
+       {"raft.commit_index", &commit_index_, "highest log index that this server knows to be committed"},
        {"raft.applied_index", &applied_index_,
-        "index up to which entries are in the tables; alarm if it stands still while the leader's does not"},
-       {"raft.connected_peers", &peers_, "servers that are connected, of the others"},
+        "highest log index that is applied to the tables. Alarm if it stops while the leader's grows"},
+       {"raft.connected_peers", &peers_, "number of other servers that are connected"},
        {"raft.clock_skew_ms", &clock_skew_,
-        "how far the wall clock of a connected server is from this one's, in milliseconds: the largest of all"},
+        "largest difference between the wall clocks of this server and a connected one, in milliseconds"},
        {"autopilot.healthy", &autopilot_healthy_,
-        "1 if all servers are healthy, as `/v1/operator/autopilot/health` says; on the leader only. Alarm (Consul's "
-        "name)"},
+        "1 if all servers are healthy, as in `/v1/operator/autopilot/health`, else 0; only on the leader. Alarm at 0 "
+        "(Consul's name)"},
        {"autopilot.failure_tolerance", &failure_tolerance_,
-        "how many more voters may fail; on the leader only (Consul's name)"},
-       {"session_ttl.active", &session_timers_, "sessions whose TTL runs, on the leader (Consul's name)"},
+        "number of voters that can still fail without loss of the majority; only on the leader (Consul's name)"},
+       {"session_ttl.active", &session_timers_, "number of sessions with a TTL; only on the leader (Consul's name)"},
        {"raft.disk_full", &disk_full_,
-        "1 while the log has no room on the disk: this node acknowledges nothing; alarm"},
-       {"state.keys", &keys_, "keys"},
-       {"claims.held", &claims_held_, "claims that are held; of a semaphore each holder is one"},
-       {"claims.waiting", &claims_waiting_, "claims, and acquires of keys, that wait in a queue"},
-       {"claims.queued_bytes", &claims_queued_bytes_, "values of those that wait; 256 MiB is the most"},
-       {"claims.ends", &claim_ends_, "ended claims whose IDs are refused, for ten minutes"},
+        "1 while the disk has no space for the log, else 0: this server acknowledges no writes. Alarm at 1"},
+       {"state.keys", &keys_, "number of keys"},
+       {"claims.held", &claims_held_, "number of claims that are held; each holder of a semaphore counts"},
+       {"claims.waiting", &claims_waiting_, "number of claims, and of acquires of keys, that wait in a queue"},
+       {"claims.queued_bytes", &claims_queued_bytes_,
+        "bytes of the values of waiting claims and acquires; at most 256 MiB"},
+       {"claims.ends", &claim_ends_,
+        "number of ended claims that the server remembers: for ten minutes it rejects their IDs"},
        {"claims.end_bytes", &claim_end_bytes_,
-        "about what they take, with those to come of claims that are held or wait; from 512 MiB on the token or "
-        "address that has most is answered 429, at 1 GiB everyone"},
+        "estimated bytes of these, and of what claims that are held or wait will need. From 512 MiB on, the token or "
+        "address with the largest share gets status 429; at 1 GiB, every client does"},
        {"outcomes.kept", &outcomes_kept_,
-        "outcomes of writes with an Idempotency-Key that are kept; 1,000,000 is the most"},
-       {"outcomes.bytes", &outcome_bytes_, "about what they take; 256 MiB is the most"},
-       {"watch.parked_queries", &parked_, "blocking queries that wait"},
-       {"changes.bytes", &changes_bytes_, "of changes of keys that are kept for those who follow them"},
+        "number of kept outcomes of writes with an Idempotency-Key; at most 1,000,000"},
+       {"outcomes.bytes", &outcome_bytes_, "estimated bytes of these outcomes; at most 256 MiB"},
+       {"watch.parked_queries", &parked_, "number of waiting blocking queries"},
+       {"changes.bytes", &changes_bytes_, "bytes of key changes that are kept for the change feed"},
        {"changes.floor", &changes_floor_,
-        "index up to which they are gone; how far it is behind raft.applied_index says how long who is away may stay "
-        "away"},
-       {"changes.streams", &change_streams_, "clients that follow changes of keys as a stream"},
+        "oldest retained index of the change feed: changes up to it are gone. A client that reconnects gets its "
+        "changes if its cursor is newer; the distance to `raft.applied_index` shows how long a client can be away"},
+       {"changes.streams", &change_streams_, "number of open streams of the change feed"},
        {"changes.streams_behind", &change_streams_behind_,
-        "of them, those that are still being sent keys as they are, or changes of before"},
+        "number of these streams that still receive existing keys or earlier changes"},
        {"changes.queued_bytes", &change_streams_queued_,
-        "of changes that wait until clients of streams take more; what several wait for counts for each. 1 MiB is the "
-        "most for one"},
-       {"http.connections", &connections_, "open connections of clients"},
+        "bytes of changes that wait for slow streams, counted once for each stream; at most 1 MiB for a stream"},
+       {"http.connections", &connections_, "number of open client connections"},
        {"http.held_bytes", &held_bytes_,
-        "of requests without an answer and answers that were not taken; limits.http_max_bytes_in_flight"},
-       {"audit.broken", &audit_broken_, "1 while the audit log cannot be written; alarm"}}};
+        "bytes of requests without a response and of responses that clients have not read; the limit is "
+        "`limits.http_max_bytes_in_flight`"},
+       {"audit.broken", &audit_broken_, "1 while the audit log cannot be written, else 0. Alarm at 1"}}};
 }
 
 std::array<metrics::number_ref, 20> metrics::counters() const {
-  return {
-      {{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
-       {"raft.state.candidate", &candidacies_, "this node began an election (Consul's name)"},
-       {"raft.apply", &proposed_, "commands that were proposed to the log, on the leader (Consul's name)"},
-       {"raft.dropped_frames", &dropped_frames_, "frames thrown away because a peer takes no more"},
-       {"raft.refused_writes", &refused_, "requests turned away because too much is waiting already"},
-       {"http.refused_connections", &refused_connections_,
-        "connections turned away: too many of one address, or of all"},
-       {"http.shed_connections", &shed_connections_,
-        "connections ended, or requests refused, because all clients together held too much"},
-       {"http.shed_writes", &shed_writes_,
-        "writes refused because more came than could be answered; limits.overload_delay"},
-       {"http.shed_reads", &shed_reads_, "reads refused for the same reason: there were too many even without writes"},
-       {"http.renderings", &renderings_, "answers of more than 64 KiB that were rendered"},
-       {"http.shared_answers", &shared_answers_, "answers of more than 64 KiB that others had got rendered, too"},
-       {"raft.shed_writes", &shed_forwarded_,
-        "writes of other servers' clients refused by this one as the leader, for the same reason"},
-       {"claims.deadlock_searches_cut", &deadlock_searches_cut_,
-        "searches for a deadlock that were given up, because more than 10,000 sessions and resources had to be looked "
-        "at; the claim waits"},
-       {"changes.streams_cut", &change_streams_cut_,
-        "streams of changes that were ended because their clients are slow"},
-       {"changes.streams_reset", &change_streams_reset_,
-        "streams that were sent all keys anew: what came meanwhile is gone, tables were restored, or permissions "
-        "changed"},
-       {"outcomes.replayed", &outcomes_replayed_,
-        "writes with an Idempotency-Key that were answered from what is kept of them"},
-       {"checkpoint.unproven", &checkpoints_unproven_,
-        "checkpoints that read back different from what was written, and were not used"},
-       {"audit.lines", &audit_lines_, "lines in the audit log"},
-       {"audit.lost_lines", &audit_lost_,
-        "lines that are not in it, because it could not be written; delivery_guarantee `best-effort`"},
-       {"audit.refused_requests", &audit_refused_,
-        "requests that were not done, or not answered, for that reason; delivery_guarantee `enforced`"}}};
+  return {{{"raft.state.leader", &leader_changes_, "times that this server became leader (Consul's name)"},
+           {"raft.state.candidate", &candidacies_, "elections that this server started (Consul's name)"},
+           {"raft.apply", &proposed_, "commands that this server proposed as the leader (Consul's name)"},
+           {"raft.dropped_frames", &dropped_frames_, "frames that were dropped because the queue to a peer was full"},
+           {"raft.refused_writes", &refused_, "requests that were rejected because too many were pending"},
+           {"http.refused_connections", &refused_connections_,
+            "connections that were rejected because their address, or all addresses together, had too many"},
+           {"http.shed_connections", &shed_connections_,
+            "connections that were closed, and requests that were rejected, because clients together had exceeded "
+            "`limits.http_max_bytes_in_flight`"},
+           {"http.shed_writes", &shed_writes_,
+            "writes that were rejected because the server was overloaded (`limits.overload_delay`)"},
+           {"http.shed_reads", &shed_reads_,
+            "reads that were rejected because the server was overloaded even without writes"},
+           {"http.renderings", &renderings_, "responses of more than 64 KiB that were rendered"},
+           {"http.shared_answers", &shared_answers_,
+            "responses of more than 64 KiB that were rendered once for several requests: each request after the first "
+            "counts"},
+           {"raft.shed_writes", &shed_forwarded_,
+            "writes from other servers that this server rejected as the leader because it was overloaded"},
+           {"claims.deadlock_searches_cut", &deadlock_searches_cut_,
+            "deadlock searches that stopped at 10,000 sessions and resources; the claim waits although it may be part "
+            "of a deadlock"},
+           {"changes.streams_cut", &change_streams_cut_,
+            "streams of the change feed that were closed because their clients were slow"},
+           {"changes.streams_reset", &change_streams_reset_,
+            "streams that started over with all keys because changes were no longer kept, a snapshot was restored, or "
+            "permissions changed"},
+           {"outcomes.replayed", &outcomes_replayed_,
+            "writes with an Idempotency-Key that were answered with their kept outcome"},
+           {"checkpoint.unproven", &checkpoints_unproven_,
+            "checkpoints that were not used because they read back different from what was written"},
+           {"audit.lines", &audit_lines_, "lines in the audit log"},
+           {"audit.lost_lines", &audit_lost_,
+            "lines that could not be written to the audit log (`delivery_guarantee` is `best-effort`)"},
+           {"audit.refused_requests", &audit_refused_,
+            "requests that were rejected because the audit log could not be written (`delivery_guarantee` is "
+            "`enforced`)"}}};
 }
 
 std::array<metrics::distribution_ref, 13> metrics::distributions() {
   return {
       {{"raft.fsync", "raft.fsync_seconds", &metrics::fsync_, 1 / ns_per_ms, seconds_per_ns,
-        "how long making a batch of entries durable took"},
-       {"raft.batch_entries", "raft.batch_entries", &metrics::batch_, 1, 1, "entries that one sync made durable"},
+        "time to make a batch of log entries durable"},
+       {"raft.batch_entries", "raft.batch_entries", &metrics::batch_, 1, 1, "log entries that one sync made durable"},
        {"checkpoint.write", "checkpoint.write_seconds", &metrics::checkpoint_, 1 / ns_per_ms, seconds_per_ns,
-        "how long writing a checkpoint took"},
+        "time to write a checkpoint"},
        {"raft.commitTime", "raft.commitTime", &metrics::commit_time_, 1 / ns_per_ms, seconds_per_ns,
-        "how long a command took from its arrival at the leader until it was committed (Consul's name)"},
+        "time from the arrival of a command at the leader until it is committed (Consul's name)"},
        {"kvs.apply", "kvs.apply", &metrics::kv_write_, 1 / ns_per_ms, seconds_per_ns,
-        "how long a write of a key took that a client asked this server for, until it was decided (Consul's name)"},
+        "time of a write of a key at the server that received the request, until its outcome is known (Consul's name)"},
        {"txn.apply", "txn.apply", &metrics::transaction_, 1 / ns_per_ms, seconds_per_ns,
-        "the same of a transaction (Consul's name)"},
+        "the same for a transaction (Consul's name)"},
        {"session.apply", "session.apply", &metrics::session_write_, 1 / ns_per_ms, seconds_per_ns,
-        "the same of a session that a client creates or destroys (Consul's name)"},
+        "the same for the creation or destruction of a session (Consul's name)"},
        {"session.renew", "session.renew", &metrics::session_renewal_, 1 / ns_per_ms, seconds_per_ns,
-        "the same of a session's renewal, which is no write to the log (Consul's name)"},
+        "the same for the renewal of a session, which writes nothing to the log (Consul's name)"},
        {"catalog.register", "catalog.register", &metrics::registration_, 1 / ns_per_ms, seconds_per_ns,
-        "the same of what a client registers in the catalog (Consul's name)"},
+        "the same for a registration in the catalog (Consul's name)"},
        {"catalog.deregister", "catalog.deregister", &metrics::deregistration_, 1 / ns_per_ms, seconds_per_ns,
-        "the same of what a client deregisters (Consul's name)"},
+        "the same for a deregistration from the catalog (Consul's name)"},
        {"session_ttl.invalidate", "session_ttl.invalidate", &metrics::session_invalidated_, 1 / ns_per_ms,
         seconds_per_ns,
-        "how long it took from the moment at which a session was at the end of its TTL until it was gone, on the "
-        "leader (Consul's name)"},
+        "time from the expiry of a session's TTL until the session is removed; only on the leader (Consul's name)"},
        {"raft.leader.lastContact", "raft.leader.lastContact", &metrics::last_contact_, 1 / ns_per_ms, seconds_per_ns,
-        "how long the voter that was heard least lately had been silent, looked at every 2 s by the leader; none "
-        "if it votes alone (Consul's name)"},
+        "longest time since the leader heard a voter, measured every 2 s; only on the leader, and none if it is the "
+        "only voter (Consul's name)"},
        {"changes.lag", "changes.lag_entries", &metrics::change_stream_lag_, 1, 1,
-        "entries of the log between the place of a stream of changes that comes back, or is behind, and what this "
-        "server has applied, each time that it is read for"}}};
+        "log entries between a stream's cursor and the applied index, at each read for a stream that reconnects or is "
+        "behind"}}};
 }
 
 std::vector<metrics::sample> metrics::samples_now() const {
@@ -505,15 +509,19 @@ std::string metrics::reference() {
   std::string out =
       R"(# Metrics
 
-Made from the tables in `actors/telemetry/metrics.cpp`; change those, then
-`BELAY_REWRITE=1 build/dev/test_node 'docs/reference/metrics.md*'`.
+This page is generated from the tables in `actors/telemetry/metrics.cpp`.
+To change it, edit those, then run `BELAY_REWRITE=1 build/dev/test_node 'docs/reference/metrics.md*'`.
 
-`GET /v1/agent/metrics` answers with the numbers of the server that is asked, as JSON; with `?format=prometheus` as text for
-Prometheus, if `telemetry.prometheus_retention_time` is above 0. JSON shows counters and samples of the last complete interval of )" +
+`GET /v1/agent/metrics` returns the metrics of the server that receives the request, as JSON.
+With `?format=prometheus` it returns Prometheus' text format, if `telemetry.prometheus_retention_time` is above 0.
+
+- In JSON, counters and samples cover the last complete interval of )" +
       std::to_string(interval) +
-      R"( s (before there is one: since the start), and leaves out those in which nothing happened; Prometheus counts from the start
-of the process. Names are shown without `telemetry.metrics_prefix`: with the default one, `raft.term` is `consul.raft.term` in JSON and
-`consul_raft_term` for Prometheus.
+      R"( s, or the time since the start before the first one.
+  Those without an event are left out.
+- For Prometheus, they count from the start of the process.
+- The names below are without `telemetry.metrics_prefix`.
+  With the default prefix, `raft.term` is `consul.raft.term` in JSON and `consul_raft_term` for Prometheus.
 
 ## Gauges
 
@@ -533,7 +541,7 @@ of the process. Names are shown without `telemetry.metrics_prefix`: with the def
   out += R"(
 ## Samples
 
-In JSON with count, rate, sum, least, most, mean and standard deviation; for Prometheus a histogram.
+JSON shows count, rate, sum, minimum, maximum, mean and standard deviation; Prometheus gets a histogram.
 
 | name in JSON | unit | name for Prometheus | unit | |
 |---|---|---|---|---|
@@ -544,16 +552,18 @@ In JSON with count, rate, sum, least, most, mean and standard deviation; for Pro
   };
   for (const auto& d : distributions())
     sample(d.name, d.prometheus_name, d.prometheus_shown != 1, d.means);
-  sample(requests_name, requests_prometheus_name, true,
-         "how long a request took, until its answer was handed to the connection. Labels: `code`, the status; `route`, "
-         "the path "
-         "without what varies in it, `blocking` for a query that waited, `other` for what is more than " +
-             std::to_string(served_max) + " pairs of both");
+  sample(
+      requests_name, requests_prometheus_name, true,
+      "time of a request until its response is handed to the connection. Labels: `code`, the status; `route`, the path "
+      "without its variable parts. `route` is `blocking` for blocking queries that waited, and `other` after the "
+      "first " +
+          std::to_string(served_max) + " pairs of labels");
   out += R"(
 ## The process
 
-For Prometheus only, under the names of its own clients: without `telemetry.metrics_prefix`. Consul's `runtime.*` tell of Go's memory and goroutines;
-what they are watched for is `process_resident_memory_bytes` and `process_cpu_seconds_total` here.
+These are for Prometheus only, with the names that its client libraries use, without `telemetry.metrics_prefix`.
+Consul's `runtime.*` metrics describe Go's memory and goroutines.
+Watch `process_resident_memory_bytes` and `process_cpu_seconds_total` instead.
 
 | name | |
 |---|---|

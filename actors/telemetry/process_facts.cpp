@@ -22,17 +22,17 @@ struct named_fact {
 };
 
 constexpr std::array<named_fact, 6> facts{{
-    {"process_cpu_seconds_total", "counter", "processor time, user and system",
+    {"process_cpu_seconds_total", "counter", "CPU time in seconds, user and system",
      [](const process_facts& f) { return f.cpu_seconds; }},
-    {"process_resident_memory_bytes", "gauge", "memory in use",
+    {"process_resident_memory_bytes", "gauge", "resident memory in bytes",
      [](const process_facts& f) { return static_cast<double>(f.resident_bytes); }},
-    {"process_virtual_memory_bytes", "gauge", "address space in use",
+    {"process_virtual_memory_bytes", "gauge", "virtual memory in bytes",
      [](const process_facts& f) { return static_cast<double>(f.virtual_bytes); }},
-    {"process_open_fds", "gauge", "open file descriptors: connections, mostly",
+    {"process_open_fds", "gauge", "number of open file descriptors, mostly connections",
      [](const process_facts& f) { return static_cast<double>(f.open_files); }},
-    {"process_max_fds", "gauge", "how many there may be; alarm if process_open_fds comes near",
+    {"process_max_fds", "gauge", "limit of open file descriptors. Alarm if process_open_fds comes close",
      [](const process_facts& f) { return static_cast<double>(f.open_files_max); }},
-    {"process_start_time_seconds", "gauge", "when the process began, in seconds since 1970",
+    {"process_start_time_seconds", "gauge", "start time of the process in seconds since 1970",
      [](const process_facts& f) { return f.started; }},
 }};
 
