@@ -72,4 +72,10 @@ request_class class_of(const agent_request& r) {
                     r.what);
 }
 
+response overloaded_response() {
+  auto r = error_response(500, overloaded_text);
+  r.headers.emplace_back("Retry-After", "1");
+  return r;
+}
+
 } // namespace belay::http

@@ -4,6 +4,7 @@
 
 #include "protocol/forward/load_shedder.hpp"
 #include "protocol/http/request.hpp"
+#include "protocol/http/response.hpp"
 
 namespace belay::http {
 
@@ -14,5 +15,7 @@ forward::request_class class_of(const agent_request& r);
 /// The response to a rejected request, with status 500: the only status that Consul's
 /// clients treat as temporary and retry. The text is that of later Consul versions.
 inline constexpr auto overloaded_text = "rate limit exceeded, try again later or against a different server";
+/// That answer, with the header Retry-After: a second, twice shedding_rules::delay_max.
+response overloaded_response();
 
 } // namespace belay::http

@@ -4,6 +4,7 @@
 #include "protocol/http/agent/agent_render.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/render.hpp"
+#include "protocol/http/request_class.hpp"
 #include "protocol/state/command_level.hpp"
 
 namespace belay::actors {
@@ -14,6 +15,8 @@ http::response answer_to(const exchange& e, write_result& r) {
     return http::render_write(*command, r.reply, e.options, r.index, r.session_ttl_ms);
   const bool too_new = command != nullptr && r.outcome == wire::call_outcome::refused &&
                        state::level_of(*command) >= state::claims_level && state::speaks_of_levels(r.text);
+  if (r.text == http::overloaded_text) // the leader's answer
+    return http::overloaded_response();
   return http::error_response(too_new ? 409 : 500, std::move(r.text));
 }
 

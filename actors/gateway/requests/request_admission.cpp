@@ -58,7 +58,7 @@ bool request_admission::admit(exchange& e, std::size_t load, monotonic_time now)
   last_refused_ = now;
   tell_log(load, now);
   e.load = 0;
-  e.answer = http::error_response(500, http::overloaded_text);
+  e.answer = http::overloaded_response();
   return false;
 }
 

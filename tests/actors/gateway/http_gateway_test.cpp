@@ -749,6 +749,7 @@ struct overloaded_gateway {
       const auto r = c.read();
       CHECK(r.status == 500); // the only status on which Consul's clients retry
       CHECK(r.body == "rate limit exceeded, try again later or against a different server");
+      CHECK(r.has("Retry-After: 1"));
       return;
     }
     FAIL("nothing was refused");
