@@ -17,11 +17,7 @@ log_writer::log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_
 log_writer_actor::behavior_type log_writer::make_behavior() {
   return {
       [this](const write_log& w) { write(w); },
-      [this](const compact_log& c) {
-        // Old segments only cost space: retry with the next checkpoint.
-        if (auto s = store_->compact(c.first_kept); !s)
-          log::warn("log_writer", "old log segments could not be removed", {{"error", s.error()}});
-      },
+      [this](const compact_log& c) { compact(c); },
       [this](stop_atom) { quit(); },
   };
 }
@@ -51,6 +47,20 @@ void log_writer::write(const write_log& w) {
   send(wires_->raft_peer, std::move(answer));
   if (stored)
     log_slow_sync(took);
+}
+
+/// Removes one segment at a time, so that appends come in between. There are up to 64 after the
+/// older generation of the checkpoint was replaced.
+void log_writer::compact(const compact_log& c) {
+  constexpr std::chrono::milliseconds pause{50};
+  if (c.first_kept < first_kept_) // a newer checkpoint came meanwhile
+    return;
+  first_kept_ = c.first_kept;
+  const auto more = store_->compact(c.first_kept, 1);
+  if (!more) // old segments only cost space: retry with the next checkpoint
+    log::warn("log_writer", "old log segments could not be removed", {{"error", more.error()}});
+  else if (*more)
+    delayed_send(this, wires_->clock != nullptr ? wires_->clock->in_system_time(pause) : pause, c);
 }
 
 void log_writer::log_slow_sync(std::chrono::nanoseconds took) {

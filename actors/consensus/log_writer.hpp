@@ -27,12 +27,14 @@ public:
 private:
   monotonic_time now() { return now_of(*this, *wires_); }
   void write(const write_log& w);
+  void compact(const compact_log& c);
   void log_slow_sync(std::chrono::nanoseconds took);
 
   wiring_ptr wires_;
   std::shared_ptr<storage::log_store> store_;
   metrics& metrics_;
   diagnosis::slow_syncs slow_syncs_;
+  log_index first_kept_; ///< of the last compaction
 };
 
 } // namespace belay::actors

@@ -5,6 +5,8 @@
 #include "protocol/base/result.hpp"
 #include "protocol/raft/core.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -36,8 +38,15 @@ public:
   /// no_space was detected before writing: the log is unchanged and usable.
   virtual status append(const std::vector<raft::persist_batch>& batches) = 0;
 
-  /// Entries before `first_kept` are in a checkpoint and not needed any more. Whole segments only.
-  virtual status compact(log_index first_kept) = 0;
+  /// Entries before `first_kept` are not needed any more (they are in a checkpoint). Removes whole
+  /// segments, at most `segments_max`: each takes as long as a sync, and appends wait meanwhile.
+  /// @returns true: there are more
+  virtual result<bool> compact(log_index first_kept, std::size_t segments_max) = 0;
+  /// All of them.
+  status compact(log_index first_kept) {
+    const auto more = compact(first_kept, SIZE_MAX);
+    return more ? status(done{}) : status(more.why());
+  }
 };
 
 } // namespace belay::storage

@@ -227,17 +227,19 @@ void segment_log::drop_spare() {
   (void)files_.remove(path(name));
 }
 
-status segment_log::compact(log_index first_kept) {
+result<bool> segment_log::compact(log_index first_kept, std::size_t segments_max) {
   PRECONDITION(loaded_);
   if (!dead_.empty())
     return failure{dead_};
   while (!segments_.empty() && (segments_.front().highest < first_kept || MUTANT(log_compacted_too_far))) {
+    if (segments_max-- == 0)
+      return true;
     PROBE("log: segment dropped behind a checkpoint");
     const auto& oldest = segments_.front();
     const bool keep = free_.size() < options_.free_segments_max && oldest.header.file_bytes == options_.segment_bytes;
     const auto freed = free_name(next_free_number_);
     if (auto s = keep ? files_.rename(path(oldest.name), path(freed)) : files_.remove(path(oldest.name)); !s)
-      return s;
+      return s.why();
     segments_.pop_front();
     // One at a time: if a later removal were durable and an earlier one not, there would be a gap.
     if (auto s = files_.sync_directory(directory_); !s)
@@ -247,7 +249,7 @@ status segment_log::compact(log_index first_kept) {
       ++next_free_number_;
     }
   }
-  return done{};
+  return false;
 }
 
 } // namespace belay::storage

@@ -57,7 +57,8 @@ public:
   /// Reads only the header of segments whose entries are all before `needed`.
   result<loaded_log> load(log_index needed) override;
   status append(const std::vector<raft::persist_batch>& batches) override;
-  status compact(log_index first_kept) override;
+  using log_store::compact;
+  result<bool> compact(log_index first_kept, std::size_t segments_max) override;
 
   std::size_t segment_count() const { return segments_.size() + (active_ ? 1 : 0); }
   const segment_log_counters& counters() const { return counters_; }

@@ -31,10 +31,10 @@ status memory_log::append(const std::vector<raft::persist_batch>& batches) {
   return done{};
 }
 
-status memory_log::compact(log_index first_kept) {
+result<bool> memory_log::compact(log_index first_kept, std::size_t) {
   std::erase_if(kept_.entries, [&](const raft::entry& e) { return e.index < first_kept; });
   kept_.begins = std::max(kept_.begins, first_kept);
-  return done{};
+  return false;
 }
 
 } // namespace belay::actors::testing

@@ -13,7 +13,8 @@ public:
   using log_store::load;
   result<storage::loaded_log> load(log_index) override { return kept_; }
   status append(const std::vector<raft::persist_batch>& batches) override;
-  status compact(log_index first_kept) override;
+  using log_store::compact;
+  result<bool> compact(log_index first_kept, std::size_t segments_max) override;
 
   void set_full(bool full) { full_ = full; }
   std::size_t refused_appends() const { return refused_; }

@@ -230,6 +230,36 @@ TEST_CASE("a full disk refuses the append and leaves the log usable") {
   CHECK(expected.difference(loaded(*log)) == "");
 }
 
+// Situation: the older generation of a checkpoint is replaced, and 64 segments are not needed any
+// more. What would go wrong: appends wait until all of them are removed.
+TEST_CASE("compaction in slices removes as many segments as it may") {
+  simulated_files disk;
+  expected_log expected;
+  auto log = open_log(disk);
+  loaded(*log);
+  for (std::uint64_t i = 1; i <= 200; ++i) {
+    const auto b = batch_of({make_entry(i, 9, std::string(300, 'v'))});
+    fine(log->append({b}));
+    expected.apply(b);
+  }
+  const auto segments = log->segment_count();
+  REQUIRE(segments > 5);
+  for (auto left = segments; left > 3; left -= 2) {
+    const auto more = log->compact(log_index{200}, 2);
+    CHECK((more && *more));
+    CHECK(log->segment_count() == left - 2);
+  }
+  for (int again = 0; again < 2; ++again) {
+    const auto more = log->compact(log_index{200}, 2);
+    CHECK((more && !*more));
+    CHECK(log->segment_count() == 1);
+  }
+  expected.first_kept = 200;
+  log.reset();
+  log = open_log(disk);
+  CHECK(expected.difference(loaded(*log)) == "");
+}
+
 TEST_CASE("compaction makes room on a full disk") {
   simulated_files disk;
   auto log = open_log(disk);

@@ -25,7 +25,7 @@ public:
     return all;
   }
   status append(const std::vector<raft::persist_batch>&) override { return done{}; }
-  status compact(log_index) override { return done{}; }
+  result<bool> compact(log_index, std::size_t) override { return false; }
 
   log_index asked;
 };
