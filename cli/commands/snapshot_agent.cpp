@@ -5,7 +5,7 @@
 #include "cli/locks/holding.hpp"
 #include "cli/output/private_file.hpp"
 #include "cli/process/bell.hpp"
-#include "cli/process/run_until_told.hpp"
+#include "cli/process/long_run.hpp"
 #include "cli/snapshots/snapshot_file.hpp"
 #include "protocol/golang/url.hpp"
 
@@ -35,26 +35,21 @@ struct agent_settings {
   std::string lock_prefix;
 };
 
-class snapshot_agent {
+class snapshot_agent final : public long_run {
 public:
   snapshot_agent(asio::io_context& loop, const api_client& client, const options& o, agent_settings s, terminal t)
-      : loop_(loop), settings_(std::move(s)), query_(o.query()), terminal_(t), target_(client.target()),
+      : long_run(loop), settings_(std::move(s)), query_(o.query()), terminal_(t), target_(client.target()),
         held_(make_holding(loop, client.target(), o.write_query(), {settings_.lock_prefix})),
         connection_(loop, client.target()), bell_(loop.get_executor()) {}
 
-  int run() {
-    return run_until_told(
-        loop_, [this] { return all(); },
-        [this](int) {
-          stopped_ = true;
-          connection_.close();
-          held_->stop();
-          bell_.ring();
-        });
+private:
+  void stop(int) override {
+    connection_.close();
+    held_->stop();
+    bell_.ring();
   }
 
-private:
-  asio::awaitable<int> all() {
+  asio::awaitable<int> all() override {
     if (settings_.interval == 0ms) {
       const bool saved = co_await save();
       co_return saved ? 0 : 1;
@@ -153,7 +148,6 @@ private:
     bell_.ring();
   }
 
-  asio::io_context& loop_;
   agent_settings settings_;
   api_query query_;
   terminal terminal_;
@@ -161,7 +155,7 @@ private:
   std::unique_ptr<holding> held_;
   api_connection connection_;
   bell bell_;
-  bool stopped_ = false, lost_ = false;
+  bool lost_ = false;
 };
 
 int run_snapshot_agent(const options& o, terminal t) {

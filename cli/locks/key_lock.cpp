@@ -82,7 +82,7 @@ private:
     auto q = how("acquire");
     q.query("queue", wait);
     q.query("wait", wait); // the same for servers of 0.2.0; to be removed in 0.5
-    return write(std::move(q), limit);
+    return write(std::move(q), std::max(limit, milliseconds(1s))); // also of -timeout=1ms: it may be free
   }
 
   /// Lock delay, or not known: nobody wakes us.

@@ -6,7 +6,7 @@
 #include "cli/output/json_text.hpp"
 #include "cli/output/progress_line.hpp"
 #include "cli/process/bell.hpp"
-#include "cli/process/run_until_told.hpp"
+#include "cli/process/long_run.hpp"
 
 #include <belay/changes.hpp>
 #include <belay/mirror.hpp>
@@ -39,11 +39,11 @@ enum class cluster_relation : std::uint8_t { unknown, one, two };
 
 constexpr auto answer_within = 10s, after_failure = 1s;
 
-class mirror_run {
+class mirror_run final : public long_run {
 public:
   mirror_run(asio::io_context& loop, const std::pair<api_client, api_client>& servers, const places_given& places,
              std::string name, cluster_complaint in_one_cluster, const options& o, terminal t)
-      : loop_(loop), places_(places), in_one_cluster_(std::move(in_one_cluster)), once_(o.on("once")),
+      : long_run(loop), places_(places), in_one_cluster_(std::move(in_one_cluster)), once_(o.on("once")),
         repair_(o.on("repair")), terminal_(t), bell_(loop.get_executor()), progress_(t.out, t.screen),
         original_(loop, servers.first.target(), {}), copy_(loop, servers.second.target(), {}),
         copies_(original_, places.prefix, copy_, places.copy_prefix, std::move(name)) {
@@ -57,17 +57,10 @@ public:
     copy_.on_trouble(complains_of("copy"));
   }
 
-  int run() {
-    return run_until_told(
-        loop_, [this] { return all(); },
-        [this](int) {
-          stopped_ = true;
-          stopping_.stop();
-        });
-  }
-
 private:
-  asio::awaitable<int> all() {
+  void stop(int) override { stopping_.stop(); }
+
+  asio::awaitable<int> all() override {
     if (terminal_.screen)
       asio::co_spawn(loop_, show_progress(), asio::detached);
     bool well = true;
@@ -258,7 +251,6 @@ private:
     }
   }
 
-  asio::io_context& loop_;
   places_given places_;
   cluster_complaint in_one_cluster_;
   bool once_, repair_;
@@ -269,7 +261,7 @@ private:
   v0::stopper stopping_;
   v0::mirror copies_;
   std::map<std::string, std::string> told_; ///< of left_out()
-  bool stopped_ = false, ended_ = false;
+  bool ended_ = false;
 };
 
 bool below(const std::string& key, const std::string& prefix) {

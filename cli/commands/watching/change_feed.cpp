@@ -6,7 +6,7 @@
 #include "cli/commands/watching/change_lines.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/process/bell.hpp"
-#include "cli/process/run_until_told.hpp"
+#include "cli/process/long_run.hpp"
 
 #include <belay/changes.hpp>
 
@@ -26,10 +26,10 @@ namespace {
 /// How soon a place is kept that has moved on without a change.
 constexpr auto keep_every = 1s;
 
-class change_feed {
+class change_feed final : public long_run {
 public:
   change_feed(asio::io_context& loop, const api_client& client, const options& o, const std::string& place, terminal t)
-      : loop_(loop), file_(o.value("place")), place_(place), terminal_(t), bell_(loop.get_executor()),
+      : long_run(loop), file_(o.value("place")), place_(place), terminal_(t), bell_(loop.get_executor()),
         handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
         sockets_(loop, client.target(), o.write_query().text()),
         source_(sockets_, without_leading_slash(o.value("prefix")),
@@ -37,18 +37,13 @@ public:
     sockets_.on_trouble(complaints_of_watch(t));
   }
 
-  int run() {
-    return run_until_told(
-        loop_, [this] { return all(); },
-        [this](int signal) {
-          stopped_ = true;
-          handler_.stop(signal);
-          stopping_.stop();
-        });
+private:
+  void stop(int signal) override {
+    handler_.stop(signal);
+    stopping_.stop();
   }
 
-private:
-  asio::awaitable<int> all() {
+  asio::awaitable<int> all() override {
     asio::co_spawn(loop_, keep_places(), asio::detached);
     bool well = true;
     while (well && !stopped_) {
@@ -116,7 +111,6 @@ private:
     return stored || error(terminal_, "Error! the place cannot be written: " + stored.why().text()) == 0;
   }
 
-  asio::io_context& loop_;
   std::string file_;
   std::string place_; ///< everything up to there is told; empty: nothing is
   terminal terminal_;
@@ -125,7 +119,7 @@ private:
   command_world sockets_;
   v0::changes source_;
   v0::stopper stopping_; ///< what waits for changes
-  bool stopped_ = false, ended_ = false, waiting_ = false;
+  bool ended_ = false, waiting_ = false;
 };
 
 } // namespace

@@ -8,7 +8,7 @@
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/process/bell.hpp"
 #include "cli/process/command_name.hpp"
-#include "cli/process/run_until_told.hpp"
+#include "cli/process/long_run.hpp"
 #include "protocol/golang/duration.hpp"
 
 #include <belay/consumer.hpp>
@@ -42,10 +42,10 @@ struct group_order {
   v0::consumer_options consumer;
 };
 
-class group_member {
+class group_member final : public long_run {
 public:
   group_member(asio::io_context& loop, const api_client& client, const options& o, const group_order& order, terminal t)
-      : loop_(loop), name_(order.name), limits_(order.consumer), terminal_(t), bell_(loop.get_executor()),
+      : long_run(loop), name_(order.name), limits_(order.consumer), terminal_(t), bell_(loop.get_executor()),
         clock_(loop.get_executor()), handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
         sockets_(loop, client.target(), o.write_query().text()), member_(sockets_, order.session),
         group_(member_, order.prefix, order.name, order.consumer) {
@@ -57,18 +57,13 @@ public:
     });
   }
 
-  int run() {
-    return run_until_told(
-        loop_, [this] { return all(); },
-        [this](int signal) {
-          stopped_ = true;
-          handler_.stop(signal);
-          interrupted_.stop();
-        });
+private:
+  void stop(int signal) override {
+    handler_.stop(signal);
+    interrupted_.stop();
   }
 
-private:
-  asio::awaitable<int> all() {
+  asio::awaitable<int> all() override {
     int code = 0;
     while (!stopped_ && code == 0) {
       auto fetching = next();
@@ -203,7 +198,6 @@ private:
     co_return member_.ended().stopped();
   }
 
-  asio::io_context& loop_;
   std::string name_;
   v0::consumer_options limits_;
   terminal terminal_;
@@ -214,7 +208,6 @@ private:
   v0::stopper worked_;      ///< nobody works on the delivery any more
   v0::session member_;
   v0::consumer group_;
-  bool stopped_ = false;
   bool working_ = false;   ///< end_when_lost() has not ended
   bool informing_ = false; ///< nor has keep_guard_informed()
   bool lost_ = false;

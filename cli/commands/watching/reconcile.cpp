@@ -8,7 +8,7 @@
 #include "cli/flags/options.hpp"
 #include "cli/output/progress_line.hpp"
 #include "cli/process/bell.hpp"
-#include "cli/process/run_until_told.hpp"
+#include "cli/process/long_run.hpp"
 
 #include <belay/changes.hpp>
 #include <belay/keys.hpp>
@@ -42,11 +42,11 @@ struct reconcile_order {
   v0::reconciler_options limits;
 };
 
-class reconcile_run {
+class reconcile_run final : public long_run {
 public:
   reconcile_run(asio::io_context& loop, const api_client& client, const options& o, const reconcile_order& order,
                 bool once, terminal t)
-      : loop_(loop), words_(o.words().begin() + 1, o.words().end()), shell_(o.on_by_default("shell")),
+      : long_run(loop), words_(o.words().begin() + 1, o.words().end()), shell_(o.on_by_default("shell")),
         dry_(o.on("dry-run")), once_(once), order_(order), terminal_(t), bell_(loop.get_executor()),
         progress_(t.out, t.screen), sockets_(loop, client.target(), o.write_query().text()),
         source_(sockets_, order.prefix, "now"),
@@ -61,19 +61,14 @@ public:
     });
   }
 
-  int run() {
-    return run_until_told(
-        loop_, [this] { return all(); },
-        [this](int signal) {
-          stopped_ = true;
-          stop_working();
-          for (auto& [key, one] : running_)
-            one->handler.stop(signal);
-          bell_.ring();
-        });
+private:
+  void stop(int signal) override {
+    stop_working();
+    for (auto& [key, one] : running_)
+      one->handler.stop(signal);
+    bell_.ring();
   }
 
-private:
   struct work {
     work(const asio::any_io_executor& executor, const std::vector<std::string>& words, bool shell, terminal t)
         : handler(executor, words, shell, t) {}
@@ -83,7 +78,7 @@ private:
     v0::stopper over; ///< the command has ended
   };
 
-  asio::awaitable<int> all() {
+  asio::awaitable<int> all() override {
     if (order_.follows) {
       following_ = follow();
       following_.start();
@@ -218,7 +213,6 @@ private:
     error(terminal_, text);
   }
 
-  asio::io_context& loop_;
   std::vector<std::string> words_;
   bool shell_, dry_, once_;
   reconcile_order order_;
@@ -226,7 +220,6 @@ private:
   bell bell_;
   progress_line progress_;
   std::map<std::string, std::shared_ptr<work>> running_; ///< by key
-  bool stopped_ = false;
   std::string failure_; ///< what asking again cannot change, of listing or following the keys; empty: nothing
   command_world sockets_;
   v0::changes source_;

@@ -8,7 +8,7 @@
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/process/bell.hpp"
-#include "cli/process/run_until_told.hpp"
+#include "cli/process/long_run.hpp"
 #include "protocol/golang/base64.hpp"
 #include "protocol/golang/url.hpp"
 
@@ -60,26 +60,21 @@ json::value key_as_told(const json::value& row) {
   return out;
 }
 
-class watch_run {
+class watch_run final : public long_run {
 public:
   watch_run(asio::io_context& loop, const api_client& client, watch_query what, std::string kind,
             std::vector<std::string> words, bool shell, terminal t)
-      : loop_(loop), connection_(loop, client.target()), what_(std::move(what)), kind_(std::move(kind)), terminal_(t),
-        bell_(loop.get_executor()), handler_(loop.get_executor(), std::move(words), shell, t) {}
-
-  int run() {
-    return run_until_told(
-        loop_, [this] { return all(); },
-        [this](int signal) {
-          stopped_ = true;
-          handler_.stop(signal);
-          connection_.close();
-          bell_.ring();
-        });
-  }
+      : long_run(loop), connection_(loop, client.target()), what_(std::move(what)), kind_(std::move(kind)),
+        terminal_(t), bell_(loop.get_executor()), handler_(loop.get_executor(), std::move(words), shell, t) {}
 
 private:
-  asio::awaitable<int> all() {
+  void stop(int signal) override {
+    handler_.stop(signal);
+    connection_.close();
+    bell_.ring();
+  }
+
+  asio::awaitable<int> all() override {
     std::uint64_t index = 0;
     std::size_t errors = 0;
     std::optional<json::value> last;
@@ -150,14 +145,12 @@ private:
       }
   }
 
-  asio::io_context& loop_;
   api_connection connection_;
   watch_query what_;
   std::string kind_;
   terminal terminal_;
   bell bell_;
   watch_handler handler_;
-  bool stopped_ = false;
 };
 
 /// What the options ask for. The failure reads like Consul's.
