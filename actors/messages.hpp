@@ -268,9 +268,6 @@ struct compact_log {
 
 // ---- checkpointer
 
-/// Commands of log entries, in their order. They share memory with the log.
-using applied_commands = std::vector<std::pair<log_index, payload>>;
-
 /// fsm -> checkpointer: all changes since the last checkpoint. The checkpointer encodes the rows.
 struct write_checkpoint {
   raft::snapshot_meta meta;
@@ -279,7 +276,6 @@ struct write_checkpoint {
   state::dirty_rows rows;                        ///< empty with `full`
   std::shared_ptr<const state::frozen_rows> all; ///< with `full`
   state::unkept_changes changes;                 ///< of keys; stored beside the checkpoint
-  applied_commands commands;                     ///< since the last checkpoint; most values of `changes` are in them
   std::uint64_t log_bytes = 0;                   ///< size of the entries since the last checkpoint
 };
 /// checkpointer -> fsm and raft_peer

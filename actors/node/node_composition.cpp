@@ -43,10 +43,7 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   plan.disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
 
   w.log = spawn_for_disk<log_writer>(system, plan.disks_have_threads, wires_, plan.disk.log, counted);
-  const checkpointer_settings found{
-      applied.index,          plan.older_checkpoint,
-      plan.disk.log_begins,   plan.disk.log_bytes,
-      plan.disk.changes_from, plan.disks_have_threads ? storage::usual_pace : storage::write_pace()};
+  const checkpointer_settings found{applied.index, plan.older_checkpoint, plan.disk.log_begins, plan.disk.log_bytes};
   w.checkpoints = spawn_for_disk<checkpointer>(system, plan.disks_have_threads, wires_, plan.disk.checkpoints, found,
                                                numbers, counted);
   w.watches = system.spawn<watch_registry>(plan.front, wires_, counted);

@@ -21,17 +21,6 @@ struct checkpoint_limits {
   std::chrono::nanoseconds interval = std::chrono::seconds(30); ///< `raft_snapshot_interval`
 };
 
-/// Whether a checkpoint that writes all rows to a new file writes fewer bytes than one that changes
-/// rows in place. LMDB copies the page of each changed row, which holds about eight rows of 256
-/// bytes, and its pages are two thirds full: if a seventh of the rows changed, at random places,
-/// it writes as much as the whole file. Often changed rows share pages, hence a quarter. A new
-/// file has no free pages; one in which rows are replaced is three times the size of its rows.
-/// @param keys number of keys, which are most of the rows
-inline bool is_new_file_cheaper(std::size_t changed_rows, std::size_t keys) {
-  constexpr std::size_t worth_it = 1024; // either way is quick for fewer rows
-  return changed_rows >= worth_it && changed_rows >= keys / 4;
-}
-
 /// All times are from one monotonic clock.
 class checkpoint_schedule {
 public:
@@ -49,41 +38,33 @@ public:
   }
   void took(std::chrono::nanoseconds to_apply) { replay_ += to_apply; }
 
-  /// @param first_share part of the limits after which the first one is due, in (0, 1]. Servers
-  ///        that apply the same entries should not write their checkpoints at the same time.
-  bool due(time now, double first_share = 1) const {
+  bool due(time now) const {
     const auto bytes = command_bytes_ + entries_ * entry_bytes;
     if (entries_ == 0)
       return false;
-    const auto share = is_first_ ? first_share : 1;
-    if (static_cast<double>(bytes) >= share * static_cast<double>(limits_.log_bytes))
+    if (bytes >= limits_.log_bytes)
       return true;
     const bool after_interval = now - begun_ >= limits_.interval;
     if (limits_.entries != 0)
       return entries_ >= limits_.entries || after_interval;
-    return static_cast<double>(replay_.count()) >= share * static_cast<double>(limits_.replay.count()) ||
-           (after_interval && bytes >= limits_.log_bytes_per_interval);
+    return replay_ >= limits_.replay || (after_interval && bytes >= limits_.log_bytes_per_interval);
   }
 
   /// A checkpoint begins. @returns the bytes of commands since the last one
   std::uint64_t begin(time now) {
     begun_ = now;
-    const auto bytes = forget();
-    is_first_ = false;
-    return bytes;
+    return forget();
   }
   /// The state came from elsewhere, and is on the disk. @returns as begin()
   std::uint64_t forget() {
     entries_ = 0;
     replay_ = {};
-    is_first_ = true;
     return std::exchange(command_bytes_, 0);
   }
 
 private:
   checkpoint_limits limits_;
   time begun_{};
-  bool is_first_ = true; ///< since the start, or since the state came from elsewhere
   std::uint64_t entries_ = 0;
   std::size_t command_bytes_ = 0;
   std::chrono::nanoseconds replay_{};

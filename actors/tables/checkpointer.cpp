@@ -59,13 +59,24 @@ private:
   state::stored_digest digest_;
 };
 
-/// @param commands of the entries since the last checkpoint, in their order
-std::optional<wire::value_place> find_value(const applied_commands& commands, const state::kept_change& c) {
-  const auto at = std::lower_bound(commands.begin(), commands.end(), c.index,
-                                   [](const auto& each, log_index index) { return each.first < index; });
-  if (at == commands.end() || at->first != c.index)
-    return std::nullopt;
-  return wire::find_value(c, view_of(at->second));
+/// Loads key changes that belong to the rows of `machine`.
+/// Without them change feeds resync, so a failure does not prevent the start.
+void load_changes(storage::checkpoint_store& store, state::machine& machine) {
+  std::vector<state::kept_change> list;
+  status rows = done{};
+  const auto floor = store.load_changes([&](log_index index, std::uint64_t effect, std::string_view value) {
+    auto change = wire::decode_change(index, effect, value);
+    if (!change)
+      rows = failure{"change " + to_string(state::change_place{index, effect}) + " cannot be decoded"};
+    else
+      list.push_back(std::move(*change));
+  });
+  auto loaded = !floor ? status(floor.why()) : rows;
+  if (loaded && *floor && !MUTANT(window_forgotten_by_restart))
+    loaded = machine.load_changes(**floor, std::move(list));
+  if (!loaded)
+    log::error("checkpointer", "change history from before this start is unavailable; watchers will resync",
+               {{"index", machine.applied_index().value}, {"error", loaded.error()}, {"advice", "check the disk"}});
 }
 
 } // namespace
@@ -90,45 +101,35 @@ result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& 
   for (const auto& s : {loaded, rows, loaded && rows ? loader.whole(info) : status(done{})})
     if (!s)
       return s.why();
-  return loader.take();
+  auto machine = loader.take();
+  load_changes(store, *machine);
+  return machine;
 }
 
 checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires,
                            std::shared_ptr<storage::checkpoint_store> store, checkpointer_settings settings,
                            std::shared_ptr<vitals> numbers, metrics& m)
     : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(settings.newest),
-      changes_from_(settings.changes_from), generations_(settings.older, now().time_since_epoch(), settings.log_bytes),
-      changes_log_bytes_max_(settings.older.changes_log_bytes), pace_(settings.pace),
+      generations_(settings.older, now().time_since_epoch(), settings.log_bytes),
       log_reaches_older_(store_->older_index() && settings.log_begins <= store_->older_index()->next()),
       log_is_whole_(settings.log_begins.value <= 1), numbers_(std::move(numbers)), metrics_(m), archives_(*store_) {
-  if (changes_from_)
-    logs_.emplace_back(newest_, settings.log_bytes);
   end_node_by_exceptions_of(*this, wires_, "checkpointer");
 }
 
 checkpointer_actor::behavior_type checkpointer::make_behavior() {
   return {
       [this](write_checkpoint& w) {
-        const storage::paced_writes paced(pace_);
         if (w.all != nullptr)
           w.rows = std::exchange(w.all, nullptr)->rows();
         write(w);
       },
-      [this](const load_snapshot_chunk& l) {
-        const storage::paced_writes paced(pace_);
-        load_chunk(l.what);
-      },
-      [this](const store_snapshot_chunk& s) {
-        const storage::paced_writes paced(pace_);
-        store_chunk(s.what);
-      },
+      [this](const load_snapshot_chunk& l) { load_chunk(l.what); },
+      [this](const store_snapshot_chunk& s) { store_chunk(s.what); },
       [this](const pack_archive& p) {
-        const storage::paced_writes paced(pace_);
         if (gateway_of(p.id) < wires_->gateways.size())
           send(wires_->gateways[gateway_of(p.id)], archives_.pack(p));
       },
       [this](unpack_archive& u) {
-        const storage::paced_writes paced(pace_);
         if (gateway_of(u.id) < wires_->gateways.size())
           send(wires_->gateways[gateway_of(u.id)], archives_.unpack(u));
       },
@@ -210,53 +211,21 @@ void checkpointer::keep_older(log_index newest) {
   generations_.kept(now().time_since_epoch());
 }
 
-log_index checkpointer::rows_needed_from() const {
+log_index checkpointer::log_needed_from() const {
   if (log_reaches_older_)
     return store_->older_index()->next();
   return log_is_whole_ ? log_index{1} : newest_.next();
-}
-
-log_index checkpointer::log_needed_from() const {
-  const auto of_rows = rows_needed_from();
-  return std::min(of_rows, changes_from_.value_or(of_rows));
-}
-
-void checkpointer::note_changes(const write_checkpoint& w) {
-  const auto above_floor = w.changes.floor.next();
-  if (!w.changes.behind) // all were written, and those of earlier entries with their values
-    changes_from_.reset();
-  if (changes_from_)
-    changes_from_ = std::max(*changes_from_, above_floor);
-  else if (!w.commands.empty())
-    changes_from_ = std::max(w.commands.front().first, above_floor);
-  logs_.emplace_back(w.meta.index, w.log_bytes);
-  while (!logs_.empty() && logs_.front().first < changes_from_.value_or(w.meta.index))
-    logs_.pop_front();
-}
-
-/// Entries that change no key, such as those of sessions and claims, are not in the window: its
-/// oldest change may stay for long, and the log with it.
-bool checkpointer::changes_hold_log() const {
-  if (!changes_from_ || *changes_from_ >= rows_needed_from())
-    return false;
-  std::uint64_t bytes = 0;
-  for (const auto& [index, log_bytes] : logs_)
-    bytes += log_bytes;
-  return bytes > changes_log_bytes_max_;
 }
 
 bool checkpointer::keep_changes(const write_checkpoint& w) {
   storage::kept_delta delta{w.changes.behind, w.changes.floor, {}};
   delta.rows.reserve(w.changes.list.size());
   for (const auto& c : w.changes.list)
-    delta.rows.push_back({c.index, c.effect,
-                          [&w, &c](std::string& out) { wire::append_change(out, c, find_value(w.commands, c)); },
-                          wire::change_bytes_max(c)});
+    delta.rows.push_back(
+        {c.index, c.effect, [&c](std::string& out) { wire::append_change(out, c); }, wire::change_bytes_max(c)});
   const auto kept = store_->keep_changes({w.meta, w.digest}, delta);
-  if (kept && *kept)
-    note_changes(w);
   if (kept)
-    return *kept && !changes_hold_log(); // else the next checkpoint writes all of them, with most values
+    return *kept;
   if (kept.why().kind != failure_kind::no_space)
     give_up(w, kept.error());
   log::error(
@@ -302,8 +271,6 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
   if (answer.error.empty() && what.last) {
     newest_ = what.meta.index;
     log_reaches_older_ = store_->older_index() == newest_;
-    changes_from_.reset();
-    logs_.clear();
     log_is_whole_ = false;
     generations_.kept(now().time_since_epoch());
     send(wires_->fsm, machine_replaced{what.meta, judge->take()});

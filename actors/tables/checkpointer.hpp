@@ -9,33 +9,27 @@
 #include "actors/telemetry/vitals.hpp"
 #include "storage/checkpoint/checkpoint_store.hpp"
 #include "storage/checkpoint/generation_schedule.hpp"
-#include "storage/paced_writes.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
 
-#include <deque>
 #include <memory>
-#include <optional>
-#include <utility>
 
 namespace belay::actors {
 
 /// A change that refers to `row`, and encodes it when it is written.
 storage::row_change row_change_of(const state::dirty_row& row);
 
-/// Loads all rows of a checkpoint into a new state machine and compares its digest. The machine has
-/// no key changes yet (kept_changes_loading.hpp).
+/// Loads all rows of a checkpoint into a new state machine and compares its digest; then loads
+/// the key changes stored beside it. Without these, or if they are damaged, it starts with none.
 /// @returns a failure if the store cannot be read, or the digest differs from the stored one.
 result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store,
                                                      const storage::checkpoint_info& info);
 
 struct checkpointer_settings {
-  log_index newest;                           ///< index of the checkpoint found at the start; zero: none
-  storage::generation_limits older;           ///< limits of the older generation
-  log_index log_begins{1};                    ///< first index of the log, as found at the start
-  std::uint64_t log_bytes = 0;                ///< likewise
-  std::optional<log_index> changes_from = {}; ///< kept_changes::first_needed()
-  storage::write_pace pace = {};              ///< of all that it writes
+  log_index newest;                 ///< index of the checkpoint found at the start; zero: none
+  storage::generation_limits older; ///< limits of the older generation
+  log_index log_begins{1};          ///< first index of the log, as found at the start
+  std::uint64_t log_bytes = 0;      ///< likewise
 };
 
 /// A transaction begins and ends in one message handler (docs/internals/pitfalls.md L4). A failed commit ends
@@ -53,13 +47,7 @@ private:
   /// @returns why the checkpoint is not in force; empty: it is
   std::string commit(const write_checkpoint& w, checkpoint_written& answer);
   void keep_older(log_index newest);
-  /// First entry that the rows need: those of the older generation, or of this one.
-  log_index rows_needed_from() const;
   log_index log_needed_from() const;
-  /// Updates changes_from_ after the changes of `w` were stored.
-  void note_changes(const write_checkpoint& w);
-  /// Whether the stored changes hold too much of the log.
-  bool changes_hold_log() const;
   /// @returns whether they are on the disk. A failed commit ends the process.
   bool keep_changes(const write_checkpoint& w);
   [[noreturn]] void give_up(const write_checkpoint& w, const std::string& error);
@@ -69,13 +57,7 @@ private:
   wiring_ptr wires_;
   std::shared_ptr<storage::checkpoint_store> store_;
   log_index newest_;
-  /// Log entries from there on contain values of the stored changes; nullopt: none does.
-  std::optional<log_index> changes_from_;
-  std::deque<std::pair<log_index, std::uint64_t>>
-      logs_; ///< index and log_bytes of each checkpoint from changes_from_ on
   storage::generation_schedule generations_;
-  std::uint64_t changes_log_bytes_max_;
-  storage::write_pace pace_;
   bool log_reaches_older_; ///< false: there is no older generation, or the log does not reach back to it
   bool log_is_whole_;      ///< it begins with its first entry
   std::optional<monotonic_time> read_whole_at_;

@@ -5,7 +5,6 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
-#include "protocol/wire/change_codec.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
@@ -155,8 +154,6 @@ void fsm::apply(const committed_entries& c) {
     applied_.time = e.time;
     applied_at_ = arrived;
     checkpoints_.applied(e.data->size());
-    if (e.kind == raft::entry_kind::command && e.data->size() >= wire::placed_value_bytes_min)
-      commands_.emplace_back(e.index, e.data);
     if (c.origins.empty() || c.origins[i].id.is_zero())
       continue;
     const auto& from = c.origins[i];
@@ -786,7 +783,6 @@ void fsm::replace(const machine_replaced& r) {
     applied_at_ = now();
     checkpointed_ = r.meta.index;
     (void)checkpoints_.forget();
-    commands_.clear();
     say_applied();
     state::effects changed{state::everything_changed{indexes_may_fall, machine_->restored_at()}};
     machine_->for_each_session([&](const state::session_ptr& s) {
@@ -844,18 +840,10 @@ void fsm::maintain() {
   metrics_.outcomes(outcomes.count, outcomes.bytes);
   const auto now = this->now();
   if (!checkpoint_running_ && !machine_->has_left_over() && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
-      (checkpoints_.due(now.time_since_epoch(), share_of_first_checkpoint()) || checkpoint_failed_))
+      (checkpoints_.due(now.time_since_epoch()) || checkpoint_failed_))
     start_checkpoint();
   if (view_.serving)
     reap_tombstones();
-}
-
-/// By the position of this server among the members, in the order of their ids.
-double fsm::share_of_first_checkpoint() const {
-  const auto& members = applied_.config.members;
-  const auto before = std::count_if(members.begin(), members.end(), [&](const auto& m) { return m.id < view_.self; });
-  const auto count = static_cast<double>(std::max<std::size_t>(members.size(), 1));
-  return std::min(1.0, static_cast<double>(before + 1) / count);
 }
 
 /// Called on every tick, because a change is not urgent.
@@ -904,8 +892,6 @@ void fsm::start_checkpoint() {
   w.full = full_checkpoint_due_ || machine_->replaced();
   const shared_tables::writing writes(settings_.shared.get());
   w.rows = machine_->take_dirty();
-  if (is_new_file_cheaper(w.rows.size(), machine_->key_count()))
-    w.full = true;
   if (w.full) {
     PROBE("fsm: checkpoint of all rows");
     w.rows.clear();
@@ -913,7 +899,6 @@ void fsm::start_checkpoint() {
   }
   full_checkpoint_due_ = false;
   w.changes = machine_->take_unkept_changes(std::exchange(all_changes_due_, false));
-  w.commands = std::exchange(commands_, {});
   send(wires_->checkpoints, std::move(w));
 }
 

@@ -184,7 +184,6 @@ private:
   void read_on();
   void maintain();
   void tell_autopilot();
-  double share_of_first_checkpoint() const;
   void start_checkpoint();
   void checkpoint_failed(const checkpoint_written& c);
   void reap_tombstones();
@@ -251,7 +250,6 @@ private:
   std::optional<log_index> autopilot_told_; ///< index of the settings sent to raft_peer
   term_id autopilot_written_in_;            ///< term in which the configured settings were written
   checkpoint_schedule checkpoints_{settings_.checkpoints};
-  applied_commands commands_;        ///< since the last checkpoint
   bool checkpoint_failed_ = false;   ///< the last one failed: it is retried after the pause
   monotonic_time next_checkpoint_{}; ///< earliest time of the next one; set when one failed
   /// After a failure the next checkpoint writes every row, so it is delayed.

@@ -13,9 +13,6 @@ struct generation_limits {
   /// Copies add at most one byte to this many written for log and checkpoints. If the state is so
   /// large that copies at the limits would add more, they become older. 0: no such bound.
   std::uint64_t written_for_copied = 10;
-  /// Log that is kept only because stored changes of keys take their values from it. With more,
-  /// the next checkpoint stores the values.
-  std::uint64_t changes_log_bytes = 256u << 20;
 };
 
 /// All times are from one monotonic clock.

@@ -263,9 +263,7 @@ TEST_CASE("a server that could not write of which cluster it is tries again", "[
 TEST_CASE("a wiped follower is rebuilt by a snapshot while writes go on", "[actors][disks][J21]") {
   // Its disk was replaced: it comes back as another server at the same address. The log that it
   // would need is gone, so it gets the checkpoint in pieces, and replaces its former self.
-  auto o = small_steps();
-  o.machine.changes_bytes_max = 1; // no window of changes, which takes values from the log
-  cluster_fixture c(std::move(o));
+  cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;
   const auto leader = c.leader();
   const auto node = c.all_but(leader).front();
@@ -353,7 +351,6 @@ TEST_CASE("a checkpoint that found no room loses nothing, and the next one is wh
   // had later changes, a restart would come back without them.
   cluster_options o = small_steps();
   o.nodes = 1;
-  o.machine.changes_bytes_max = 1; // no window of changes, which takes values from the log
   cluster_fixture c(o);
   std::map<std::string, std::string> acknowledged;
   c.leader();

@@ -1,7 +1,6 @@
 #include "actors/node/disk/node_disk.hpp"
 
 #include "actors/tables/checkpointer.hpp"
-#include "actors/tables/kept_changes_loading.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 #include "storage/advice.hpp"
@@ -72,12 +71,6 @@ result<std::optional<storage::checkpoint_info>> load_newest(node_disk& d) {
   }
 }
 
-/// Entries that were read only for the changes. A log that ends before `first` stays as it is.
-void forget_before(log_index first, std::vector<raft::entry>& log) {
-  if (!log.empty() && log.front().index < first && first <= log.back().index)
-    log.erase(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(first.value - log.front().index.value));
-}
-
 } // namespace
 
 result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
@@ -85,10 +78,7 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
   node_disk d{std::move(log), std::move(checkpoints), std::make_shared<state::machine>(), {}};
   auto info = load_newest(d);
   const auto at = info && *info ? (*info)->meta.index.value : 0;
-  const log_index trailing{at > trailing_entries ? at - trailing_entries + 1 : 0};
-  auto changes = info && *info ? kept_changes::read(*d.checkpoints) : kept_changes();
-  d.changes_from = changes.first_needed();
-  auto loaded = d.log->load(std::min(trailing, d.changes_from.value_or(trailing)));
+  auto loaded = d.log->load(log_index{at > trailing_entries ? at - trailing_entries + 1 : 0});
   if (!info) {
     if (!is_whole(loaded) || !d.checkpoints->start_empty())
       return info.why();
@@ -98,9 +88,6 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
   }
   if (!loaded)
     return loaded.why();
-  std::move(changes).load_into(*d.machine, loaded->entries);
-  if (d.changes_from)
-    forget_before(trailing, loaded->entries);
   d.log_begins = loaded->begins;
   d.log_bytes = loaded->bytes;
   auto restored = fit_together(std::move(*loaded), *info);

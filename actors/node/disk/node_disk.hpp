@@ -8,7 +8,6 @@
 #include "storage/log/log_store.hpp"
 
 #include <memory>
-#include <optional>
 
 namespace belay::actors {
 
@@ -18,9 +17,8 @@ struct node_disk {
   std::shared_ptr<storage::checkpoint_store> checkpoints;
   std::shared_ptr<state::machine> machine; ///< empty if there is no checkpoint
   raft::restored_state restored;
-  log_index log_begins{1};                    ///< the first entry that may be on the disk
-  std::uint64_t log_bytes = 0;                ///< of its files
-  std::optional<log_index> changes_from = {}; ///< the first entry that has a value of a kept change; nullopt: none has
+  log_index log_begins{1};     ///< the first entry that may be on the disk
+  std::uint64_t log_bytes = 0; ///< of its files
 };
 
 /// Entries before the checkpoint to load, for followers slightly behind (raft_trailing_logs).

@@ -399,7 +399,6 @@ TEST_CASE("a restore is judged by tables that have all that was decided before i
 TEST_CASE("a server that learnt of ACLs by a snapshot leads as one that saw the entries", "[actors][acl][levels]") {
   auto o = cluster_with_acls();
   o.machine.checkpoints.entries = 40;
-  o.machine.changes_bytes_max = 1; // no window of changes, which takes values from the log
   o.peer.trailing_entries = 10;
   cluster_fixture c(std::move(o));
   const auto first = ready(c);

@@ -18,15 +18,7 @@ cluster_options one_server(storage::generation_limits older) {
   cluster_options o;
   o.nodes = 1;
   o.machine.checkpoints.entries = 20;
-  o.machine.changes_bytes_max = 1; // no window of changes, which takes values from the log
   o.older_checkpoint = older;
-  return o;
-}
-
-/// With a window that never fills.
-cluster_options one_server_with_window(std::uint64_t changes_log_bytes) {
-  auto o = one_server({0, std::chrono::nanoseconds(0), 0, changes_log_bytes});
-  o.machine.changes_bytes_max = 64u << 20;
   return o;
 }
 
@@ -112,28 +104,6 @@ TEST_CASE("a damaged checkpoint of a stopped server gives way to an older one an
   s.write(60);
   s.restart();
   CHECK(s.all_there());
-}
-
-// Situation: most entries change no key, so the oldest change in the window stays there for long.
-// What would go wrong: the log after it stays, too, and fills the disk.
-TEST_CASE("the window of changes keeps no more of the log than it may", "[actors][disks]") {
-  SECTION("little is allowed") {
-    story s(one_server_with_window(2'000));
-    for (int i = 0; i < 10; ++i)
-      s.write(30);
-    CHECK(s.log_begins() > 100);
-    s.restart();
-    CHECK(s.all_there());
-    for (int i = 0; i < 10; ++i)
-      s.write(30);
-    CHECK(s.log_begins() > 400);
-  }
-  SECTION("much is allowed") {
-    story s(one_server_with_window(1u << 20));
-    for (int i = 0; i < 10; ++i)
-      s.write(30);
-    CHECK(s.log_begins() < 20);
-  }
 }
 
 TEST_CASE("the log reaches back to the older generation, and a server without one keeps all of it", "[actors][disks]") {

@@ -165,9 +165,7 @@ TEST_CASE("changes: a restart of all servers resets nobody") {
   }
   std::uint64_t newest = 0;
   for (int i = 0; i < 100; ++i)
-    newest =
-        index_of(http_put(cluster->node(0).http_port(), "/v1/kv/w/" + std::to_string(i % 7),
-                          std::to_string(i) + std::string(i % 2 == 0 ? 100 : 0, 'v'))); // the log has the long ones
+    newest = index_of(http_put(cluster->node(0).http_port(), "/v1/kv/w/" + std::to_string(i % 7), std::to_string(i)));
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(eventually(answered_within, [&] { return checkpoint_of(cluster->node(i).http_port()) >= newest; }));
   cluster->stop_all();

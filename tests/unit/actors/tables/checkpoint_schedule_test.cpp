@@ -50,51 +50,6 @@ TEST_CASE("checkpoint_schedule: a checkpoint is due by the time that a restart w
   CHECK_FALSE(s.due(1h));
 }
 
-// Situation: three servers start together. What would go wrong: they write their checkpoints at the
-// same time, and no majority of them has a fast log meanwhile.
-TEST_CASE("checkpoint_schedule: only the first checkpoint comes after a share of the limits") {
-  checkpoint_limits l;
-  l.log_bytes = 90 * entry;
-  checkpoint_schedule s(l);
-  apply(s, 29, 0);
-  CHECK_FALSE(s.due(1h, 1.0 / 3));
-  apply(s, 1, 0);
-  CHECK(s.due(1h, 1.0 / 3));
-  CHECK_FALSE(s.due(1h, 2.0 / 3));
-  s.begin(1h);
-  apply(s, 89, 0);
-  CHECK_FALSE(s.due(1h, 1.0 / 3));
-  apply(s, 1, 0);
-  CHECK(s.due(1h, 1.0 / 3));
-
-  s.forget(); // as after a snapshot
-  s.took(500ms);
-  apply(s, 1, 0);
-  CHECK(s.due(1h, 0.5));
-  CHECK_FALSE(s.due(1h, 0.6));
-}
-
-TEST_CASE("checkpoint_schedule: a number of entries is what it is, also for the first one") {
-  checkpoint_limits l;
-  l.entries = 10;
-  checkpoint_schedule s(l);
-  s.begin(1h);
-  (void)s.forget();
-  apply(s, 9, 0);
-  CHECK_FALSE(s.due(1h, 0.1));
-  apply(s, 1, 0);
-  CHECK(s.due(1h, 0.1));
-}
-
-TEST_CASE("checkpoint_schedule: where many rows have changed, a new file is cheaper") {
-  CHECK_FALSE(is_new_file_cheaper(0, 0));
-  CHECK_FALSE(is_new_file_cheaper(1023, 1023));
-  CHECK(is_new_file_cheaper(1024, 1024));
-  CHECK(is_new_file_cheaper(2500, 10'000));
-  CHECK_FALSE(is_new_file_cheaper(2499, 10'000));
-  CHECK(is_new_file_cheaper(5000, 10)); // rows that came and went
-}
-
 TEST_CASE("checkpoint_schedule: after an interval a checkpoint needs a reason, too") {
   checkpoint_limits l;
   l.log_bytes_per_interval = 10 * (entry + 50);

@@ -2,9 +2,6 @@
 
 #include "protocol/wire/change_codec.hpp"
 
-#include "protocol/base/bytes.hpp"
-#include "tests/harness/cpu_time.hpp"
-
 #include <catch2/catch.hpp>
 
 using namespace belay;
@@ -76,60 +73,6 @@ TEST_CASE("the bytes of a change stay what they are") {
   // They are on disks: another layout needs another version.
   CHECK(bytes_of({log_index{9}, 0, {nullptr, row("v", 9), false}, false}) ==
         std::string("\x01\x01\x08some/key\x0f\x01\x01v\x03\0\0\0\0\0\0\0\0\0\x02\x09", 27));
-}
-
-TEST_CASE("a value that the log has is not written again") {
-  const std::string value(300, 'v');
-  const kept_change c{log_index{9}, 0, {row("old", 4), row(value, 9, 9), false}, false};
-  const auto command = "verb and key" + value + "and more";
-  const auto place = find_value(c, command);
-  REQUIRE(place);
-  CHECK(place->offset == 12);
-  CHECK(place->bytes == 300);
-  std::string bytes;
-  append_change(bytes, c, place);
-  CHECK(bytes.size() < 80);
-  CHECK(bytes.size() <= change_bytes_max(c));
-
-  CHECK_FALSE(decode_change(c.index, c.effect, bytes)); // by one who does not look elsewhere
-  std::optional<value_place> found;
-  auto back = decode_change(c.index, c.effect, bytes, &found);
-  REQUIRE((back && found));
-  CHECK(take_value(*back, *found, command));
-  check_same(back->change.after, c.change.after);
-  check_same(back->change.before, c.change.before);
-
-  auto other = command;
-  other[100] = 'x';
-  CHECK_FALSE(take_value(*back, *found, other));
-  CHECK_FALSE(take_value(*back, *found, command.substr(0, 311)));
-  CHECK_FALSE(take_value(*back, *found, ""));
-  CHECK_FALSE(take_value(*back, {UINT64_MAX, 300, 0}, command));
-  CHECK_FALSE(take_value(*back, {12, UINT64_MAX, 0}, command));
-  for (std::size_t n = 0; n < bytes.size(); ++n)
-    CHECK_FALSE(decode_change(c.index, c.effect, std::string_view(bytes).substr(0, n), &found));
-}
-
-// Situation: a client writes values that are alike for 100 kB. What would go wrong: a search that
-// begins anew at each byte takes ten thousand million steps, and checkpoints wait for it.
-TEST_CASE("a value is found in linear time") {
-  const std::string long_text(100'000, 'a');
-  const kept_change c{log_index{9}, 0, {nullptr, row(long_text + 'b', 9), false}, false};
-  const auto command = long_text + long_text + 'c' + long_text + 'b';
-  std::uint32_t sum = 0;
-  const auto to_read = harness::least_cpu_time([&] { sum += crc32c(command, sum); });
-  const auto to_find = harness::least_cpu_time([&] { sum += find_value(c, command)->offset == 200'001 ? 1 : 0; }, 2);
-  INFO(sum);
-  CHECK(find_value(c, command)->offset == 200'001);
-  CHECK(to_find < 1000 * to_read);
-}
-
-TEST_CASE("a value that is short, elsewhere or of a key that is gone has no place in the log") {
-  const std::string value(300, 'v');
-  CHECK_FALSE(find_value({log_index{9}, 0, {nullptr, row(value, 9), false}, false}, "something else"));
-  CHECK_FALSE(find_value({log_index{9}, 0, {row(value, 4), nullptr, true}, false}, value));
-  CHECK_FALSE(find_value({log_index{9}, 0, {nullptr, row("seven..", 9), false}, false}, "seven.."));
-  CHECK(find_value({log_index{9}, 0, {nullptr, row("eight...", 9), false}, false}, "eight..."));
 }
 
 TEST_CASE("a change that is cut, has more, or has unknown flags is damaged") {
