@@ -378,7 +378,7 @@ void health_checks::on_catalog(const read_result& r) {
     return;
   if (!comparing_ || r.id != comparing_->waits_for)
     return;
-  const auto* found = std::get_if<state::query_result>(&r.answer);
+  const auto* found = r.found();
   if (found == nullptr) {
     comparing_.reset();
     compare_at_ = now() + settings_.retry_interval;

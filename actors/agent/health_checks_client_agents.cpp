@@ -124,7 +124,7 @@ void health_checks::look_at_client_agents() {
 }
 
 bool health_checks::on_client_agent_rows(const read_result& r) {
-  const auto* found = std::get_if<state::query_result>(&r.answer);
+  const auto* found = r.found();
   if (listing_of_nodes_ && r.id == *listing_of_nodes_) {
     listing_of_nodes_.reset();
     const auto* nodes = found != nullptr ? std::get_if<state::nodes>(&found->data) : nullptr;

@@ -82,7 +82,7 @@ void health_checks::look_at_members_if_due() {
 bool health_checks::on_member_rows(const read_result& r) {
   if (!looking_ || r.id != looking_->waits_for)
     return false;
-  const auto* found = std::get_if<state::query_result>(&r.answer);
+  const auto* found = r.found();
   const auto* nodes = found != nullptr ? std::get_if<state::nodes>(&found->data) : nullptr;
   const auto* instances = found != nullptr ? std::get_if<state::service_instances>(&found->data) : nullptr;
   if (nodes != nullptr && !looking_->nodes_known) {

@@ -188,7 +188,7 @@ void session_reaper::forget_the_doomed() {
 }
 
 void session_reaper::complete(read_result& r) {
-  const auto* result = std::get_if<state::query_result>(&r.answer);
+  const auto* result = r.found();
   const auto* found = result != nullptr ? std::get_if<state::sessions>(&result->data) : nullptr;
   const auto* claim = result != nullptr ? std::get_if<state::claim_standing>(&result->data) : nullptr;
   if (found != nullptr && found->list.size() == 1)

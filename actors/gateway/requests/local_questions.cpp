@@ -122,7 +122,7 @@ known_members local_questions::members_of(const exchange& e, const cluster_view&
 void local_questions::agents_read(exchange& e, const http::local_request& request, const read_result& r) {
   const bool members = request.kind == http::local_kind::agent_members;
   const auto mode = members ? http::consistency::stale : http::consistency::normal;
-  const auto* found = std::get_if<state::query_result>(&r.answer);
+  const auto* found = r.found();
   const auto* nodes = found != nullptr ? std::get_if<state::nodes>(&found->data) : nullptr;
   const auto* servers = found != nullptr ? std::get_if<state::service_instances>(&found->data) : nullptr;
   const auto* checks = found != nullptr ? std::get_if<state::checks>(&found->data) : nullptr;
@@ -175,7 +175,7 @@ void local_questions::rows_read(exchange& e, const read_result& r) {
 }
 
 void local_questions::settings_read(exchange& e, const read_result& r) {
-  const auto* found = std::get_if<state::query_result>(&r.answer);
+  const auto* found = r.found();
   const auto* settings = found == nullptr ? nullptr : std::get_if<state::autopilot_ptr>(&found->data);
   if (settings == nullptr) {
     e.answer = http::error_response(500, std::get<failure>(r.answer).text);
