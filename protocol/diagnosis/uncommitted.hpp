@@ -45,7 +45,7 @@ struct voter_facts {
 };
 
 /// The voters that do not have the entry after `commit` on disk, and why:
-/// "belay-2 disk full, belay-3 not heard for 8 s".
+/// "belay-2 disk full, belay-3 silent for 8 s".
 std::string missing_for_commit(const std::vector<voter_facts>& voters, log_index commit);
 
 } // namespace belay::diagnosis

@@ -104,7 +104,7 @@ exec {' '.join(namespace)} sh -c '{mounted} && exec "$0" "$@"' {binary} "$@"
     c.servers[other] = None
     leader.ask("PUT", "/v1/kv/unstored", b"1")
     told = eventually("the leader says what is missing", lambda: [line for line in lines(c, at, "no majority stores writes") if f"belay-{other}" in line])
-    check(re.search(rf'belay-{other} not heard for \d+ s', told[-1]) and "belay-2 disk full" in told[-1], told[-1])
+    check(re.search(rf'belay-{other} silent for \d+ s', told[-1]) and "belay-2 disk full" in told[-1], told[-1])
     filler.unlink()
     eventually("it is ready again", lambda: ready(full)[0] == 200)
     put(leader, "stored", b"1")
