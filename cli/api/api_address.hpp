@@ -1,5 +1,5 @@
 #pragma once
-// Where the API is, and what is asked of it.
+// The address of a node's HTTP API, and the query of a request.
 
 #include "protocol/base/result.hpp"
 
@@ -8,25 +8,25 @@
 
 namespace belay::cli {
 
-/// TCP, or a Unix socket.
+/// A TCP address, or the path of a Unix socket.
 struct api_address {
   std::string host, port;
   std::string unix_path;
   bool https = false;
 
-  /// `http://HOST:PORT`, for messages.
+  /// The address as a URL, for messages.
   std::string text() const;
 };
-/// `host`, `host:port`, `http://host:port`, `https://host:port`, `unix:///path`.
-/// @param https also where the text does not say so
+/// Parses `host`, `host:port`, `http://host:port`, `https://host:port` or `unix:///path`.
+/// @param https use HTTPS even if the text does not say so
 result<api_address> parse_api_address(std::string text, bool https = false);
 
-/// The part of a target behind the question mark.
+/// The query of a request target: the part after the question mark.
 class api_query {
 public:
   api_query& add(std::string_view name);
   api_query& add(std::string_view name, std::string_view value);
-  const std::string& text() const { return text_; } ///< escaped
+  const std::string& text() const { return text_; } ///< with escaped values
 
 private:
   std::string text_;

@@ -1,5 +1,5 @@
 #pragma once
-// The API for commands that do one thing after the other.
+// A blocking client of the HTTP API, for commands that do one thing after another.
 
 #include "cli/api/api_exchange.hpp"
 
@@ -17,25 +17,25 @@ public:
 
   const api_target& target() const { return target_; }
 
-  /// Over a connection of its own.
-  /// @returns a failure if there was no complete answer: then a write may or may not have happened.
+  /// Sends one request over a connection of its own.
+  /// @returns a failure if no complete response arrived; a write may or may not have taken effect
   result<api_answer> ask(std::string_view method, const std::string& path, const api_query& query,
                          const std::string& body = {}) const;
   result<api_answer> ask(api_request request) const;
-  /// The body of a 200 as JSON; everything else is a failure. @param limit until the answer is
-  /// there; zero: none
+  /// Requests `path` and parses the body of a 200 as JSON; every other outcome is a failure.
+  /// @param limit for the whole response; zero: no limit
   result<boost::json::value> get_json(const std::string& path, const api_query& query,
                                       std::chrono::milliseconds limit = {}) const;
 
-  /// Such a request, without end; SIGINT and SIGTERM end it.
-  /// @returns true: it was ended so
+  /// Sends a request that may run indefinitely. SIGINT and SIGTERM end it.
+  /// @returns true if a signal ended it
   result<bool> ask_until_signal(api_request request, api_answer& answer) const;
 
 private:
   api_target target_;
 };
 
-/// Many requests over one connection, one after the other.
+/// Sends many requests over one connection, one after another.
 class api_channel {
 public:
   explicit api_channel(const api_client& client);

@@ -25,7 +25,8 @@ bool has_break(const std::string& text) {
   return text.find_first_of("\r\n") != text.npos;
 }
 
-/// The body is that file. @returns why it cannot be opened; empty: it is
+/// Makes a file the body of a request.
+/// @returns why the file cannot be opened; empty: success
 std::string send_file(const std::string& path, v0::detail::streamed_bodies& bodies) {
   std::error_code ec;
   bodies.length = std::filesystem::file_size(path, ec);

@@ -1,6 +1,6 @@
 #pragma once
-// Requests to a node's HTTP API and their answers, by the client library, over connections that are
-// kept as long as the server keeps them.
+// Sends requests to a node's HTTP API through the client library. Connections stay open as long as
+// the server keeps them open.
 
 #include "cli/api/api_exchange.hpp"
 #include "cli/names.hpp"
@@ -14,18 +14,19 @@
 
 namespace belay::cli {
 
-/// What the library's transport has to know. @param scope what is added to each query, as `dc=dc2`
+/// The options of the library's transport.
+/// @param scope added to each query, such as `dc=dc2`
 v0::detail::transport_options transport_of(const api_target& target, std::string scope = {});
 
-/// One request at a time.
+/// Sends one request at a time.
 class api_connection {
 public:
   api_connection(boost::asio::io_context& loop, api_target target);
   ~api_connection();
 
-  /// @returns a failure if there was no complete answer: then a write may or may not have happened.
+  /// @returns a failure if no complete response arrived; a write may or may not have taken effect
   boost::asio::awaitable<result<api_answer>> ask(api_request request);
-  /// Ends the request that is under way, which fails, and refuses those to come.
+  /// Makes the pending request and all later ones fail.
   void close() { closed_.stop(); }
 
 private:

@@ -8,7 +8,7 @@ namespace ssl = boost::asio::ssl;
 
 result<std::shared_ptr<ssl::context>> load_api_tls(const api_tls_settings& s) {
   auto t = std::make_shared<ssl::context>(ssl::context::tls_client);
-  boost::system::error_code ignored; // none there: then nobody is trusted, which the handshake tells
+  boost::system::error_code ignored; // then the handshake fails: no server is trusted
   if (s.ca_file.empty() && s.ca_path.empty())
     t->set_default_verify_paths(ignored);
   else if (auto ok = tls::trust_authorities(t->native_handle(), s.ca_file, s.ca_path); !ok)

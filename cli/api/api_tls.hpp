@@ -1,5 +1,5 @@
 #pragma once
-// What a client wants to see of an HTTPS server, and what it shows.
+// The TLS settings of the HTTP client: which servers it trusts, and which certificate it presents.
 
 #include "protocol/base/result.hpp"
 
@@ -10,14 +10,14 @@
 
 namespace belay::cli {
 
-/// PEM files.
+/// Paths of PEM files.
 struct api_tls_settings {
-  std::string ca_file, ca_path;    ///< who signs the server's certificate; both empty: whom this machine trusts
-  std::string cert_file, key_file; ///< shown if the server asks; both or none
-  bool verify = true;              ///< false: any server will do
+  std::string ca_file, ca_path;    ///< authorities to trust; both empty: this machine's
+  std::string cert_file, key_file; ///< presented if the server requests a certificate; both or none
+  bool verify = true;              ///< false: do not verify the server
 };
 
-/// The same, with the files read.
+/// Loads the files into a TLS context.
 result<std::shared_ptr<boost::asio::ssl::context>> load_api_tls(const api_tls_settings& s);
 
 } // namespace belay::cli

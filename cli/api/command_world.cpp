@@ -6,11 +6,11 @@ namespace belay::cli {
 
 namespace {
 
-/// Of what a server says of its failure.
+/// The longest part of a server's error text that is shown, in bytes.
 constexpr std::size_t text_max = 400;
 
-/// How long that asks the server to wait for news at most; zero: not at all. Servers add up to a
-/// sixteenth.
+/// The longest time for which `target` asks the server to wait for a change; zero: it does not
+/// wait. Servers add up to a sixteenth to `wait`.
 std::chrono::milliseconds longest_wait(std::string_view target) {
   constexpr std::string_view name = "wait=";
   const auto at = target.find(name);
@@ -46,8 +46,8 @@ bool passes(const v0::error& why) {
 void command_world::observations::take(const v0::request& q, std::chrono::nanoseconds given, const v0::answer& a) {
   last_status = a.status();
   transactions += q.target() == "/v1/txn" && a.status() == 200 ? 1 : 0;
-  // Who asked has waited less long than the server was to wait: that there is no answer says
-  // nothing.
+  // The request had no more time than the server was asked to wait, so the missing response is no
+  // sign of trouble.
   if (!a.came() && a.sent() && std::chrono::ceil<std::chrono::milliseconds>(given) <= longest_wait(q.target()))
     return;
   const bool failed = !a.came() || a.status() >= 500;

@@ -1,7 +1,7 @@
 #pragma once
-// The client library's transport in a command that goes on when a server is away: it says when
-// requests begin to fail, and when they are
-// answered again. Recipes ask again by themselves, and say nothing of it.
+// The client library's transport for commands that keep running while no server responds. The
+// library's recipes retry silently; this class reports when requests begin to fail, and when they
+// succeed again.
 
 #include "cli/api/api_connection.hpp"
 
@@ -11,30 +11,28 @@
 
 namespace belay::cli {
 
-/// A time that does not come.
+/// Stands for "no deadline".
 constexpr std::chrono::hours for_ever{24 * 365};
 
-/// The time of the call is over, or it was stopped: that is no failure.
+/// Whether the call ended because its deadline passed or it was stopped. That is not a failure.
 inline bool is_given_up(const v0::error& why) {
   return why.why() == v0::reason::deadline || why.why() == v0::reason::stopped;
 }
-/// Whether asking again later may have another end: no server could be asked, or one is overloaded,
-/// or has failed.
+/// Whether a later retry may succeed: no server responded, or one was overloaded or failed.
 bool passes(const v0::error& why);
 
 class command_world : public v0::detail::socket_world {
 public:
-  /// @param scope what is added to each query, as `dc=dc2`; empty: nothing
+  /// @param scope added to each query, such as `dc=dc2`; empty: nothing
   command_world(boost::asio::io_context& loop, const api_target& target, std::string scope);
 
-  /// Calls `told` with what is wrong when requests begin to be without an answer, or the server to
-  /// say that it fails, and with an
-  /// empty text when one is answered again.
+  /// Calls `told` with an error text when requests begin to get no response or a server error, and
+  /// with an empty text when one succeeds again.
   void on_trouble(std::function<void(const std::string& what)> told) { seen_->told = std::move(told); }
 
-  /// Of the last answer; 0 before there was one.
+  /// The HTTP status of the last response; 0 before the first one.
   int last_status() const { return seen_->last_status; }
-  /// How many transactions were carried out.
+  /// The number of transactions that servers committed.
   std::uint64_t transactions() const { return seen_->transactions; }
 
 private:
