@@ -31,7 +31,7 @@ std::string name_of_command(const std::vector<std::string>& words) {
         word.remove_prefix(slash + 1);
       return word.empty() ? std::string(no_name) : std::string(word);
     }
-    // What is in quotes, or the output of another command, may be a secret with anything in it.
+    // Quoted text, or the output of another command, may be a secret that contains anything.
     if (rest.empty() || word.ends_with('\\') || std::string_view(" \t\n").find(rest.front()) == std::string_view::npos)
       return std::string(no_name);
     line = rest;

@@ -1,13 +1,15 @@
 #pragma once
-// What a command is called where others see it.
+// The name under which others see a command.
 
 #include <string>
 #include <vector>
 
 namespace belay::cli {
 
-/// The name of the program in a command that is a line for the shell, or a program and its arguments. Everybody who may read sessions sees
-/// it, so nothing that could be a secret is part of it: no argument, and no value of a variable. `command`: it cannot be told.
+/// The name of the program in a command, which is a line for the shell or a program and its
+/// arguments. Everyone who may read sessions sees this name, so it contains nothing that could be a
+/// secret: no argument, and no value of a variable. It is `command` if the program's name is
+/// unclear.
 std::string name_of_command(const std::vector<std::string>& words);
 
 } // namespace belay::cli

@@ -31,14 +31,16 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// What the guard tells: that the command runs, or why not; when it is stopped, and that the terminal is gone; at last, how it ended.
+/// What the supervisor reports: that the command runs, or why not; that the command was stopped, or
+/// that the terminal hung up; finally, how the command ended.
 struct report {
   enum : int { started, not_started, stopped, hung_up, exited, killed } kind;
   int value;            ///< process ID, errno; signal, nothing; exit code, signal
-  bool overdue = false; ///< the guard has asked it to end
+  bool overdue = false; ///< the supervisor has asked it to end
 };
 
-/// What the program tells: guard_deadline in nanoseconds of the clock; less than a page, so that it comes as a whole.
+/// What the program sends: a guard_deadline in nanoseconds of the clock. It is smaller than a page,
+/// so that it arrives as a whole.
 struct order {
   std::int64_t terminate, kill;
 };
@@ -47,26 +49,26 @@ order order_of(const guard_deadline& d) {
   return {d.terminate.time_since_epoch().count(), d.kill.time_since_epoch().count()};
 }
 
-constexpr int descriptors_max = 4096; // those of this program; it has a handful
+constexpr int descriptors_max = 4096; // an upper bound for this program, which has a handful
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 static_assert(guard_deadline::time::max().time_since_epoch().count() == never);
 constexpr int signals_ignored[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                                    SIGUSR2, SIGPIPE, SIGTTOU, SIGTTIN, SIGTSTP};
 
-// ---- in the guard: a copy of this process, with whatever locks its other threads held. Only what POSIX calls
-// async-signal-safe.
+// ---- In the supervisor, which is a copy of this process, with whatever locks its other threads
+// held. It calls only functions that POSIX lists as async-signal-safe.
 
 void tell(int fd, report r) {
   while (::write(fd, &r, sizeof r) < 0 && errno == EINTR) {
   }
 }
 
-/// What the guard has of the program.
+/// The descriptors that the supervisor uses.
 struct guard_fds {
   int status, life, terminal, input;
 };
 
-/// Sockets of the program would stay open in the command.
+/// Closes everything else: sockets of the program would stay open in the command.
 void close_all_but(const guard_fds& fds) {
   for (int fd = STDERR_FILENO + 1; fd < descriptors_max; ++fd)
     if (fd != fds.status && fd != fds.life && fd != fds.terminal && fd != fds.input)
@@ -77,7 +79,7 @@ void close_all_but(const guard_fds& fds) {
   ::setpgid(0, 0);
   for (int number = 1; number < NSIG; ++number)
     ::signal(number, SIG_DFL);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL); // of the guard
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL); // when the supervisor dies
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -92,18 +94,18 @@ void close_all_but(const guard_fds& fds) {
   ::_exit(127);
 }
 
-/// The guard at work.
+/// The supervisor's loop.
 class guarding {
 public:
   guarding(pid_t child, const guard_fds& fds, order until) : child_(child), fds_(fds), until_(until) {}
 
-  /// Until the program is gone, or has let go of the command.
+  /// Runs until the program has ended, or has dropped the command.
   [[noreturn]] void run(int child_signals) {
     const int timer = ::timerfd_create(clock(), TFD_CLOEXEC | TFD_NONBLOCK);
     for (;;) {
       set(timer);
       pollfd waits[] = {{fds_.life, POLLIN, 0}, {child_signals, POLLIN, 0}, {timer, POLLIN, 0}, {fds_.terminal, 0, 0}};
-      // Without a timer (no descriptor is left) it looks at the clock itself.
+      // Without a timer (no descriptor was left) it polls the clock.
       ::poll(waits, std::size(waits), timer >= 0 ? -1 : look_again_ms);
       signalfd_siginfo taken;
       while (::read(child_signals, &taken, sizeof taken) > 0) {
@@ -132,7 +134,7 @@ private:
   void set(int timer) const {
     const auto next = std::min(until_.terminate, until_.kill);
     itimerspec at{};
-    if (next != never) { // zero would be never
+    if (next != never) { // zero would disarm the timer
       at.it_value.tv_sec = std::max<std::int64_t>(next, 1) / 1'000'000'000;
       at.it_value.tv_nsec = std::max<std::int64_t>(next, 1) % 1'000'000'000;
     }
@@ -164,7 +166,8 @@ private:
       tell(fds_.status, {report::stopped, is.si_status});
       is = {};
     }
-    // It stays a zombie: the number of its group is nobody else's until the program has let go of it.
+    // The command stays a zombie until the program drops it, so that the number of its group is not
+    // reused.
     is = {};
     if (::waitid(P_PID, static_cast<id_t>(child_), &is, WEXITED | WNOHANG | WNOWAIT) != 0 || is.si_pid != child_)
       return;
@@ -178,7 +181,7 @@ private:
       const auto n = ::read(fds_.life, &o, sizeof o);
       if (n == static_cast<ssize_t>(sizeof o)) {
         until_ = o;
-      } else if (n == 0) { // nobody writes there: the other end was closed
+      } else if (n == 0) { // end of file: the program has closed its end
         signal(SIGKILL);
         ::_exit(0);
       } else if (errno != EINTR) {
@@ -194,7 +197,7 @@ private:
 };
 
 [[noreturn]] void be_guard(char* const* argv, char* const* environment, const guard_fds& fds, order until) {
-  ::setpgid(0, 0); // what the terminal, or a shell, sends to the program's group
+  ::setpgid(0, 0); // keeps signals to the program's group away
   for (const int number : signals_ignored)
     ::signal(number, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
@@ -230,9 +233,9 @@ private:
   guarding(child, fds, until).run(child_signals);
 }
 
-// ---- in the program
+// ---- In the program
 
-/// All signals wait while this exists.
+/// Blocks all signals while it exists.
 class signals_blocked {
 public:
   signals_blocked() {
@@ -308,12 +311,12 @@ result<std::unique_ptr<guarded_child>> guarded_child::start(asio::any_io_executo
     ::close(status[1]);
     return failure{start_failure(plan.argv[0], errno)};
   }
-  ::fcntl(life[1], F_SETFL, O_NONBLOCK); // a guard that is stopped takes nothing
+  ::fcntl(life[1], F_SETFL, O_NONBLOCK); // a supervisor that is stopped reads nothing
   const int tty = job_control::of_process().open_terminal();
   const int nothing = plan.pass_stdin || plan.stdin_fd >= 0 ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   pid_t guard = -1;
   {
-    const signals_blocked quiet; // until the guard has dispositions of its own
+    const signals_blocked quiet; // until the supervisor has set its own dispositions
     guard = ::fork();
     if (guard == 0) {
       ::close(life[1]);
@@ -363,7 +366,7 @@ int guarded_child::signal(int number) {
 
 void guarded_child::ends_at(const guard_deadline& d) {
   const auto o = order_of(d);
-  (void)!::write(life_fd_, &o, sizeof o); // a guard that is gone has taken the command along
+  (void)!::write(life_fd_, &o, sizeof o); // if the supervisor is gone, so is the command
 }
 
 asio::awaitable<child_end> guarded_child::ended() {
@@ -373,7 +376,7 @@ asio::awaitable<child_end> guarded_child::ended() {
     co_await asio::async_read(status_, asio::buffer(&r, sizeof r), asio::redirect_error(asio::use_awaitable, ec));
     killed_ = ec || r.kind == report::killed;
     if (ec)
-      co_return child_end{.signal = SIGKILL}; // the guard is gone, and the command with it
+      co_return child_end{.signal = SIGKILL}; // the supervisor is gone, and so is the command
     if (r.kind == report::exited)
       co_return child_end{.code = r.value, .overdue = r.overdue};
     if (r.kind == report::killed)

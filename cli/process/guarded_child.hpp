@@ -1,10 +1,12 @@
 #pragma once
 // A command that never outlives the program that started it, nor the time until which it may run.
 //
-// Between the two stands a guard, a process of its own. The command and all that it starts run in a process group, whose number the guard
-// keeps from being used again. The guard has a pipe whose other end only the program has. When that end is closed, even because the program
-// was killed with SIGKILL, the guard kills the whole group. Through the pipe the program says until when the command may run: a program that
-// was stopped says nothing, and the guard ends the command in time.
+// A supervisor process (`guard` in the code) runs between the two. The command and all that it
+// starts run in one process group; the supervisor keeps the number of that group from being reused.
+// The supervisor reads from a pipe whose other end only the program has. When that end is closed,
+// even because the program was killed with SIGKILL, the supervisor kills the whole group. Through
+// the pipe, the program sends until when the command may run. A program that was stopped sends
+// nothing, and the supervisor ends the command in time.
 //
 // The terminal belongs to the job of the program; job_control.hpp lets the command use it.
 
@@ -23,57 +25,59 @@
 
 namespace belay::cli {
 
-/// When the guard ends the command by itself. The program asks before that.
+/// When the supervisor ends the command by itself. The program asks the command to end before that.
 struct guard_deadline {
   using time = actors::boot_clock::time_point;
-  time terminate = time::max(); ///< SIGTERM, and SIGCONT, as the command may be stopped
-  time kill = time::max();      ///< SIGKILL, also of what the command left behind
+  time terminate = time::max(); ///< SIGTERM, and SIGCONT in case the command is stopped
+  time kill = time::max();      ///< SIGKILL, also for what the command left behind
 };
 
 struct child_plan {
-  std::vector<std::string> argv;                                ///< the program is looked for in PATH
-  std::vector<std::pair<std::string, std::string>> environment; ///< beside that of this process
-  bool pass_stdin = false;                                      ///< else it reads nothing
-  int stdin_fd = -1;                                            ///< if not negative: it reads from there
-  guard_deadline deadline{};                                    ///< until another one is said
+  std::vector<std::string> argv;                                ///< the program is looked up in PATH
+  std::vector<std::pair<std::string, std::string>> environment; ///< added to that of this process
+  bool pass_stdin = false;                                      ///< false: it reads nothing
+  int stdin_fd = -1;                                            ///< if not negative: what it reads
+  guard_deadline deadline{};                                    ///< until ends_at() is called
 };
 
-/// `words` as one line for $SHELL, or /bin/sh; without a shell as they are.
+/// Joins `words` into one line for $SHELL, or /bin/sh. Without a shell, returns them unchanged.
 std::vector<std::string> command_line(const std::vector<std::string>& words, bool shell);
 
 struct child_end {
-  int code = 0;         ///< if it ended by itself
-  int signal = 0;       ///< else the one that ended it
-  bool overdue = false; ///< the guard has asked it to end
+  int code = 0;         ///< if it exited
+  int signal = 0;       ///< otherwise the signal that killed it
+  bool overdue = false; ///< the supervisor has asked it to end
   bool well() const { return code == 0 && signal == 0; }
-  /// `exit status 3`, `signal: terminated`; says so if it was overdue.
+  /// `exit status 3` or `signal: terminated`; adds a note if the command was overdue.
   std::string text() const;
 };
 
 class guarded_child {
 public:
-  /// The failure reads like Go's: `exec: "x": executable file not found in $PATH`.
+  /// The failure reads as in Go: `exec: "x": executable file not found in $PATH`.
   static result<std::unique_ptr<guarded_child>> start(boost::asio::any_io_executor executor, const child_plan& plan);
-  /// Kills all that is left of the group.
+  /// Kills what is left of the group.
   ~guarded_child();
   guarded_child(const guarded_child&) = delete;
   guarded_child& operator=(const guarded_child&) = delete;
 
   pid_t pid() const { return pid_; }
-  /// To the command and all that it started; behind SIGTERM also SIGCONT, as they may be stopped. @returns errno, 0: it was sent
+  /// Sends a signal to the command and all that it started. SIGTERM is followed by SIGCONT, as they
+  /// may be stopped.
+  /// @returns an errno; 0: the signal was sent
   int signal(int number);
-  /// In place of the deadline that was said before.
+  /// Replaces the deadline.
   void ends_at(const guard_deadline& d);
-  /// Once.
+  /// Waits until the command has ended. Call it once.
   boost::asio::awaitable<child_end> ended();
 
 private:
   guarded_child(boost::asio::any_io_executor executor, pid_t guard, pid_t pid, int status_fd, int life_fd);
 
   boost::asio::posix::stream_descriptor status_;
-  pid_t guard_, pid_; ///< the command's is also that of its group
+  pid_t guard_, pid_; ///< pid_ is also the number of the command's group
   int life_fd_;
-  bool killed_ = false; ///< it was ended by a signal
+  bool killed_ = false; ///< a signal ended it
 };
 
 } // namespace belay::cli

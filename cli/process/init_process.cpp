@@ -10,7 +10,7 @@ namespace belay::cli {
 
 namespace {
 
-/// Signals that this process itself causes by a fault: nobody else is meant.
+/// Signals that a fault of this process itself causes. They are not forwarded.
 constexpr int faults[] = {SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGABRT, SIGTRAP, SIGSYS};
 
 void become_foreground_job() {
@@ -24,7 +24,8 @@ void become_foreground_job() {
   sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// @returns the exit code of `child` if it is among those that have ended
+/// Waits for all processes that have ended.
+/// @returns the exit code of `child` if it is one of them
 std::optional<int> wait_for_all_ended(pid_t child) {
   std::optional<int> code;
   int how = 0;
@@ -51,7 +52,7 @@ std::optional<int> continue_in_child() {
     if (child == 0)
       become_foreground_job();
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    return std::nullopt; // also if no process can be made: everything but the zombies is as usual
+    return std::nullopt; // also if fork() failed: then only the zombies stay
   }
   for (;;) {
     const int signal = ::sigwaitinfo(&all, nullptr);

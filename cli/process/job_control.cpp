@@ -15,12 +15,13 @@ namespace belay::cli {
 
 namespace {
 
-// The handler of SIGTSTP reads these. Commands beyond so many at once are not stopped with the job; `belay reconcile` has at most as many.
+// The handler of SIGTSTP reads these. Commands beyond this number are not stopped with the job;
+// `belay reconcile` runs at most as many.
 constexpr std::size_t groups_max = 1024;
 std::array<std::atomic<pid_t>, groups_max> groups; // zero: free
-std::atomic<pid_t> holder{0};                      // has the terminal; zero: the job
-std::vector<pid_t> wanting;                        // are stopped until they have it
-std::optional<termios> modes;                      // before the first of them had it
+std::atomic<pid_t> holder{0};                      // has the terminal; zero: the job has it
+std::vector<pid_t> wanting;                        // groups that are stopped until they have it
+std::optional<termios> modes;                      // as they were before the first group had it
 struct sigaction stop_before {
 }, output_before{};
 bool handles_stop = false;
@@ -39,7 +40,7 @@ job_control& job_control::of_process() {
   return one;
 }
 
-/// Async-signal-safe.
+/// Sends a signal to all groups except `but`. Async-signal-safe.
 void job_control::signal_all(int number, pid_t but) {
   for (const auto& each : groups)
     if (const pid_t group = each.load(); group != 0 && group != but)
@@ -64,7 +65,7 @@ void job_control::add(pid_t group) {
   if (!handles_stop)
     return;
   auto ours = disposition(on_stop);
-  ours.sa_flags = SA_NODEFER | SA_RESTART; // it raises the same signal
+  ours.sa_flags = SA_NODEFER | SA_RESTART; // the handler raises the same signal
   ::sigaction(SIGTSTP, &ours, nullptr);
 }
 
@@ -92,7 +93,8 @@ void job_control::remove(pid_t group, bool killed) {
   modes.reset();
 }
 
-/// This process writes to the terminal meanwhile, and is not to be stopped for that where `stty tostop` is set.
+/// Gives the terminal to `group`. This process still writes to the terminal, and must not be
+/// stopped for that where `stty tostop` is set.
 void job_control::give(pid_t group) {
   if (!modes) {
     termios now{};
@@ -118,7 +120,8 @@ void job_control::stopped(pid_t group, int signal) {
     return;
   const pid_t foreground = ::tcgetpgrp(tty_);
   if (signal != SIGTTIN && signal != SIGTTOU) {
-    // The terminal's Ctrl-Z went to the command alone. Whoever stops one that does not have the terminal means that one.
+    // The terminal's Ctrl-Z reached only this command. Another process that stops a command without
+    // the terminal means only that command.
     if (holder == group && foreground == group)
       stop_job(SIGTSTP);
     return;
@@ -131,13 +134,13 @@ void job_control::stopped(pid_t group, int signal) {
   } else if (holder != 0) {
     wanting.push_back(group);
   } else {
-    wanting.push_back(group); // it asks once more when it is continued, and is found here only once
+    wanting.push_back(group); // stop_job() clears the list; the group requests again
     stop_job(signal);
   }
 }
 
-/// As the terminal would: all of the job. A job that no shell controls (an orphaned process group) is not stopped by any of this, and goes
-/// on at once.
+/// Stops the whole job, as the terminal would. A job that no shell controls (an orphaned process
+/// group) is not stopped by any of this, and continues at once.
 void job_control::stop_job(int signal) {
   const pid_t had = holder;
   signal_all(SIGTSTP, had);
@@ -157,18 +160,19 @@ void job_control::stop_job(int signal) {
   pid_t next = had;
   if (next == 0 && !wanting.empty())
     next = wanting.front();
-  wanting.clear(); // they ask again
+  wanting.clear(); // they request the terminal again
   resume(next);
 }
 
-/// Also in the handler of SIGTSTP.
+/// Gives the terminal to `wants_terminal` if the job has it, and continues all groups. The handler
+/// of SIGTSTP calls it, too.
 void job_control::resume(pid_t wants_terminal) {
   if (wants_terminal != 0 && tty_ >= 0 && ::tcgetpgrp(tty_) == ::getpgrp())
     give(wants_terminal);
   signal_all(SIGCONT);
 }
 
-/// Ctrl-Z while the job has the terminal, or somebody else's SIGTSTP.
+/// Handles Ctrl-Z while the job has the terminal, and SIGTSTP from other processes.
 void job_control::on_stop(int number) {
   const int error = errno;
   auto& self = of_process();

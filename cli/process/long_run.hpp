@@ -1,5 +1,5 @@
 #pragma once
-// Commands that go on until they are told to end.
+// The base of commands that run until a signal ends them.
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -13,13 +13,14 @@ public:
   long_run& operator=(const long_run&) = delete;
   virtual ~long_run() = default;
 
-  /// Runs all() and all that it starts to the end. SIGINT and SIGTERM do not end the process then.
-  /// @returns what all() returned: the exit code
+  /// Runs all(), and all that it starts, to the end. Meanwhile SIGINT and SIGTERM do not end the
+  /// process.
+  /// @returns the exit code that all() returned
   int run();
 
 protected:
   virtual boost::asio::awaitable<int> all() = 0;
-  /// The first such signal came, and stopped_ is set: all() should come to its end soon.
+  /// Called at the first such signal, when stopped_ is set: all() should return soon.
   virtual void stop(int signal) = 0;
 
   boost::asio::io_context& loop_;
