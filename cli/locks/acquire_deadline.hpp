@@ -1,5 +1,6 @@
 #pragma once
-// Until when `belay lock` and its like try to get what they are asked for: one time for all requests that this takes.
+// The deadline for acquiring in `belay lock` and similar commands. All requests of an acquire share
+// it.
 
 #include "actors/node/boot_clock.hpp"
 
@@ -15,20 +16,21 @@ class acquire_deadline {
 public:
   using milliseconds = std::chrono::milliseconds;
 
-  /// There is none.
+  /// No deadline.
   acquire_deadline() = default;
-  /// @param timeout from now on; zero: there is none
+  /// @param timeout from now; zero: no deadline
   explicit acquire_deadline(milliseconds timeout) {
     if (timeout.count() > 0)
       at_ = lock_clock::now() + timeout;
   }
 
   bool never() const { return !at_; }
-  /// Not positive: it has passed.
+  /// The time that is left; not positive: the deadline has passed.
   /// @pre !never()
   milliseconds left() const { return std::chrono::ceil<milliseconds>(*at_ - lock_clock::now()); }
-  /// How long one request may take that may take `usual` without a deadline (zero: any time). At least a second, also when the deadline has
-  /// passed: so `-timeout=1ms` gets a lock that is free, and the session of one that is not free is destroyed.
+  /// The time limit of one request that may take `usual` without a deadline (zero: no limit). It is
+  /// at least a second, also after the deadline: so `-timeout=1ms` acquires a lock that is free,
+  /// and destroys its session if the lock is not free.
   milliseconds limit(milliseconds usual) const {
     if (never())
       return usual;

@@ -23,12 +23,14 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds release_within{5'000};
-/// At least: what is free is had, also if the session took all of the time.
+/// The shortest time for acquiring. What is free is acquired even if the session took all of the
+/// time.
 constexpr milliseconds take_within{100};
 constexpr auto look_within = 75s; // a query waits for 60 s, and servers add up to a sixteenth
 constexpr auto look_again = 1s;
 
-/// Also if that cannot be seen: of many holders the first thousand are shown.
+/// Whether the claim `id` is among the holders. True also if that is unknown: of many holders, the
+/// server shows the first thousand.
 bool is_among_holders(const std::string& body, const std::string& id) {
   boost::system::error_code ec;
   const auto claim = boost::json::parse(body, ec);
@@ -73,7 +75,7 @@ public:
     auto giving = held_->release(v0::patience(sockets_.now() + release_within));
     const auto given = co_await awaited(std::move(giving));
     held_.reset();
-    if (!given && !is_given_up(given.why()) && !over()) // one that was lost needs no release
+    if (!given && !is_given_up(given.why()) && !over()) // a lost claim needs no release
       co_return failure{given.why().text()};
     co_return done{};
   }
@@ -83,7 +85,7 @@ public:
     return session_holding::end();
   }
 
-  /// Nothing of a claim is left, and the library cleans up after itself where there are none.
+  /// A claim leaves nothing behind. Where a server has no claims, the library cleans up itself.
   asio::awaitable<result<bool>> clean_up() override { co_return true; }
 
 private:
@@ -110,8 +112,7 @@ private:
     co_return std::move(got);
   }
 
-  /// That the session lives is not all: somebody may have ended the claim, or handed the office
-  /// over.
+  /// A live session is not enough: the claim may have been ended, or the leadership transferred.
   v0::task<v0::status> wait_for_loss() {
     auto& ended = session_->ended();
     if (held_->claim_id().empty()) {
@@ -134,7 +135,7 @@ private:
       index = a.status() != 200 || now < index ? 0 : now;
       if (a.status() == 200)
         continue;
-      // It is not known. The session decides.
+      // The state is unknown, so the session decides.
       auto again = sockets_.now() + look_again;
       co_await v0::sleep_until(sockets_, again, &ended, &stopping_);
     }

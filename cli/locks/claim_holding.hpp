@@ -1,5 +1,5 @@
 #pragma once
-// What is held by a claim: permits of a semaphore, an office, a lock of readers and writers.
+// Holds a claim: permits of a semaphore, a leadership, or a read-write lock.
 
 #include "cli/locks/holding.hpp"
 
@@ -13,13 +13,13 @@ struct hold_wish {
   enum class kind : std::uint8_t {
     permits,
     office,
-    reader, ///< of a lock that readers have together
-    writer, ///< of such a lock, alone
+    reader, ///< shares a read-write lock with other readers
+    writer, ///< holds such a lock alone
   } of = kind::permits;
   std::string name;
-  std::uint64_t permits = 1; ///< that are taken
-  std::uint64_t limit = 1;   ///< permits that there are
-  std::string value;         ///< what others see of who has the office
+  std::uint64_t permits = 1; ///< how many to acquire
+  std::uint64_t limit = 1;   ///< how many the semaphore has
+  std::string value;         ///< what others see of the leader
 };
 
 std::unique_ptr<holding> make_claim_holding(boost::asio::io_context& loop, const api_target& target,

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds answer_limit = 10s; // beyond the time that a query waits
+constexpr milliseconds answer_limit = 10s; // on top of the time that a query waits
 constexpr milliseconds wait_at_most = 15s, retry_after = 1s;
 
 } // namespace
@@ -25,8 +25,8 @@ asio::awaitable<result<bool>> key_holding::acquire() {
     auto got = co_await awaited(std::move(taking));
     if (got && *got)
       had();
-    // Servers were away for so long that the session was lost: nothing is held yet, so it goes on
-    // with another one.
+    // The session was lost because no server responded for too long. Nothing is held yet, so
+    // acquiring continues with a new session.
     if (got || !lost() || waited_enough(false))
       co_return got;
     const auto begun = co_await begin(options_.name);
@@ -68,7 +68,7 @@ v0::task<key_holding::reading> key_holding::read(std::string key, bool consisten
     q.query("consistent");
   if (index != 0)
     q.query("index", std::to_string(index)).query("wait", std::to_string(wait.count()) + "ms");
-  // Servers add up to a sixteenth.
+  // Servers add up to a sixteenth to the wait.
   auto deadline = sockets_.now() + deadline_.limit(answer_limit + (index != 0 ? wait + wait / 16 : 0ms));
   v0::answer a = co_await v0::ask(sockets_, q, deadline, &stopping_);
   reading out;

@@ -1,5 +1,5 @@
 #pragma once
-// What is held by keys as Consul's clients hold it: a lock, or a place in a semaphore.
+// Holds keys as Consul's clients do: a lock, or a slot in a semaphore.
 
 #include "cli/locks/session_holding.hpp"
 
@@ -27,7 +27,7 @@ public:
   boost::asio::awaitable<result<bool>> clean_up() final;
 
 protected:
-  // What is done.
+  // What acquire(), release() and clean_up() do.
   virtual v0::task<result<bool>> take() = 0;
   virtual v0::task<status> give_up() = 0;
   virtual v0::task<result<bool>> remove_keys() = 0;
@@ -36,23 +36,25 @@ protected:
     std::vector<v0::entry> rows;
     std::uint64_t index = 0;
     std::string fence;
-    bool retryable = false; ///< of a failure: it may be different soon
+    bool retryable = false; ///< after a failure: a retry may succeed
     std::string complaint;  ///< empty: it was read
   };
-  /// @param key a prefix if it ends with a slash @param index what was seen last: waits for a
-  /// change; 0: at once
-  /// @param wait at most so long
+  /// Reads a key, or a prefix if `key` ends with a slash.
+  /// @param index the last index seen: waits for a change; 0: returns at once
+  /// @param wait the longest wait
   v0::task<reading> read(std::string key, bool consistent, std::uint64_t index, std::chrono::milliseconds wait);
-  /// What of the keys shows that it is held. @param key of read()
+  /// Returns when the keys no longer show that it is held.
+  /// @param key as for read()
   v0::task<v0::status> follow(std::string key);
   virtual bool shows_holding(const reading& seen) const = 0;
 
   struct written {
-    bool done = false;     ///< it was answered `true`
-    std::string complaint; ///< empty: it was answered
+    bool done = false;     ///< the response was `true`
+    std::string complaint; ///< empty: the request succeeded
     v0::answer whole;
   };
-  /// A PUT or DELETE that is answered true or false. @param limit until the answer is there
+  /// Sends a PUT or DELETE whose response is true or false.
+  /// @param limit for the whole response
   v0::task<written> write(v0::request q, std::chrono::milliseconds limit = std::chrono::seconds(15));
   static v0::request change(std::string method, std::string_view key) {
     return v0::request(std::move(method), v0::request::path_of("/v1/kv/", key));
@@ -61,15 +63,15 @@ protected:
   v0::sleeping pause(std::chrono::milliseconds time) {
     return v0::sleep_until(sockets_, sockets_.now() + time, &stopping_);
   }
-  /// The deadline has passed, or stop() was called. @param first nothing was asked yet: it is asked
-  /// once in any case
+  /// Whether the deadline has passed, or stop() was called.
+  /// @param first no request was sent yet; one is sent even after the deadline
   bool waited_enough(bool first) const;
-  /// How long to wait for a change now.
+  /// How long the next read may wait for a change.
   std::chrono::milliseconds next_wait() const;
 
   api_target target_;
   holding_settings settings_;
-  /// What `watch` follows.
+  /// The key or prefix that watch() follows.
   virtual std::string followed() const = 0;
 };
 

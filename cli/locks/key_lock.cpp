@@ -1,4 +1,4 @@
-// A lock as Consul's api.Lock: one key, held by a session.
+// A lock as in Consul's api.Lock: one key, held by a session.
 
 #include "cli/locks/key_holding.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t lock_flags = 0x2ddccbc058a50c18; // docs/contract/04, section 6
 constexpr milliseconds acquire_again_after = 1s;
-constexpr milliseconds delay_retry = 5s; // where the server does not say how long the lock delay lasts
+constexpr milliseconds delay_retry = 5s; // if the server does not report the lock delay
 
 class key_lock final : public key_holding {
 public:
@@ -36,7 +36,7 @@ private:
       if (!seen.complaint.empty()) {
         if (stopping_.stopped())
           co_return false;
-        // Nothing is lost by waiting on: the session is renewed meanwhile.
+        // Waiting longer loses nothing: the session is renewed meanwhile.
         if (!seen.retryable || (first && !seen.complaint.starts_with("Unexpected")))
           co_return failure{"failed to read lock: " + seen.complaint};
         co_await pause(std::min(limit, acquire_again_after));
@@ -46,7 +46,7 @@ private:
         const auto& row = seen.rows[0];
         if (row.flags != lock_flags)
           co_return failure{"Existing key does not match lock use"};
-        if (row.session == session()) { // of an acquire whose answer was lost
+        if (row.session == session()) { // acquired by a request whose response was lost
           fence_ = seen.fence;
           co_return true;
         }
@@ -66,26 +66,26 @@ private:
         co_return failure{"failed to acquire lock: " + got.complaint};
       const auto reason = got.whole.header("X-Belay-Reason");
       queues_ = !got.complaint.empty() || (reason != "held" && !reason.empty());
-      // "deadline": of this wait; the next one takes its place again.
+      // "deadline" ended only this wait. The next one continues at the same position.
       if (reason == "deadline" || reason == "held" || (!got.complaint.empty() && sockets_.now() >= asked + limit))
         continue;
       co_await pause(std::min(pause_after(got), limit));
     }
   }
 
-  /// docs/reference/http-extensions.md, "Waiting for a lock": by its place in a queue, which Consul's servers
-  /// do not have. Whoever asks again
-  /// before the wait is over keeps the place.
+  /// Waits at a position in the server's queue (docs/reference/http-extensions.md, "Waiting for a
+  /// lock"). Consul's servers have no queue. A client that asks again before the wait is over keeps
+  /// its position.
   v0::task<written> ask_for_it(milliseconds limit) {
     const auto left = settings_.deadline.never() ? 2 * limit : settings_.deadline.left();
     const auto wait = std::to_string(std::clamp(left, 1ms, 2 * limit).count()) + "ms";
     auto q = how("acquire");
     q.query("queue", wait);
     q.query("wait", wait); // the same for servers of 0.2.0; to be removed in 0.5
-    return write(std::move(q), std::max(limit, milliseconds(1s))); // also of -timeout=1ms: it may be free
+    return write(std::move(q), std::max(limit, milliseconds(1s))); // -timeout=1ms may find it free
   }
 
-  /// Lock delay, or not known: nobody wakes us.
+  /// How long to wait when no server wakes this client: during a lock delay, or after an error.
   static milliseconds pause_after(const written& got) {
     if (!got.complaint.empty())
       return acquire_again_after;
@@ -130,7 +130,7 @@ private:
   }
 
   std::string fence_;
-  bool queues_ = true; ///< as far as we know: Consul's servers do not
+  bool queues_ = true; ///< whether the server has a queue; Consul's has none
 };
 
 } // namespace

@@ -1,4 +1,5 @@
-// A semaphore as Consul's api.Semaphore: a key for each contender, and one that lists the holders.
+// A semaphore as in Consul's api.Semaphore: one key for each contender, and one that lists the
+// holders.
 
 #include "cli/locks/key_holding.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t semaphore_flags = 0xe0f69a2baa414de0; // docs/contract/04, section 6
 constexpr milliseconds error_pause = 1s;
-constexpr int list_attempts_max = 100; // to take oneself off a list that others change, too
+constexpr int list_attempts_max = 100; // to leave a list that other holders change, too
 
 class semaphore final : public key_holding {
 public:
@@ -26,7 +27,7 @@ public:
 private:
   struct list_state {
     v0::detail::slot_table list;
-    std::uint64_t modify_index = 0; ///< 0: the key is not there
+    std::uint64_t modify_index = 0; ///< 0: there is no such key
 
     bool has(const std::string& session) const {
       return std::find(list.holders.begin(), list.holders.end(), session) != list.holders.end();
@@ -60,7 +61,7 @@ private:
       if (!state)
         co_return state.why();
       auto& list = state->list;
-      if (state->has(session())) // of a change whose answer was lost
+      if (state->has(session())) // added by a request whose response was lost
         co_return true;
       if (list.limit != settings_.limit)
         co_return failure{"semaphore limit conflict (lock: " + std::to_string(list.limit) +
@@ -125,7 +126,7 @@ private:
     co_return removed.done;
   }
 
-  /// The list of holders without those whose session has ended.
+  /// The list of holders, without those whose session has ended.
   result<list_state> state_of(const std::vector<v0::entry>& rows) const {
     list_state out;
     out.list.limit = settings_.limit;
@@ -158,7 +159,7 @@ private:
     return q;
   }
 
-  /// What all keys begin with.
+  /// The prefix of all keys.
   std::string below() const { return settings_.prefix.empty() ? "" : settings_.prefix + "/"; }
   std::string own_key() const { return below() + session(); }
 };

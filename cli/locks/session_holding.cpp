@@ -10,7 +10,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::milliseconds open_within{10'000}, close_within{4'000};
-constexpr std::chrono::milliseconds open_least{2'000}; // two requests, also where a timeout is shorter
+constexpr std::chrono::milliseconds open_least{2'000}; // two requests, even with a shorter timeout
 
 } // namespace
 
@@ -31,7 +31,7 @@ asio::awaitable<void> session_holding::end() {
   if (!session_)
     co_return;
   auto closing = session_->close(within(close_within));
-  const auto closed = co_await awaited(std::move(closing)); // if this is lost, too, its TTL ends it
+  const auto closed = co_await awaited(std::move(closing)); // if it fails, the TTL ends the session
 }
 
 lock_clock::time_point session_holding::valid_until() const {

@@ -1,5 +1,5 @@
 #pragma once
-// What is held by a session of the client library.
+// The base of everything that is held by a session of the client library.
 
 #include "cli/api/command_world.hpp"
 #include "cli/locks/acquire_deadline.hpp"
@@ -14,8 +14,8 @@ namespace belay::cli {
 
 class session_holding : public holding {
 public:
-  /// @param scope what is added to each query @param deadline no request takes longer, until had()
-  /// is called
+  /// @param scope added to each query
+  /// @param deadline for every request, until had() is called
   session_holding(boost::asio::io_context& loop, const api_target& target, const api_query& scope,
                   const acquire_deadline& deadline)
       : sockets_(loop, target, scope.text()), deadline_(deadline) {}
@@ -29,19 +29,19 @@ public:
 
 protected:
   v0::patience within(std::chrono::milliseconds t) { return v0::patience(sockets_.now() + deadline_.limit(t)); }
-  /// The session was lost, or has ended.
+  /// Whether the session was lost or has ended.
   bool lost() const { return !session_ || session_->ended().stopped(); }
-  /// What was asked for is held: the deadline does not count any more.
+  /// It is held now, so the deadline no longer applies.
   void had() { deadline_ = {}; }
 
   command_world sockets_;
-  v0::stopper stopping_; ///< of acquire() and watch()
+  v0::stopper stopping_; ///< stops acquire() and watch()
   v0::session_options options_;
   std::unique_ptr<v0::session> session_;
   acquire_deadline deadline_;
 
 private:
-  lock_clock::time_point answered_{}; ///< the last renewal
+  lock_clock::time_point answered_{}; ///< when the last renewal got its response
 };
 
 } // namespace belay::cli
