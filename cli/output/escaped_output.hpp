@@ -1,5 +1,6 @@
 #pragma once
-// What is written to a terminal: names and values come from strangers, and a terminal obeys control characters in them.
+// Output to a terminal. Names and values come from other clients, and a terminal obeys control
+// characters in them.
 
 #include <iosfwd>
 #include <streambuf>
@@ -8,14 +9,15 @@
 
 namespace belay::cli {
 
-/// Passes bytes on and writes control characters as `\x1b`: bytes below 0x20 but for line feed and tab, 0x7f, and U+0080 to U+009F in UTF-8
-/// (ECMA-48 section 5).
+/// Passes bytes on, and writes control characters as `\x1b`: bytes below 0x20 except line feed and
+/// tab, 0x7f, and U+0080 to U+009F in UTF-8 (ECMA-48 section 5).
 class escaped_output final : public std::streambuf {
 public:
-  /// @param to outlives it
+  /// @param to must outlive this object
   explicit escaped_output(std::streambuf& to) : to_(to) {}
 
-  /// Bytes of the program's own, as they are. @returns false: they could not be written
+  /// Writes bytes of the program itself, without escaping.
+  /// @returns false if they could not be written
   bool pass(std::string_view bytes);
 
 protected:
@@ -27,10 +29,10 @@ private:
   void escape(std::string_view bytes, std::string& out);
 
   std::streambuf& to_;
-  bool c2_ = false; ///< the first byte of what may be U+0080 to U+009F is not written yet
+  bool c2_ = false; ///< the first byte of what may be U+0080 to U+009F is held back
 };
 
-/// What follows is written over the line. The only control character of the program's own.
+/// Makes the next output overwrite the line. The program itself writes no other control character.
 void write_over_line(std::ostream& out);
 
 } // namespace belay::cli

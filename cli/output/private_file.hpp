@@ -6,7 +6,8 @@
 
 namespace belay::cli {
 
-/// Mode 0600, whatever the umask permits. What is there under the name is refused, never written to.
+/// Has mode 0600, whatever the umask permits. A file that exists under this name is an error, and
+/// is never written to.
 class private_file {
 public:
   explicit private_file(std::string path);
@@ -15,11 +16,12 @@ public:
   private_file& operator=(const private_file&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Why it cannot be written, like `write FILE: no space left on device`; empty: it can.
+  /// The error, such as `write FILE: no space left on device`; empty: none.
   const std::string& complaint() const { return complaint_; }
-  /// @returns false: complaint() says why
+  /// @returns false on an error: see complaint()
   bool append(std::string_view bytes);
-  /// Synced and closed. @returns as append()
+  /// Syncs and closes the file.
+  /// @returns as append()
   bool finish();
 
 private:
@@ -30,10 +32,10 @@ private:
   std::string complaint_;
 };
 
-/// @returns false: errno says why not all of it was written
+/// @returns false if not all of it was written: see errno
 bool write_all(int fd, std::string_view bytes);
 
-/// The system's words for an errno in Go's way: in lower case.
+/// The system's text for an errno, in lower case as in Go.
 std::string reason(int number);
 
 } // namespace belay::cli

@@ -1,5 +1,5 @@
 #pragma once
-// How far a command is, for somebody who looks on.
+// Shows on a screen how far a command is.
 
 #include <chrono>
 #include <iosfwd>
@@ -7,17 +7,17 @@
 
 namespace belay::cli {
 
-/// On a screen one line that is written over, at most once a second; elsewhere nothing.
+/// On a screen, one line that is overwritten at most once a second; elsewhere nothing.
 class progress_line {
 public:
-  /// @param screen `out` is one
+  /// @param screen whether `out` is a screen
   progress_line(std::ostream& out, bool screen) : out_(out), screen_(screen) {}
   ~progress_line() { end(); }
   progress_line(const progress_line&) = delete;
   progress_line& operator=(const progress_line&) = delete;
 
   void show(const std::string& text);
-  /// The next output begins on a line of its own.
+  /// Ends the line, so that the next output begins on a new one.
   void end();
 
 private:
@@ -25,7 +25,7 @@ private:
 
   std::ostream& out_;
   bool screen_;
-  clock::time_point next_ = clock::now() + std::chrono::seconds(1); ///< what is done at once needs no line
+  clock::time_point next_ = clock::now() + std::chrono::seconds(1); ///< short runs show none
   std::size_t width_ = 0;
 };
 

@@ -17,10 +17,11 @@ namespace belay::cli {
 
 namespace {
 
-/// What is read and compressed at once.
+/// How many bytes are read and compressed at once.
 constexpr std::size_t tar_piece_bytes = 1 << 20;
 
-/// The stream of a tar into a file. After the first failure nothing more is done; complaint() says what it was.
+/// Streams a tar into a file. After the first failure it does nothing more; complaint() says what
+/// failed.
 class tar_stream {
 public:
   explicit tar_stream(private_file& out) : out_(out) {}

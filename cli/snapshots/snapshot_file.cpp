@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t bytes_at_once = 1 << 20;
 
-/// Judges state.bin as a restore would, if it is one of Belay's: archives of Consul are saved and inspected, too.
+/// Checks state.bin as a restore would, if Belay wrote it. Archives of Consul can be saved and
+/// inspected, too.
 class state_check {
 public:
   std::string take(std::string_view bytes) {
@@ -39,7 +40,7 @@ public:
   std::string finish() { return is_ours_.value_or(false) ? rows_.finish() : std::string(); }
 
 private:
-  std::string begin_; ///< until it is known whose it is
+  std::string begin_; ///< the first bytes, until they show which program wrote it
   std::optional<bool> is_ours_;
   actors::archived_rows rows_;
 };
@@ -69,7 +70,7 @@ result<snapshot_facts> verify_snapshot(const std::string& path) {
   }
   if (in.bad() || !in.eof())
     return failure{"Error verifying snapshot: read " + path + ": " + reason(errno)};
-  // What the decompressor still holds.
+  // Reads what the decompressor still holds.
   for (std::string_view none;;) {
     if (const auto wrong = reader.take(none, state, bytes_at_once))
       return failure{"Error verifying snapshot: " + *wrong};
@@ -130,7 +131,7 @@ result<snapshot_facts> unverified_file::put_in_place() {
   temporary_.clear();
   auto folder = std::filesystem::path(path_).parent_path().string();
   if (const int d = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); d >= 0) {
-    ::fsync(d); // the name is on the disk, too; where that cannot be had, the file is whole all the same
+    ::fsync(d); // makes the name durable, too; if that fails, the file is complete all the same
     ::close(d);
   }
   return facts;

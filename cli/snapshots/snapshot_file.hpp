@@ -1,5 +1,5 @@
 #pragma once
-// Archives of /v1/snapshot as files: written beside their place, checked, and put there whole.
+// Archives of /v1/snapshot as files: written under another name, checked, and renamed.
 
 #include "protocol/base/result.hpp"
 
@@ -9,18 +9,20 @@
 
 namespace belay::cli {
 
-/// What an archive says of itself.
+/// What the metadata of an archive says.
 struct snapshot_facts {
   std::string id;
   std::uint64_t size = 0; ///< of state.bin, in bytes
   std::uint64_t index = 0, term = 0, version = 0;
 };
 
-/// Reads all of an archive, compares its checksums and, if Belay made it, judges its rows as a restore would. The failure reads `Error opening snapshot file: ...` or
+/// Reads a whole archive, compares its checksums and, if Belay made it, checks its rows as a
+/// restore would. The failure reads `Error opening snapshot file: ...` or
 /// `Error verifying snapshot: ...`.
 result<snapshot_facts> verify_snapshot(const std::string& path);
 
-/// A new file `PATH.unverified.tmpN`, readable by its owner only, which is gone at the end unless it was put in its place.
+/// A new file `PATH.unverified.tmpN` that only its owner may read. It is removed at the end, unless
+/// it was put in place.
 class unverified_file {
 public:
   explicit unverified_file(std::string path);
@@ -28,11 +30,11 @@ public:
   unverified_file(const unverified_file&) = delete;
   unverified_file& operator=(const unverified_file&) = delete;
 
-  /// Why it cannot be written; empty: it can.
+  /// The error; empty: none.
   const std::string& complaint() const { return complaint_; }
-  /// @returns false: complaint() says why
+  /// @returns false on an error: see complaint()
   bool append(std::string_view bytes);
-  /// To the disk, checked, and under its name.
+  /// Syncs the file, verifies it, and renames it to its final name.
   result<snapshot_facts> put_in_place();
 
 private:
