@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   std::ostream out(screen ? &shown : std::cout.rdbuf());
   std::ostream err(::isatty(STDERR_FILENO) == 1 ? &complaints : std::cerr.rdbuf());
   err << std::unitbuf;
-  // A caller may give no name at all, and then there are no words.
+  // A caller may pass no name at all; then there are no words.
   return belay::cli::run({argv + std::min(argc, 1), argv + argc},
                          {std::cin, out, err, screen, argc > 0 ? argv[0] : ""});
 }

@@ -1,9 +1,9 @@
 #pragma once
-// The server and the client library share the namespace `belay`, and both have a `result` and a
-// `status` in it. A file that includes headers
-// of the library includes this one before them: modules of the server, and the program, see the
-// server's from then on, and say v0::result
-// for the library's. It goes when the server has a root of its own (docs/internals/adr/0032).
+// Keeps two types apart: the server and the client library share the namespace `belay`, and both
+// have a `result` and a `status` in it. A file that includes headers of the library includes this
+// one first. In the server's modules and in the program, the plain names then mean the server's
+// types; v0::result is the library's. Remove this when the server has a root namespace of its own
+// (docs/internals/adr/0032).
 
 #include "protocol/base/result.hpp"
 

@@ -31,7 +31,7 @@ int run_command(const command& c, const arguments& args, terminal t) {
   }
 }
 
-/// The commands and groups that begin like `wrong` in all words but the last, and the one of them that is near.
+/// The name of a command or group that is nearest to `wrong`; empty: none is near.
 std::string_view meant(const std::string& wrong) {
   std::vector<std::string_view> names;
   for (const auto& c : all_commands()) {

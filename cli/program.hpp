@@ -5,8 +5,9 @@
 
 namespace belay::cli {
 
-/// @returns the exit code. As Consul: 127 without a command or with an unknown one, 1 where a group is named and no command
-/// of it, and for everything that goes wrong; also for output that could not be written.
+/// @returns the exit code. As in Consul: 127 without a command or for an unknown one; 1 for a group
+/// without a command of it, and for everything that goes wrong. 1 also if the output could not be
+/// written
 int run(const arguments& words, terminal t);
 
 } // namespace belay::cli

@@ -1,5 +1,5 @@
 #pragma once
-// What a command reads and writes.
+// The input and output of a command.
 
 #include <iosfwd>
 #include <string>
@@ -12,13 +12,14 @@ struct terminal {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  bool screen = false; ///< `out` is one: lines may be written over
-  /// The path by which the program was called. As `consul` it says that it is one, to whoever asks for its version
+  bool screen = false; ///< whether `out` is a screen, where lines may be overwritten
+  /// The path by which the program was called. Called as `consul`, it prints a version of Consul.
   std::string_view called = "belay";
 };
 using arguments = std::vector<std::string>;
 
-/// Writes a complaint as a line. @returns the exit code of a command that failed
+/// Prints an error as a line.
+/// @returns the exit code of a command that failed
 int error(terminal t, const std::string& text);
 
 } // namespace belay::cli

@@ -20,10 +20,10 @@ namespace belay::cli {
 
 namespace {
 
-constexpr std::size_t token_file_bytes_max = 64 << 10; // a token has at most 255
+constexpr std::size_t token_file_bytes_max = 64 << 10; // a token has at most 255 bytes
 
-/// The first line that is not blank; empty: there is none.
-/// @returns the system's reason if the file cannot be read
+/// The first line of a token file that is not blank; empty: there is none.
+/// @returns a failure with the system's reason if the file cannot be read
 result<std::string> token_in(const std::string& path) {
   auto text = actors::read_file_text(path, token_file_bytes_max);
   if (!text)
@@ -43,7 +43,7 @@ std::optional<std::int64_t> read_integer(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(n) : std::nullopt;
 }
 
-/// What is wrong with the value of a flag; empty: nothing. In the words of Go's flag package.
+/// What is wrong with the value of a flag, in the words of Go's flag package; empty: nothing.
 std::string complaint_about(const flag& f, const std::string& value) {
   const auto invalid = [&](const std::string& why) {
     return "invalid value " + golang::quoted(value) + " for flag -" + std::string(f.name) + ": " + why;
@@ -76,7 +76,7 @@ std::string complaint_about(const flag& f, const std::string& value) {
 
 namespace {
 
-/// The number of the operand from which on all words belong to the command that this one runs.
+/// The index of the operand that begins the command that this command runs; npos: there is none.
 std::size_t first_of_command(std::string_view operands) {
   std::size_t number = 0;
   for (std::size_t at = 0; at < operands.size(); ++number) {
@@ -88,7 +88,7 @@ std::size_t first_of_command(std::string_view operands) {
   return std::string_view::npos;
 }
 
-/// Data may begin with a dash: a negative number, a list of Markdown.
+/// Whether an operand is data, which may begin with a dash: a negative number, a list in Markdown.
 bool takes_data(std::string_view operands) {
   for (const std::string_view name : {"DATA", "PAYLOAD", "RULES", "TOKEN", "[N]"})
     if (operands.find(name) != operands.npos)
@@ -96,9 +96,8 @@ bool takes_data(std::string_view operands) {
   return false;
 }
 
-/// The first argument that was meant as a flag. Flags end at the first argument, as in Consul, but
-/// ignoring one there changes
-/// what the command does. nullptr: there is none.
+/// The first argument that was meant as a flag; nullptr: there is none. Flags end at the first
+/// argument, as in Consul, but ignoring a later one would change what the command does.
 const std::string* late_flag(const std::vector<std::string>& words, const command& c, const std::vector<flag>& flags) {
   const auto checked = first_of_command(c.operands);
   for (std::size_t i = 0; i < words.size() && i <= checked && words[i] != "--"; ++i) {
@@ -239,7 +238,7 @@ result<std::string> options::own_token() const {
 }
 
 api_client options::client_at(const std::string& address, std::string token, std::string basic_auth, terminal t) const {
-  // As Consul's client: what is no boolean counts as not set.
+  // As in Consul's client, a value that is not a boolean counts as not set.
   auto where = parse_api_address(address, golang::parse_bool(environment("HTTP_SSL")).value_or(false));
   if (!where)
     not_connected(where.error(), t);

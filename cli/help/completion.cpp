@@ -9,7 +9,7 @@ namespace belay::cli {
 
 namespace {
 
-/// What may stand behind some words: each next word, once, with what it does.
+/// The words that may follow other words: each next word, once, with its help.
 std::map<std::string, std::map<std::string, std::string>> words_behind(const std::vector<command>& commands) {
   std::map<std::string, std::map<std::string, std::string>> out;
   for (const auto& c : commands)
@@ -32,7 +32,7 @@ bool takes_file(const flag& f) {
   return f.value == "<file>" || f.value == "<folder>";
 }
 
-/// Within quotation marks of a shell.
+/// Quotes text for a shell.
 std::string quoted_for_shell(std::string_view text) {
   std::string out = "'";
   for (const char c : text)
@@ -50,7 +50,7 @@ std::string without_colons(std::string_view text, std::string_view special) {
   return out;
 }
 
-/// `-name` of a toggle, `-name=` of what takes a value.
+/// `-name` for a toggle, `-name=` for a flag that takes a value.
 std::string word_of(const flag& f) {
   return "-" + std::string(f.name) + (f.kind == flag_kind::toggle ? "" : "=");
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Scripts that complete commands, options and their values in a shell, made from the tables of commands.
+// Shell scripts that complete commands, options and their values, made from the tables of commands.
 
 #include "cli/flags/command.hpp"
 
@@ -8,11 +8,11 @@
 
 namespace belay::cli {
 
-/// To be read by bash (`source <(belay completion bash)`).
+/// A script for bash (`source <(belay completion bash)`).
 std::string bash_completion(const std::vector<command>& commands);
-/// To be put as `_belay` into a folder of zsh's fpath.
+/// A script for zsh, to be saved as `_belay` in a folder of fpath.
 std::string zsh_completion(const std::vector<command>& commands);
-/// To be put as `belay.fish` into ~/.config/fish/completions.
+/// A script for fish, to be saved as `belay.fish` in ~/.config/fish/completions.
 std::string fish_completion(const std::vector<command>& commands);
 
 /// The man page belay(1), in roff.

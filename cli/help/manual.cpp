@@ -5,7 +5,7 @@ namespace belay::cli {
 
 namespace {
 
-/// As roff prints it: no hyphen becomes another sign, no line becomes a request.
+/// Escapes text for roff: hyphens stay hyphens, and no line becomes a request.
 std::string roff(std::string_view text) {
   std::string out;
   bool line_begins = true;
@@ -23,7 +23,7 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-/// Paragraphs, each with line breaks of its own.
+/// Renders paragraphs, which are separated by empty lines.
 std::string roff_paragraphs(std::string_view text) {
   std::string out = ".PP\n";
   for (std::size_t at = 0; at < text.size();) {

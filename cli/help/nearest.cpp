@@ -6,9 +6,9 @@ namespace belay::cli {
 
 namespace {
 
-constexpr std::size_t letters_max = 64; // no word of ours is longer
+constexpr std::size_t letters_max = 64; // no command or flag is longer
 
-/// Optimal string alignment.
+/// The edit distance of optimal string alignment.
 std::size_t changes(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i)

@@ -1,13 +1,14 @@
 #pragma once
-// The word that somebody probably meant.
+// Finds the word that was probably meant.
 
 #include <string_view>
 #include <vector>
 
 namespace belay::cli {
 
-/// Of `words` the one that takes the fewest changes of a letter (one left out, one too many, another one, two exchanged),
-/// or that `wrong` is the beginning of. @returns empty: none is near: more than a third of its letters, or more than 3, differ
+/// The word of `words` that takes the fewest changes of a letter (one left out, one too many,
+/// another one, two exchanged), or that `wrong` is the beginning of.
+/// @returns empty if none is near: more than 3 letters, or more than a third of them, differ
 std::string_view nearest(std::string_view wrong, const std::vector<std::string_view>& words);
 
 } // namespace belay::cli
