@@ -26,7 +26,7 @@ std::string hex_of_hash(const json::value& row) {
   return out;
 }
 
-/// As Go prints a time: `2026-11-23 18:04:54.377847397 +0000 UTC`.
+/// A time as Go prints it: `2026-11-23 18:04:54.377847397 +0000 UTC`.
 std::string time_text(std::string text) {
   if (text.size() < 20 || text[10] != 'T' || !text.ends_with('Z'))
     return text;
@@ -35,7 +35,7 @@ std::string time_text(std::string text) {
   return text + " +0000 UTC";
 }
 
-/// The lists that roles and tokens have, each line behind `indent`.
+/// The lists that roles and tokens have, with `indent` before each line.
 std::string links_text(const json::value& row, const std::string& indent) {
   std::string out;
   const auto add = [&](std::string_view name, std::string_view title, auto line) {
@@ -62,7 +62,7 @@ std::string links_text(const json::value& row, const std::string& indent) {
   return out;
 }
 
-/// Of `width` letters with the title and its colon.
+/// A line `title: value`, where the value begins at column `width`.
 std::string titled(std::string_view title, const std::string& value, std::size_t width) {
   std::string out(title);
   out += ":";

@@ -15,7 +15,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// One policy, by -id or -name.
+/// The policy that -id or -name selects.
 struct wanted_policy {
   wanted_policy(const options& o, terminal t) : client(checked(o, t).client(t)) {
     const auto given = o.value("id");
@@ -42,7 +42,7 @@ json::array datacenters(const options& o) {
   return out;
 }
 
-/// -rules as text.
+/// The text that -rules stands for.
 std::string rules(const options& o, terminal t) {
   return value_of(value_given(o.value("rules"), t.in), t, "Error loading rules: ");
 }
