@@ -1,4 +1,4 @@
-// `belay diff`: what differs between the keys of two servers, by the client library.
+// `belay diff`: compares the keys of two servers with the client library.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/copies/places.hpp"
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// As diff(1): 1 is that there are differences.
+/// As in diff(1), 1 means that there are differences.
 constexpr int differ = 1, in_trouble = 2;
 constexpr auto look_every = 200ms;
 

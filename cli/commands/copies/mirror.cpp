@@ -1,4 +1,4 @@
-// `belay mirror`: a copy of keys on another server, by the client library.
+// `belay mirror`: keeps a copy of keys on another server with the client library.
 
 #include "cli/api/awaited.hpp"
 #include "cli/commands/all.hpp"
@@ -28,13 +28,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What is wrong if both servers have the same keys.
+/// What is wrong with a copy within one cluster.
 struct cluster_complaint {
   std::string text;     ///< empty: nothing
-  bool endless = false; ///< what is copied would be copied again, and again
+  bool endless = false; ///< the mirror would copy its own copies endlessly
 };
 
-/// Whether the servers of a copy and its original are of one cluster.
+/// Whether the servers of the copy and of the original are in one cluster.
 enum class cluster_relation : std::uint8_t { unknown, one, two };
 
 constexpr auto answer_within = 10s, after_failure = 1s;
@@ -96,12 +96,13 @@ private:
     if (well && once_ && !stopped_)
       terminal_.out << "Success! " << written() << " written; the copy is as the original was at " << copies_.place()
                     << "\n";
-    // Who asked for a whole copy did not get one.
+    // An interrupted -once has not made the whole copy that was requested.
     const bool whole = well && !(once_ && stopped_);
     co_return static_cast<int>(!whole);
   }
 
-  /// Or it was stopped. @returns false after a complaint
+  /// Whether the call succeeded or was stopped.
+  /// @returns false after printing an error
   template <class T>
   bool is_done(const v0::result<T>& r) {
     if (r || is_given_up(r.why()))
@@ -112,8 +113,8 @@ private:
 
   v0::patience until_stopped() { return v0::patience(original_.now() + for_ever, &stopping_); }
 
-  /// Copies the next changes, and waits for some. @returns refused: what asking again cannot
-  /// change, or it was stopped
+  /// Copies the next changes, and waits if there are none.
+  /// @returns refused: a retry cannot change the error, or the run was stopped
   v0::task<v0::status> step() {
     for (;;) {
       v0::patience limit = until_stopped();
@@ -126,7 +127,7 @@ private:
     }
   }
 
-  /// Copies what there is, and waits for nothing.
+  /// Copies all changes so far, without waiting for new ones.
   v0::task<v0::status> catch_up() {
     for (;;) {
       v0::patience limit = until_stopped();
@@ -146,7 +147,8 @@ private:
     }
   }
 
-  /// @returns an answer that says something of the question, or the reason why there is none
+  /// Retries until a server responds with 200 or 404.
+  /// @returns that response, or an error that a retry cannot change
   v0::task<v0::result<v0::answer>> ask_until_known(v0::world& w, v0::request q) {
     for (;;) {
       auto deadline = w.now() + answer_within;
@@ -172,7 +174,7 @@ private:
     co_return v0::history_of(cursor->header("X-Belay-Cursor"));
   }
 
-  /// Of the catalog.
+  /// The IDs of the nodes in the catalog.
   v0::task<v0::result<std::set<std::string>>> node_ids_at(v0::world& w) {
     v0::request nodes("GET", "/v1/catalog/nodes");
     v0::result<v0::answer> listed = co_await ask_until_known(w, nodes);
@@ -198,7 +200,7 @@ private:
       co_return second.why();
     if (*first != 0 && *second != 0)
       co_return relation_of(v0::in_one_cluster(*first, *second));
-    // Servers of 0.2.0 and of Consul name none.
+    // Servers of 0.2.0 and of Consul do not report their history.
     v0::result<std::set<std::string>> these = co_await node_ids_at(original_);
     if (!these)
       co_return these.why();
@@ -211,7 +213,8 @@ private:
     co_return relation_of(common);
   }
 
-  /// Two servers with keys of keys in each other's way must not be of one cluster.
+  /// Checks that the servers are in two clusters, as the prefixes would overlap in one.
+  /// @returns false after printing an error, or if stopped
   asio::awaitable<bool> are_apart() {
     auto looking = relation();
     const auto found = co_await awaited(std::move(looking));
@@ -226,7 +229,7 @@ private:
     co_return false;
   }
 
-  /// Each once, as long as the reason is the same.
+  /// Reports each key that is not copied, once for each reason.
   void tell_left_out() {
     const auto& now = copies_.left_out();
     for (const auto& [key, why] : now)
@@ -260,7 +263,7 @@ private:
   command_world original_, copy_;
   v0::stopper stopping_;
   v0::mirror copies_;
-  std::map<std::string, std::string> told_; ///< of left_out()
+  std::map<std::string, std::string> told_; ///< what was reported of left_out()
   bool ended_ = false;
 };
 
