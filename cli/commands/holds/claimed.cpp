@@ -1,5 +1,5 @@
-// `belay semaphore` and `belay elect`: a command that runs while permits, or an office, are held by
-// the client library.
+// `belay semaphore` and `belay elect`: run a command while the client library holds permits, or a
+// leadership.
 
 #include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
@@ -22,7 +22,7 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-/// What both have in common, once they know what is wished for.
+/// What both commands do once their options are read.
 int run_claimed(const options& o, terminal t, hold_wish wish, const std::string& what) {
   const auto patience = o.duration("timeout", 0s);
   if (patience < 0s)
@@ -65,7 +65,7 @@ int elect_command(const options& o, terminal t) {
                      "Office");
 }
 
-/// Of both commands, and some of `belay lock`.
+/// The flags of both commands; `belay lock` has some of them.
 std::vector<flag> flags_with(std::vector<flag> own) {
   using enum flag_kind;
   own.insert(own.end(),

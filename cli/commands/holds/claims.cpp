@@ -1,4 +1,4 @@
-// `belay claims list|graph`: who holds, who waits, and for whom.
+// `belay claims list|graph`: which sessions hold claims, and which wait for them.
 
 #include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
@@ -27,7 +27,7 @@ std::string resource_of(const json::value& row) {
   return member_is_true(row, "Hidden") ? "what may not be read" : "claim " + member_text(row, "Claim");
 }
 
-/// What strangers have written, for a line on a screen.
+/// Text that any client may have written, made safe for a line on a screen.
 std::string printable(std::string text) {
   constexpr std::size_t shown = 60;
   for (auto& c : text)
@@ -42,12 +42,12 @@ std::string length_of(const json::value& row, std::string_view name) {
   if (v == nullptr || !v->is_number())
     return "-";
   const auto ms = std::chrono::milliseconds(v->to_number<std::int64_t>(ec));
-  // To the second: nobody looks closer here.
+  // Seconds are precise enough here.
   return golang::format_duration(std::chrono::duration_cast<std::chrono::seconds>(ms));
 }
 
-/// One line for each who holds or waits, in the order of the answer, which is that of the queues.
-/// @param whole nobody was left out of it: who waits has a place then, from 1 on
+/// One line for each holder and waiter, in the order of the response, which is that of the queues.
+/// @param whole whether all of them are in `rows`: then waiters show their position, from 1 on
 std::string claims_text(const json::value& rows, bool whole) {
   std::map<std::string, std::size_t> waiting;
   std::vector<std::vector<std::string>> lines = {
@@ -95,7 +95,7 @@ int list_claims(const options& o, terminal t) {
   return 0;
 }
 
-/// Within quotation marks of the language of Graphviz.
+/// Quotes text for the language of Graphviz.
 std::string quoted_for_dot(const std::string& text) {
   std::string out = "\"";
   for (const char c : text)
@@ -103,7 +103,7 @@ std::string quoted_for_dot(const std::string& text) {
   return out + "\"";
 }
 
-/// Of an edge. Empty in the answer: it may not be seen.
+/// The session at one end of an edge. It is empty in the response if the token may not see it.
 std::string session_of(const json::value& edge, std::string_view end) {
   const auto id = member_text(edge, end);
   return id.empty() ? "a session that may not be seen" : id;

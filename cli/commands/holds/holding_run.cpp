@@ -22,13 +22,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Between SIGTERM and SIGKILL, as Consul's.
+/// The time between SIGTERM and SIGKILL, as in Consul.
 constexpr std::chrono::milliseconds grace = 5s;
-/// So much later than this program the guard asks the command to end: this program may have no
-/// processor for a moment.
+/// How much later than this program the supervisor asks the command to end. This program may have
+/// no processor for a moment.
 constexpr std::chrono::milliseconds guard_waits = 1s;
-/// How often the time is looked at, which goes on while timers do not: when the machine was
-/// suspended.
+/// How often the clock is checked. Timers stand still while the machine is suspended; the clock
+/// does not.
 constexpr std::chrono::milliseconds look_every = 200ms;
 
 class holding_run {
@@ -37,7 +37,7 @@ public:
       : loop_(loop), order_(std::move(order)), terminal_(t), held_(std::move(held)), signals_(loop, SIGINT, SIGTERM),
         forwarded_(loop, SIGUSR1, SIGUSR2, SIGQUIT), bell_(loop.get_executor()), clock_(loop.get_executor()) {
     struct sigaction now {};
-    if (::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) // nohup
+    if (::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) // not under nohup
       signals_.add(SIGHUP);
   }
 
@@ -84,7 +84,7 @@ private:
     co_return std::max(code, released);
   }
 
-  /// On a screen: a line that says for how long.
+  /// Shows on a screen how long it has been waiting.
   asio::awaitable<void> show_waiting() {
     const auto begun = lock_clock::now();
     co_await clock_.wait(1s);
@@ -104,14 +104,15 @@ private:
       terminal_.out << "\n" << std::flush;
   }
 
-  /// Runs the command. @returns the exit code, as far as it is the command's
+  /// Runs the command.
+  /// @returns the exit code, without failures of the release
   asio::awaitable<int> work() {
     if (shutdown_) {
       error(terminal_, "Shutdown triggered during lock acquisition");
       co_return 0;
     }
     for (const auto last = lock_clock::now() + grace; too_late() && lock_clock::now() < last;)
-      co_await bell_.wait(look_every); // the next renewal may be on its way
+      co_await bell_.wait(look_every); // a renewal may be under way
     if (too_late() || shutdown_) {
       error(terminal_, "Lock lost before the command was started");
       co_return 2;
@@ -150,21 +151,21 @@ private:
       co_await kill_child();
     }
     const bool well = end_ && end_->well();
-    child_.reset(); // and what it left behind
+    child_.reset(); // also kills what the command left behind
     held_->stop();
-    while (!lost_) // watch_lock() has ended
+    while (!lost_) // until watch_lock() has ended
       co_await bell_.wait(look_every);
     co_return order_.child_exit_code && (!well && !(shutdown_ && !by_itself)) ? 2 : 0;
   }
 
-  /// A command that is asked now to end can just be killed before the session may be over.
+  /// Whether less than the grace period is left until the session may be over.
   bool too_late() const { return lock_clock::now() + grace >= held_->valid_until(); }
 
-  /// While this program is stopped, somebody else has to end the command in time.
+  /// Lets the supervisor end the command in time, even while this program is stopped.
   void tell_guard() {
     const auto until = held_->valid_until();
     if (until <= told_guard_)
-      return; // it is not said anew for each look at the clock
+      return; // each deadline is sent only once
     told_guard_ = until;
     child_->ends_at({until - grace + guard_waits, until});
   }
@@ -172,7 +173,7 @@ private:
   asio::awaitable<void> kill_child() {
     say("Terminating child pid " + std::to_string(child_->pid()));
     const bool late = MUTANT(child_killed_after_grace_only);
-    child_->ends_at({guard_deadline::time::max(), // it is asked only once
+    child_->ends_at({guard_deadline::time::max(), // SIGTERM is sent only once
                      late ? lock_clock::now() + grace : held_->valid_until()});
     if (shutdown_ == SIGINT)
       child_->signal(SIGINT);
@@ -193,18 +194,19 @@ private:
       co_await bell_.wait(look_every);
   }
 
-  /// @returns 1 after a complaint
+  /// @returns 1 after printing an error
   asio::awaitable<int> give_up(bool was_held) {
     held_->stop();
     auto released = co_await held_->release();
-    // A lock that is not released is nobody's until the session has ended, and its lock delay.
+    // A lock that is not released blocks other clients until its session and its lock delay have
+    // ended.
     for (const auto last = lock_clock::now() + grace;
          was_held && !released && lock_clock::now() < last && !held_->over();) {
       co_await bell_.wait(look_every);
       released = co_await held_->release();
     }
     if (!was_held)
-      co_return 0; // whatever came of it: the session ends
+      co_return 0; // the result does not matter: the session ends
     if (!released)
       co_return error(terminal_, "Lock release failed: " + released.error());
     const auto cleaned = co_await held_->clean_up();
@@ -256,14 +258,14 @@ private:
   terminal terminal_;
   std::unique_ptr<holding> held_;
   asio::signal_set signals_, forwarded_;
-  bell bell_; ///< rung when one of these changes
+  bell bell_; ///< rung when one of the members below changes
   bell clock_;
   bool waiting_ = true, shown_ = false;
   std::unique_ptr<guarded_child> child_;
-  lock_clock::time_point told_guard_; ///< until when the command may run, as the guard knows it
+  lock_clock::time_point told_guard_; ///< until when the supervisor lets the command run
   std::optional<child_end> end_;
-  int shutdown_ = 0;  ///< the signal
-  bool lost_ = false; ///< or nobody watches it any more
+  int shutdown_ = 0;  ///< the signal that was received; 0: none
+  bool lost_ = false; ///< it was lost, or watch() has returned
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// `belay lock`: a command that runs while a lock is held. Keys, flags and texts are those of
+// `belay lock`: runs a command while a lock is held. Keys, flags and texts are those of
 // `consul lock`.
 
 #include "cli/api/api_client.hpp"
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What is wrong with options that do not go together; empty: nothing.
+/// What is wrong with options that exclude each other; empty: nothing.
 std::string complaint_about_kind(const options& o, std::int64_t limit) {
   const bool shared = o.on("shared"), exclusive = o.on("exclusive");
   if (shared && exclusive)
@@ -35,8 +35,7 @@ std::string complaint_about_kind(const options& o, std::int64_t limit) {
   return {};
 }
 
-/// What a claim is wished for by the options; nullopt: it is a lock of keys, or a semaphore of
-/// keys.
+/// The claim that the options ask for; nullopt: they ask for a lock or a semaphore of keys.
 std::optional<hold_wish> claim_wished(const options& o, const holding_settings& settings) {
   hold_wish wish{.of = hold_wish::kind::permits,
                  .name = settings.prefix,
