@@ -1,4 +1,4 @@
-// `belay counter add|get`: a number that many count on, by the client library.
+// `belay counter add|get`: a number that many clients add to, with the client library.
 
 #include "cli/api/command_world.hpp"
 #include "cli/commands/all.hpp"
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// @param n what is added; nullopt: it is read only
+/// @param n what to add; nullopt: only read the number
 int count(const options& o, terminal t, std::optional<std::int64_t> n) {
   const auto client = o.client(t);
   const auto key = without_leading_slash(o.words()[0]);

@@ -1,4 +1,4 @@
-// `belay kv get|put|delete`: options, requests and texts of Consul's command line.
+// `belay kv get|put|delete`, with the options, requests and texts of Consul's command line.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
@@ -73,7 +73,7 @@ std::string detailed(const pair_row& p, bool base64) {
                6);
 }
 
-/// Body of a write's answer.
+/// Whether the response to a write is `true`.
 bool is_true(const api_answer& a) {
   return a.body.find("true") != a.body.npos;
 }

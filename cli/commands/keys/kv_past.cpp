@@ -1,4 +1,4 @@
-// `belay kv history|revert`: keys as they were (docs/reference/changes.md).
+// `belay kv history|revert`: earlier values of keys (docs/reference/changes.md).
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
@@ -65,7 +65,7 @@ int kv_history(const options& o, terminal t) {
   return 0;
 }
 
-/// The row that the request is answered with; an empty object: there is none.
+/// Reads one row; an empty object: there is none.
 result<json::object> row_read(const api_client& client, const std::string& key, const api_query& query) {
   auto answer = client.ask("GET", "/v1/kv/" + golang::escape_path(key), query);
   if (answer && answer->status == 404)

@@ -1,4 +1,4 @@
-// `belay kv export|import`: Consul's format, requests of our own: an import travels in transactions.
+// `belay kv export|import`: the format is Consul's, but an import is sent in transactions.
 
 #include "cli/commands/keys/kv_transfer.hpp"
 
@@ -89,12 +89,12 @@ result<std::vector<exported_key>> read_export(std::string_view text) {
 
 namespace {
 
-/// What Go and this server write in JSON for a byte that is no UTF-8 (U+FFFD).
+/// What Go and this server write in JSON for a byte that is not UTF-8 (U+FFFD).
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
-/// Takes out of `keys` those whose names are not UTF-8: what the list shows of them is the name of
-/// another key.
-/// @returns what is shown of them
+/// Removes from `keys` those whose names are not UTF-8, as the list shows the name of another key
+/// for them.
+/// @returns the names that the list shows for them
 result<std::vector<std::string>> take_misnamed(const options& o, const api_client& client,
                                                std::vector<exported_key>& keys) {
   std::vector<std::string> out;
@@ -133,7 +133,7 @@ int kv_export(const options& o, terminal t) {
   }
   if (!answer.found())
     return error(t, "Error querying agent: " + answer.complaint());
-  // The API's list has the same names in capitals, and more besides.
+  // The API's list has the same members with capitalized names, and more members.
   auto keys = value_of(read_export(answer.body), t, "Error querying agent: ");
   const auto misnamed = value_of(take_misnamed(o, client, keys), t, "Error querying agent: ");
   t.out << write_export(keys);
@@ -142,11 +142,12 @@ int kv_export(const options& o, terminal t) {
   return misnamed.empty() ? 0 : 1;
 }
 
-/// Of a transaction. Servers take 64 operations, later ones 128.
+/// The most operations of a transaction. Servers take 64, later ones 128.
 constexpr std::size_t operations_max = 64;
-/// What a transaction may be long, in bytes of JSON: the default of `txn_max_req_len` is 512 KiB, and some servers have less.
+/// The longest transaction, in bytes of JSON. The default of `txn_max_req_len` is 512 KiB, and some
+/// servers have less.
 constexpr std::size_t transaction_bytes_max = 384 * 1024;
-/// How often the line on a screen is written anew.
+/// How many keys are written between two updates of the progress line.
 constexpr std::size_t keys_per_line = 1000;
 
 std::string set_operation(const exported_key& k) {
@@ -163,7 +164,7 @@ public:
   importer(const options& o, terminal t, const api_client& client, const std::vector<exported_key>& keys)
       : options_(o), terminal_(t), channel_(client), keys_(keys) {}
 
-  /// @returns what went wrong; it names the first key that was not written
+  /// @returns an error that names the first key that was not written
   status run() {
     while (next_ < keys_.size()) {
       if (impossible(keys_[next_]))
@@ -189,16 +190,17 @@ public:
   }
 
 private:
-  /// Consul's client asks no server for such a key. A transaction would write it, and `kv get` could not name it.
+  /// Consul's client does not send such a key. A transaction would write it, but `kv get` could not
+  /// name it.
   static bool impossible(const exported_key& k) { return k.key.starts_with('/'); }
 
-  /// One transaction; if the server refuses it, what it can have of it.
+  /// Sends one transaction. If the server rejects it, writes its keys one by one.
   status together(const std::string& body, std::size_t end) {
     const auto answer =
         channel_.ask({.method = "PUT", .path = "/v1/txn", .query = options_.write_query(), .body = body});
     if (!answer)
       return not_written(answer.error());
-    // Refused as a whole: too long for this server, or one of the keys may not be written.
+    // The server rejected all of it: it is too long for this server, or one key may not be written.
     if (answer->status == 413 || answer->status == 409 || answer->status == 404 || answer->status == 405)
       return one_by_one(end);
     if (!answer->found())
@@ -242,7 +244,7 @@ private:
   api_channel channel_;
   const std::vector<exported_key>& keys_;
   std::size_t next_ = 0;  ///< the first key that is not known to be written
-  std::size_t shown_ = 0; ///< on the screen
+  std::size_t shown_ = 0; ///< how many keys the progress line shows
 };
 
 int kv_import(const options& o, terminal t) {

@@ -1,5 +1,5 @@
 #pragma once
-// The format in which keys leave one cluster and enter another.
+// The format in which keys are exported from one cluster and imported into another.
 
 #include "protocol/base/result.hpp"
 
@@ -18,10 +18,11 @@ struct exported_key {
   bool operator==(const exported_key&) const = default;
 };
 
-/// JSON array, tab-indented, with a line break at the end.
+/// A JSON array, indented by tabs, with a line break at the end.
 std::string write_export(const std::vector<exported_key>& keys);
 
-/// Names in any case. Failures: `Cannot unmarshal data: ...`, `Error base 64 decoding value for key K: ...`.
+/// The names of members may be in any case. Failures: `Cannot unmarshal data: ...`,
+/// `Error base 64 decoding value for key K: ...`.
 result<std::vector<exported_key>> read_export(std::string_view text);
 
 } // namespace belay::cli

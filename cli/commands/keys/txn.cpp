@@ -1,4 +1,4 @@
-// `belay txn`: Consul has it in its API only.
+// `belay txn`, which Consul has only in its API.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// What each failed operation says, with its number as people count.
+/// The error of each failed operation, with its index.
 std::string complaints(const json::value& answer) {
   std::string out;
   for (const auto& e : elements(member(answer, "Errors")))

@@ -1,4 +1,4 @@
-// `belay outcome get|seal`: what became of a write with an idempotency key.
+// `belay outcome get|seal`: shows or settles the outcome of a write with an idempotency key.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
