@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// How soon a place is kept that has moved on without a change.
+/// How soon a cursor is stored that has advanced without a change.
 constexpr auto keep_every = 1s;
 
 class change_feed final : public long_run {
@@ -65,11 +65,11 @@ private:
     co_return static_cast<int>(!well);
   }
 
-  /// Also while nothing changes below the prefix: servers forget what happened long ago.
+  /// Stores the cursor also while nothing changes under the prefix, as servers forget old changes.
   asio::awaitable<void> keep_places() {
     while (!ended_) {
       co_await bell_.wait(keep_every);
-      // It moves on when changes come, too; then nothing waits any more.
+      // The cursor also advances when changes arrive, but then the feed is not waiting.
       const auto& place = source_.place();
       if (waiting_ && !place.empty() && place != "now" && !reached(place))
         co_return stopping_.stop();
@@ -92,12 +92,12 @@ private:
     co_return reached(some.place);
   }
 
-  /// @returns false after a complaint
+  /// @returns false after printing an error
   asio::awaitable<bool> tell(std::string line, std::string place) {
     if (handler_.given()) {
       watch_handler::variables added = {{"BELAY_PLACE", place}};
       const bool well = co_await handler_.run(std::move(line), std::move(added));
-      co_return well && !stopped_; // one that was told to end may not have done it
+      co_return well && !stopped_; // a command that was stopped may not have done its work
     }
     terminal_.out << line << std::flush;
     co_return static_cast<bool>(terminal_.out);
@@ -112,13 +112,13 @@ private:
   }
 
   std::string file_;
-  std::string place_; ///< everything up to there is told; empty: nothing is
+  std::string place_; ///< the cursor after the last change that was handled; empty: none
   terminal terminal_;
   bell bell_;
   watch_handler handler_;
   command_world sockets_;
   v0::changes source_;
-  v0::stopper stopping_; ///< what waits for changes
+  v0::stopper stopping_; ///< stops the wait for changes
   bool ended_ = false, waiting_ = false;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// `belay watch -changes`: each change of the keys below a prefix, once and in order (docs/reference/changes.md).
+// `belay watch -changes`: delivers each change of the keys under a prefix, once and in order
+// (docs/reference/changes.md).
 
 #include "cli/flags/options.hpp"
 
@@ -9,10 +10,10 @@
 namespace belay::cli {
 
 int follow_changes(const options& o, terminal t);
-/// With -group: changes are worked through by its members, each until the command did not fail.
+/// With -group: the members of a group work on changes, and retry each that fails.
 int work_for_group(const options& o, terminal t);
 
-/// What command_world::on_trouble() takes.
+/// A callback for command_world::on_trouble().
 std::function<void(const std::string& why)> complaints_of_watch(terminal t);
 
 } // namespace belay::cli

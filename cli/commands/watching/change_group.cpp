@@ -1,4 +1,4 @@
-// `belay watch -changes -group`: changes are worked through by the members of a group.
+// `belay watch -changes -group`: the members of a group work on changes.
 
 #include "cli/api/api_client.hpp"
 #include "cli/api/awaited.hpp"
@@ -28,10 +28,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Between SIGTERM and SIGKILL, as with `belay lock`.
+/// The time between SIGTERM and SIGKILL, as in `belay lock`.
 constexpr auto grace_of_handler = 5s;
-/// So much later than this program its guard ends it; the next member has to wait for the lock
-/// delay (15 s) besides.
+/// How much later than this program the supervisor ends the handler. The next member also waits for
+/// the lock delay (15 s).
 constexpr auto guard_of_group_waits = 1s;
 constexpr auto tells_guard_every = 200ms;
 constexpr auto session_within = 10s, acknowledge_within = 30s, leave_within = 5s, try_again_after = 1s;
@@ -50,7 +50,7 @@ public:
         sockets_(loop, client.target(), o.write_query().text()), member_(sockets_, order.session),
         group_(member_, order.prefix, order.name, order.consumer) {
     sockets_.on_trouble(complaints_of_watch(t));
-    // What next() waits for is no more this member's then.
+    // The deliveries that next() waits for are no longer this member's then.
     member_.on_change([this] {
       if (member_.state() == v0::session_state::lost)
         interrupted_.stop();
@@ -78,9 +78,8 @@ private:
     co_return code;
   }
 
-  /// Waits until this member is the group's and something is to be done, however long servers are
-  /// away. A session that was lost is
-  /// followed by another one.
+  /// Waits until this member is the active one and there is a delivery, however long no server
+  /// responds. A session that was lost is replaced by another one.
   v0::task<v0::result<v0::delivery>> next() {
     while (!stopped_) {
       interrupted_.reset();
@@ -109,7 +108,7 @@ private:
     co_return opened;
   }
 
-  /// Lets the next member go on.
+  /// Lets the next member continue.
   v0::task<v0::status> leave() {
     v0::patience limit(sockets_.now() + leave_within);
     v0::status left = co_await group_.leave(limit);
@@ -136,7 +135,7 @@ private:
     while (working_ || informing_)
       co_await bell_.wait(100ms);
     if (stopped_)
-      co_return; // one that was told to end may not have done it
+      co_return; // a command that was stopped may not have done its work
     if (well && !lost_) {
       auto acknowledging = group_.ack(one.place, v0::patience(sockets_.now() + acknowledge_within));
       const auto known = co_await awaited(std::move(acknowledging));
@@ -153,8 +152,8 @@ private:
       error(terminal_, "That was the last try: it goes to " + name_ + "/dead/" + v0::position_of(one.place));
   }
 
-  /// While this program is stopped, the guard ends the handler before another member can have its
-  /// change.
+  /// Lets the supervisor end the handler before another member can get its change, even while this
+  /// program is stopped.
   void tell_guard() {
     const auto left = member_.safe() ? member_.safe_until() - sockets_.now() : 0ns;
     const auto until = lock_clock::now() + std::chrono::duration_cast<lock_clock::time_point::duration>(left);
@@ -175,7 +174,8 @@ private:
     bell_.ring();
   }
 
-  /// Another member may begin with the same change at once.
+  /// Ends the handler when the session is lost: another member may start with the same change at
+  /// once.
   asio::awaitable<void> end_when_lost() {
     auto waiting = end_of_session_or_work();
     const bool lost = co_await awaited(std::move(waiting));
@@ -204,11 +204,11 @@ private:
   bell bell_, clock_;
   watch_handler handler_;
   command_world sockets_;
-  v0::stopper interrupted_; ///< what next() waits for
-  v0::stopper worked_;      ///< nobody works on the delivery any more
+  v0::stopper interrupted_; ///< ends the wait of next()
+  v0::stopper worked_;      ///< the work on the delivery has ended
   v0::session member_;
   v0::consumer group_;
-  bool working_ = false;   ///< end_when_lost() has not ended
+  bool working_ = false;   ///< end_when_lost() has not returned
   bool informing_ = false; ///< nor has keep_guard_informed()
   bool lost_ = false;
   lock_clock::time_point told_guard_;

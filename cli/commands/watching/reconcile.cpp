@@ -1,5 +1,5 @@
-// `belay reconcile`: a command that is run for each key that may be wrong, at a bounded rate, by
-// the client library.
+// `belay reconcile`: the client library runs a command for every key under a prefix, and again when
+// one changes, at a bounded rate.
 
 #include "cli/api/api_client.hpp"
 #include "cli/api/command_world.hpp"
@@ -30,15 +30,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Between SIGTERM and SIGKILL, as with `belay lock`.
+/// The time between SIGTERM and SIGKILL, as in `belay lock`.
 constexpr auto grace_of_work = 5s;
-/// Who waits for the end of one pass does not want to wait for this.
+/// How often the run is checked. With -once it is checked more often, so that it ends soon after
+/// its pass.
 constexpr std::chrono::milliseconds look_soon = 50ms, look_later = 250ms;
 constexpr auto follow_again_after = 1s;
 
 struct reconcile_order {
   std::string prefix;
-  bool follows = true; ///< keys that change are worked on, too
+  bool follows = true; ///< also process keys when they change
   v0::reconciler_options limits;
 };
 
@@ -114,12 +115,12 @@ private:
                                      " done");
     if (!dry_ && !cut_off)
       terminal_.out << "Success! " << keys(counts.done) << " done\n";
-    co_return static_cast<int>(cut_off); // who asked for all of them did not get that
+    co_return static_cast<int>(cut_off); // not all keys were processed
   }
 
   static std::string keys(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " key" : " keys"); }
 
-  /// Begins with nothing more. What is worked on is told of no more.
+  /// Starts no more commands, and does not report those that still run.
   void stop_working() {
     following_.reset();
     works_.stop();
@@ -162,13 +163,13 @@ private:
     co_return v0::nothing();
   }
 
-  /// @param now of index 0 if there is no such key
+  /// @param now has index 0 if there is no such key
   asio::awaitable<void> run_for(std::string key, v0::entry now, std::shared_ptr<work> one) {
     watch_handler::variables added = {
         {"BELAY_KEY", key}, {"BELAY_INDEX", std::to_string(now.index)}, {"BELAY_FLAGS", std::to_string(now.flags)}};
     const bool well = co_await one->handler.run(std::move(now.value), std::move(added));
     running_.erase(key);
-    // What was told to end is no success; nobody counts it any more.
+    // A command that was stopped has not succeeded, and is not counted any more.
     one->well = well && !stopped_;
     one->over.stop();
     bell_.ring();
@@ -181,7 +182,7 @@ private:
       if (some) {
         for (const auto& c : some->changes)
           works_.offer(c.key);
-        // What was erased meanwhile is in no list: nobody can know of it.
+        // Keys that were erased meanwhile are in no list, so a pass cannot find them.
         if (some->is_snapshot)
           works_.trigger();
         continue;
@@ -220,14 +221,15 @@ private:
   bell bell_;
   progress_line progress_;
   std::map<std::string, std::shared_ptr<work>> running_; ///< by key
-  std::string failure_; ///< what asking again cannot change, of listing or following the keys; empty: nothing
+  std::string failure_;                                  ///< a final error of listing or following; empty: none
   command_world sockets_;
   v0::changes source_;
   v0::reconciler works_;
   v0::task<void> following_;
 };
 
-/// What is wrong with the numbers; empty: nothing.
+/// Reads the numbers.
+/// @returns what is wrong with them; empty: nothing
 std::string read_numbers(const options& o, v0::reconciler_options& limits) {
   for (const auto& [name, most] : {std::pair<const char*, std::uint64_t>("workers", 1024),
                                    {"per-second", 1'000'000},

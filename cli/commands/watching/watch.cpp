@@ -1,5 +1,5 @@
-// `belay watch`: blocking queries, and a command for each change. Requests and answers as those of
-// `consul watch`.
+// `belay watch`: runs blocking queries, and a command for each change. Requests and output are
+// those of `consul watch`.
 
 #include "cli/api/api_client.hpp"
 #include "cli/commands/all.hpp"
@@ -27,17 +27,17 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::chrono::milliseconds first_pause = 5s, longest_pause = 180s; // after errors, as Consul's
-constexpr auto query_limit = 11min; // servers answer after 10 minutes at the latest, and up to a sixteenth of it more
+constexpr std::chrono::milliseconds first_pause = 5s, longest_pause = 180s; // after errors, as in Consul
+constexpr auto query_limit = 11min; // servers wait 10 minutes and up to a sixteenth longer
 
-/// What is asked, again and again.
+/// The query that is repeated.
 struct watch_query {
   std::string path;
   api_query query;
   enum class kind { plain, key, prefix, event } of = kind::plain;
 };
 
-/// Consul's number for an event: the two halves of its ID, one upon the other.
+/// Consul's index of an event: the two halves of its ID, combined by XOR.
 std::uint64_t index_of_event(const std::string& id) {
   std::uint64_t halves[2] = {0, 0};
   std::size_t digits = 0;
@@ -107,7 +107,7 @@ private:
       }
       errors = 0;
       const auto now = answer->number("x-consul-index").value_or(0);
-      if (now == index && last) // the wait is over, and nothing has changed
+      if (now == index && last) // the wait has ended without a change
         continue;
       if (what_.of == watch_query::kind::key)
         data = elements(&data).empty() ? json::value() : key_as_told(elements(&data)[0]);
@@ -133,7 +133,7 @@ private:
     co_return 0;
   }
 
-  /// Removes the events up to the one that `index` stands for.
+  /// Removes the events up to the one with this index.
   static void drop_known(json::value& data, std::uint64_t index) {
     if (!data.is_array())
       return;
@@ -153,7 +153,7 @@ private:
   watch_handler handler_;
 };
 
-/// What the options ask for. The failure reads like Consul's.
+/// The query that the options describe. The failure reads as in Consul.
 result<watch_query> query_of(const options& o, const std::string& kind) {
   using enum watch_query::kind;
   watch_query q;
@@ -199,8 +199,8 @@ result<watch_query> query_of(const options& o, const std::string& kind) {
   return q;
 }
 
-/// The flags that say what to watch, for this type. A flag of another type is refused: what it asks
-/// for would not be watched.
+/// The given flags that select what to watch and belong to another type. They are rejected, as they
+/// would have no effect.
 std::string flags_of_other_types(const options& o, std::string_view kind) {
   static constexpr std::pair<std::string_view, std::string_view> types_of_flags[] = {
       {"key", "key"},         {"name", "event"},     {"passingonly", "service"}, {"prefix", "keyprefix"},
@@ -225,7 +225,7 @@ int watch(const options& o, terminal t) {
   if (kind.empty())
     return o.wrong_usage(t, "Watch type must be specified");
   auto what = value_of(query_of(o, kind), t, "");
-  if (const auto others = flags_of_other_types(o, kind); !others.empty()) // Consul's text
+  if (const auto others = flags_of_other_types(o, kind); !others.empty()) // text of Consul
     return error(t, "Invalid parameters: [" + others + "]");
   const auto client = o.client(t);
   answer_of(client.ask("GET", "/v1/status/leader", {}), t, "Error querying Consul agent: ");

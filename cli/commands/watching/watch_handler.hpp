@@ -1,5 +1,5 @@
 #pragma once
-// The command that a watch runs: never twice at once, and never longer than the watch.
+// The command that a watch runs: one at a time, and never longer than the watch.
 
 #include "cli/process/guarded_child.hpp"
 #include "cli/terminal.hpp"
@@ -19,20 +19,22 @@ public:
   /// Names and values.
   using variables = std::vector<std::pair<std::string, std::string>>;
 
-  /// @param words the command; none: there is no handler
+  /// @param words the command; empty: there is no handler
   watch_handler(boost::asio::any_io_executor executor, std::vector<std::string> words, bool shell, terminal t)
       : executor_(std::move(executor)), words_(std::move(words)), shell_(shell), terminal_(t) {}
 
   bool given() const { return !words_.empty(); }
-  /// Runs it with `input` at its standard input, and some variables more. @returns false after a complaint: it did not start, or failed
+  /// Runs the command with `input` at its standard input and additional variables.
+  /// @returns false after printing an error: it did not start, or failed
   boost::asio::awaitable<bool> run(std::string input, variables added);
-  /// Sends it a signal if it runs. That it fails from now on is no reason to complain.
+  /// Sends a signal to the command if it runs. A failure after that is not reported.
   void stop(int number);
-  /// Sends it a signal if it runs.
+  /// Sends a signal to the command if it runs.
   void signal(int number);
-  /// Its guard ends it then if this program is stopped. Of the run that is under way and those behind it.
+  /// Sets when the supervisor ends the command if this program is stopped. This applies to the
+  /// current run and to later ones.
   void ends_at(const guard_deadline& d);
-  /// What complaints are about: they name it.
+  /// Sets what the command runs for, which its error texts name.
   void is_about(std::string what) { about_ = std::move(what); }
   bool runs() const { return child_ != nullptr; }
 
