@@ -1,4 +1,4 @@
-// `belay agent` and `belay validate`: everything around a node that is not the node.
+// `belay agent` and `belay validate`: everything around a node except the node itself.
 
 #include "actors/node/config/node_config.hpp"
 #include "actors/node/disk/data_directory.hpp"
@@ -24,7 +24,7 @@ namespace belay::cli {
 
 namespace {
 
-/// The start of Consul's banner: scripts wait for its first and last lines.
+/// The start of Consul's banner. Scripts wait for its first and last lines.
 std::string banner(const actors::node_config& c) {
   std::string clients;
   for (const auto& a : c.client_addrs)
@@ -45,13 +45,13 @@ std::string banner(const actors::node_config& c) {
          "==> Log data will now stream in as it occurs:\n\n";
 }
 
-/// Holds the process id while the node runs.
+/// Keeps the process ID in a file while the node runs.
 class pid_file {
 public:
   explicit pid_file(std::string path) : path_(std::move(path)) {
     if (path_.empty())
       return;
-    errno = 0; // a stream does not say why
+    errno = 0; // a stream does not report why it failed
     if (!(std::ofstream(path_) << ::getpid() << std::flush))
       complaint_ = "Could not open pid file: open " + path_ + ": " + reason(errno != 0 ? errno : EIO);
   }
@@ -60,14 +60,14 @@ public:
     if (complaint_.empty() && !path_.empty())
       std::filesystem::remove(path_, ignored);
   }
-  /// Why it cannot be written; empty: it is, or none is wanted.
+  /// Why the file cannot be written; empty: it was written, or there is none.
   const std::string& complaint() const { return complaint_; }
 
 private:
   std::string path_, complaint_;
 };
 
-/// `flag provided but not defined: -x`, and what else may have been meant.
+/// Prints `flag provided but not defined: -x`, and the flag that may have been meant.
 void wrong_flag(const std::string& complaint, terminal t) {
   t.err << complaint << "\n";
   const auto all = actors::flags_of_agent();
@@ -119,7 +119,7 @@ int agent(const arguments& args, terminal t) {
   t.out << banner(config) << std::flush;
   for (const auto& line : begun.warnings)
     log::warn("agent", line);
-  // A client that hangs up while it is being answered must cost its connection, not the node.
+  // A client that closes its connection during a response must not end the node.
   std::signal(SIGPIPE, SIG_IGN);
 
   return actors::run_node(std::move(begun), [args]() -> result<actors::parsed_command_line> {
@@ -153,7 +153,7 @@ int version(const options& o, terminal t) {
   if (o.json())
     t.out << pretty(boost::json::object{{"Version", BELAY_VERSION}, {"Compatible", "1.8.7"}});
   else if (t.called.substr(t.called.rfind('/') + 1) ==
-           "consul") // programs that start Consul read its version off the first line
+           "consul") // programs that start Consul read its version from the first line
     t.out << "Consul v1.8.7\nBelay v" BELAY_VERSION "\n";
   else
     t.out << "Belay v" BELAY_VERSION "\nCompatible with the Consul 1.8.7 API\n";

@@ -7,7 +7,7 @@
 
 namespace belay::cli {
 
-// One for each file of commands.
+// One function for each file of commands.
 std::vector<command> acl_policy_commands();
 std::vector<command> acl_role_commands();
 std::vector<command> acl_system_commands();
@@ -46,7 +46,7 @@ std::vector<command> tls_commands();
 std::vector<command> txn_commands();
 std::vector<command> watch_commands();
 
-/// Sorted by name.
+/// All commands, sorted by name.
 const std::vector<command>& all_commands();
 
 } // namespace belay::cli

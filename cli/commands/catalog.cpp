@@ -15,7 +15,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t short_id = 8; // letters of a node's ID where not all is shown
+constexpr std::size_t short_id = 8; // characters of a node's ID in the short list
 
 bool no_words(const options& o, terminal t) {
   if (o.words().empty())
@@ -47,7 +47,7 @@ std::string nodes_text(const options& o, const json::value& nodes) {
     rows.push_back({member_text(n, "Node"), id, member_text(n, "Address"), member_text(n, "Datacenter")});
     if (detailed) {
       rows.back().push_back(joined(pairs_of(member(n, "TaggedAddresses")), ", "));
-      // Of a node of a service, which has the members of both.
+      // A row of a service has the metadata of the service and of its node.
       const auto* meta = member(n, o.given("service") ? "NodeMeta" : "Meta");
       rows.back().push_back(joined(pairs_of(meta), ", "));
     }
@@ -93,7 +93,7 @@ int list_nodes(const options& o, terminal t) {
   return 0;
 }
 
-/// Name and tags of each service: of a node, or of all.
+/// The name and tags of each service, on a node or on all nodes.
 std::vector<std::vector<std::string>> service_rows(const json::value& answer, bool of_node) {
   std::vector<std::vector<std::string>> rows;
   const auto* services = of_node ? member(answer, "Services") : &answer;

@@ -1,4 +1,4 @@
-// `belay operator check`: on the disk of a stopped server, not over HTTP.
+// `belay operator check`: reads the data directory of a stopped server, without HTTP.
 
 #include "actors/node/disk/data_check.hpp"
 #include "actors/telemetry/log.hpp"
@@ -19,7 +19,7 @@ namespace {
 int check_data_directory(const options& o, terminal t) {
   if (o.words().size() != 1)
     return error(t, "This command takes one argument: DATA_DIR, the data directory of a stopped server");
-  // What a start would log is in the report.
+  // The report has what a start would log.
   log::settings silent;
   silent.to_stdout = false;
   (void)log::configure(silent);

@@ -1,4 +1,4 @@
-// `belay members` and `belay info`: what a node says about the cluster and itself.
+// `belay members` and `belay info`: what a node reports about the cluster and about itself.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
@@ -78,7 +78,7 @@ int members(const options& o, terminal t) {
                                                                   "Protocol", "DC", "Segment"});
     t.out << table(rows);
   }
-  return rows.empty() ? 2 : 0; // as Consul: no member of that status
+  return rows.empty() ? 2 : 0; // as in Consul: no member has that status
 }
 
 int info(const options& o, terminal t) {

@@ -1,4 +1,4 @@
-// `belay debug`: what helpers want to see of a node, gathered over some time into one file.
+// `belay debug`: collects diagnostics of a node, over some time, into one file.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
@@ -30,7 +30,7 @@ namespace {
 constexpr const char* targets[] = {"metrics", "logs", "host", "agent", "cluster"};
 constexpr std::chrono::nanoseconds shortest_duration = 10s, shortest_interval = 5s;
 
-/// @returns true: it was SIGINT or SIGTERM that ended it
+/// @returns true if SIGINT or SIGTERM ended the wait
 bool sleep_or_signal(std::chrono::nanoseconds time) {
   boost::asio::io_context loop;
   boost::asio::signal_set signals(loop, SIGINT, SIGTERM);
@@ -45,12 +45,13 @@ bool sleep_or_signal(std::chrono::nanoseconds time) {
   return signalled;
 }
 
-/// What is gathered goes to files of a folder at once: a busy server's log of some minutes is larger than memory should be.
+/// Writes what it collects to the files of a folder at once: some minutes of a busy server's log
+/// would need too much memory.
 class gathering {
 public:
   using clock = std::chrono::steady_clock;
 
-  /// @param end until then it gathers, and no request lasts longer
+  /// @param end when collecting ends; no request lasts longer
   gathering(const api_client& client, std::string folder, std::vector<std::string> wanted,
             std::chrono::nanoseconds interval, clock::time_point end, terminal t)
       : client_(client), folder_(std::move(folder)), wanted_(std::move(wanted)), interval_(interval), end_(end),
@@ -64,10 +65,11 @@ public:
     file.append(content);
     note(file);
   }
-  /// What could not be written first; empty: nothing. Nothing more is gathered then.
+  /// The first error of a write; empty: none. Nothing more is collected after an error.
   const std::string& complaint() const { return complaint_; }
 
-  /// The JSON of one path under a name; what cannot be had is told and left out.
+  /// Stores the JSON of `path` as the file `name`. If the request fails, prints a warning and
+  /// continues without it.
   void fetch(const std::string& name, const std::string& path) {
     const auto answer = client_.get_json(path, {}, until(end_));
     if (answer)
@@ -78,7 +80,8 @@ public:
 
   bool over() const { return clock::now() >= end_; }
 
-  /// Metrics, and the log while the interval lasts. @returns true: it was interrupted, or cannot be written
+  /// Collects metrics, and the log until the interval ends.
+  /// @returns true if it was interrupted, or a file cannot be written
   bool one_interval() {
     const auto next = std::min(clock::now() + interval_, end_);
     const auto part = std::to_string(std::time(nullptr));
@@ -104,10 +107,10 @@ public:
       terminal_.err << "[WARN] Unable to capture the log: " << answer.complaint() << "\n";
     if ((interrupted && *interrupted) || !complaint_.empty())
       return true;
-    return clock::now() < next && sleep_or_signal(until(next)); // the server ended it, or has none
+    return clock::now() < next && sleep_or_signal(until(next)); // the server ended the stream
   }
 
-  /// At least a millisecond: a limit of zero is none.
+  /// The time until `then`, at least a millisecond, as a limit of zero means no limit.
   static std::chrono::milliseconds until(clock::time_point then) {
     return std::max(std::chrono::ceil<std::chrono::milliseconds>(then - clock::now()), 1ms);
   }
@@ -126,7 +129,8 @@ private:
   terminal terminal_;
 };
 
-/// A new folder that only its owner may read. @returns what is wrong, as Consul words it; empty: nothing
+/// Makes a new folder that only its owner may read.
+/// @returns what is wrong, in the words of Consul; empty: nothing
 std::string make_folder(const std::string& path) {
   struct stat there;
   if (::stat(path.c_str(), &there) == 0 || errno != ENOENT)

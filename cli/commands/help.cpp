@@ -1,4 +1,4 @@
-// `belay completion` and `belay manual`: what is made from the tables of commands.
+// `belay completion` and `belay manual`: output that is made from the tables of commands.
 
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"

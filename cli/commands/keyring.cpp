@@ -1,5 +1,5 @@
-// `belay keyring`: the keys of `encrypt`, on all servers at once (docs/operate/security.md). Texts and exit codes are those of `consul keyring`
-// (docs/contract/15).
+// `belay keyring`: the keys of `encrypt`, on all servers at once (docs/operate/security.md). Texts
+// and exit codes are those of `consul keyring` (docs/contract/15).
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
@@ -21,11 +21,11 @@ namespace {
 
 constexpr auto keyring_path = "/v1/operator/keyring";
 
-/// What is done with one key.
+/// An operation on one key.
 struct change {
   const char* flag;
   const char* method;
-  const char* text; ///< told before the servers are asked
+  const char* text; ///< printed before the request is sent
 };
 constexpr change changes[] = {
     {"install", "POST", "==> Installing new gossip encryption key..."},
@@ -33,7 +33,7 @@ constexpr change changes[] = {
     {"remove", "DELETE", "==> Removing gossip encryption key..."},
 };
 
-/// nullopt: it is none that Consul takes.
+/// @returns nullopt if Consul would not accept the value
 std::optional<int> relay_factor(const options& o) {
   const auto text = o.value("relay-factor", "0");
   int n = -1;
@@ -41,7 +41,7 @@ std::optional<int> relay_factor(const options& o) {
   return error == std::errc() && end == text.data() + text.size() && n >= 0 && n <= 5 ? std::optional(n) : std::nullopt;
 }
 
-/// @returns false: the answer of the servers is not one
+/// @returns false if the servers' response is malformed
 bool print_keys(const json::value& pools, const char* member, std::ostream& out) {
   if (!pools.is_array())
     return false;

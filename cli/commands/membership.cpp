@@ -1,4 +1,4 @@
-// `belay join|leave|force-leave|reload`: what a node is told to do.
+// `belay join|leave|force-leave|reload`: requests that a node carries out itself.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"

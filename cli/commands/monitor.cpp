@@ -1,4 +1,4 @@
-// `belay monitor`: the log of a node, as it is written.
+// `belay monitor`: streams the log of a node.
 
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"
@@ -29,7 +29,7 @@ int monitor(const options& o, terminal t) {
   if (interrupted && *interrupted)
     return 0;
   if (!t.out)
-    return 1; // whoever called this says it
+    return 1; // the caller reports the failed write
   if (interrupted && !answer.found())
     return error(t, "Error starting monitor: " + answer.complaint());
   if (!interrupted && interrupted.error().find("the connection was closed") == std::string::npos)

@@ -1,4 +1,4 @@
-// `belay operator raft recover`: on the disk of a stopped server, not over HTTP.
+// `belay operator raft recover`: changes the data directory of a stopped server, without HTTP.
 
 #include "actors/node/disk/recovery.hpp"
 #include "cli/commands/all.hpp"

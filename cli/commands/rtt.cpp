@@ -1,4 +1,4 @@
-// `belay rtt`: distances in the network by Vivaldi coordinates, where servers have them.
+// `belay rtt`: estimates round-trip times by Vivaldi coordinates, where servers have them.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
@@ -18,7 +18,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// As Serf's, in seconds.
+/// A coordinate as in Serf, in seconds.
 struct coordinate {
   std::vector<double> vec;
   double adjustment = 0, height = 0;
@@ -41,7 +41,8 @@ std::optional<coordinate> coordinate_in(const json::value& row) {
   return out;
 }
 
-/// Serf's Coordinate.DistanceTo. @pre as many dimensions
+/// Serf's Coordinate.DistanceTo.
+/// @pre both coordinates have the same number of dimensions
 double seconds_between(const coordinate& a, const coordinate& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.vec.size(); ++i)
@@ -59,7 +60,7 @@ std::optional<coordinate> find_node(const json::array& rows, const std::string& 
   return std::nullopt;
 }
 
-/// `NODE.DATACENTER` among the servers of all datacenters.
+/// The coordinate of `NODE.DATACENTER` among the servers of all datacenters.
 std::optional<coordinate> find_server(const json::value& areas, const std::string& name) {
   const auto dot = name.rfind('.');
   for (const auto& area : elements(&areas))

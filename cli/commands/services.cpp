@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// `service` and `services` of configuration files, as the API takes them.
+/// The `service` and `services` of configuration files, as the API takes them.
 result<std::vector<json::object>> services_in(const std::vector<std::string>& files) {
   std::vector<json::object> out;
   for (const auto& file : files) {
@@ -39,7 +39,7 @@ result<std::vector<json::object>> services_in(const std::vector<std::string>& fi
   return out;
 }
 
-/// `key=value` pairs as an object.
+/// The `key=value` pairs of a flag as an object.
 json::object pairs_given(const options& o, std::string_view flag_name, terminal t) {
   json::object out;
   for (const auto& pair : o.values(flag_name)) {
@@ -90,7 +90,7 @@ bool any_flag(const options& o) {
   return false;
 }
 
-/// What a service is called, whichever way the member is written.
+/// The text of a member, whichever way its name is written.
 std::string named(const json::object& service, std::string_view lower, std::string_view upper) {
   const json::value v = service;
   const auto text = member_text(v, lower);
@@ -128,7 +128,7 @@ int deregister_services(const options& o, terminal t) {
     return error(t, "Service deregistration requires at least one argument or -id.");
   if (!o.words().empty() && !id.empty())
     return error(t, "Service deregistration requires arguments or -id, not both.");
-  std::vector<std::pair<std::string, std::string>> wanted; // ID and what is told of it
+  std::vector<std::pair<std::string, std::string>> wanted; // ID, and name in messages
   if (!id.empty())
     wanted.emplace_back(id, id);
   auto found = value_of(services_in(o.words()), t, "Error: ");

@@ -1,4 +1,4 @@
-// `belay session create|destroy|list|info|renew|why`: Consul has them in its API only.
+// `belay session create|destroy|list|info|renew|why`, which Consul has only in its API.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
@@ -38,7 +38,7 @@ int create_session(const options& o, terminal t) {
   for (const auto& check : o.values("node-check"))
     if (!check.empty())
       checks.emplace_back(check);
-  if (o.given("node-check") || o.given("ttl")) // docs/guides/locks.md: with a TTL, nothing else ends it
+  if (o.given("node-check") || o.given("ttl")) // with a TTL, no check ends it: docs/guides/locks.md
     wanted.emplace("NodeChecks", std::move(checks));
   const auto client = o.client(t);
   const auto answer = answer_of(client.ask("PUT", "/v1/session/create", o.write_query(), compact(wanted)), t,

@@ -15,7 +15,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// FILE.
+/// The operand FILE.
 std::string snapshot_path(const options& o, terminal t) {
   if (o.words().size() == 1)
     return o.words()[0];
@@ -48,7 +48,7 @@ int restore_snapshot(const options& o, terminal t) {
   const auto path = snapshot_path(o, t);
   const auto client = o.client(t);
   if (const auto facts = verify_snapshot(path); !facts && facts.error().starts_with("Error opening"))
-    return error(t, facts.error()); // what is wrong with the archive the server says
+    return error(t, facts.error()); // the server reports all other errors of the archive
   answer_of(client.ask({.method = "PUT", .path = "/v1/snapshot", .query = o.write_query(), .body_file = path}), t,
             "Error restoring snapshot: ");
   return succeed(o, t, "Restored snapshot", {{"File", path}});

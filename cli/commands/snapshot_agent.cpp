@@ -1,4 +1,5 @@
-// `belay snapshot agent`: an archive every hour, by one of several programs that run it.
+// `belay snapshot agent`: saves an archive every hour. If several programs run it, one of them
+// saves.
 
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"
@@ -93,7 +94,7 @@ private:
     co_return 0;
   }
 
-  /// @returns false after a complaint
+  /// @returns false after printing an error
   asio::awaitable<bool> save() {
     const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
     const auto path = settings_.folder / (std::string(name_begins) + std::to_string(now.time_since_epoch().count()) +
@@ -123,7 +124,8 @@ private:
     co_return true;
   }
 
-  /// Names have the same length for the next 250 years: by name they are by age.
+  /// Removes the oldest files. Names have the same length for the next 250 years, so their order is
+  /// that of age.
   void remove_old() {
     std::vector<std::filesystem::path> found;
     std::error_code ec;
@@ -171,7 +173,7 @@ int run_snapshot_agent(const options& o, terminal t) {
     s.retain = o.number("retain");
   if (o.given("max-failures"))
     s.failures_max = o.number("max-failures");
-  // As `belay lock` would have it: the key is PREFIX/.lock.
+  // As in `belay lock`, the key is PREFIX/.lock.
   s.lock_prefix = golang::clean_path("/" + o.value("lock-key", "belay-snapshot")).substr(1);
   std::error_code ec;
   if (!std::filesystem::is_directory(s.folder, ec))

@@ -1,5 +1,5 @@
-// `belay keygen` and `belay tls ...`: secrets and certificates for docs/operate/security.md. Names of files, options and texts are those of
-// Consul 1.8. Nothing here talks to a node.
+// `belay keygen` and `belay tls ...`: create secrets and certificates (docs/operate/security.md).
+// Names of files, options and texts are those of Consul 1.8. Nothing here contacts a node.
 
 #include "actors/node/config/file_text.hpp"
 #include "actors/tls/certificate_maker.hpp"
@@ -30,7 +30,7 @@ bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
 
-/// A new file: one that is there is left alone.
+/// Writes a new file, and fails if it exists.
 status write_file(const std::string& path, const std::string& text, mode_t mode) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0)
@@ -45,7 +45,7 @@ status write_file(const std::string& path, const std::string& text, mode_t mode)
   return done{};
 }
 
-/// Both, or none of them.
+/// Writes both files or none.
 status write_pair(const tls::certificate_and_key& made, const std::string& certificate, const std::string& key) {
   if (auto s = write_file(certificate, made.certificate, everybody_reads); !s)
     return s;
@@ -56,7 +56,7 @@ status write_pair(const tls::certificate_and_key& made, const std::string& certi
   return done{};
 }
 
-/// In names of files and certificates.
+/// Whether `text` can be part of names of files and certificates.
 bool is_domain(const std::string& text) {
   return !text.empty() && !text.starts_with('.') &&
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
