@@ -13,9 +13,8 @@ constexpr std::string_view header_magic = "BELAYSNP";
 constexpr std::string_view footer_magic = "BELAYEND";
 constexpr std::uint32_t version = 1;
 constexpr std::size_t block_bytes = 64u << 10; // a damaged block is detected before much was read
-// The writeback of each write starts at once, so that the final sync is short. About as large as a
-// slice of paced_writes.hpp.
-constexpr std::size_t buffer_bytes = 256u << 10;
+// Writes are large, and their writeback starts at once, so that the final sync is short.
+constexpr std::size_t buffer_bytes = 1u << 20;
 constexpr std::size_t header_bytes_max = 16u << 20;
 
 failure wrong(const std::string& what) {

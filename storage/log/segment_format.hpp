@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of a segment file of the Raft log: writing, reading, and how to tell a write that a
-// crash interrupted from damage. Integers are little-endian.
+// The bytes of a segment file of the Raft log: writing, reading, and how to distinguish a
+// write that a crash interrupted from damage. Integers are little-endian.
 //
 //   offset 0, 512 bytes: segment header
 //     8 "BELAYSEG" | u32 version (1) | u64 number | u64 file bytes | u64 salt | u64 first sequence | u64 next index
