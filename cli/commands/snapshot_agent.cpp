@@ -1,11 +1,11 @@
 // `belay snapshot agent`: saves an archive every hour. If several programs run it, one of them
 // saves.
 
+#include "cli/api/bell.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"
 #include "cli/locks/holding.hpp"
 #include "cli/output/private_file.hpp"
-#include "cli/process/bell.hpp"
 #include "cli/process/long_run.hpp"
 #include "cli/snapshots/snapshot_file.hpp"
 #include "protocol/golang/url.hpp"

@@ -1,11 +1,11 @@
 // `belay mirror`: keeps a copy of keys on another server with the client library.
 
 #include "cli/api/awaited.hpp"
+#include "cli/api/bell.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/copies/places.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/progress_line.hpp"
-#include "cli/process/bell.hpp"
 #include "cli/process/long_run.hpp"
 
 #include <belay/changes.hpp>

@@ -1,7 +1,7 @@
 #include "cli/commands/holds/holding_run.hpp"
 
+#include "cli/api/bell.hpp"
 #include "cli/output/escaped_output.hpp"
-#include "cli/process/bell.hpp"
 #include "cli/process/command_name.hpp"
 #include "cli/process/guarded_child.hpp"
 #include "protocol/base/mutants.hpp"

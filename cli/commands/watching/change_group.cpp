@@ -2,11 +2,11 @@
 
 #include "cli/api/api_client.hpp"
 #include "cli/api/awaited.hpp"
+#include "cli/api/bell.hpp"
 #include "cli/api/command_world.hpp"
 #include "cli/commands/watching/change_feed.hpp"
 #include "cli/commands/watching/change_lines.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
-#include "cli/process/bell.hpp"
 #include "cli/process/command_name.hpp"
 #include "cli/process/long_run.hpp"
 #include "protocol/golang/duration.hpp"

@@ -2,12 +2,12 @@
 // one changes, at a bounded rate.
 
 #include "cli/api/api_client.hpp"
+#include "cli/api/bell.hpp"
 #include "cli/api/command_world.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/flags/options.hpp"
 #include "cli/output/progress_line.hpp"
-#include "cli/process/bell.hpp"
 #include "cli/process/long_run.hpp"
 
 #include <belay/changes.hpp>

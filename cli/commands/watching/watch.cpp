@@ -2,12 +2,12 @@
 // those of `consul watch`.
 
 #include "cli/api/api_client.hpp"
+#include "cli/api/bell.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/commands/watching/change_feed.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/output/json_text.hpp"
-#include "cli/process/bell.hpp"
 #include "cli/process/long_run.hpp"
 #include "protocol/golang/base64.hpp"
 #include "protocol/golang/url.hpp"

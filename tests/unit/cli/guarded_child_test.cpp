@@ -1,6 +1,6 @@
 // Commands that `belay lock` and `belay watch` run: none of them outlives the program.
 
-#include "cli/process/bell.hpp"
+#include "cli/api/bell.hpp"
 #include "cli/process/guarded_child.hpp"
 #include "tests/unit/cli/variables.hpp"
 

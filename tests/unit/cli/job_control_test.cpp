@@ -2,7 +2,7 @@
 // its end do to the command, also while the program is stopped. Otherwise it would run beside the
 // next holder's, or keep the lock. The shell is a process of this test with a pseudo-terminal.
 
-#include "cli/process/bell.hpp"
+#include "cli/api/bell.hpp"
 #include "cli/process/guarded_child.hpp"
 #include "tests/unit/cli/variables.hpp"
 

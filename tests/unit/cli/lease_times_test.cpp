@@ -2,9 +2,9 @@
 // responses take any share of it. If a program counted longer than the server, or its command ran
 // longer, two programs would work under one lock. Compares both sides' times on one clock.
 
+#include "cli/api/bell.hpp"
 #include "cli/commands/holds/holding_run.hpp"
 #include "cli/locks/holding.hpp"
-#include "cli/process/bell.hpp"
 #include "protocol/base/random.hpp"
 #include "tests/unit/cli/variables.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// A coroutine that waits for something of its own program, and looks at the time meanwhile.
+// A coroutine waits for an event of its own program, or for a time.
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -10,14 +10,14 @@
 #include <utility>
 
 #if defined(__GNUC__) && !defined(__clang__)
-// g++ 12 inlines Asio's operator delete of coroutines and not its operator new, and takes them for
-// strangers.
+// g++ 12 inlines Asio's operator delete of coroutines but not its operator new, and warns that the
+// two do not match.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif
 
 namespace belay::cli {
 
-/// Who waits is woken by ring(), or when the time is over.
+/// Wakes a waiting coroutine on ring(), or after a time.
 class bell {
 public:
   explicit bell(boost::asio::any_io_executor executor) : timer_(std::move(executor)) {}
