@@ -394,7 +394,7 @@ struct propose_internal {
   payload command;
 };
 /// raft_peer -> fsm -> session_reaper: own and forwarded renewals. They pass through the fsm
-/// so that the reaper knows of each session whose end a client has seen.
+/// so that the reaper has applied each session's end that a client has seen.
 struct renew_request {
   origin from;
   std::string sessions;    ///< as in renew_session

@@ -38,7 +38,7 @@ def want_slices(ns):
 
 
 def flood(port, connections, one, stop, told):
-    """Sends until told to stop. Reports the number of responses in each second."""
+    """Sends until it is stopped. Reports the number of responses in each second."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     want_slices(0)
     many = one * max(1, (256 << 10) // len(one))

@@ -2,7 +2,7 @@
 //
 //   order_service SERVER ORDER [STEPS]   such as: order_service http://127.0.0.1:8500 order-7
 //
-// With STEPS the process dies after that many steps. Keys below shop/ stand for the services.
+// With STEPS the process dies after that many steps. Keys below shop/ represent the services.
 #include <belay/client.hpp>
 #include <belay/compensated_section.hpp>
 #include <belay/keys.hpp>

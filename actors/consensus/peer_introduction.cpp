@@ -10,7 +10,7 @@ namespace belay::actors {
 
 namespace {
 
-// Bytes of a fatal TLS alert, handshake_failure: it tells a dialler without TLS to use TLS.
+// Bytes of a fatal TLS alert, handshake_failure: the dialing peer then knows that TLS is required.
 constexpr std::string_view alert("\x15\x03\x03\x00\x02\x02\x28", 7);
 
 } // namespace

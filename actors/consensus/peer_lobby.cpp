@@ -42,7 +42,7 @@ std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
   last_pump_ = now;
   accept_some(now);
   std::vector<introduced_peer> out;
-  // The newest first: even if unverified peers fill the lobby, a legitimate one is served at once.
+  // Newest first: unverified peers that fill all pending connections do not delay a member.
   for (auto g = waiting_.begin(); g != waiting_.end();) {
     if (now - g->since > limits_.deadline) {
       refuse(*g, "it did not introduce itself in time");

@@ -109,7 +109,7 @@ private:
   void on_chunk_stored(const snapshot_chunk_stored& s);
   void on_snapshot_in_force(const snapshot_in_force& s);
 
-  // raft_peer_view.cpp: tells the other actors about leadership and members
+  // raft_peer_view.cpp: notifies the other actors of leadership and members
   void publish_view();
   void log_role(const raft::soft_state& before);
   void log_members(const raft::configuration& now);
@@ -258,7 +258,7 @@ private:
 
   bool started_ = false;
   wake_ups wake_ups_{wake_ups::begun::by_others};
-  int sleeps_for_ = 1;         ///< ticks that this sleep stands for, as far as not executed yet
+  int sleeps_for_ = 1;         ///< number of ticks in this sleep that are not executed yet
   monotonic_time ticked_at_{}; ///< ticks are executed up to this time
   bool stirred_ = false;       ///< active: messages other than frames arrived since the last tick
   bool flush_scheduled_ = false;

@@ -28,7 +28,7 @@ enum class difference_kind : std::uint8_t {
   missing_delete,   ///< only the copy has the key: its erasure has not been copied
   phantom_undelete, ///< only the original has the key: the copy erased it, or has not received it
   other_value,
-  not_comparable, ///< its name is not valid UTF-8: the text shown stands for several names
+  not_comparable, ///< its name is not valid UTF-8: the text shown matches several names
 };
 
 std::string_view name_of(difference_kind k) noexcept;

@@ -107,7 +107,7 @@ task<result<std::string>> update(world& w, std::string key, change fn, patience 
 }
 
 task<result<erased>> erase_if(world& w, std::string key, std::uint64_t index, patience limit) {
-  // A plain delete with cas responds `true` for a missing key; a transaction tells these apart.
+  // A plain delete with cas responds `true` for a missing key; a transaction distinguishes the two.
   detail::transaction t;
   if (!CLIENT_MUTANT(erased_unseen))
     t.check_index(key, index);

@@ -17,7 +17,7 @@
 
 namespace belay::forward {
 
-/// Tell a client of this node that its call was rejected, or that its outcome is unknown.
+/// Notify a client of this node that its call was rejected, or that its outcome is unknown.
 struct tell_client {
   request_id id;
   call_outcome outcome = call_outcome::unknown;

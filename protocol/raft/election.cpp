@@ -191,7 +191,7 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
     else
       PROBE("raft: pre-vote refused, term not free");
     if (!(MUTANT(prevote_ignored_when_lagging) && m.term <= hard.term))
-      send_now(m.from, vote_reply{true, false}); // tells a lagging node this term (docs/internals/pitfalls.md R3)
+      send_now(m.from, vote_reply{true, false}); // a lagging node learns this term (docs/internals/pitfalls.md R3)
     return;
   }
   if (m.term < hard.term || guarded) {

@@ -554,7 +554,7 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
   }
   auto s = put(d, op, (old ? old->lock_index : 0) + (again ? 0 : 1), id, again ? old->fence : new_fence(d));
   s.told = state::reply(true);
-  s.told->note.fence = s.entry->fence; // stands for the grant; reply_checker checks the number in the response
+  s.told->note.fence = s.entry->fence; // marks the grant; reply_checker checks the number in the response
   return s;
 }
 

@@ -1,4 +1,4 @@
-// The servers that a simulated cluster begins with, and what each knows of the others.
+// The servers that a simulated cluster begins with, and the configuration of each.
 
 #include "sim/world/swarm.hpp"
 

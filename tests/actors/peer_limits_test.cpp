@@ -102,7 +102,7 @@ TEST_CASE("introductions of strangers take a share of the time, and members have
   stranger member(a.port(), "127.0.0.1");
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
-  // Its next frame is in a later batch than its hello, and the second stranger was there before.
+  // Its next frame is in a later batch than its hello; the second unverified peer came before.
   member.say(bytes_of(wire::read_index{1, false}));
   CHECK(soon([&] { return a.numbers_from(node_id{2}).size() == 1; }));
   CHECK(a.hellos_from(node_id{12}) == 0);
@@ -341,7 +341,7 @@ TEST_CASE("what strangers say of themselves is short at every time", "[actors][p
 }
 
 TEST_CASE("a stranger that gives a member's address does not become known there", "[actors][peer_link][limits]") {
-  // Each made-up id left an entry forever; and the member's connection counted as the stranger's.
+  // Each made-up id left an entry forever, and the member's connection counted as the other's.
   link_fixture f;
   link_end a(f, node_id{1});
   home there;

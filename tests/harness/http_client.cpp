@@ -141,7 +141,7 @@ std::string http_connection::send(const http_request& request, milliseconds limi
       if (!wait_for(fd_, POLLOUT, end))
         return "send: timed out";
     } else if (errno == EPIPE || errno == ECONNRESET) {
-      return {}; // The server may respond, and close, before it has read everything; the response tells.
+      return {}; // The server may respond, and close, before it has read everything; the response says why.
     } else {
       return system_error("send");
     }

@@ -37,7 +37,7 @@ void must(const status& s) {
     FAIL(s.error());
 }
 
-/// The log on a simulated disk, and what its owner knows of it.
+/// The log on a simulated disk, and what its owner has written to it.
 struct owned_log {
   explicit owned_log(std::size_t segment_bytes = 8192) : disk(segment_bytes) { start(); }
 

@@ -44,7 +44,7 @@ datacenter = `dc1`
   Name of the datacenter: letters, digits, `-` and `_`. Must be equal on all servers.
 bind_addr = `0.0.0.0`; `127.0.0.1` with `-dev`
   Address for peers.
-  Here and in every other address, a template stands for an address of the machine:
+  Here and in every other address, a template is replaced by an address of the machine:
   `{{ GetPrivateIP }}`, `{{ GetInterfaceIP "eth0" }}`.
   Other templates of Consul are rejected: write the address.
 advertise_addr = `bind_addr`

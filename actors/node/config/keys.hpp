@@ -31,7 +31,7 @@ enum class config_effect {
 };
 
 struct config_key {
-  std::string_view path; ///< `ports.http`; `*` stands for any name, in sections whose members have free names
+  std::string_view path; ///< `ports.http`; `*` matches any name, in sections whose members have free names
   config_kind kind;
   config_effect effect;
   bool reloaded = false; ///< a change takes effect when the configuration is read again (with_reloaded in reloader.hpp)

@@ -86,7 +86,7 @@ public:
   making<nothing> hand_over(const held& office, std::string name, recipe how = recipe::automatic);
   making<nothing> release(const held& h);
 
-  /// On the loop. `told` is called there once, when the lease is lost or released; soon if it
+  /// On the loop. Calls `told` there once, when the lease is lost or released; soon if it
   /// already is. @returns the number for forget_watch()
   std::uint64_t watch(const held& h, std::function<void()> told);
   void forget_watch(const held& h, std::uint64_t number);

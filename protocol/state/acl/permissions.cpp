@@ -162,7 +162,7 @@ bool may_see(const acl::authorizer& may, const service_instance& row) {
 
 namespace {
 
-/// A name cut at a separator stands for all keys under it; one visible key suffices.
+/// A name cut at a separator represents all keys under it; one visible key suffices.
 bool may_see_any_under(const tables& t, const acl::authorizer& may, const std::string& cut) {
   for (auto at = t.kv.rows().lower_bound(cut); at != t.kv.rows().end() && starts_with(at->key(), cut); ++at)
     if (may.key_read(at->key()))

@@ -40,8 +40,8 @@ private:
 /// 16 hexadecimal digits.
 std::string to_string(history_id h);
 
-/// What a server knows of its history besides the
-/// replicated tables. Not replicated; no digest covers it.
+/// A server's own data about its history, beside the replicated
+/// tables. Not replicated; no digest covers it.
 struct history_scope {
   std::uint64_t cluster_id = 0; ///< zero: it does not know its cluster yet
   /// Whether returned cursors name their history. False: some

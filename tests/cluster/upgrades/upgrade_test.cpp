@@ -46,7 +46,7 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   last.start();
   cluster.wait_ready(); // it has read its configuration, which changes now
 
-  // Meanwhile nothing of ACLs is written, and servers configured with them tell clients why.
+  // Meanwhile nothing of ACLs is written, and servers configured with them give clients the reason.
   cluster.configure({{"acl", acl}});
   replace(cluster.node(0), new_program);
   replace(cluster.node(1), new_program);

@@ -30,7 +30,7 @@ public:
     }
     commit(lock("k"), seconds(1));
   }
-  /// The model counts cluster time, which this checker does not use: it stands for a server that
+  /// The model counts cluster time, which this checker does not use: it plays a server that
   /// wrongly grants the lock, and wrongly rejects an acquire.
   broken commit(const state::command& c, std::optional<virtual_time> made, std::uint64_t term = 1) {
     auto e = entry(model_.applied().value + 1, c);

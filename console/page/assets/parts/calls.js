@@ -45,8 +45,8 @@ const printable = (text) => /^[\x20-\x7e\n\t\u00a0-\uffff]*$/.test(text);
 /**
  * @param call { method, path, parameters, body } with a body that is a text, bytes, or an object
  * that becomes JSON
- * @param where { origin, withToken } the token itself is never written: a shell variable stands for
- * it
+ * @param where { origin, withToken } the token itself is never written: a shell variable
+ * replaces it
  */
 export function asCurl(call, where) {
   const words = ['curl', '-sS'];

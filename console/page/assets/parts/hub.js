@@ -247,7 +247,7 @@ export class Hub {
     }
   }
 
-  /** @param each how many changes it stands for */
+  /** @param each how many changes it counts as */
   #changed(stream, change, each = 1) {
     for (const one of stream.to.values()) {
       if (one.only.kind && one.only.kind !== change.event) continue;

@@ -476,7 +476,7 @@ TEST_CASE("a member is known by its new name, unless another one has it") {
 }
 
 TEST_CASE("a stranger that has got the place of a lost member becomes no voter beside it by saying something else") {
-  // A server restarts. A stranger claims its name and address, becomes a learner, and then sends
+  // A server restarts. An unverified peer claims its name and address, becomes a learner, and sends
   // other ones: when the log had reached it, it was an additional voter.
   cluster_with_one_lost t;
   auto stranger = t.in_place_of(t.lost, 9);

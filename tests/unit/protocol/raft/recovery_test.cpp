@@ -72,7 +72,7 @@ TEST_CASE("a leader that is heard and hears nobody names its successor as its le
       REQUIRE(ticks <= lim.election_ticks + 1);
       lease = c.core(l).lease_until();
       c.tick_all();
-      if (c.core(l).is_leader()) { // until then no server is told to campaign
+      if (c.core(l).is_leader()) { // until then no server gets a timeout_now
         CHECK(in_flight_to<timeout_now>(c, l == 1 ? 2 : 1, [](const timeout_now&) { return true; }) == 0);
         deliver_all_but_to(c, l);
       }

@@ -25,7 +25,7 @@ This applies if `acl.enabled` is true.
 [contract/10-acl.md](../contract/10-acl.md), section 2, explains which rule counts, and section 3 has the errors.
 
 - A request that needs nothing works with any token, also with one that the server does not know.
-- "Any valid token" includes the anonymous one, which stands for requests without a token.
+- "Any valid token" includes the anonymous one, which applies to requests without a token.
 - Reads that return several rows leave out those that the token may not read.
   "Of each" marks them.
 - A write with `?fence=` also needs `key:read` of the lock or claim of the fencing token.

@@ -66,8 +66,8 @@ TEST_CASE("a stream goes on behind the id that its client has seen last", "[chan
   CHECK(streamed(again).after == places{log_index{4711}, 3});
   // Cut inside a snapshot: the client has no consistent state.
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "0")).asked == kind_asked::snapshot);
-  // An id that this server did not send: its client has followed something else, and must not be
-  // told that it missed nothing.
+  // An id that this server did not send: its client has followed something else, and must not get
+  // the answer that it missed nothing.
   for (const auto* id : {"x", "5.3@", "5.3@0000000000000000", "5.3@9f3c2a1b00000007x"}) {
     const auto strange = ask_stream("/v1/kv/a?recurse&changes&index=5", id);
     CHECK(streamed(strange).asked == kind_asked::changes);

@@ -14,7 +14,7 @@ kv_op adding(const std::string& key, std::int64_t amount = 1) {
   return op;
 }
 
-/// @param print stands for the request
+/// @param print fingerprint of the request
 command once(const driver& d, const std::string& key, plain_command what, std::uint64_t print = 7) {
   command c;
   static_cast<plain_command&>(c) = std::move(what);
