@@ -11,8 +11,8 @@ namespace belay {
 
 /// In alphabetical order. Each has a line in tests/mutants/README.md.
 #define BELAY_MUTANTS(M)                                                                                               \
-  M(agent_death_unnoticed)                                                                                             \
   M(accessor_in_lower_case)                                                                                            \
+  M(agent_death_unnoticed)                                                                                             \
   M(alarm_not_proposed)                                                                                                \
   M(any_agent_speaks_for_node)                                                                                         \
   M(append_acked_before_durable)                                                                                       \
