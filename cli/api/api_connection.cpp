@@ -19,7 +19,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::seconds connect_limit{10}; // a lost SYN is sent again after 1, 3 and 7 s
-constexpr std::chrono::hours no_limit{24 * 365};
 
 bool has_break(const std::string& text) {
   return text.find_first_of("\r\n") != text.npos;
@@ -43,6 +42,10 @@ std::string send_file(const std::string& path, v0::detail::streamed_bodies& bodi
 
 } // namespace
 
+std::string unexpected_response(std::uint64_t status, std::string_view text) {
+  return "Unexpected response code: " + std::to_string(status) + " (" + std::string(text) + ")";
+}
+
 std::string api_answer::header(const std::string& name) const {
   return std::string(whole.header(name));
 }
@@ -52,14 +55,14 @@ std::optional<std::uint64_t> api_answer::number(const std::string& name) const {
 }
 
 std::string api_answer::complaint() const {
-  return "Unexpected response code: " + std::to_string(status) + " (" + body + ")";
+  return unexpected_response(status, body);
 }
 
 std::string complaint_about(const api_target& target, const v0::request& q, const v0::answer& a) {
   if (!a.came())
     return q.method() + " " + target.where.text() + q.target() + ": " + a.body();
   if (a.status() != 200)
-    return "Unexpected response code: " + std::to_string(a.status()) + " (" + a.body() + ")";
+    return unexpected_response(static_cast<std::uint64_t>(a.status()), a.body());
   return {};
 }
 
@@ -130,7 +133,7 @@ v0::task<v0::answer> api_connection::exchange(const v0::request& q, const api_re
       co_return v0::answer::none(false, std::move(why));
     }
   }
-  const std::chrono::milliseconds limit = request.limit.count() == 0 ? no_limit : request.limit;
+  const std::chrono::milliseconds limit = request.limit.count() == 0 ? for_ever : request.limit;
   auto asking = v0::detail::ask(sockets_, q, sockets_.now() + limit, std::move(bodies), &closed_);
   auto answer = co_await asking;
   co_return answer;

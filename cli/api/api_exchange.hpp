@@ -20,6 +20,12 @@ class context;
 
 namespace belay::cli {
 
+/// No deadline.
+constexpr std::chrono::hours for_ever{24 * 365};
+
+/// The error text of Consul's Go client: `Unexpected response code: 500 (text)`.
+std::string unexpected_response(std::uint64_t status, std::string_view text);
+
 /// Where requests go, and the credentials that they carry.
 struct api_target {
   api_address where;
@@ -55,7 +61,7 @@ struct api_answer {
   std::string header(const std::string& name) const;
   /// @returns nullopt if the server did not send this header, or if it is not a number
   std::optional<std::uint64_t> number(const std::string& name) const;
-  /// The error text of Consul's Go client: `Unexpected response code: 500 (text)`.
+  /// unexpected_response() of its status and body.
   std::string complaint() const;
 };
 /// Why the response is not a 200; empty if it is one.

@@ -58,7 +58,7 @@ void command_world::observations::take(const v0::request& q, std::chrono::nanose
   else if (!a.came())
     told(a.body());
   else
-    told("Unexpected response code: " + std::to_string(a.status()) + " (" + a.body().substr(0, text_max) + ")");
+    told(unexpected_response(static_cast<std::uint64_t>(a.status()), a.body().substr(0, text_max)));
 }
 
 command_world::command_world(boost::asio::io_context& loop, const api_target& target, std::string scope)

@@ -11,9 +11,6 @@
 
 namespace belay::cli {
 
-/// Stands for "no deadline".
-constexpr std::chrono::hours for_ever{24 * 365};
-
 /// Whether the call ended because its deadline passed or it was stopped. That is not a failure.
 inline bool is_given_up(const v0::error& why) {
   return why.why() == v0::reason::deadline || why.why() == v0::reason::stopped;
