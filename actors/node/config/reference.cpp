@@ -4,6 +4,7 @@
 #include "actors/node/config/key_texts.hpp"
 #include "actors/node/config/keys.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -25,8 +26,7 @@ Durations are texts such as `10s`, `500ms` or `1h30m`.
 
 A server does not start if its configuration has an error: an unknown key, a value of the wrong type or out of range, or keys that contradict each other.
 It reports all errors at once, in Consul's words.
-Each error ends with `(FILE:LINE:COLUMN)` or with the flag.
-For contradicting keys the position is that of one of them:
+Each error ends with `(FILE:LINE:COLUMN)` or with the flag:
 
 ```
 ==> 2 errors occurred:
@@ -34,21 +34,17 @@ For contradicting keys the position is that of one of them:
 	* session_ttl_min: invalid duration: "abc": time: invalid duration "abc" (belay.hcl:3:1)
 ```
 
-A single error, and several unknown keys in one file, have Consul's format: `failed to parse F: 1 error occurred:` and a line for each.
 If a source or a value cannot be read, the server does not report keys that others require: they may be in it.
 It also opens and checks certificates and their keys.
 
 `belay validate FILE...` reports the same errors without starting a server, and exits with 0 or 1.
-It does not see flags, only files.
+It sees files, not flags.
 Run it as the server's user, so that it can read what the server can.
 
 ## Reload
 
 `SIGHUP` and `PUT /v1/agent/reload` read the same files again.
-Keys marked *reloaded* below take effect at once: all of them or, after any error, none.
-In that case the log has an ERROR, and the request returns status 500 and the errors.
-The log names other keys that changed; they take effect at the next start.
-[operations.md](../operate/operations.md#reload) has the details.
+Keys marked *reloaded* below take effect at once, others at the next start: [operations.md](../operate/operations.md#reload).
 
 ## Keys with an effect
 
@@ -75,8 +71,8 @@ constexpr std::string_view idle_head = R"(
 These keys are accepted, so that a configuration made for Consul can stay as it is.
 At start, the log lists those that request something in one line (`settings without effect in this build`).
 
-| key | flag | type | reason |
-|---|---|---|---|
+| reason | keys (flags) |
+|---|---|
 )";
 
 constexpr std::string_view silent_head = R"(
@@ -84,8 +80,8 @@ constexpr std::string_view silent_head = R"(
 
 These keys are accepted silently: Belay already behaves as they request, or closely enough.
 
-| key | flag | type | reason |
-|---|---|---|---|
+| reason | keys (flags) |
+|---|---|
 )";
 
 std::string_view name_of(config_kind kind) {
@@ -127,6 +123,30 @@ void append_rows(std::string& out, auto belongs) {
     out.append(" ").append(text == texts.end() ? "?" : text->second.means);
     out.append(key.reloaded ? " *Reloaded*. |\n" : " |\n");
   }
+}
+
+/// A row for each reason, in the order of its first key: keys without effect share few reasons.
+void append_reasons(std::string& out, auto belongs) {
+  struct row {
+    std::string reason;
+    std::string keys;
+  };
+  std::vector<row> rows;
+  const auto texts = texts_of_keys();
+  for (const auto& key : config_keys()) {
+    if (key.kind == config_kind::section || !belongs(key.effect))
+      continue;
+    const auto text = texts.find(key.path);
+    const std::string reason = text == texts.end() ? "?" : text->second.means;
+    auto at = std::find_if(rows.begin(), rows.end(), [&](const row& r) { return r.reason == reason; });
+    if (at == rows.end())
+      at = rows.insert(at, row{reason, std::string()});
+    at->keys.append(at->keys.empty() ? "`" : ", `").append(key.path).append("`");
+    if (const auto flag = flag_of_key(key.path); !flag.empty())
+      at->keys.append(" (`-").append(flag).append("`)");
+  }
+  for (const auto& [reason, keys] : rows)
+    out.append("| ").append(reason).append(" | ").append(keys).append(" |\n");
 }
 
 /// Adds an entry of key_texts for each key in a heading, `KEY [KEY...] [= DEFAULT]`.
@@ -177,9 +197,9 @@ std::string configuration_reference() {
   out += refused_head;
   append_rows(out, [](config_effect e) { return e == refused; });
   out += idle_head;
-  append_rows(out, [](config_effect e) { return e == none || e == as_if_true; });
+  append_reasons(out, [](config_effect e) { return e == none || e == as_if_true; });
   out += silent_head;
-  append_rows(out, [](config_effect e) { return e == silent; });
+  append_reasons(out, [](config_effect e) { return e == silent; });
   return out;
 }
 
