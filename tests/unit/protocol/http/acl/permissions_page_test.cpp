@@ -204,8 +204,9 @@ std::string_view need_of(const route& r, std::string_view method) {
 
 std::string permissions_page() {
   std::string out = page_begin;
+  std::string last; // methods and need of the last line
   for (const auto& r : all_routes()) {
-    // Methods with the same need share a line.
+    // Methods with the same need share a line, and so do paths that follow each other.
     std::set<std::string_view> written;
     for (const auto first : method_names_of(r)) {
       const auto need = need_of(r, first);
@@ -215,7 +216,11 @@ std::string permissions_page() {
       for (const auto name : method_names_of(r))
         if (need_of(r, name) == need)
           methods.append(methods.empty() ? "" : ", ").append(name);
-      out.append("| `").append(r.pattern).append("` | ").append(methods).append(" | ").append(need).append(" |\n");
+      const auto rest = " | " + methods + " | " + std::string(need) + " |\n";
+      if (rest == last)
+        out.resize(out.size() - rest.size());
+      out.append(rest == last ? ", `" : "| `").append(r.pattern).append("`").append(rest);
+      last = rest;
     }
   }
   return out;
