@@ -22,12 +22,11 @@ bootstrap_expect = 0
   Number of servers that must discover each other before the first election; 0 or more.
   Must be equal on all servers. Ignored once the cluster exists.
 admit_unverified_servers = false
-  Accept every server that connects with the right datacenter, without an operator: any process
-  that reaches the peer port can then become a voter.
-  Otherwise two kinds of servers are accepted: one that replaces a lost member with its name and
-  address, and those added by `belay operator raft add-peer`.
-  Servers that have authenticated, by certificates or `encrypt`, are always accepted.
-  Not a key of Consul.
+  Accept every server that connects with the right datacenter: any process that reaches the peer
+  port can then become a voter.
+  Otherwise only these are accepted: a server that replaces a lost member with its name and address,
+  one added by `belay operator raft add-peer`, and one that has authenticated (certificates or
+  `encrypt`). *Belay only.*
 data_dir = none
   Folder of all data.
   Required unless `-dev`, which keeps the data in memory (`/dev/shm`) until the server stops.
@@ -50,16 +49,14 @@ bind_addr = `0.0.0.0`; `127.0.0.1` with `-dev`
 advertise_addr = `bind_addr`
   Address at which peers reach this node.
   If `bind_addr` covers all addresses, it is the only private IPv4 address of the machine.
-  Without one, a single server (`-dev`, or `bootstrap` without `retry_join`) stays on 127.0.0.1
-  with a warning, and any other node does not start.
+  Without one, a single server stays on 127.0.0.1 with a warning, and any other node does not start.
 client_addr = `127.0.0.1`
   Addresses for HTTP and HTTPS, separated by blanks. `unix://PATH` is a Unix socket.
 start_join = none
   As `retry_join`.
 retry_join = none
   Peers, as HOST or HOST:PORT with their `ports.server`. May include the server itself.
-  Consul's `provider=` of a cloud is rejected, because the server would wait for peers
-  indefinitely: write the addresses or host names of the servers.
+  Consul's `provider=` of a cloud is rejected: write addresses or host names.
 retry_interval
   A server retries an unreachable peer after 20 ms, then at longer intervals of up to half a
   second.
@@ -85,31 +82,28 @@ discovery_max_stale = `0s`
 default_consistency = `default`
   Mode of reads that name none (`?stale`, `?consistent`, `?leader`).
   `default`: the leader answers while its clock shows that no other server can lead.
-  `consistent`: a majority confirms first, as with `?consistent`, and no clock is trusted; for
-  machines whose hypervisor pauses them. `discovery_max_stale` takes precedence.
-  Not a key of Consul.
+  `consistent`: a majority confirms first, and no clock is trusted; for machines whose hypervisor
+  pauses them. `discovery_max_stale` takes precedence. *Belay only.*
 raft_snapshot_threshold = none
   Number of log entries after which a checkpoint is due; one is also due after each
   `raft_snapshot_interval` with at least one entry.
-  Without it, or with 0 or less, a checkpoint is due after 32 MiB of log in memory, when a restart
-  would take a second longer without it, or after each interval with 8 MiB of log. Consul: 16384.
+  Without it, or with 0 or less: after 32 MiB of log in memory, when a restart would take a second
+  longer, or after each interval with 8 MiB of log. Consul: 16384.
 raft_snapshot_interval = `30s`
   See `raft_snapshot_threshold`. 0 means the default.
 raft_trailing_logs = 10240
-  Number of entries that stay in the log after a checkpoint, for followers that are a little
-  behind. A follower that is further behind receives the whole state. 0 or less means the default.
-  A server that is the only member of its cluster keeps none.
+  Number of entries that stay in the log after a checkpoint, for followers that are behind; one that
+  is further behind receives the whole state. 0 or less means the default.
+  The only member of a cluster keeps none.
 raft_older_checkpoint_age = `1h`
-  A server keeps a copy of an earlier checkpoint and the log after it, in case the newest one is
-  damaged. It replaces the copy at this age. 0 means the default. Not a key of Consul.
+  Age at which the copy of an earlier checkpoint, which is kept with the log after it in case the
+  newest one is damaged, is replaced. 0 means the default. *Belay only.*
 raft_older_checkpoint_log_bytes = 1073741824 (1 GiB)
   The copy is also replaced when this many bytes of log follow it.
   The disk needs space for them and for one more copy of the state.
-  If copies would add more than a tenth to the bytes written, they are made less often. 0 means the
-  default. Not a key of Consul.
+  Copies add at most a tenth to the bytes written. 0 means the default. *Belay only.*
 leave_on_terminate = false; true with `server = false`
-  SIGTERM makes this node leave its cluster before it stops, as `PUT /v1/agent/leave` does.
-  It stops in any case, with exit code 0 if it has left and 1 if not
+  SIGTERM makes this node leave its cluster before it stops
   ([operations.md](../operate/operations.md#a-server-leaves)).
 skip_leave_on_interrupt = true; false with `server = false`
   False: SIGINT makes this node leave, too.
@@ -147,9 +141,8 @@ ports.grpc ports.proxy_min_port ports.proxy_max_port ports.sidecar_min_port port
 ports.expose_min_port ports.expose_max_port
   There is no service mesh.
 limits.kv_max_value_size = 524288
-  Largest value in bytes, from 1 to 16 MiB. Consul accepts more.
-  Here a value is one entry of the log, and a larger one would delay heartbeats until followers
-  start an election.
+  Largest value in bytes, from 1 to 16 MiB. Consul accepts more, but here a larger one would delay
+  heartbeats.
 limits.txn_max_req_len = 524288
   Largest body of a transaction in bytes, from 1 to 16 MiB.
   If `limits.kv_max_value_size` is larger, that limit applies.
@@ -158,25 +151,19 @@ limits.http_max_conns_per_client = 200
 limits.http_max_bytes_in_flight = 536870912 (512 MiB)
   Bytes, for all clients together, of incomplete or unanswered requests and of responses that
   clients have not read; at least 67108864, or 0 for no limit.
-  Above the limit, the connection with the most bytes is closed or, if its request was not
-  complete, answered with 503, and a WARN names it.
-  A response of more than 64 MiB is sent while it is rendered and counts 32 bytes a row.
-  Not a key of Consul.
+  Above it, the connection with the most bytes is closed or, if its request was not complete,
+  answered with 503, and a WARN names it.
+  A response of more than 64 MiB counts 32 bytes a row. *Belay only.*
 limits.kv_changes_bytes = 67108864 (64 MiB)
   Bytes of key changes that are kept for clients that follow them and reconnect; at least 65536.
-  Each change counts its rows before and after. Not a key of Consul.
+  Each change counts its rows before and after. *Belay only.*
 limits.overload_delay = `500ms`
-  Load-shedding target; `0s`: off.
-  If the minimum queueing delay of writes or reads stays above this for half a second, the server
-  is overloaded.
-  It then rejects writes until the delay falls, and reads only if rejecting all writes is not
-  enough.
-  It never rejects renewals and ends of sessions, releases of locks, deregistrations, TTL updates
-  of checks and requests of operators.
-  A rejected request gets status 500, on which Consul's clients retry. Not a key of Consul.
+  If the minimum delay of writes or reads stays above this for half a second, the server rejects
+  requests ([operations.md](../operate/operations.md#more-requests-than-it-can-answer)).
+  `0s`: off. *Belay only.*
 limits.overload_requests = 1024
   With at most this many pending requests nothing is rejected, however long it takes; at least 1.
-  Each 64 KiB of a request count as another one. Not a key of Consul.
+  Each 64 KiB of a request count as another one. *Belay only.*
 limits.rpc_rate limits.rpc_max_burst
   Consul limits a client agent's requests to servers; see `limits.overload_delay` instead.
 limits.rpc_max_conns_per_client = 100
@@ -187,12 +174,10 @@ limits.rpc_handshake_timeout = `5s`
 limits.https_handshake_timeout = `5s`
   Time in which a connection to `ports.https` must complete its handshake; `0s`: a day.
 performance.raft_multiplier = 5; 1 with `-dev`
-  Scales how long a follower waits without hearing the leader before it starts an election; 1 to
-  10.
-  In ticks of 25 ms, the follower draws a time from 7 + 3n to twice that, less one: 250 to 475 ms
-  at 1, 550 to 1,075 ms at 5, 925 to 1,825 ms at 10.
-  The leader's lease, with which it answers default reads alone, is a little shorter than the
-  shortest of these times. Consul: 1 s and 0.5 s, times n.
+  Scales how long a follower waits without hearing the leader before it starts an election; 1 to 10.
+  In ticks of 25 ms it draws a time from 7 + 3n to twice that, less one: 250 to 475 ms at 1, 550 to
+  1,075 ms at 5, 925 to 1,825 ms at 10. The leader's lease is a little shorter than the shortest.
+  Consul: 1 s and 0.5 s, times n.
 performance.rpc_hold_timeout = `7s`
   How long a request waits for a leader if there is none.
 performance.leave_drain_time
@@ -207,14 +192,13 @@ http_config.allowed_hosts = see text
   Accepted names in the Host header, in addition to `localhost`, `consul`, `consul.service.consul`,
   the node name and IP addresses. `.example.com`: all names under it; `*`: any.
   The default is any name if HTTP listens on an address other than loopback, else none.
-  Other names are rejected with 403, because foreign web pages use them to reach a server on the
-  loopback (DNS rebinding). Not a key of Consul.
+  Others get 403 (DNS rebinding). *Belay only.*
 http_config.use_cache = true
   `?cached` has an effect: a client agent caches responses, and a server shows in `X-Cache` whether
   it returned the same response before.
 http_config.fronts = half the number of cores, from 1 to 4
   Number of threads with which a server serves clients, 1 to 16; each has its share of the
-  connections. A client agent has one. Not a key of Consul.
+  connections. A client agent has one. *Belay only.*
 telemetry.prometheus_retention_time = `0s`
   Above 0: `/v1/agent/metrics?format=prometheus` works.
   The length does not matter: counters count from the start of the process.
@@ -344,9 +328,8 @@ auto_config.ip_sans auto_config.server_addresses
   Servers do not configure client agents.
 autopilot.cleanup_dead_servers = true
   The leader removes dead servers.
-  It uses this and the four keys below in a cluster where nothing was set with
-  `/v1/operator/autopilot/configuration`; settings made there take precedence
-  ([operations.md](../operate/operations.md#autopilot)).
+  Settings made with `/v1/operator/autopilot/configuration` take precedence over this and the four
+  keys below ([operations.md](../operate/operations.md#autopilot)).
 autopilot.last_contact_threshold = `200ms`
   A server that the leader has not heard for longer is unhealthy.
 autopilot.max_trailing_logs = 250
@@ -396,7 +379,7 @@ checks = none
 check_http_allow = all
   Networks (CIDR) to which HTTP checks may connect.
   Redirects and resolved addresses are checked each time. An empty list allows none.
-  Not a key of Consul.
+  *Belay only.*
 check_output_max_size = 4096
   Maximum bytes of a check's output that are kept; at least 1.
 check_update_interval = `5m`
@@ -471,7 +454,6 @@ reconnect_timeout_wan retry_interval_wan retry_join_wan retry_max_wan
 rejoin_after_leave = false
   At its next start, a server that has left its cluster contacts the members that it knows.
   Without this key and `retry_join` it waits for `PUT /v1/agent/join`.
-  A server that was only stopped always comes back.
 revision version version_prerelease
   Internal to Consul.
 segment segments

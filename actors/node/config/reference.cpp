@@ -49,10 +49,10 @@ Keys marked *reloaded* below take effect at once, others at the next start: [ope
 ## Keys with an effect
 
 Names, types and defaults are those of Consul 1.8.
-The last column says where Belay differs, and which keys Consul does not have.
+The last column says where Belay differs; *Belay only* marks keys that Consul does not have.
 
-| key | flag | type | default | meaning |
-|---|---|---|---|---|
+| key (flag) | type, default | meaning |
+|---|---|---|
 )";
 
 constexpr std::string_view refused_head = R"(
@@ -61,8 +61,8 @@ constexpr std::string_view refused_head = R"(
 These keys request features that do not exist.
 Without an error, you would notice only when you need the feature.
 
-| key | flag | type | reason |
-|---|---|---|---|
+| key (flag) | reason |
+|---|---|
 )";
 
 constexpr std::string_view idle_head = R"(
@@ -108,18 +108,25 @@ std::string_view name_of(config_kind kind) {
   return "";
 }
 
+/// `KEY` (`-FLAG`)
+std::string key_and_flag(std::string_view path) {
+  auto out = "`" + std::string(path) + "`";
+  if (const auto flag = flag_of_key(path); !flag.empty())
+    out.append(" (`-").append(flag).append("`)");
+  return out;
+}
+
 void append_rows(std::string& out, auto belongs) {
   const auto texts = texts_of_keys();
   for (const auto& key : config_keys()) {
     if (key.kind == config_kind::section || !belongs(key.effect))
       continue;
-    out.append("| `").append(key.path).append("` |");
-    if (const auto flag = flag_of_key(key.path); !flag.empty())
-      out.append(" `-").append(flag).append("`");
-    out.append(" | ").append(name_of(key.kind)).append(" |");
+    out.append("| ").append(key_and_flag(key.path)).append(" |");
     const auto text = texts.find(key.path);
-    if (key.effect == config_effect::effective)
-      out.append(" ").append(text == texts.end() ? "?" : text->second.by_default).append(" |");
+    if (key.effect == config_effect::effective) {
+      out.append(" ").append(name_of(key.kind)).append(", ");
+      out.append(text == texts.end() ? "?" : text->second.by_default).append(" |");
+    }
     out.append(" ").append(text == texts.end() ? "?" : text->second.means);
     out.append(key.reloaded ? " *Reloaded*. |\n" : " |\n");
   }
@@ -141,9 +148,7 @@ void append_reasons(std::string& out, auto belongs) {
     auto at = std::find_if(rows.begin(), rows.end(), [&](const row& r) { return r.reason == reason; });
     if (at == rows.end())
       at = rows.insert(at, row{reason, std::string()});
-    at->keys.append(at->keys.empty() ? "`" : ", `").append(key.path).append("`");
-    if (const auto flag = flag_of_key(key.path); !flag.empty())
-      at->keys.append(" (`-").append(flag).append("`)");
+    at->keys.append(at->keys.empty() ? "" : ", ").append(key_and_flag(key.path));
   }
   for (const auto& [reason, keys] : rows)
     out.append("| ").append(reason).append(" | ").append(keys).append(" |\n");
