@@ -542,18 +542,21 @@ With `?format=prometheus` it returns Prometheus' text format, if `telemetry.prom
 ## Samples
 
 JSON shows count, rate, sum, minimum, maximum, mean and standard deviation; Prometheus gets a histogram.
+Times are in milliseconds in JSON and in seconds for Prometheus, where some have another name.
 
-| name in JSON | unit | name for Prometheus | unit | |
-|---|---|---|---|---|
+| name, name for Prometheus | |
+|---|---|
 )";
-  const auto sample = [&](std::string_view name, std::string_view prometheus_name, bool time, std::string_view means) {
-    out.append("| `").append(name).append(time ? "` | ms | `" : "` | | `").append(prometheus_name);
-    out.append(time ? "` | s | " : "` | | ").append(means).append(" |\n");
+  const auto sample = [&](std::string_view name, std::string_view prometheus_name, std::string_view means) {
+    out.append("| `").append(name);
+    if (prometheus_name != name)
+      out.append("`, `").append(prometheus_name);
+    out.append("` | ").append(means).append(" |\n");
   };
   for (const auto& d : distributions())
-    sample(d.name, d.prometheus_name, d.prometheus_shown != 1, d.means);
+    sample(d.name, d.prometheus_name, d.means);
   sample(
-      requests_name, requests_prometheus_name, true,
+      requests_name, requests_prometheus_name,
       "time of a request until its response is handed to the connection. Labels: `code`, the status; `route`, the path "
       "without its variable parts. `route` is `blocking` for blocking queries that waited, and `other` after the "
       "first " +
