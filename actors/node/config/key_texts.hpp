@@ -77,8 +77,8 @@ default_query_time = `300s`
 max_query_time = `600s`
   Longest time that a blocking query waits.
 discovery_max_stale = `0s`
-  Above 0: catalog and health reads without a consistency mode are answered as `?stale` if this
-  server has heard the leader within this time.
+  Above 0: catalog and health reads without a mode are answered as `?stale` if this server has heard
+  the leader within this time.
 default_consistency = `default`
   Mode of reads that name none (`?stale`, `?consistent`, `?leader`).
   `default`: the leader answers while its clock shows that no other server can lead.
@@ -155,8 +155,8 @@ limits.http_max_bytes_in_flight = 536870912 (512 MiB)
   answered with 503, and a WARN names it.
   A response of more than 64 MiB counts 32 bytes a row. *Belay only.*
 limits.kv_changes_bytes = 67108864 (64 MiB)
-  Bytes of key changes that are kept for clients that follow them and reconnect; at least 65536.
-  Each change counts its rows before and after. *Belay only.*
+  Bytes of key changes that are kept for the [change feed](changes.md#the-window); at least 65536.
+  *Belay only.*
 limits.overload_delay = `500ms`
   If the minimum delay of writes or reads stays above this for half a second, the server rejects
   requests ([operations.md](../operate/operations.md#more-requests-than-it-can-answer)).
@@ -194,14 +194,12 @@ http_config.allowed_hosts = see text
   The default is any name if HTTP listens on an address other than loopback, else none.
   Others get 403 (DNS rebinding). *Belay only.*
 http_config.use_cache = true
-  `?cached` has an effect: a client agent caches responses, and a server shows in `X-Cache` whether
-  it returned the same response before.
+  `?cached` has an effect ([operations.md](../operate/operations.md#client-agents)).
 http_config.fronts = half the number of cores, from 1 to 4
   Number of threads with which a server serves clients, 1 to 16; each has its share of the
   connections. A client agent has one. *Belay only.*
 telemetry.prometheus_retention_time = `0s`
-  Above 0: `/v1/agent/metrics?format=prometheus` works.
-  The length does not matter: counters count from the start of the process.
+  Above 0: `/v1/agent/metrics?format=prometheus` works. The length does not matter.
 telemetry.disable_hostname
   As true: names of metrics never contain the host name.
 telemetry.metrics_prefix = `consul`
@@ -285,8 +283,7 @@ encrypt_verify_incoming = true
 encrypt_verify_outgoing = true
   False: connect to peers without the key; for the same change.
 verify_incoming = false
-  Peers and HTTPS clients must present a certificate that `ca_file` signed; `encrypt` alone is then
-  not enough.
+  Peers and HTTPS clients must present a certificate that `ca_file` signed, even with `encrypt`.
 verify_incoming_https = false
   As `verify_incoming`, for HTTPS clients only.
 verify_incoming_rpc = false
@@ -310,10 +307,8 @@ server_name
 tls_cipher_suites = those with ECDHE and AES-GCM or ChaCha20
   Suites of TLS 1.2 for HTTPS, with Consul's names, separated by commas: the ten with ECDHE and AES
   that Consul 1.8.7 supports.
-  Those of TLS 1.3 are always the same three, and peers use only TLS 1.3.
 tls_min_version = `tls12`
-  For HTTPS: `tls10`, `tls11` or `tls12`.
-  Versions below TLS 1.2 are never used, and TLS 1.3 is always available.
+  For HTTPS: `tls10`, `tls11` or `tls12`; versions below TLS 1.2 are never used.
 tls_prefer_server_cipher_suites = false
   For HTTPS with TLS 1.2: the order of `tls_cipher_suites` decides, not the client's.
 auto_encrypt.tls auto_encrypt.allow_tls
@@ -349,8 +344,8 @@ ae_interval check_deregister_interval_min check_reap_interval
 alt_domain
   There is no DNS.
 audit.enabled = false
-  Write a line of JSON for each request: the token, the request and its outcome
-  ([operations.md](../operate/operations.md#the-audit-log)). Only Consul Enterprise has the keys of `audit`.
+  Write a line of JSON for each request ([operations.md](../operate/operations.md#the-audit-log)).
+  Only Consul Enterprise has the keys of `audit`.
 audit.sink.*.type = `file`
   Only `file`. Exactly one sink, with any name, is required if `audit.enabled` is true.
 audit.sink.*.format = `json`
@@ -396,13 +391,13 @@ consul.raft.election_timeout consul.raft.heartbeat_timeout consul.raft.leader_le
 disable_anonymous_signature disable_update_check
   No server checks for updates.
 disable_coordinates = false
-  True: this server measures no round trips, exchanges no coordinates, does not sort by `?near`,
-  and answers `/v1/coordinate` with 401.
+  True: this server measures no round trips, does not sort by `?near`, and answers `/v1/coordinate`
+  with 401.
 disable_host_node_id
   Node IDs are always random.
 disable_keyring_file = false
   False: keys are stored in `serf/local.keyring` in `data_dir`, which takes precedence over
-  `encrypt`. True: only `encrypt` is used.
+  `encrypt`.
 disable_remote_exec
   There is no remote execution.
 discard_check_output
