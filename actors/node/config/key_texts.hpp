@@ -96,8 +96,8 @@ raft_trailing_logs = 10240
   is further behind receives the whole state. 0 or less means the default.
   The only member of a cluster keeps none.
 raft_older_checkpoint_age = `1h`
-  Age at which the copy of an earlier checkpoint, which is kept with the log after it in case the
-  newest one is damaged, is replaced. 0 means the default. *Belay only.*
+  A copy of an earlier checkpoint is kept, with the log after it, in case the newest one is damaged.
+  It is replaced at this age. 0 means the default. *Belay only.*
 raft_older_checkpoint_log_bytes = 1073741824 (1 GiB)
   The copy is also replaced when this many bytes of log follow it.
   The disk needs space for them and for one more copy of the state.
