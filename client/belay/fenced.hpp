@@ -44,7 +44,7 @@ private:
 };
 
 /// Writes the key under a lock or a claim: on Belay the server compares the fencing token
-/// (docs/reference/http-extensions.md, "Guards"), on Consul the index of the lock's key.
+/// (docs/reference/claims.md, "Guards"), on Consul the index of the lock's key.
 /// @param lock the key or the name under which `h` is held. `h` must outlive the task
 task<status> put_under(session& s, const hold& h, std::string lock, std::string key, std::string value, patience limit);
 

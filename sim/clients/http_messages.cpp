@@ -72,7 +72,7 @@ std::string named(const state::resource_name& of) {
   return std::string(name_of(of.space)) + "=" + of.name;
 }
 
-// ---- claims (docs/reference/http-extensions.md)
+// ---- claims (docs/reference/claims.md)
 
 std::string request_of(const state::fenced_write& w) {
   return with_parameter(request_of(w.op), "fence=" + std::to_string(w.fence.fence) + "&" + named(w.fence.of));

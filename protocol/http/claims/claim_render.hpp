@@ -1,5 +1,5 @@
 #pragma once
-// Renders results about claims, write guards and ended sessions (docs/reference/http-extensions.md).
+// Renders results about claims, write guards and ended sessions (docs/reference/claims.md).
 
 #include "protocol/http/render.hpp"
 

@@ -1,4 +1,4 @@
-// /v1/claim/, /v1/claims (docs/reference/http-extensions.md; the rules are in docs/reference/claims.md).
+// /v1/claim/, /v1/claims (docs/reference/claims.md).
 
 #include "protocol/golang/duration.hpp"
 #include "protocol/http/claims/page_mark.hpp"

@@ -1,4 +1,4 @@
-// /v1/guard/, /v1/guards (docs/reference/http-extensions.md; the rules are in docs/reference/claims.md).
+// /v1/guard/, /v1/guards (docs/reference/claims.md).
 
 #include "protocol/http/reading/claim_parameters.hpp"
 #include "protocol/http/reading/query_options.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Compares reads of claims, guards and ended sessions with the model (docs/reference/http-extensions.md).
+// Compares reads of claims, guards and ended sessions with the model (docs/reference/claims.md).
 
 #include "sim/checkers/kv_model.hpp"
 

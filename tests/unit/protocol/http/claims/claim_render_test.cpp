@@ -1,4 +1,4 @@
-// Responses about claims, write guards and ended sessions (docs/reference/http-extensions.md).
+// Responses about claims, write guards and ended sessions (docs/reference/claims.md).
 
 #include "protocol/http/claims/claim_render.hpp"
 #include "tests/unit/protocol/http/asked.hpp"

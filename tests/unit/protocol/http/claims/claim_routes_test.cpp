@@ -1,4 +1,4 @@
-// Requests about claims, write guards and fencing tokens (docs/reference/http-extensions.md).
+// Requests about claims, write guards and fencing tokens (docs/reference/claims.md).
 
 #include "tests/unit/protocol/http/asked.hpp"
 
