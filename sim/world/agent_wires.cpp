@@ -126,6 +126,8 @@ void agent_wires::arrive(id number, bool to_server, const std::string& bytes) {
   if (to_server) {
     if (c.server_gone)
       return;
+    if (paused(c.server))
+      return c.to_server.held.push_back(bytes);
     if (!bytes.empty())
       return read(number, c, bytes);
     const auto server = c.server;
@@ -231,6 +233,18 @@ void agent_wires::gone(std::size_t node, bool power) {
   for (const auto number : these)
     time_.after(power ? virtual_time(silence) : latency,
                 [this, number] { break_up(number, errors::connection_reset); });
+}
+
+void agent_wires::resumed(std::size_t server) {
+  std::vector<id> these;
+  for (const auto& [number, c] : connections_)
+    if (c.server == server && !blocked(c, true))
+      these.push_back(number);
+  for (const auto number : these)
+    if (auto* c = find(number))
+      for (const auto& bytes : std::exchange(c->to_server.held, {}))
+        if (find(number) != nullptr)
+          arrive(number, true, bytes);
 }
 
 bool agent_wires::is_connected(std::size_t agent, std::size_t server) const {

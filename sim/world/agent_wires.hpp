@@ -44,6 +44,8 @@ public:
   /// nullopt: no server is at that address.
   std::function<std::optional<std::size_t>(const std::string& address)> server_at;
   std::function<bool(std::size_t server)> listens;
+  /// The server's process is paused: it accepts connections, as its kernel does, and reads nothing.
+  std::function<bool(std::size_t server)> paused;
   /// The credentials that a server requires of a connection accepted now. Null: servers have none.
   std::function<tls::credentials_ptr(std::size_t server)> demands;
   /// The server's end of a connection before the handshake: its requirements, and the result.
@@ -83,11 +85,13 @@ public:
   bool is_cut(std::size_t a, std::size_t b) const { return is_cut_to(a, b) || is_cut_to(b, a); }
   /// The process at one end has ended. The other notices at once or, if `power`, after the silence.
   void gone(std::size_t node, bool power);
+  /// A paused server continues: it reads what arrived meanwhile.
+  void resumed(std::size_t server);
 
 private:
   struct direction {
     virtual_time last_arrival{0};
-    std::vector<std::string> held; ///< sent while cut; arrives if the cut is mended soon
+    std::vector<std::string> held; ///< sent while cut, or arrived at a paused server
     bool ends = false;             ///< to a server: the next end that arrives is the end of the agent's output only
   };
   struct connection {

@@ -388,6 +388,7 @@ void cluster::resume(std::size_t index) {
   nodes_[index].clock->go_on();
   time_.resume(index);
   nodes_[index].state = node_state::running;
+  agent_wires_.resumed(index);
   if (resumed)
     resumed(index);
 }

@@ -31,6 +31,7 @@ void cluster::prepare_agents() {
     return std::nullopt;
   };
   agent_wires_.listens = [this](std::size_t server) { return nodes_[server].gateway != nullptr; };
+  agent_wires_.paused = [this](std::size_t server) { return nodes_[server].state == node_state::paused; };
   agent_wires_.introduced = [this](std::size_t server, connection_id c, const wire::hello& hello) {
     const auto& who = hello.self;
     if (nodes_[server].gateway != nullptr)
