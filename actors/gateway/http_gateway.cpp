@@ -86,7 +86,11 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       access_watches_(*this, pending_, settings_.tokens,
                       settings_.relay != nullptr ? judged_again_by_client_agent_after : judged_again_after),
       claim_waits_(*this, pending_, times_), changes_(*this, pending_, times_, held, m),
-      admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m) {
+      admission_(settings_.shedding, m),
+      large_answers_(pending_, admission_, held, m, [wires = wires_](std::shared_ptr<const void> memory) {
+        if (wires->checkpoints)
+          caf::anon_send(wires->checkpoints, free_memory{{std::move(memory)}});
+      }) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)

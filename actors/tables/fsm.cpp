@@ -797,7 +797,7 @@ void fsm::replace(const machine_replaced& r) {
 }
 
 void fsm::go_on_later() {
-  if (goes_on_ || (long_reads_.empty() && woken_.empty() && !machine_->has_left_over()))
+  if (goes_on_ || (long_reads_.empty() && woken_.empty() && to_judge_.empty() && !machine_->has_left_over()))
     return;
   goes_on_ = true;
   wake_after(*this, *wires_, std::chrono::microseconds(200), go_on_atom::value);
@@ -807,6 +807,7 @@ void fsm::go_on() {
   goes_on_ = false;
   if (machine_->has_left_over())
     tear_down();
+  judge_some_parked();
   if (!woken_.empty())
     look_at_woken();
   else if (!long_reads_.empty())

@@ -134,6 +134,7 @@ private:
   /// @returns true: the read is not permitted, and the response was sent
   bool answer_refusal(const read_query& q);
   void judge_parked_again();
+  void judge_some_parked();
   /// Notes when the token of a query about to wait expires.
   void note_end_of_token(const read_query& q);
   /// Called on every tick.
@@ -241,6 +242,7 @@ private:
   static constexpr std::size_t reads_in_turn = 4;
   std::list<long_reading> long_reads_;            ///< the next one to continue comes first
   std::deque<queries_touched> woken_;             ///< not evaluated again yet
+  std::vector<request_id> to_judge_;              ///< parked when permissions changed, not judged since
   bool goes_on_ = false;                          ///< the next slice is scheduled
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;

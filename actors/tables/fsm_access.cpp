@@ -15,6 +15,8 @@ namespace {
 constexpr std::chrono::seconds initialize_again{1};
 // The first two attempts of a leader.
 constexpr std::chrono::milliseconds begins_within{1200};
+// The rules of each token may have to be compiled, which takes up to 0.5 ms.
+constexpr std::size_t judged_in_a_slice = 16;
 
 } // namespace
 
@@ -52,15 +54,29 @@ bool fsm::answer_refusal(const read_query& q) {
   return true;
 }
 
-/// Rejects queries no longer permitted; others keep waiting, also for rows newly visible to them.
+/// Rejects queries no longer permitted, in slices; others keep waiting, also for rows newly visible
+/// to them. One that is woken before its turn is evaluated with the new permissions.
 void fsm::judge_parked_again() {
-  std::erase_if(parked_, [this](const auto& each) {
-    if (!answer_refusal(each.second))
-      return false;
+  to_judge_.clear();
+  for (const auto& each : parked_)
+    if (each.second.request.query.by)
+      to_judge_.push_back(each.first);
+  judge_some_parked();
+  go_on_later();
+}
+
+void fsm::judge_some_parked() {
+  for (auto left = judged_in_a_slice; left > 0 && !to_judge_.empty(); --left) {
+    const auto it = parked_.find(to_judge_.back());
+    to_judge_.pop_back();
+    if (it == parked_.end() || !answer_refusal(it->second))
+      continue;
     PROBE("fsm: parked query refused when permissions changed");
-    send(wires_->watches, unpark_query{each.first});
-    return true;
-  });
+    send(wires_->watches, unpark_query{it->first});
+    parked_.erase(it);
+  }
+  if (!to_judge_.empty())
+    PROBE("fsm: parked queries judged in slices");
 }
 
 void fsm::note_end_of_token(const read_query& q) {

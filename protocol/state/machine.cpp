@@ -16,6 +16,7 @@
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/outcomes/exactly_once.hpp"
 #include "protocol/state/reading.hpp"
+#include "protocol/state/reading/long_reading.hpp"
 #include "protocol/state/recount/recount.hpp"
 #include "protocol/state/restore/restoring.hpp"
 #include "protocol/state/sessions/session_rules.hpp"

@@ -2,9 +2,8 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
-#include "protocol/base/probe.hpp"
 #include "protocol/state/acl/acl_reading.hpp"
-#include "protocol/state/acl/permissions.hpp"
+#include "protocol/state/catalog/selection.hpp"
 #include "protocol/state/changes/change_reading.hpp"
 #include "protocol/state/claims/claim_reading.hpp"
 #include "protocol/state/keys/key_operations.hpp"
@@ -146,29 +145,6 @@ log_index index_for(const tables& t, const permissions_read&) {
 
 // ---- selections
 
-bool has_meta(const node_record& node, const string_map& wanted) {
-  if (wanted.empty())
-    return true;
-  return node.meta && std::all_of(wanted.begin(), wanted.end(), [&](const auto& pair) {
-           auto at = node.meta->find(pair.first);
-           return at != node.meta->end() && at->second == pair.second;
-         });
-}
-bool has_meta(const node_ptr& node, const string_map& wanted) {
-  return wanted.empty() || (node != nullptr && has_meta(*node, wanted));
-}
-
-/// @param wanted folded
-bool has_tags(const service_record& service, const std::set<std::string>& wanted) {
-  if (wanted.empty())
-    return true;
-  std::set<std::string> present;
-  if (service.tags)
-    for (const auto& tag : *service.tags)
-      present.insert(folded(tag));
-  return std::includes(present.begin(), present.end(), wanted.begin(), wanted.end());
-}
-
 template <class Row>
 void keep_nodes_with_meta(const tables& t, std::vector<Row>& list, const string_map& wanted) {
   if (!wanted.empty())
@@ -178,9 +154,7 @@ void keep_nodes_with_meta(const tables& t, std::vector<Row>& list, const string_
 std::vector<service_instance> instances(const tables& t, const std::string& service,
                                         const std::vector<std::string>& tags, const string_map& node_meta) {
   std::vector<service_instance> list;
-  std::set<std::string> wanted_tags;
-  for (const auto& tag : tags)
-    wanted_tags.insert(folded(tag));
+  const auto wanted_tags = folded_set(tags);
   for (auto& s : t.catalog.instances(service)) {
     auto node = t.catalog.find_node(s->node);
     INVARIANT(node != nullptr);
@@ -188,10 +162,6 @@ std::vector<service_instance> instances(const tables& t, const std::string& serv
       list.push_back({std::move(node), std::move(s), {}});
   }
   return list;
-}
-
-bool all_passing(const std::vector<check_ptr>& checks) {
-  return std::all_of(checks.begin(), checks.end(), [](const check_ptr& c) { return c->status == "passing"; });
 }
 
 /// The checks of nodes, looked up once for all instances of a result.
@@ -417,222 +387,6 @@ query_result answer(const tables& t, const query& q) {
 
 log_index answer_index(const tables& t, const query& q) {
   return shown(std::visit([&](const auto& each) { return index_for(t, each); }, static_cast<const plain_query&>(q)));
-}
-
-// ---- long reads
-
-namespace {
-
-using authorizer_ptr = std::shared_ptr<const acl::authorizer>;
-using rows_of_keys = journaled_map<kv_entry_ptr>::view;
-
-/// Whether the key is visible; `may` null: all keys are.
-bool visible(const authorizer_ptr& may, std::string_view key) {
-  return may == nullptr || may->key_read(key);
-}
-
-/// The visible rows of a table that match, in the order of their keys.
-template <class Row, class Found, std::vector<Row> Found::*list>
-class long_list final : public long_read {
-public:
-  using rows = typename journaled_map<Row>::view;
-
-  /// @param about how many there will be; zero: unknown
-  long_list(rows all, std::size_t about, log_index index, std::function<bool(const Row&)> wanted)
-      : rows_(std::move(all)), at_(rows_.begin()), wanted_(std::move(wanted)) {
-    result_.index = index;
-    (found_.*list).reserve(about); // growing would move all entries in one slice
-  }
-
-  bool go_on(std::size_t rows_max) override {
-    for (; rows_max > 0 && !rows_.at_end(at_); --rows_max, at_ = rows_.next(at_))
-      if (const auto& row = rows_.at(at_).value.row; !wanted_ || wanted_(row))
-        (found_.*list).push_back(row);
-    return rows_.at_end(at_);
-  }
-  query_result take() override {
-    result_.data = std::move(found_);
-    return std::move(result_);
-  }
-
-private:
-  rows rows_;
-  typename rows::place at_;
-  std::function<bool(const Row&)> wanted_; ///< empty: all
-  Found found_;
-  query_result result_;
-};
-
-/// The names of services with their tags.
-class long_service_names final : public long_read {
-public:
-  using rows = journaled_map<service_ptr>::view;
-
-  long_service_names(rows all, log_index index, authorizer_ptr may)
-      : rows_(std::move(all)), at_(rows_.begin()), may_(std::move(may)) {
-    result_.index = index;
-  }
-
-  bool go_on(std::size_t rows_max) override {
-    for (; rows_max > 0 && !rows_.at_end(at_); --rows_max, at_ = rows_.next(at_))
-      add(*rows_.at(at_).value.row);
-    while (rows_max > 0 && !tags_.empty()) {
-      const auto at = tags_.begin();
-      rows_max -= std::min(rows_max, 1 + at->second.size());
-      found_.tags_by_service.emplace_hint(found_.tags_by_service.end(), at->first,
-                                          std::vector<std::string>(at->second.begin(), at->second.end()));
-      tags_.erase(at);
-    }
-    return rows_.at_end(at_) && tags_.empty();
-  }
-  query_result take() override {
-    result_.data = std::move(found_);
-    return std::move(result_);
-  }
-
-private:
-  void add(const service_record& s) {
-    if (may_ != nullptr && !may_->service_read(s.service))
-      return;
-    auto& tags = tags_[s.service];
-    if (s.tags)
-      tags.insert(s.tags->begin(), s.tags->end());
-  }
-
-  rows rows_;
-  rows::place at_;
-  authorizer_ptr may_;
-  std::map<std::string, std::set<std::string>> tags_;
-  service_names found_;
-  query_result result_;
-};
-
-class long_names final : public long_read {
-public:
-  long_names(rows_of_keys rows, std::size_t about, const kv_keys& q, log_index index, authorizer_ptr may)
-      : rows_(std::move(rows)), at_(rows_.begin()), q_(q), may_(std::move(may)) {
-    found_.index = index;
-    if (may_ == nullptr && q_.separator.empty())
-      names_.keys.reserve(about);
-  }
-
-  bool go_on(std::size_t rows_max) override {
-    for (; rows_max > 0 && !rows_.at_end(at_); --rows_max)
-      at_ = add_name();
-    return rows_.at_end(at_);
-  }
-  query_result take() override {
-    found_.data = std::move(names_);
-    return std::move(found_);
-  }
-
-private:
-  /// A name cut at a separator is listed if any key under it is visible.
-  rows_of_keys::place add_name() {
-    const auto key = rows_.at(at_).key();
-    if (!visible(may_, key))
-      return rows_.next(at_);
-    const auto cut = cut_name(key, q_.prefix, q_.separator);
-    names_.keys.emplace_back(cut.value_or(key));
-    if (!cut)
-      return rows_.next(at_);
-    const auto next = after_all_under(std::string(*cut));
-    return next.empty() ? rows_.end() : rows_.lower_bound(next);
-  }
-
-  rows_of_keys rows_;
-  rows_of_keys::place at_;
-  kv_keys q_;
-  authorizer_ptr may_;
-  key_names names_;
-  query_result found_;
-};
-
-/// Begins a read in slices; null: it is short, or refused.
-struct long_read_of {
-  const tables& t;
-  const query& q;
-  cluster_time now;
-  std::size_t rows_min;
-
-  using read = std::unique_ptr<long_read>;
-
-  bool is_long(std::size_t rows) const { return rows >= rows_min && !refused_to(t, q, now); }
-  template <class Row>
-  bool is_long(const journaled_map<Row>& rows, std::string_view prefix = {}) const {
-    return is_long(rows.about_under(prefix, rows_min));
-  }
-  authorizer_ptr judge() const { return q.by ? authorizer_of(t, *q.by, now) : nullptr; }
-  template <class Found, class Row, class Wanted>
-  read list_of(const journaled_map<Row>& rows, Wanted wanted) const {
-    const auto may = judge();
-    return std::make_unique<long_list<Row, Found, &Found::list>>(
-        rows.view_of({}), 0, answer_index(t, q),
-        [may, wanted](const Row& row) { return wanted(*row) && (may == nullptr || may_see(*may, *row)); });
-  }
-
-  read operator()(const kv_list& asked) const {
-    const auto& rows = t.kv.rows();
-    if (!is_long(rows, asked.prefix))
-      return nullptr;
-    const auto may = judge();
-    std::function<bool(const kv_entry_ptr&)> wanted;
-    if (may != nullptr)
-      wanted = [may](const kv_entry_ptr& row) { return may->key_read(row.key()); };
-    return std::make_unique<long_list<kv_entry_ptr, kv_entries, &kv_entries::entries>>(
-        rows.view_of(asked.prefix), may == nullptr ? rows.about_under(asked.prefix, SIZE_MAX) : 0, answer_index(t, q),
-        std::move(wanted));
-  }
-  read operator()(const kv_keys& asked) const {
-    const auto& rows = t.kv.rows();
-    if (!is_long(rows, asked.prefix))
-      return nullptr;
-    return std::make_unique<long_names>(rows.view_of(asked.prefix), rows.about_under(asked.prefix, SIZE_MAX), asked,
-                                        answer_index(t, q), judge());
-  }
-  read operator()(const session_list&) const {
-    const auto& rows = t.sessions.rows();
-    return is_long(rows) ? list_of<sessions>(rows, [](const session_record&) { return true; }) : nullptr;
-  }
-  read operator()(const session_node& asked) const {
-    const auto& rows = t.sessions.rows();
-    const auto of_node = [node = folded(asked.node)](const session_record& s) { return folded(s.node) == node; };
-    return is_long(t.sessions.count_of_node(asked.node)) ? list_of<sessions>(rows, of_node) : nullptr;
-  }
-  // Nodes cannot be looked up as of that moment: a read that selects other rows by the metadata of
-  // their nodes, or sorts by coordinates, is done at once.
-  read operator()(const catalog_nodes& asked) const {
-    const auto& rows = t.catalog.nodes();
-    if (!q.near.empty() || !is_long(rows))
-      return nullptr;
-    return list_of<nodes>(rows, [meta = asked.node_meta](const node_record& n) { return has_meta(n, meta); });
-  }
-  read operator()(const catalog_services& asked) const {
-    const auto& rows = t.catalog.services();
-    if (!asked.node_meta.empty() || !is_long(rows))
-      return nullptr;
-    return std::make_unique<long_service_names>(rows.view_of({}), answer_index(t, q), judge());
-  }
-  read operator()(const health_state& asked) const {
-    const auto& rows = t.catalog.checks();
-    if (!asked.node_meta.empty() || !q.near.empty() || !is_long(rows))
-      return nullptr;
-    return list_of<checks>(
-        rows, [status = asked.state](const check_record& c) { return status == "any" || c.status == status; });
-  }
-  template <class Other>
-  read operator()(const Other&) const {
-    return nullptr;
-  }
-};
-
-} // namespace
-
-std::unique_ptr<long_read> begin_long_read(const tables& t, const query& q, cluster_time now, std::size_t rows_min) {
-  auto read = std::visit(long_read_of{t, q, now, rows_min}, static_cast<const plain_query&>(q));
-  if (read != nullptr)
-    PROBE("state: a read in slices");
-  return read;
 }
 
 } // namespace belay::state

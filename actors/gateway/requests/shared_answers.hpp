@@ -9,7 +9,9 @@
 #include "protocol/http/piecewise_body.hpp"
 #include "protocol/http/reading/filtering.hpp"
 
+#include <functional>
 #include <list>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,9 +27,13 @@ public:
   /// Size of one piece: it takes about a millisecond to render, three with compression.
   static constexpr std::size_t piece_bytes = 256 << 10;
 
+  /// Frees on another thread what takes long to free.
+  using free_elsewhere = std::function<void(std::shared_ptr<const void>)>;
+
   /// @param pending,admission,held,m must outlive it; `held` also all bodies
-  shared_answers(pending_requests& pending, request_admission& admission, byte_budget& held, metrics& m)
-      : pending_(pending), admission_(admission), held_(held), metrics_(m) {}
+  shared_answers(pending_requests& pending, request_admission& admission, byte_budget& held, metrics& m,
+                 free_elsewhere free)
+      : pending_(pending), admission_(admission), held_(held), metrics_(m), free_(std::move(free)) {}
 
   /// Handles the result of a settled read. @param due deadline @returns false: neither large nor
   /// filtered, nothing was done. Else it is answered, or pending until go_on() is done
@@ -90,6 +96,8 @@ private:
   void sift(exchange& e, sifting s, monotonic_time now);
   void sift_on(monotonic_time now);
   void finish(exchange& e, sifting& s, monotonic_time now);
+  /// The rows, which the last owner leaves to another thread.
+  std::shared_ptr<const state::query_result> freed_elsewhere(std::shared_ptr<const state::query_result> rows) const;
   /// @param meta null: of a write
   void render(exchange& e, std::shared_ptr<const state::query_result> rows, const state::query& q, http::response head,
               const http::read_meta* meta, monotonic_time due, monotonic_time now);
@@ -107,6 +115,7 @@ private:
   request_admission& admission_;
   byte_budget& held_;
   metrics& metrics_;
+  free_elsewhere free_;
   std::list<rendering> active_; ///< the next to be rendered comes first
   std::vector<rendered> rendered_;
   std::list<sifting> sifted_;   ///< the next to be filtered comes first

@@ -17,20 +17,20 @@ acl_rows one(const acl_table& t, Row row) {
   return found;
 }
 
-template <class Row, class Wanted>
-acl_rows all(const acl_table& t, const journaled_map<Row>& rows, Wanted wanted) {
+template <class Row, class Query>
+acl_rows all(const acl_table& t, const journaled_map<Row>& rows, const Query& q) {
   acl_rows found{{}, true};
   for (const auto& each : rows)
-    if (wanted(*each.value.row))
+    if (is_listed(q, *each.value.row))
       found.list.push_back(shown_row(t, each.value.row));
   return found;
 }
 
 /// Ordered by secret, as in Consul. The order reveals nothing to a client
 /// that may not read secrets: it sees no other secret to compare with.
-template <class Wanted>
-acl_rows tokens(const acl_table& t, Wanted wanted) {
-  auto found = all(t, t.tokens(), wanted);
+template <class Query>
+acl_rows tokens(const acl_table& t, const Query& q) {
+  auto found = all(t, t.tokens(), q);
   const auto secret = [](const acl_row& r) -> const std::string& { return std::get<acl_token_ptr>(r.row)->secret; };
   std::sort(found.list.begin(), found.list.end(),
             [&](const acl_row& a, const acl_row& b) { return secret(a) < secret(b); });
@@ -51,6 +51,19 @@ bool has_legacy_type(const acl_token& t) {
 }
 
 } // namespace
+
+bool is_listed(const acl_policy_list&, const acl_policy&) {
+  return true;
+}
+bool is_listed(const acl_role_list& q, const acl_role& row) {
+  return is_linked(row.policies, q.policy);
+}
+bool is_listed(const acl_token_list& q, const acl_token& row) {
+  return is_linked(row.policies, q.policy) && is_linked(row.roles, q.role);
+}
+bool is_listed(const acl_legacy_list&, const acl_token& row) {
+  return has_legacy_type(row);
+}
 
 std::optional<refusal> id_refused(std::string_view kind, std::string_view id) {
   if (id.size() == uuid_characters)
@@ -76,18 +89,17 @@ acl_rows access_rows(const acl_table& t, const acl_role_read& q) {
 acl_rows access_rows(const acl_table& t, const acl_token_read& q) {
   return one(t, t.token(q.accessor));
 }
-acl_rows access_rows(const acl_table& t, const acl_policy_list&) {
-  return all(t, t.policies(), [](const acl_policy&) { return true; });
+acl_rows access_rows(const acl_table& t, const acl_policy_list& q) {
+  return all(t, t.policies(), q);
 }
 acl_rows access_rows(const acl_table& t, const acl_role_list& q) {
-  return all(t, t.roles(), [&](const acl_role& each) { return is_linked(each.policies, q.policy); });
+  return all(t, t.roles(), q);
 }
 acl_rows access_rows(const acl_table& t, const acl_token_list& q) {
-  return tokens(
-      t, [&](const acl_token& each) { return is_linked(each.policies, q.policy) && is_linked(each.roles, q.role); });
+  return tokens(t, q);
 }
-acl_rows access_rows(const acl_table& t, const acl_legacy_list&) {
-  return tokens(t, has_legacy_type);
+acl_rows access_rows(const acl_table& t, const acl_legacy_list& q) {
+  return tokens(t, q);
 }
 acl_rows access_rows(const acl_table&, const acl_token_self&) {
   return {{}, true};
@@ -116,32 +128,6 @@ log_index access_index(const counters& marks, const acl_legacy_list&) {
 }
 log_index access_index(const counters& marks, const acl_token_self&) {
   return marks.at(mark::acl_tokens);
-}
-
-namespace {
-
-template <class Find>
-std::vector<acl_link> links_to(const std::vector<std::string>& ids, Find find) {
-  std::vector<acl_link> links;
-  for (const auto& id : ids)
-    if (const auto row = find(id))
-      links.push_back({row->id, row->name});
-  return links;
-}
-
-} // namespace
-
-acl_row shown_row(const acl_table&, acl_policy_ptr row) {
-  return {std::move(row), {}, {}};
-}
-acl_row shown_row(const acl_table& t, acl_role_ptr row) {
-  auto policies = links_to(row->policies, [&](const auto& id) { return t.policy(id); });
-  return {std::move(row), std::move(policies), {}};
-}
-acl_row shown_row(const acl_table& t, acl_token_ptr row) {
-  auto policies = links_to(row->policies, [&](const auto& id) { return t.policy(id); });
-  auto roles = links_to(row->roles, [&](const auto& id) { return t.role(id); });
-  return {std::move(row), std::move(policies), std::move(roles)};
 }
 
 } // namespace belay::state

@@ -23,11 +23,17 @@ std::vector<Row> rows_under(const journaled_map<Row>& rows, std::string_view nod
   return list;
 }
 
+template <class Index>
+const std::set<std::string>* keys_named(const Index& index, std::string_view name) {
+  const auto at = index.find(name);
+  return at == index.end() ? nullptr : &at->second;
+}
+
 template <class Row, class Index>
 std::vector<Row> rows_named(const journaled_map<Row>& rows, const Index& index, std::string_view name) {
   std::vector<Row> list;
-  if (const auto at = index.find(name); at != index.end())
-    for (const auto& key : at->second)
+  if (const auto* keys = keys_named(index, name))
+    for (const auto& key : *keys)
       list.push_back(*rows.find(key));
   return list;
 }
@@ -93,7 +99,21 @@ std::vector<check_ptr> catalog_table::checks_of_instance(std::string_view node, 
 }
 
 bool catalog_table::has_instances(std::string_view service) const {
-  return services_by_name_.find(folded(service)) != services_by_name_.end();
+  return keys_of_instances(service) != nullptr;
+}
+
+const std::set<std::string>* catalog_table::keys_of_instances(std::string_view service) const {
+  return keys_named(services_by_name_, folded(service));
+}
+
+std::size_t catalog_table::count_of_checks(std::string_view service) const {
+  const auto* keys = keys_named(checks_by_service_, folded(service));
+  return keys == nullptr ? 0 : keys->size();
+}
+
+std::size_t catalog_table::count_of_checks(std::string_view node, std::string_view service_id) const {
+  const auto* keys = keys_named(checks_by_instance_, row_key(node, service_id));
+  return keys == nullptr ? 0 : keys->size();
 }
 
 void catalog_table::put(node_ptr row) {

@@ -30,6 +30,11 @@ public:
   /// `service_id` empty: the checks of the node itself.
   std::vector<check_ptr> checks_of_instance(std::string_view node, std::string_view service_id) const;
   bool has_instances(std::string_view service) const;
+  /// Row keys of the services with that name; null: there is none.
+  const std::set<std::string>* keys_of_instances(std::string_view service) const;
+  std::size_t count_of_checks(std::string_view service) const;
+  /// Of one instance; `service_id` empty: of the node itself.
+  std::size_t count_of_checks(std::string_view node, std::string_view service_id) const;
 
   void put(node_ptr row);
   void put(service_ptr row);

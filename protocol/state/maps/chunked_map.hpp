@@ -307,6 +307,11 @@ public:
       const auto c = static_cast<std::size_t>(at - chunks_.begin());
       return {c, at == chunks_.end() ? 0 : position_in(**at, key)};
     }
+    /// Null: no row has that key.
+    const Value* find(std::string_view key) const {
+      const auto p = lower_bound(key);
+      return p.chunk != chunks_.size() && at(p).key() == key ? &at(p).value : nullptr;
+    }
 
   private:
     friend chunked_map;

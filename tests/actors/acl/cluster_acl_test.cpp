@@ -291,6 +291,33 @@ TEST_CASE("a blocking read is judged again when its permissions change", "[actor
   CHECK(refusal_in(c.found(of_root)) == "");
 }
 
+// Compiling the rules of many tokens at once would keep others waiting.
+TEST_CASE("many blocking reads are authorized again when permissions change, a few at a time", "[actors][acl]") {
+  cluster_fixture c(cluster_with_acls());
+  const auto leader = ready(c);
+  make_token(c, leader, R"(key "a" { policy = "read" })");
+  c.put_done(leader, "a", "1");
+  const auto index = index_of(c.found(c.read(leader, as(secret, get_key("a")), consistency::normal)));
+  std::vector<call> rejected, waiting;
+  for (int i = 0; i < 100; ++i) {
+    rejected.push_back(c.read(leader, as(secret, get_key("a")), consistency::normal, index));
+    waiting.push_back(c.read(leader, as(master_secret, get_key("a")), consistency::normal, index));
+  }
+  c.pass(seconds(1));
+  set_policy(c, leader, R"(key "b" { policy = "read" })", false);
+  c.pass(seconds(1));
+  for (const auto& id : rejected) {
+    REQUIRE(c.answered(id));
+    CHECK(refusal_in(c.found(id)) == state::permission_denied);
+  }
+  for (const auto& id : waiting)
+    CHECK_FALSE(c.answered(id));
+  c.put_done(leader, "a", "2");
+  c.pass(seconds(1));
+  for (const auto& id : waiting)
+    CHECK(value_of(c.found(id)) == "2");
+}
+
 TEST_CASE("a token that is over opens nothing, also where no entry comes", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
