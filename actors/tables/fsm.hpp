@@ -153,6 +153,8 @@ private:
   /// Called on every tick.
   void look_at_ahead();
   void answer_unproven(const read_query& q);
+  bool is_unclear(const read_query& q, const state::query_result& found) const;
+  void wait_for_history(read_query q);
   /// @returns true: nothing that it waits for has happened; it continues from there
   static bool goes_on_waiting(read_query& q, const state::query_result& found);
   bool has_to_wait(const read_query& q) const;

@@ -28,6 +28,16 @@ bool lacks_snapshot(const state::query& asked, const state::query_result& found)
 
 } // namespace
 
+/// The tables have the entry of the cursor, but not yet the cluster to which it must belong (a new
+/// server applies entries before it is told). Nothing after the cursor was examined: such a query
+/// must not be parked, because a parked one continues after the last change that did not wake it.
+bool fsm::is_unclear(const read_query& q, const state::query_result& found) const {
+  const auto* rows = std::get_if<state::change_rows>(&found.data);
+  const auto after = std::get<state::kv_changes>(q.request.query).after.index;
+  return rows != nullptr && !rows->gone && rows->applied < after && after <= applied_.index &&
+         !MUTANT(unclear_cursor_parked);
+}
+
 bool fsm::goes_on_waiting(read_query& q, const state::query_result& found) {
   const auto* rows = std::get_if<state::change_rows>(&found.data);
   auto& asked = std::get<state::kv_changes>(q.request.query);
@@ -54,12 +64,22 @@ void fsm::serve_changes(read_query q) {
 }
 
 void fsm::answer_changes(read_query q, state::query_result found) {
-  if (q.request.min_index > 0 && now() < q.deadline && goes_on_waiting(q, found))
-    return park(q);
+  if (q.request.min_index > 0 && now() < q.deadline) {
+    if (is_unclear(q, found))
+      return wait_for_history(std::move(q));
+    if (goes_on_waiting(q, found))
+      return park(q);
+  }
   if (lacks_snapshot(q.request.query, found))
     refuse(q, never_caught_up);
   else
     reply_to(q, std::move(found));
+}
+
+/// Evaluated again with the next barrier.
+void fsm::wait_for_history(read_query q) {
+  PROBE("fsm: a cursor whose cluster is not known yet");
+  ahead_.push_back(std::move(q));
 }
 
 void fsm::answer_ahead(read_query q, log_index committed) {
@@ -139,6 +159,10 @@ void fsm::look_at_changes(read_query& q, const queries_touched& t, shared_result
     known.emplace_back(q.request.query, found);
   } else
     PROBE("fsm: changes looked up once for several");
+  if (!t.expired && is_unclear(q, *found)) {
+    send(wires_->watches, unpark_query{q.id});
+    return wait_for_history(std::move(q));
+  }
   if (!t.expired && goes_on_waiting(q, *found)) {
     parked_.emplace(q.id, std::move(q));
     return;

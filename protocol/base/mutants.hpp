@@ -244,6 +244,7 @@ namespace belay {
   M(tree_deleted_by_right_to_its_name)                                                                                 \
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \
+  M(unclear_cursor_parked)                                                                                             \
   M(unfit_head_overtaken)                                                                                              \
   M(unheard_agent_is_dead)                                                                                             \
   M(unheard_members_accepted)                                                                                          \
