@@ -36,7 +36,7 @@ result<api_answer> api_channel::ask(api_request request) {
   impl_->loop.restart();
   while (!answer && impl_->loop.run_one() != 0) {
   }
-  return answer ? std::move(*answer) : result<api_answer>(failure{"the request was given up"});
+  return answer ? std::move(*answer) : result<api_answer>(failure{"the request was abandoned"});
 }
 
 result<api_answer> api_client::ask(api_request request) const {
@@ -61,7 +61,7 @@ result<boost::json::value> api_client::get_json(const std::string& path, const a
   boost::system::error_code ec;
   auto v = boost::json::parse(answer->body, ec);
   if (ec)
-    return failure{"the answer is not JSON: " + ec.message()};
+    return failure{"the response is not JSON: " + ec.message()};
   return v;
 }
 

@@ -36,7 +36,7 @@ std::string send_file(const std::string& path, v0::detail::streamed_bodies& bodi
     file->read(into, static_cast<std::streamsize>(size));
     return static_cast<std::size_t>(file->gcount());
   };
-  bodies.complaint = "read " + path + ": it became shorter";
+  bodies.complaint = "read " + path + ": the file became shorter while it was sent";
   return {};
 }
 
@@ -102,7 +102,7 @@ asio::awaitable<result<api_answer>> api_connection::ask(api_request request) {
   v0::request q(request.method, target);
   api_answer out;
   if (target.find_first_of(" \r\n") != target.npos || has_break(target_.token) || has_break(request.idempotency_key)) {
-    out.whole = v0::answer::none(false, "a line break in the token or the idempotency key, or a blank in the path");
+    out.whole = v0::answer::none(false, "the token or the idempotency key has a line break, or the path a blank");
   } else {
     q.body(std::move(request.body));
     if (!request.idempotency_key.empty())

@@ -33,7 +33,7 @@ int set_config(const options& o, terminal t) {
   const auto client = o.client(t);
   const auto now = client.get_json(autopilot_path, o.query());
   if (!now || !now->is_object())
-    return error(t, "Error querying Autopilot configuration: " + (now ? "it is no object" : now.error()));
+    return error(t, "Error querying Autopilot configuration: " + (now ? "it is not a JSON object" : now.error()));
   json::object c = now->get_object();
   const auto index = member_text(*now, "ModifyIndex");
   for (const auto& [flag_name, name] : {std::pair("cleanup-dead-servers", "CleanupDeadServers"),
@@ -62,27 +62,29 @@ std::vector<command> autopilot_commands() {
   using enum flag_kind;
   return {
       {.name = "operator autopilot get-config",
-       .help = "Shows the settings of autopilot",
-       .examples = {{"operator autopilot get-config", "One setting in each line"},
-                    {"operator autopilot get-config -format=json", "With the index of the last change"}},
+       .help = "Show the settings of autopilot",
+       .examples = {{"operator autopilot get-config", "Print one setting a line"},
+                    {"operator autopilot get-config -format=json",
+                     "Print them as JSON, with the index of the last change"}},
        .run = get_config},
       {.name = "operator autopilot set-config",
-       .help = "Changes settings of autopilot",
-       .text =
-           "What is not given stays as it is. docs/reference/http-extensions.md says which settings have an effect.",
-       .flags = {{"cleanup-dead-servers", text, "true|false", "remove servers that are lost when new ones are there"},
+       .help = "Change settings of autopilot",
+       .text = "Settings that are not given stay as they are. docs/reference/http-extensions.md says which settings\n"
+               "have an effect.",
+       .flags = {{"cleanup-dead-servers", text, "true|false", "remove failed servers once new ones have joined"},
                  {"disable-upgrade-migration", text, "true|false", "for Consul Enterprise"},
                  {"last-contact-threshold", duration, "<duration>",
-                  "how long a healthy server may not have heard the leader"},
-                 {"max-trailing-logs", unsigned_number, "<entries>", "how many log entries it may be behind"},
-                 {"min-quorum", unsigned_number, "<servers>", "how many servers are left at least"},
+                  "longest silence of the leader at a healthy server"},
+                 {"max-trailing-logs", unsigned_number, "<entries>",
+                  "maximum of log entries that a healthy server is behind"},
+                 {"min-quorum", unsigned_number, "<servers>", "minimum number of servers that remain"},
                  {"redundancy-zone-tag", text, "<tag>", "for Consul Enterprise"},
                  {"server-stabilization-time", duration, "<duration>",
-                  "how long a new server is healthy before it votes"},
+                  "time that a new server must be healthy before it becomes a voter"},
                  {"upgrade-version-tag", text, "<tag>", "for Consul Enterprise"}},
-       .examples = {{"operator autopilot set-config -max-trailing-logs=500", "A server may be 500 entries behind"},
+       .examples = {{"operator autopilot set-config -max-trailing-logs=500", "Allow a server to be 500 entries behind"},
                     {"operator autopilot set-config -last-contact-threshold=1s",
-                     "And 1 s without a word of the leader"}},
+                     "Allow a server to go 1 s without hearing the leader"}},
        .run = set_config},
   };
 }

@@ -18,7 +18,7 @@ namespace {
 
 int check_data_directory(const options& o, terminal t) {
   if (o.words().size() != 1)
-    return error(t, "This command takes one argument: DATA_DIR, the data directory of a stopped server");
+    return error(t, "One argument is required: DATA_DIR, the data directory of a stopped server");
   // The report has what a start would log.
   log::settings silent;
   silent.to_stdout = false;
@@ -42,13 +42,14 @@ int check_data_directory(const options& o, terminal t) {
 
 std::vector<command> check_commands() {
   return {{.name = "operator check",
-           .help = "Checks the data directory of a stopped server",
+           .help = "Check the data directory of a stopped server",
            .operands = "DATA_DIR",
-           .text = "Reads checkpoints, log and the files beside them as a start would, and applies the log to the\n"
-                   "checkpoint. Nothing is changed. The exit code is 0 only if a server would start from it.",
+           .text = "Reads the checkpoints, the log and the other files as a server does at its start, and applies the\n"
+                   "log to the checkpoint. Changes nothing. The exit code is 0 only if a server would start from the\n"
+                   "directory.",
            .asks = reach::nobody,
            .examples = {{"operator check /var/lib/belay", "Show each part and whether a server would start"},
-                        {"operator check -format=json /var/lib/belay", "The same for programs"}},
+                        {"operator check -format=json /var/lib/belay", "Print it as JSON"}},
            .run = check_data_directory}};
 }
 

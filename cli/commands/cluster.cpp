@@ -60,7 +60,7 @@ int members(const options& o, terminal t) {
     query.add("segment", o.value("segment"));
   auto list = value_of(client.get_json("/v1/agent/members", query), t, "Error retrieving members: ");
   if (!list.is_array())
-    return error(t, "Error retrieving members: the answer is not a list");
+    return error(t, "Error retrieving members: the response is not a list");
   json::array shown;
   std::vector<std::vector<std::string>> rows;
   const bool detailed = o.on("detailed");
@@ -111,21 +111,21 @@ std::vector<command> cluster_commands() {
   using enum flag_kind;
   return {
       {.name = "info",
-       .help = "Shows what a node says about itself",
+       .help = "Show runtime information of a node",
        .asks = reach::agent,
-       .examples = {{"info", "Raft's state, indexes and counts, in groups"},
-                    {"info -http-addr=10.0.0.2:8500 -format=json", "The same of another node, as JSON"}},
+       .examples = {{"info", "Print Raft's state, indexes and counters, in groups"},
+                    {"info -http-addr=10.0.0.2:8500 -format=json", "Print that of another node, as JSON"}},
        .run = info},
       {.name = "members",
-       .help = "Lists the nodes of the cluster",
-       .text = "Exits with 2 if there is none of the -status that is asked for.",
+       .help = "List the nodes of the cluster",
+       .text = "Exits with 2 if no node has the status of -status.",
        .asks = reach::agent,
        .flags = {{"detailed", toggle, "", "show all tags"},
-                 {"segment", text, "<name>", "for Consul Enterprise; Belay has no segments"},
+                 {"segment", text, "<name>", "accepted without effect: Belay has no network segments"},
                  {"status", text, "<regexp>", "only nodes whose status matches: alive, leaving, left, failed"},
                  {"wan", toggle, "", "servers of all datacenters"}},
-       .examples = {{"members", "Names, addresses and states"},
-                    {"members -status=failed", "Those that are lost; exit code 2 if there is none"}},
+       .examples = {{"members", "Print names, addresses and states"},
+                    {"members -status=failed", "List the failed nodes; the exit code is 2 if there are none"}},
        .run = members},
   };
 }

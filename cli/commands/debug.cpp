@@ -206,10 +206,10 @@ int debug(const options& o, terminal t) {
                                             {"Duration", golang::format_duration(duration)},
                                             {"Targets", std::move(captured)}}));
   if (!all.complaint().empty())
-    return error(t, "Capture failed: " + all.complaint() + "; what there is by then is in " + path);
+    return error(t, "Capture failed: " + all.complaint() + "; the data collected so far is in " + path);
   if (archive) {
     if (const auto packed = pack_folder(path, shown, std::time(nullptr)); !packed)
-      return error(t, "Archive creation failed: " + packed.error() + "; what was gathered is in " + path);
+      return error(t, "Archive creation failed: " + packed.error() + "; the collected data is in " + path);
     std::error_code ec;
     std::filesystem::remove_all(path, ec);
   }
@@ -223,22 +223,20 @@ std::vector<command> debug_commands() {
   using enum flag_kind;
   return {
       {.name = "debug",
-       .help = "Gathers what helpers want to see of a node into an archive",
-       .text =
-           "Look through the archive before you hand it on. When it is interrupted, what there is by then is "
-           "written. While it runs, the\n"
-           "files are in the folder of the archive's name, which must not be there before. An archive of that name is "
-           "replaced at the end.",
+       .help = "Collect diagnostics of a node into an archive",
+       .text = "Read the archive before you pass it on. If the command is interrupted, it writes what it has\n"
+               "collected so far. While it runs, the files are in a folder with the name of the archive, which must\n"
+               "not exist before. An existing archive of that name is replaced at the end.",
        .asks = reach::agent,
        .formats = false,
-       .flags = {{"archive", toggle, "", "write one .tar.gz (the default); -archive=false writes a folder"},
-                 {"capture", list, "<what>", "metrics, logs, host, agent or cluster (default: all of them)"},
+       .flags = {{"archive", toggle, "", "write a .tar.gz file (the default); -archive=false writes a folder"},
+                 {"capture", list, "<what>", "metrics, logs, host, agent or cluster (default: all)"},
                  {"duration", duration, "<duration>",
-                  "how long to look, at least 10s (default 2m); whatever a request takes counts"},
-                 {"interval", duration, "<duration>", "how often metrics are read, at least 5s (default 30s)"},
-                 {"output", text, "<path>", "the archive without .tar.gz (default belay-debug-TIME)"}},
-       .examples = {{"debug -duration=1m -interval=10s", "Everything, for one minute"},
-                    {"debug -capture=agent -capture=cluster -output=/tmp/n1", "Only what does not take time"}},
+                  "duration, at least 10s (default 2m), including the time of requests"},
+                 {"interval", duration, "<duration>", "interval at which metrics are read, at least 5s (default 30s)"},
+                 {"output", text, "<path>", "path of the archive without .tar.gz (default belay-debug-TIME)"}},
+       .examples = {{"debug -duration=1m -interval=10s", "Collect everything, for one minute"},
+                    {"debug -capture=agent -capture=cluster -output=/tmp/n1", "Collect only what takes no time"}},
        .run = debug}};
 }
 

@@ -39,7 +39,7 @@ int event(const options& o, terminal t) {
   boost::system::error_code ec;
   const auto fired = boost::json::parse(answer.body, ec);
   if (ec)
-    return error(t, "Error firing event: the answer is not JSON: " + ec.message());
+    return error(t, "Error firing event: the response is not JSON: " + ec.message());
   t.out << (o.json() ? pretty(fired) : "Event ID: " + member_text(fired, "ID") + "\n");
   return 0;
 }
@@ -48,19 +48,19 @@ int event(const options& o, terminal t) {
 
 std::vector<command> event_commands() {
   using enum flag_kind;
-  return {{.name = "event",
-           .help = "Fires an event, which nodes and watches are told",
-           .operands = "[PAYLOAD]",
-           .text = "An event reaches the nodes that are there now, and is written nowhere. The expressions say for "
-                   "which nodes it is.",
-           .asks = reach::agent,
-           .flags = {{"name", text, "<name>", "name of the event; required"},
-                     {"node", text, "<regexp>", "only nodes whose name matches"},
-                     {"service", text, "<regexp>", "only nodes with a service whose name matches"},
-                     {"tag", text, "<regexp>", "with -service: and one of whose tags matches"}},
-           .examples = {{"event -name=deploy 1.4.2", "To all nodes"},
-                        {"event -name=reload -service=^web$", "To those with the service web"}},
-           .run = event}};
+  return {
+      {.name = "event",
+       .help = "Fire a user event",
+       .operands = "[PAYLOAD]",
+       .text = "An event reaches the running nodes and their watches, and is not stored. The expressions select nodes.",
+       .asks = reach::agent,
+       .flags = {{"name", text, "<name>", "name of the event; required"},
+                 {"node", text, "<regexp>", "only nodes whose name matches"},
+                 {"service", text, "<regexp>", "only nodes with a service whose name matches"},
+                 {"tag", text, "<regexp>", "with -service: only nodes where a tag of that service matches"}},
+       .examples = {{"event -name=deploy 1.4.2", "Send an event to all nodes"},
+                    {"event -name=reload -service=^web$", "Send an event to the nodes with the service web"}},
+       .run = event}};
 }
 
 } // namespace belay::cli

@@ -18,7 +18,7 @@ int completion(const options& o, terminal t) {
         t.out << script(all_commands());
         return 0;
       }
-  return o.wrong_usage(t, "One of bash, zsh and fish is required");
+  return o.wrong_usage(t, "One argument is required: bash, zsh or fish");
 }
 
 int man_page(const options&, terminal t) {
@@ -31,20 +31,20 @@ int man_page(const options&, terminal t) {
 std::vector<command> help_commands() {
   return {
       {.name = "completion",
-       .help = "Prints a script that completes commands and options in a shell",
+       .help = "Print a completion script for a shell",
        .operands = "bash|zsh|fish",
        .asks = reach::nobody,
        .formats = false,
        .examples = {{"completion bash >/etc/bash_completion.d/belay",
-                     "For bash; `source <(belay completion bash)` for this shell only"},
-                    {"completion zsh >\"${fpath[1]}/_belay\"", "For zsh"},
-                    {"completion fish >~/.config/fish/completions/belay.fish", "For fish"}},
+                     "Install it for bash; `source <(belay completion bash)` is for this shell only"},
+                    {"completion zsh >\"${fpath[1]}/_belay\"", "Install it for zsh"},
+                    {"completion fish >~/.config/fish/completions/belay.fish", "Install it for fish"}},
        .run = completion},
       {.name = "manual",
-       .help = "Prints the man page",
+       .help = "Print the man page",
        .asks = reach::nobody,
        .formats = false,
-       .examples = {{"manual | man -l -", "Reads it"}, {"manual >/usr/local/share/man/man1/belay.1", "Installs it"}},
+       .examples = {{"manual | man -l -", "Read it"}, {"manual >/usr/local/share/man/man1/belay.1", "Install it"}},
        .run = man_page},
   };
 }

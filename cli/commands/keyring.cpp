@@ -69,7 +69,7 @@ int list_keys(const options& o, const api_client& client, const api_query& query
   if (o.json())
     t.out << pretty(pools);
   else if (!print_keys(pools, primary ? "PrimaryKeys" : "Keys", t.out))
-    return error(t, "error: the answer is not a list of keys");
+    return error(t, "error: the response is not a list of keys");
   return 0;
 }
 
@@ -110,22 +110,23 @@ int keyring(const options& o, terminal t) {
 
 std::vector<command> keyring_commands() {
   using enum flag_kind;
-  return {{.name = "keyring",
-           .help = "Lists and changes the keys of `encrypt` on all servers",
-           .text = "Exactly one of -list, -list-primary, -install, -use and -remove. The exit code is 0 if all servers "
-                   "have done it.",
-           .asks = reach::agent,
-           .flags = {{"install", text, "<key>", "add this key everywhere"},
-                     {"list", toggle, "", "which keys there are, and on how many servers"},
-                     {"list-primary", toggle, "", "which key is used to encrypt, and by how many servers"},
-                     {"local-only", toggle, "", "with -list and -list-primary: only this datacenter"},
-                     {"relay-factor", integer, "<0..5>", "accepted as Consul's; nothing has to be relayed"},
-                     {"remove", text, "<key>", "remove a key that is not the primary one"},
-                     {"use", text, "<key>", "encrypt with this key, which must be installed"}},
-           .examples = {{"keyring -list", "Every key, with the number of servers that have it"},
-                        {"keyring -install=$(belay keygen)",
-                         "The first step of a change of keys: docs/operate/security.md"}},
-           .run = keyring}};
+  return {
+      {.name = "keyring",
+       .help = "Manage the encryption keys of the servers",
+       .text = "Requires exactly one of -list, -list-primary, -install, -use and -remove. The exit code is 0 if all\n"
+               "servers succeeded.",
+       .asks = reach::agent,
+       .flags = {{"install", text, "<key>", "add this key on all servers"},
+                 {"list", toggle, "", "list the keys, with the number of servers that have each"},
+                 {"list-primary", toggle, "", "list the keys that encrypt, with the number of servers that use each"},
+                 {"local-only", toggle, "", "with -list and -list-primary: only this datacenter"},
+                 {"relay-factor", integer, "<0..5>", "accepted for compatibility with Consul, without effect"},
+                 {"remove", text, "<key>", "remove a key that is not the primary one"},
+                 {"use", text, "<key>", "encrypt with this key, which must be installed"}},
+       .examples = {{"keyring -list", "Print each key with the number of servers that have it"},
+                    {"keyring -install=$(belay keygen)",
+                     "Take the first step of a change of keys (docs/operate/security.md)"}},
+       .run = keyring}};
 }
 
 } // namespace belay::cli

@@ -72,17 +72,16 @@ int maintenance(const options& o, terminal t) {
 std::vector<command> maintenance_commands() {
   using enum flag_kind;
   return {{.name = "maint",
-           .help = "Takes a node or a service out of use, and back into it",
-           .text = "A check is added that is critical, so that nobody finds what is in maintenance. It stays over "
-                   "restarts. Without -enable\n"
-                   "and -disable: what is in maintenance now.",
+           .help = "Start or end maintenance of a node or service",
+           .text = "Adds a critical check, so that discovery does not return the node or service. The check survives\n"
+                   "restarts. Without -enable and -disable, lists what is in maintenance.",
            .asks = reach::agent,
-           .flags = {{"disable", toggle, "", "back into use"},
-                     {"enable", toggle, "", "out of use"},
-                     {"reason", text, "<text>", "with -enable: why, for those who look"},
-                     {"service", text, "<id>", "a service of the node, rather than the node"}},
-           .examples = {{"maint -enable -reason='new disk'", "The node"},
-                        {"maint -service=web -disable", "Its service web is used again"}},
+           .flags = {{"disable", toggle, "", "end maintenance"},
+                     {"enable", toggle, "", "start maintenance"},
+                     {"reason", text, "<text>", "with -enable: reason, for humans"},
+                     {"service", text, "<id>", "ID of a service of the node, instead of the node"}},
+           .examples = {{"maint -enable -reason='new disk'", "Start maintenance of the node"},
+                        {"maint -service=web -disable", "End maintenance of its service web"}},
            .run = maintenance}};
 }
 

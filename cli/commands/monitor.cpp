@@ -44,13 +44,15 @@ int monitor(const options& o, terminal t) {
 std::vector<command> monitor_commands() {
   using enum flag_kind;
   return {{.name = "monitor",
-           .help = "Shows the log of a node as it is written",
-           .text = "Until it is interrupted.",
+           .help = "Stream the log of a node",
+           .text = "Runs until it is interrupted.",
            .asks = reach::agent,
            .formats = false,
-           .flags = {{"log-json", toggle, "", "each line as a JSON object"},
-                     {"log-level", text, "<level>", "from trace, debug, info, warn, error on (default info)"}},
-           .examples = {{"monitor", "From info on"}, {"monitor -log-level=debug -log-json", "More, for programs"}},
+           .flags = {{"log-json", toggle, "", "print each line as a JSON object"},
+                     {"log-level", text, "<level>",
+                      "lowest level shown: trace, debug, info, warn or error (default info)"}},
+           .examples = {{"monitor", "Show lines from the level info"},
+                        {"monitor -log-level=debug -log-json", "Show lines from the level debug as JSON"}},
            .run = monitor}};
 }
 

@@ -16,7 +16,8 @@ namespace {
 int raft_add_peer(const options& o, terminal t) {
   const auto address = o.value("address"), id = o.value("id");
   if (address.empty() && id.empty())
-    return error(t, "An address or id is required for the peer to add: -address=HOST:PORT, as it is told to peers");
+    return error(t, "An address or id is required for the peer to add: -address=HOST:PORT, the address that it "
+                    "advertises to peers");
   if (!address.empty() && !id.empty())
     return error(t, "Error adding peer: cannot give both an address and id");
   const std::string what = id.empty() ? "address" : "id";
@@ -61,25 +62,25 @@ std::vector<command> raft_commands() {
   using enum flag_kind;
   return {
       {.name = "operator raft add-peer",
-       .help = "Takes a server into the cluster",
-       .flags = {{"address", text, "<host:port>", "address of the server, as it is told to peers"},
-                 {"id", text, "<id>", "node ID of a server that dials a member itself (retry_join)"}},
-       .examples = {{"operator raft add-peer -address=10.0.0.4:8300", "The leader dials the server there"},
+       .help = "Add a server to the cluster",
+       .flags = {{"address", text, "<host:port>", "address that the server advertises to peers"},
+                 {"id", text, "<id>", "node ID of a server that connects to a member itself (retry_join)"}},
+       .examples = {{"operator raft add-peer -address=10.0.0.4:8300", "Let the leader connect to this address"},
                     {"operator raft add-peer -id=b31a9000-0000-4000-8000-000000000001",
-                     "The server of that ID, which has joined by itself and waits"}},
+                     "Admit the server with this ID, which is connected and waits"}},
        .run = raft_add_peer},
       {.name = "operator raft list-peers",
-       .help = "Lists the servers of the cluster",
-       .examples = {{"operator raft list-peers", "Names, addresses, who leads and who votes"},
-                    {"operator raft list-peers -stale", "The same where there is no leader"}},
+       .help = "List the servers of the cluster",
+       .examples = {{"operator raft list-peers", "Print names, addresses, the leader and the voters"},
+                    {"operator raft list-peers -stale", "Do it without a leader"}},
        .run = raft_list_peers},
       {.name = "operator raft remove-peer",
-       .help = "Takes a server out of the cluster",
-       .text = "For servers that will not come back. Stop them first: one that runs and is allowed to joins again.",
-       .flags = {{"address", text, "<host:port>", "address of the server, as list-peers shows it"},
-                 {"id", text, "<id>", "its ID, as list-peers shows it"}},
-       .examples = {{"operator raft remove-peer -address=10.0.0.4:8300", "By its address"},
-                    {"operator raft remove-peer -id=b31a9000-0000-4000-8000-000000000001", "By its ID"}},
+       .help = "Remove a server from the cluster",
+       .text = "For servers that will not come back. Stop a server first: a running one may join again.",
+       .flags = {{"address", text, "<host:port>", "address of the server, as in list-peers"},
+                 {"id", text, "<id>", "ID of the server, as in list-peers"}},
+       .examples = {{"operator raft remove-peer -address=10.0.0.4:8300", "Select by address"},
+                    {"operator raft remove-peer -id=b31a9000-0000-4000-8000-000000000001", "Select by ID"}},
        .run = raft_remove_peer},
   };
 }

@@ -115,15 +115,15 @@ int rtt(const options& o, terminal t) {
 
 std::vector<command> rtt_commands() {
   using enum flag_kind;
-  return {
-      {.name = "rtt",
-       .help = "Estimates how long a message between two nodes takes, there and back",
-       .operands = "NODE [NODE]",
-       .text = "From the coordinates that servers keep; the second node is the one that is asked if it is not given.",
-       .asks = reach::agent,
-       .flags = {{"wan", toggle, "", "servers of datacenters: NODE.DATACENTER"}},
-       .examples = {{"rtt n1 n2", "Between two nodes"}, {"rtt -wan n1.dc1 n1.dc2", "Between two datacenters"}},
-       .run = rtt}};
+  return {{.name = "rtt",
+           .help = "Estimate the round-trip time between two nodes",
+           .operands = "NODE [NODE]",
+           .text = "Uses the coordinates that servers keep. The default second node is the one at -http-addr.",
+           .asks = reach::agent,
+           .flags = {{"wan", toggle, "", "servers in datacenters, as NODE.DATACENTER"}},
+           .examples = {{"rtt n1 n2", "Estimate it between two nodes"},
+                        {"rtt -wan n1.dc1 n1.dc2", "Estimate it between two datacenters"}},
+           .run = rtt}};
 }
 
 } // namespace belay::cli

@@ -156,29 +156,29 @@ std::vector<command> service_commands() {
   using enum flag_kind;
   return {
       {.name = "services deregister",
-       .help = "Removes services from a node",
+       .help = "Deregister services from a node",
        .operands = "[FILE...]",
-       .text = "Files are configuration files (HCL or JSON) with `service` or `services`: those that are in them are "
-               "removed.",
-       .flags = {{"id", text, "<id>", "the service of this ID, rather than files"}},
-       .examples = {{"services deregister web.hcl", "What was registered from this file"},
-                    {"services deregister -id=web-1", "One service"}},
+       .text = "Files are configuration files (HCL or JSON) with `service` or `services`; these services are\n"
+               "deregistered.",
+       .flags = {{"id", text, "<id>", "ID of the service, instead of files"}},
+       .examples = {{"services deregister web.hcl", "Deregister the services in a file"},
+                    {"services deregister -id=web-1", "Select one service"}},
        .run = deregister_services},
       {.name = "services register",
-       .help = "Registers services with a node",
+       .help = "Register services with a node",
        .operands = "[FILE...]",
-       .text = "Files are configuration files (HCL or JSON) with `service` or `services`. With flags: one service, "
-               "without checks.",
-       .flags = {{"address", text, "<address>", "where the service listens, if not at the node's address"},
+       .text = "Files are configuration files (HCL or JSON) with `service` or `services`. The options describe one\n"
+               "service without checks.",
+       .flags = {{"address", text, "<address>", "address of the service (default: that of the node)"},
                  {"id", text, "<id>", "ID of the service (default: its name)"},
-                 {"kind", text, "<kind>", "kind of the service, for Consul's service mesh"},
+                 {"kind", text, "<kind>", "kind of the service in Consul's service mesh"},
                  {"meta", list, "<key=value>", "metadata of the service"},
                  {"name", text, "<name>", "name of the service"},
                  {"port", integer, "<port>", "port of the service"},
-                 {"tag", list, "<tag>", "a tag of the service"},
-                 {"tagged-address", list, "<name=address:port>", "a further address under a name"}},
-       .examples = {{"services register web.hcl", "The services of a file, with their checks"},
-                    {"services register -name=web -port=80 -tag=v1", "One service"}},
+                 {"tag", list, "<tag>", "tag of the service"},
+                 {"tagged-address", list, "<name=address:port>", "additional address with a name"}},
+       .examples = {{"services register web.hcl", "Register the services in a file, with their checks"},
+                    {"services register -name=web -port=80 -tag=v1", "Select one service"}},
        .run = register_services},
   };
 }

@@ -46,7 +46,7 @@ int create_session(const options& o, terminal t) {
   boost::system::error_code ec;
   const auto made = json::parse(answer.body, ec);
   if (ec || member_text(made, "ID").empty())
-    return error(t, "Error creating session: the answer has no ID");
+    return error(t, "Error creating session: the response has no ID");
   t.out << (o.json() ? pretty(made) : member_text(made, "ID") + "\n");
   return 0;
 }
@@ -144,13 +144,13 @@ int why_session_ended(const options& o, terminal t) {
   const auto client = o.client(t);
   const auto answer = client.ask("GET", "/v1/session/ended/" + golang::escape_path(id), o.query());
   if (answer && answer->status == 404)
-    return error(t, "Error! Nothing is known of the end of a session with ID: " + id);
+    return error(t, "Error! No end is recorded for a session with ID: " + id);
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     return error(t, "Error reading session: " + complaint);
   boost::system::error_code ec;
   const auto end = json::parse(answer->body, ec);
   if (ec || !end.is_object())
-    return error(t, "Error reading session: the answer is not about a session");
+    return error(t, "Error reading session: the response does not describe a session");
   t.out << (o.json() ? pretty(end) : end_text(end));
   return 0;
 }
@@ -161,51 +161,56 @@ std::vector<command> session_commands() {
   using enum flag_kind;
   return {
       {.name = "session create",
-       .help = "Makes a session",
-       .text = "Prints its ID. With -ttl no check can end it unless -node-check names one; without it the check "
-               "serfHealth of the node does.",
-       .flags = {{"behavior", text, "release|delete", "what happens to its keys when it ends (default release)"},
-                 {"lock-delay", text, "<duration>", "how long nobody gets its locks after it ended (default 15s)"},
-                 {"name", text, "<name>", "for people who look"},
-                 {"node", text, "<node>", "node it belongs to (default: the one that is asked)"},
-                 {"node-check", list, "<check>", "check that ends it when it becomes critical"},
+       .help = "Create a session",
+       .text = "Prints the ID. Without -ttl, the check serfHealth of the node ends the session when it becomes\n"
+               "critical. With -ttl, no check ends it except those of -node-check.",
+       .flags = {{"behavior", text, "release|delete",
+                  "action on the locked keys when the session ends (default release)"},
+                 {"lock-delay", text, "<duration>",
+                  "lock delay: time after the end of the session in which its locks are not granted (default 15s)"},
+                 {"name", text, "<name>", "description for humans"},
+                 {"node", text, "<node>", "node of the session (default: that of the server)"},
+                 {"node-check", list, "<check>", "check that ends the session when it becomes critical"},
                  {"ttl", text, "<duration>",
-                  "it ends if it is not renewed for so long, at the latest after twice that"}},
-       .examples = {{"session create -ttl=30s -name=backup", "Renew it with `belay session renew ID` every 15 s"},
-                    {"session create -node=n1 -behavior=delete", "Its keys are removed when the node n1 is lost"}},
+                  "time without renewal after which the session expires, at the latest after twice that"}},
+       .examples = {{"session create -ttl=30s -name=backup",
+                     "Create it with a TTL; renew it with `belay session renew ID` every 15 s"},
+                    {"session create -node=n1 -behavior=delete", "Delete its keys when the node n1 fails"}},
        .run = create_session},
       {.name = "session destroy",
-       .help = "Ends a session",
+       .help = "Destroy a session",
        .operands = "ID",
-       .text = "Its locks are released, and nobody gets them for its lock delay: release them first if you hold them.",
+       .text = "Its locks are released, and are not granted during the lock delay. Release them first if you hold\n"
+               "them.",
        .examples = {{"session destroy 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2",
-                     "Ends one; it is no error if there is none"},
-                    {"session destroy $(belay session list -format=json | jq -r '.[0].ID')", "The first one there is"}},
+                     "Destroy one session; a missing session is no error"},
+                    {"session destroy $(belay session list -format=json | jq -r '.[0].ID')",
+                     "Destroy the first session of the list"}},
        .run = destroy_session},
       {.name = "session info",
-       .help = "Shows a session",
+       .help = "Show a session",
        .operands = "ID",
-       .examples = {{"session info 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "All about it"},
-                    {"session info -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "The same for programs"}},
+       .examples = {{"session info 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print all fields"},
+                    {"session info -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print it as JSON"}},
        .run = info_session},
       {.name = "session list",
-       .help = "Lists sessions",
-       .flags = {{"node", text, "<node>", "only those of this node"}},
-       .examples = {{"session list", "All sessions"}, {"session list -node=n1", "Those of one node"}},
+       .help = "List sessions",
+       .flags = {{"node", text, "<node>", "only sessions of this node"}},
+       .examples = {{"session list", "List all sessions"}, {"session list -node=n1", "List the sessions of one node"}},
        .run = list_sessions},
       {.name = "session renew",
-       .help = "Lets the TTL of a session begin anew",
+       .help = "Renew a session",
        .operands = "ID",
-       .examples = {{"session renew 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Tells how long it lives now"},
-                    {"session renew -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "The same for programs"}},
+       .examples = {{"session renew 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print the time until it expires"},
+                    {"session renew -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print it as JSON"}},
        .run = renew_session},
       {.name = "session why",
-       .help = "Tells why a session has ended",
+       .help = "Explain why a session has ended",
        .operands = "ID",
-       .text = "Servers know it of the last 10,000 sessions that have ended. Of one that lives, nothing is known.",
-       .examples = {{"session why 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "The cause, and what was released"},
+       .text = "Servers remember the last 10,000 ended sessions. There is no answer for a live session.",
+       .examples = {{"session why 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print the cause, and what was released"},
                     {"session why -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2 | jq -r .Cause",
-                     "The cause alone"}},
+                     "Print only the cause"}},
        .run = why_session_ended},
   };
 }

@@ -62,7 +62,7 @@ private:
     const auto got = co_await held_->acquire();
     int code = 0;
     if (got && *got) {
-      terminal_.out << "This one saves snapshots now\n" << std::flush;
+      terminal_.out << "Acquired the lock: saving snapshots\n" << std::flush;
       asio::co_spawn(loop_, watch(), asio::detached);
       code = co_await save_again_and_again();
       held_->stop();
@@ -89,7 +89,7 @@ private:
       while (!stopped_ && !lost_ && lock_clock::now() < due)
         co_await bell_.wait(1s);
       if (lost_)
-        co_return error(terminal_, "The lock is lost; start again to wait for it");
+        co_return error(terminal_, "The lock was lost; start the command again to wait for it");
     }
     co_return 0;
   }
@@ -188,21 +188,22 @@ int run_snapshot_agent(const options& o, terminal t) {
 
 std::vector<command> snapshot_agent_commands() {
   using enum flag_kind;
-  return {{.name = "snapshot agent",
-           .help = "Saves a snapshot again and again, and keeps the last ones",
-           .text = "Until it is interrupted. Start it on more machines than one: they agree by a lock on who saves; "
-                   "the others wait. Files are\n"
-                   "named belay-TIME.snap, with the time in milliseconds since 1970. (`consul snapshot agent` is part "
-                   "of Consul Enterprise.)",
-           .formats = false,
-           .flags = {{"interval", duration, "<duration>", "how often (default 1h); 0: once, without the lock"},
-                     {"local-path", text, "<folder>", "where the files are (default: the current folder)"},
-                     {"lock-key", text, "<prefix>", "the lock is PREFIX/.lock (default belay-snapshot)"},
-                     {"max-failures", unsigned_number, "<number>", "failures in a row after which it ends (default 3)"},
-                     {"retain", unsigned_number, "<number>", "how many files are kept (default 30); 0: all"}},
-           .examples = {{"snapshot agent -local-path=/var/backups/belay", "One each hour, the last 30"},
-                        {"snapshot agent -interval=0 -local-path=/var/backups/belay", "One now, for cron"}},
-           .run = run_snapshot_agent}};
+  return {
+      {.name = "snapshot agent",
+       .help = "Save snapshots periodically, keep the newest",
+       .text = "Runs until it is interrupted. Start it on several machines: one of them holds a lock and saves, the\n"
+               "others wait. Files are named belay-TIME.snap, with the time in milliseconds since 1970. (`consul\n"
+               "snapshot agent` is part of Consul Enterprise.)",
+       .formats = false,
+       .flags = {{"interval", duration, "<duration>", "time between snapshots (default 1h); 0: once, without the lock"},
+                 {"local-path", text, "<folder>", "folder of the files (default: the current folder)"},
+                 {"lock-key", text, "<prefix>", "prefix of the lock PREFIX/.lock (default belay-snapshot)"},
+                 {"max-failures", unsigned_number, "<number>",
+                  "number of consecutive failures after which the command ends (default 3)"},
+                 {"retain", unsigned_number, "<number>", "number of files that are kept (default 30); 0: all"}},
+       .examples = {{"snapshot agent -local-path=/var/backups/belay", "Save one each hour, keep 30"},
+                    {"snapshot agent -interval=0 -local-path=/var/backups/belay", "Save one now, for cron"}},
+       .run = run_snapshot_agent}};
 }
 
 } // namespace belay::cli

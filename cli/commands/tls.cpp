@@ -110,7 +110,7 @@ int tls_ca_create(const options& o, terminal t) {
     permitted.push_back(domain);
     permitted.push_back("localhost");
   } else if (!permitted.empty()) {
-    return error(t, "-additional-name-constraint makes sense with -name-constraint only");
+    return error(t, "-additional-name-constraint requires -name-constraint");
   }
   const auto made = value_of(tls::make_authority("Belay Agent CA", *when, permitted), t, "");
   if (auto s = write_pair(made, certificate, key); !s)
@@ -170,40 +170,41 @@ std::vector<command> tls_commands() {
   using enum flag_kind;
   return {
       {.name = "keygen",
-       .help = "Makes a key for `encrypt`",
+       .help = "Generate a key for `encrypt`",
        .asks = reach::nobody,
-       .examples = {{"keygen", "Prints 32 random bytes in base64"},
-                    {"keyring -install=$(belay keygen)", "Adds a new key on all servers of a cluster"}},
+       .examples = {{"keygen", "Print 32 random bytes in base64"},
+                    {"keyring -install=$(belay keygen)", "Add a new key on all servers of a cluster"}},
        .run = keygen},
       {.name = "tls ca create",
-       .help = "Makes a certificate authority of your own",
-       .text = "Writes DOMAIN-agent-ca.pem and DOMAIN-agent-ca-key.pem into the current folder.",
+       .help = "Create a certificate authority",
+       .text = "Writes DOMAIN-agent-ca.pem and DOMAIN-agent-ca-key.pem to the current folder.",
        .asks = reach::nobody,
-       .flags = {{"additional-name-constraint", list, "<domain>", "with -name-constraint: one more domain"},
-                 {"days", unsigned_number, "<days>", "how long it is valid (default 1825)"},
+       .flags = {{"additional-name-constraint", list, "<domain>", "with -name-constraint: additional domain"},
+                 {"days", unsigned_number, "<days>", "validity in days (default 1825)"},
                  {"domain", text, "<domain>", "domain of the cluster (default consul)"},
-                 {"name-constraint", toggle, "", "it can sign for -domain and localhost only"}},
-       .examples = {{"tls ca create", "For the domain consul, five years"},
-                    {"tls ca create -domain=example -name-constraint", "Good for names below example only"}},
+                 {"name-constraint", toggle, "", "limit the CA to names under -domain and localhost"}},
+       .examples = {{"tls ca create", "Create one for the domain consul, valid for five years"},
+                    {"tls ca create -domain=example -name-constraint",
+                     "Create one that is limited to names under example"}},
        .run = tls_ca_create},
       {.name = "tls cert create",
-       .help = "Makes a certificate, signed by it",
+       .help = "Create a certificate signed by a CA",
        .operands = "",
-       .text = "Exactly one of -server, -client and -cli. Writes DATACENTER-KIND-DOMAIN-N.pem and the key beside it.",
+       .text = "Requires exactly one of -server, -client and -cli. Writes DATACENTER-KIND-DOMAIN-N.pem and its key.",
        .asks = reach::nobody,
-       .flags = {{"additional-dnsname", list, "<name>", "one more name; localhost is always there"},
-                 {"additional-ipaddress", list, "<address>", "one more address; 127.0.0.1 is always there"},
-                 {"ca", text, "<file>", "certificate of the authority (default #DOMAIN#-agent-ca.pem)"},
-                 {"cli", toggle, "", "for people and programs that call the API"},
-                 {"client", toggle, "", "for clients"},
-                 {"days", unsigned_number, "<days>", "how long it is valid (default 365)"},
+       .flags = {{"additional-dnsname", list, "<name>", "additional DNS name; localhost is always included"},
+                 {"additional-ipaddress", list, "<address>", "additional IP address; 127.0.0.1 is always included"},
+                 {"ca", text, "<file>", "certificate of the CA (default #DOMAIN#-agent-ca.pem)"},
+                 {"cli", toggle, "", "create a certificate for users and programs that call the API"},
+                 {"client", toggle, "", "create a certificate for client agents"},
+                 {"days", unsigned_number, "<days>", "validity in days (default 365)"},
                  {"dc", text, "<name>", "datacenter (default dc1)"},
                  {"domain", text, "<domain>", "domain of the cluster (default consul)"},
-                 {"key", text, "<file>", "key of the authority (default #DOMAIN#-agent-ca-key.pem)"},
-                 {"node", text, "<name>", "with -server: also for NAME.server.DATACENTER.DOMAIN"},
-                 {"server", toggle, "", "for servers"}},
-       .examples = {{"tls cert create -server", "For a server of dc1"},
-                    {"tls cert create -cli -days=30", "For somebody who calls the API, for a month"}},
+                 {"key", text, "<file>", "key of the CA (default #DOMAIN#-agent-ca-key.pem)"},
+                 {"node", text, "<name>", "with -server: node name, to include NAME.server.DATACENTER.DOMAIN"},
+                 {"server", toggle, "", "create a certificate for servers"}},
+       .examples = {{"tls cert create -server", "Create one for a server in dc1"},
+                    {"tls cert create -cli -days=30", "Create one for a user of the API, valid for a month"}},
        .run = tls_cert_create},
   };
 }

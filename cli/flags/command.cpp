@@ -9,10 +9,10 @@ namespace {
 using enum flag_kind;
 
 constexpr flag of_agents[] = {
-    {"ca-file", text, "<file>", "authorities whose certificates are trusted (CONSUL_CACERT)"},
+    {"ca-file", text, "<file>", "file of trusted CA certificates (CONSUL_CACERT)"},
     {"ca-path", text, "<folder>", "folder of such files (CONSUL_CAPATH)"},
-    {"client-cert", text, "<file>", "certificate that is shown to the server (CONSUL_CLIENT_CERT)"},
-    {"client-key", text, "<file>", "its key (CONSUL_CLIENT_KEY)"},
+    {"client-cert", text, "<file>", "certificate to present to the server (CONSUL_CLIENT_CERT)"},
+    {"client-key", text, "<file>", "key of this certificate (CONSUL_CLIENT_KEY)"},
     {"http-addr", text, "<address>",
      "HOST:PORT, http://, https:// or unix://PATH (CONSUL_HTTP_ADDR; default 127.0.0.1:8500)"},
     {"tls-server-name", text, "<name>", "name that the server's certificate must have (CONSUL_TLS_SERVER_NAME)"},
@@ -20,14 +20,14 @@ constexpr flag of_agents[] = {
     {"token-file", text, "<file>", "file with the ACL token in its first line (CONSUL_HTTP_TOKEN_FILE)"},
 };
 constexpr flag of_clusters[] = {
-    {"datacenter", text, "<name>", "datacenter that is asked (default: the server's own)"},
-    {"stale", toggle, "", "any server may answer, also one that is behind"},
+    {"datacenter", text, "<name>", "datacenter of the request (default: that of the server)"},
+    {"stale", toggle, "", "allow any server to answer, even if its data is stale"},
 };
 constexpr flag of_copies[] = {
-    {"copy-token", text, "<secret>", "ACL token for the second server; -token is for the first alone"},
+    {"copy-token", text, "<secret>", "ACL token for the second server; -token is only for the first"},
     {"copy-token-file", text, "<file>", "file with that token in its first line"},
 };
-constexpr flag format = {"format", text, "pretty|json", "how the outcome is printed (default pretty)"};
+constexpr flag format = {"format", text, "pretty|json", "output format (default pretty)"};
 
 } // namespace
 

@@ -66,7 +66,8 @@ std::string complaint_about(const flag& f, const std::string& value) {
   const auto allowed = choices(f);
   if (allowed.empty() || value.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end())
     return {};
-  auto complaint = f.name == "format" ? "Unknown format: " + value : invalid("it is none of " + std::string(f.value));
+  auto complaint =
+      f.name == "format" ? "Unknown format: " + value : invalid("it must be one of " + std::string(f.value));
   if (const auto near = nearest(value, allowed); !near.empty())
     complaint += "\nDid you mean -" + std::string(f.name) + "=" + std::string(near) + "?";
   return complaint;
@@ -168,7 +169,7 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
   const bool ended = words.position() < args.size() && args[words.position()] == "--";
   if (const auto* late = ended ? nullptr : late_flag(words_, *command_, flags))
     return wrong_usage(t,
-                       "options go before arguments: " + *late + "\nPut -- before the arguments if it is one of them.");
+                       "options must come before arguments: " + *late + "\nPut -- before the arguments if it is one of them.");
   return std::nullopt;
 }
 

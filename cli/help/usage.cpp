@@ -21,7 +21,7 @@ void add_flags(std::string& out, const command& c, bool shared, std::string_view
   std::string lines;
   for (const auto& f : all_flags(c))
     if (is_shared(c, f) == shared)
-      add_line(lines, shown(f), std::string(f.help) + (f.kind == flag_kind::list ? " (any number of times)" : ""),
+      add_line(lines, shown(f), std::string(f.help) + (f.kind == flag_kind::list ? " (may be repeated)" : ""),
                flag_columns);
   if (!lines.empty())
     out += "\n" + std::string(title) + ":\n" + lines;
@@ -69,8 +69,9 @@ std::string usage(const command& c) {
     out += "      " + std::string(e.help) + "\n";
   }
   add_flags(out, c, false, "Options");
-  add_flags(out, c, true,
-            "Options of every command that talks to a server (each has a variable BELAY_... besides CONSUL_...)");
+  add_flags(
+      out, c, true,
+      "Options of every command that connects to a server (for each variable CONSUL_... there is also BELAY_...)");
   return out;
 }
 
@@ -84,9 +85,10 @@ std::string usage(const std::vector<command>& commands, std::string_view group) 
     if (c.name.starts_with(prefix))
       add_line(out, c.name, c.help, command_columns);
   if (group.empty())
-    out += "\n`belay <command> -h` explains a command: what it does, examples, and its options. Commands that talk to "
-           "a server\n"
-           "find it by -http-addr=<address>, else by BELAY_HTTP_ADDR or CONSUL_HTTP_ADDR, else at 127.0.0.1:8500.\n";
+    out +=
+        "\n"
+        "`belay <command> -h` explains a command, with examples and options. Commands that need a server connect to\n"
+        "-http-addr=<address>, else to BELAY_HTTP_ADDR or CONSUL_HTTP_ADDR, else to 127.0.0.1:8500.\n";
   return out;
 }
 

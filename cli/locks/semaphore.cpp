@@ -137,7 +137,7 @@ private:
         return failure{"Existing key does not match semaphore use"};
       auto list = v0::detail::slots_in(row.value);
       if (!list)
-        return failure{"lock decoding failed: it is no list of holders"};
+        return failure{"lock decoding failed: it is not a list of holders"};
       out.list = std::move(*list);
       out.modify_index = row.index;
     }

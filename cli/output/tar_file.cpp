@@ -44,7 +44,7 @@ public:
       in.read(piece.data(), static_cast<std::streamsize>(std::min<std::uintmax_t>(left, piece.size())));
       const auto got = static_cast<std::size_t>(in.gcount());
       if (got == 0)
-        return fail("read " + from.string() + ": it has become shorter");
+        return fail("read " + from.string() + ": the file became shorter while it was read");
       take(std::string_view(piece).substr(0, got));
       left -= got;
     }

@@ -68,7 +68,7 @@ def mirrors(a, b):
     put(a, "live/b", "1")
     put(b, "live/stranger", "mine")
     said = a.said("mirror", "-once", a.url, b.url, "live/")
-    check(said.startswith("Success! 2 keys written; the copy is as the original was at "), said)
+    check(said.startswith("Success! 2 keys written; the copy equals the original at "), said)
     check(tree(b, "live/") == {**tree(a, "live/"), "stranger": ("bWluZQ==", 0)}, "a copy")
     check(a.said("mirror", "-once", a.url, b.url, "live/").startswith("Success! 0 keys written"), "nothing is left to do")
     erase(b, "live/stranger")
@@ -120,7 +120,7 @@ def reconcilers(a, b):
 
     slow = subprocess.run([belay, "reconcile", "-once", "-tries=1", "-limit=300ms", "routes/1", "exec sleep 60"], text=True, env=a.environment,
                           cwd=a.folder, capture_output=True, timeout=limit)
-    check(slow.returncode == 1 and "It takes too long, and is ended: routes/1\n" in slow.stderr, slow.stderr)
+    check(slow.returncode == 1 and "The command exceeded -limit and is terminated: routes/1\n" in slow.stderr, slow.stderr)
     a.said("reconcile", "-once", "-per-second=20", "-limit=5s", "nothing/", "true")
 
     (a.folder / "applied").unlink()
@@ -159,7 +159,7 @@ def killed_members(a, b):
     for process in (ended_one, next_one):
         process.send_signal(signal.SIGTERM)
     _, err = ended_one.communicate(timeout=limit)
-    check(ended_one.returncode == 0 and "The session was lost: another member has the change, or it comes again" in err, err)
+    check(ended_one.returncode == 0 and "The session was lost: the change is delivered to another member, or redelivered here" in err, err)
     ended(next_one, 0)
 
 

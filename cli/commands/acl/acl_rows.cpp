@@ -265,7 +265,7 @@ int write_row(const options& o, terminal t, const api_client& client, const std:
   boost::system::error_code ec;
   const auto written = json::parse(answer.body, ec);
   if (ec)
-    return error(t, failed + "the answer is not JSON: " + ec.message());
+    return error(t, failed + "the response is not JSON: " + ec.message());
   t.out << (o.json() ? pretty(written) : text(written, o.on("meta")));
   return 0;
 }

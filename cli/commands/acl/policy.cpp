@@ -65,7 +65,7 @@ int update_policy(const options& o, terminal t) {
   if (!o.on("no-merge")) {
     const auto now = client.get_json("/v1/acl/policy/" + id, o.query());
     if (!now || !now->is_object())
-      return error(t, "Error when retrieving current policy: " + (now ? "it is no object" : now.error()));
+      return error(t, "Error when retrieving current policy: " + (now ? "it is not a JSON object" : now.error()));
     p = now->get_object();
   } else {
     for (const auto* name : {"Name", "Description", "Rules"})
@@ -104,49 +104,49 @@ int remove_policy(const options& o, terminal t) {
 
 std::vector<command> acl_policy_commands() {
   using enum flag_kind;
-  constexpr flag id = {"id", text, "<id>", "ID of the policy, or the beginning of it"};
+  constexpr flag id = {"id", text, "<id>", "ID of the policy, or a prefix of the ID"};
   constexpr flag name = {"name", text, "<name>", "name of the policy"};
-  constexpr flag meta = {"meta", toggle, "", "show hash and indexes, too"};
-  constexpr flag description = {"description", text, "<text>", "for people who look"};
-  constexpr flag rules_flag = {"rules", text, "<rules>", "its rules, @FILE, or - for the standard input"};
-  constexpr flag datacenter = {"valid-datacenter", list, "<name>", "only in this datacenter"};
+  constexpr flag meta = {"meta", toggle, "", "also show hash and indexes"};
+  constexpr flag description = {"description", text, "<text>", "description for humans"};
+  constexpr flag rules_flag = {"rules", text, "<rules>", "rules of the policy, @FILE, or - for the standard input"};
+  constexpr flag datacenter = {"valid-datacenter", list, "<name>", "datacenter in which the policy is valid"};
   return {
       {.name = "acl policy create",
-       .help = "Makes a policy",
+       .help = "Create a policy",
        .flags = {description, meta, {"name", text, "<name>", "name of the policy; required"}, rules_flag, datacenter},
        .examples = {{"acl policy create -name=app -rules='key_prefix \"app/\" { policy = \"write\" }'",
-                     "With its rules"},
-                    {"acl policy create -name=app -rules=@app.hcl", "With the rules of a file"}},
+                     "Give the rules as text"},
+                    {"acl policy create -name=app -rules=@app.hcl", "Read the rules from a file"}},
        .run = create_policy},
       {.name = "acl policy delete",
-       .help = "Removes a policy",
+       .help = "Delete a policy",
        .flags = {id, name},
-       .examples = {{"acl policy delete -name=app", "By its name"},
-                    {"acl policy delete -id=8d2c95", "By the beginning of its ID"}},
+       .examples = {{"acl policy delete -name=app", "Select by name"},
+                    {"acl policy delete -id=8d2c95", "Select by a prefix of the ID"}},
        .run = remove_policy},
       {.name = "acl policy list",
-       .help = "Lists policies",
+       .help = "List policies",
        .flags = {meta},
-       .examples = {{"acl policy list", "Names and IDs"}, {"acl policy list -format=json", "The same for programs"}},
+       .examples = {{"acl policy list", "Print names and IDs"}, {"acl policy list -format=json", "Print it as JSON"}},
        .run = list_policies},
       {.name = "acl policy read",
-       .help = "Shows a policy with its rules",
+       .help = "Show a policy with its rules",
        .flags = {id, meta, name},
-       .examples = {{"acl policy read -name=app", "By its name"},
-                    {"acl policy read -id=8d2c95 -meta", "By the beginning of its ID"}},
+       .examples = {{"acl policy read -name=app", "Select by name"},
+                    {"acl policy read -id=8d2c95 -meta", "Select by a prefix of the ID"}},
        .run = read_policy},
       {.name = "acl policy update",
-       .help = "Changes a policy",
-       .text = "What is not given stays as it is, but for -no-merge: then it becomes empty.",
+       .help = "Update a policy",
+       .text = "Fields that are not given keep their values; with -no-merge they become empty.",
        .flags = {description,
                  id,
                  meta,
-                 {"name", text, "<name>", "name of the policy; with -id: its new name"},
-                 {"no-merge", toggle, "", "what is not given becomes empty"},
+                 {"name", text, "<name>", "name of the policy; with -id: the new name"},
+                 {"no-merge", toggle, "", "clear the fields that are not given"},
                  rules_flag,
                  datacenter},
-       .examples = {{"acl policy update -name=app -rules=@app.hcl", "New rules"},
-                    {"acl policy update -id=8d2c95 -name=better", "A new name"}},
+       .examples = {{"acl policy update -name=app -rules=@app.hcl", "Replace the rules"},
+                    {"acl policy update -id=8d2c95 -name=better", "Rename the policy"}},
        .run = update_policy},
   };
 }

@@ -34,7 +34,7 @@ int update_role(const options& o, terminal t) {
   const auto id = value_of(id_of(o, client, acl_kind::role, o.value("id")), t, "Error determining role ID: ");
   const auto now = client.get_json("/v1/acl/role/" + id, o.query());
   if (!now || !now->is_object())
-    return error(t, "Error when retrieving current role: " + (now ? "it is no object" : now.error()));
+    return error(t, "Error when retrieving current role: " + (now ? "it is not a JSON object" : now.error()));
   json::object r = now->get_object();
   if (o.on("no-merge")) {
     r = {{"ID", id}, {"Name", member_text(*now, "Name")}, {"Description", ""}};
@@ -89,17 +89,17 @@ int remove_role(const options& o, terminal t) {
 
 std::vector<command> acl_role_commands() {
   using enum flag_kind;
-  constexpr flag id = {"id", text, "<id>", "ID of the role, or the beginning of it"};
+  constexpr flag id = {"id", text, "<id>", "ID of the role, or a prefix of the ID"};
   constexpr flag name = {"name", text, "<name>", "name of the role"};
-  constexpr flag meta = {"meta", toggle, "", "show hash and indexes, too"};
-  constexpr flag description = {"description", text, "<text>", "for people who look"};
-  constexpr flag node_identity = {"node-identity", list, "<node:dc>", "may act as this node"};
-  constexpr flag policy_id = {"policy-id", list, "<id>", "has this policy; the beginning of the ID will do"};
-  constexpr flag policy_name = {"policy-name", list, "<name>", "has the policy of this name"};
-  constexpr flag service_identity = {"service-identity", list, "<name[:dc,...]>", "may act as this service"};
+  constexpr flag meta = {"meta", toggle, "", "also show hash and indexes"};
+  constexpr flag description = {"description", text, "<text>", "description for humans"};
+  constexpr flag node_identity = {"node-identity", list, "<node:dc>", "node identity to attach"};
+  constexpr flag policy_id = {"policy-id", list, "<id>", "attach the policy with this ID, or prefix of an ID"};
+  constexpr flag policy_name = {"policy-name", list, "<name>", "attach the policy with this name"};
+  constexpr flag service_identity = {"service-identity", list, "<name[:dc,...]>", "service identity to attach"};
   return {
       {.name = "acl role create",
-       .help = "Makes a role",
+       .help = "Create a role",
        .flags = {description,
                  meta,
                  {"name", text, "<name>", "name of the role; required"},
@@ -107,41 +107,43 @@ std::vector<command> acl_role_commands() {
                  policy_id,
                  policy_name,
                  service_identity},
-       .examples = {{"acl role create -name=app -policy-name=app", "With one policy"},
-                    {"acl role create -name=web -service-identity=web:dc1,dc2", "That acts as the service web"}},
+       .examples = {{"acl role create -name=app -policy-name=app", "Attach one policy"},
+                    {"acl role create -name=web -service-identity=web:dc1,dc2",
+                     "Attach the identity of the service web"}},
        .run = create_role},
       {.name = "acl role delete",
-       .help = "Removes a role",
+       .help = "Delete a role",
        .flags = {id, name},
-       .examples = {{"acl role delete -name=app", "By its name"},
-                    {"acl role delete -id=53f0e4", "By the beginning of its ID"}},
+       .examples = {{"acl role delete -name=app", "Select by name"},
+                    {"acl role delete -id=53f0e4", "Select by a prefix of the ID"}},
        .run = remove_role},
       {.name = "acl role list",
-       .help = "Lists roles",
+       .help = "List roles",
        .flags = {meta},
-       .examples = {{"acl role list", "All roles and what they have"},
-                    {"acl role list -format=json", "The same for programs"}},
+       .examples = {{"acl role list", "Print all roles with their policies and identities"},
+                    {"acl role list -format=json", "Print it as JSON"}},
        .run = list_roles},
       {.name = "acl role read",
-       .help = "Shows a role",
+       .help = "Show a role",
        .flags = {id, meta, name},
-       .examples = {{"acl role read -name=app", "By its name"},
-                    {"acl role read -id=53f0e4", "By the beginning of its ID"}},
+       .examples = {{"acl role read -name=app", "Select by name"},
+                    {"acl role read -id=53f0e4", "Select by a prefix of the ID"}},
        .run = read_role},
       {.name = "acl role update",
-       .help = "Changes a role",
-       .text = "What is given is added to what it has, but for -no-merge: then it has nothing else.",
+       .help = "Update a role",
+       .text =
+           "Policies and identities that are given are added to those of the role; with -no-merge they replace them.",
        .flags = {description,
                  id,
                  meta,
                  name,
-                 {"no-merge", toggle, "", "what is not given is taken away"},
+                 {"no-merge", toggle, "", "remove the policies and identities that are not given"},
                  node_identity,
                  policy_id,
                  policy_name,
                  service_identity},
-       .examples = {{"acl role update -id=53f0e4 -policy-name=more", "Adds a policy"},
-                    {"acl role update -id=53f0e4 -name=app -policy-name=app -no-merge", "Nothing but this policy"}},
+       .examples = {{"acl role update -id=53f0e4 -policy-name=more", "Add a policy"},
+                    {"acl role update -id=53f0e4 -name=app -policy-name=app -no-merge", "Keep only this policy"}},
        .run = update_role},
   };
 }

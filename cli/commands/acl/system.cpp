@@ -24,7 +24,7 @@ int acl_bootstrap(const options& o, terminal t) {
   boost::system::error_code ec;
   const auto token = json::parse(answer.body, ec);
   if (ec)
-    return error(t, "Failed ACL bootstrapping: the answer is not JSON: " + ec.message());
+    return error(t, "Failed ACL bootstrapping: the response is not JSON: " + ec.message());
   t.out << (o.json() ? pretty(token) : token_text(token, false, false));
   return 0;
 }
@@ -85,28 +85,28 @@ std::vector<command> acl_system_commands() {
   using enum flag_kind;
   return {
       {.name = "acl bootstrap",
-       .help = "Makes the first token, which may do everything",
-       .text = "Works once. docs/reference/permissions.md tells how it is permitted once more.",
-       .examples = {{"acl bootstrap", "Prints the token: keep its SecretID"},
-                    {"acl bootstrap -format=json", "The same for programs"}},
+       .help = "Create the first management token",
+       .text = "Works once. docs/reference/permissions.md explains how to permit it again.",
+       .examples = {{"acl bootstrap", "Print the token: keep its SecretID"},
+                    {"acl bootstrap -format=json", "Print it as JSON"}},
        .run = acl_bootstrap},
       {.name = "acl set-agent-token",
-       .help = "Tells a node a token that it uses itself",
+       .help = "Set a token that a node uses for its own requests",
        .operands = "default|agent|master|replication TOKEN",
-       .text = "default: for requests without a token. agent: for what the node does itself. master: works for the "
-               "node's own API\n"
-               "without a leader. replication: accepted as Consul's.",
+       .text = "default: for requests without a token. agent: for the node's own requests. master: for the node's\n"
+               "own API, also without a leader. replication: accepted for compatibility with Consul, without effect.",
        .examples = {{"acl set-agent-token default 63ab0f0d-3f7a-1f55-677c-489112b58f39",
-                     "For requests without a token"},
-                    {"acl set-agent-token agent 63ab0f0d-3f7a-1f55-677c-489112b58f39", "For what the node does"}},
+                     "Set the token for requests without one"},
+                    {"acl set-agent-token agent 63ab0f0d-3f7a-1f55-677c-489112b58f39",
+                     "Set the token for the node's own requests"}},
        .run = set_agent_token},
       {.name = "acl translate-rules",
-       .help = "Writes rules of before Consul 1.4 in today's syntax",
+       .help = "Translate ACL rules from the syntax before Consul 1.4",
        .operands = "RULES | @FILE | -",
-       .flags = {{"token-accessor", toggle, "", "the argument is the accessor ID of a token with such rules"},
-                 {"token-secret", toggle, "", "the argument is the secret of a token with such rules"}},
-       .examples = {{"acl translate-rules 'key \"\" { policy = \"write\" }'", "Prints key_prefix instead of key"},
-                    {"acl translate-rules @old.hcl", "The rules of a file"}},
+       .flags = {{"token-accessor", toggle, "", "take the rules of the token with this accessor ID"},
+                 {"token-secret", toggle, "", "take the rules of the token with this secret"}},
+       .examples = {{"acl translate-rules 'key \"\" { policy = \"write\" }'", "Print key_prefix instead of key"},
+                    {"acl translate-rules @old.hcl", "Translate the rules in a file"}},
        .run = translate_rules},
   };
 }

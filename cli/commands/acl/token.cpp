@@ -41,7 +41,7 @@ int update_token(const options& o, terminal t) {
   const auto id = value_of(id_of(o, client, acl_kind::token, o.value("id")), t, "Error determining token ID: ");
   const auto now = client.get_json("/v1/acl/token/" + id, o.query());
   if (!now || !now->is_object())
-    return error(t, "Error when retrieving current token: " + (now ? "it is no object" : now.error()));
+    return error(t, "Error when retrieving current token: " + (now ? "it is not a JSON object" : now.error()));
   json::object k = now->get_object();
   if (!o.value("description").empty())
     k["Description"] = o.value("description");
@@ -97,66 +97,69 @@ int remove_token(const options& o, terminal t) {
 
 std::vector<command> acl_token_commands() {
   using enum flag_kind;
-  constexpr flag id = {"id", text, "<id>", "accessor ID of the token, or the beginning of it"};
-  constexpr flag meta = {"meta", toggle, "", "show hash and indexes, too"};
-  constexpr flag description = {"description", text, "<text>", "for people who look"};
-  constexpr flag node_identity = {"node-identity", list, "<node:dc>", "may act as this node"};
-  constexpr flag policy_id = {"policy-id", list, "<id>", "has this policy; the beginning of the ID will do"};
-  constexpr flag policy_name = {"policy-name", list, "<name>", "has the policy of this name"};
-  constexpr flag role_id = {"role-id", list, "<id>", "has this role; the beginning of the ID will do"};
-  constexpr flag role_name = {"role-name", list, "<name>", "has the role of this name"};
-  constexpr flag service_identity = {"service-identity", list, "<name[:dc,...]>", "may act as this service"};
+  constexpr flag id = {"id", text, "<id>", "accessor ID of the token, or a prefix of it"};
+  constexpr flag meta = {"meta", toggle, "", "also show hash and indexes"};
+  constexpr flag description = {"description", text, "<text>", "description for humans"};
+  constexpr flag node_identity = {"node-identity", list, "<node:dc>", "node identity to attach"};
+  constexpr flag policy_id = {"policy-id", list, "<id>", "attach the policy with this ID, or prefix of an ID"};
+  constexpr flag policy_name = {"policy-name", list, "<name>", "attach the policy with this name"};
+  constexpr flag role_id = {"role-id", list, "<id>", "attach the role with this ID, or prefix of an ID"};
+  constexpr flag role_name = {"role-name", list, "<name>", "attach the role with this name"};
+  constexpr flag service_identity = {"service-identity", list, "<name[:dc,...]>", "service identity to attach"};
   return {
       {.name = "acl token clone",
-       .help = "Makes a token that may what another one may",
+       .help = "Create a token with the permissions of an existing one",
        .flags = {description, id, meta},
-       .examples = {{"acl token clone -id=c97a6e -description='for the new host'", "With a secret of its own"},
-                    {"acl token clone -id=c97a6e -format=json", "The same for programs"}},
+       .examples = {{"acl token clone -id=c97a6e -description='for the new host'",
+                     "Create a token with its own secret"},
+                    {"acl token clone -id=c97a6e -format=json", "Print it as JSON"}},
        .run = clone_token},
       {.name = "acl token create",
-       .help = "Makes a token",
-       .flags = {{"accessor", text, "<uuid>", "its accessor ID (default: a new one)"},
+       .help = "Create a token",
+       .flags = {{"accessor", text, "<uuid>", "accessor ID (default: a new one)"},
                  description,
-                 {"expires-ttl", duration, "<duration>", "it ends after so long"},
-                 {"local", toggle, "", "valid in this datacenter only"},
+                 {"expires-ttl", duration, "<duration>", "expires after this time"},
+                 {"local", toggle, "", "valid only in this datacenter"},
                  meta,
                  node_identity,
                  policy_id,
                  policy_name,
                  role_id,
                  role_name,
-                 {"secret", text, "<uuid>", "its secret (default: a new one)"},
+                 {"secret", text, "<uuid>", "secret (default: a new one)"},
                  service_identity},
-       .examples = {{"acl token create -policy-name=app -description='app on host-1'", "With one policy"},
-                    {"acl token create -role-name=web -expires-ttl=24h", "With a role, for a day"}},
+       .examples = {{"acl token create -policy-name=app -description='app on host-1'", "Attach one policy"},
+                    {"acl token create -role-name=web -expires-ttl=24h",
+                     "Attach a role; the token expires after a day"}},
        .run = create_token},
       {.name = "acl token delete",
-       .help = "Removes a token",
+       .help = "Delete a token",
        .flags = {id},
-       .examples = {{"acl token delete -id=c97a6e", "By the beginning of its accessor ID"},
-                    {"acl token delete -id=c97a6e00-2140-0a6a-dcc9-c3fffb8c98d9", "By all of it"}},
+       .examples = {{"acl token delete -id=c97a6e", "Select by a prefix of the accessor ID"},
+                    {"acl token delete -id=c97a6e00-2140-0a6a-dcc9-c3fffb8c98d9", "Select by the full accessor ID"}},
        .run = remove_token},
       {.name = "acl token list",
-       .help = "Lists tokens, without their secrets",
+       .help = "List tokens, without their secrets",
        .flags = {meta},
-       .examples = {{"acl token list", "All tokens and what they have"},
-                    {"acl token list -format=json", "The same for programs"}},
+       .examples = {{"acl token list", "Print all tokens with their policies and roles"},
+                    {"acl token list -format=json", "Print it as JSON"}},
        .run = list_tokens},
       {.name = "acl token read",
-       .help = "Shows a token",
-       .flags = {id, meta, {"self", toggle, "", "the one that this command uses"}},
-       .examples = {{"acl token read -id=c97a6e", "By the beginning of its accessor ID"},
-                    {"acl token read -self -token-file=secret", "What a secret may"}},
+       .help = "Show a token",
+       .flags = {id, meta, {"self", toggle, "", "the token that this command uses"}},
+       .examples = {{"acl token read -id=c97a6e", "Select by a prefix of the accessor ID"},
+                    {"acl token read -self -token-file=secret", "Show the permissions of the token in a file"}},
        .run = read_token},
       {.name = "acl token update",
-       .help = "Changes a token",
-       .text = "What it has is replaced by what is given, or taken away, where it is not merged.",
+       .help = "Update a token",
+       .text =
+           "Policies, roles and identities are replaced by those given, or removed, except with the -merge options.",
        .flags = {description,
                  id,
-                 {"merge-node-identities", toggle, "", "keep the node identities that it has"},
-                 {"merge-policies", toggle, "", "keep the policies that it has"},
-                 {"merge-roles", toggle, "", "keep the roles that it has"},
-                 {"merge-service-identities", toggle, "", "keep the service identities that it has"},
+                 {"merge-node-identities", toggle, "", "keep the node identities of the token"},
+                 {"merge-policies", toggle, "", "keep the policies of the token"},
+                 {"merge-roles", toggle, "", "keep the roles of the token"},
+                 {"merge-service-identities", toggle, "", "keep the service identities of the token"},
                  meta,
                  node_identity,
                  policy_id,
@@ -164,8 +167,8 @@ std::vector<command> acl_token_commands() {
                  role_id,
                  role_name,
                  service_identity},
-       .examples = {{"acl token update -id=c97a6e -policy-name=more -merge-policies", "Adds a policy"},
-                    {"acl token update -id=c97a6e -role-name=app", "Nothing but this role"}},
+       .examples = {{"acl token update -id=c97a6e -policy-name=more -merge-policies", "Add a policy"},
+                    {"acl token update -id=c97a6e -role-name=app", "Keep only this role"}},
        .run = update_token},
   };
 }

@@ -48,7 +48,7 @@ int diff_command(const options& o, terminal t) {
   const auto places = places_of(o, false, t);
   const auto settle = o.duration("settle", 1s), within = o.duration("timeout", 60s);
   if (settle < 0s || within <= 0s)
-    return trouble(t, "The times of -settle and -timeout must be positive");
+    return trouble(t, "-settle and -timeout must be positive");
   const auto servers = o.clients(places.original, places.copy, t);
   progress_line progress(t.out, t.screen && !o.json());
   boost::asio::io_context loop;
@@ -81,23 +81,22 @@ std::vector<command> diff_commands() {
   using enum flag_kind;
   return {
       {.name = "diff",
-       .help = "Compares the keys of two servers",
+       .help = "Compare the keys of two servers",
        .operands = "ORIGINAL COPY [PREFIX [COPY_PREFIX]]",
-       .text = "Prints a line for each key below PREFIX whose value or flags differ, named as in the original:\n"
-               "MissingDelete (the copy has a key that the original has not), PhantomUndelete (the copy lacks one), "
-               "OtherValue,\n"
-               "NotComparable (its name is not UTF-8, and no list of keys can name it). It looks twice:\n"
-               "a difference that is gone after -settle was one on its way. ORIGINAL and COPY are servers, as for "
-               "-http-addr; also of Consul, and\n"
-               "also the same one twice, with two prefixes. -token and its variables are for the original alone.\n"
-               "\n"
-               "Exit code: 0 there is no difference, 1 there are some, 2 it could not be found out.",
+       .text = "Prints a line for each key under PREFIX whose value or flags differ, with its name in the original:\n"
+               "MissingDelete (the copy has a key that the original does not have), PhantomUndelete (the copy lacks\n"
+               "a key), OtherValue, NotComparable (the name is not UTF-8, so that no list of keys can contain it).\n"
+               "It compares twice: a difference that is gone after -settle was a change in transit. ORIGINAL and\n"
+               "COPY are servers, in the form of -http-addr. They may be servers of Consul, and they may be the same\n"
+               "server with two prefixes. -token and its variables apply to the original only.\n\n"
+               "Exit code: 0: no differences. 1: differences. 2: the comparison failed.",
        .asks = reach::two,
-       .flags = {{"settle", duration, "<duration>", "time between the two looks (default 1s)"},
-                 {"timeout", duration, "<duration>", "give up after so long (default 1m)"}},
-       .examples = {{"diff 10.0.0.1:8500 10.1.0.1:8500 app/", "What the other cluster has otherwise below app/"},
-                    {"diff localhost:8500 localhost:8500 app/ backup/app/", "Two places on one server"},
-                    {"diff -format=json -settle=10s old:8500 new:8500", "All keys, for programs"}},
+       .flags = {{"settle", duration, "<duration>", "time between the two comparisons (default 1s)"},
+                 {"timeout", duration, "<duration>", "time after which the command gives up (default 1m)"}},
+       .examples = {{"diff 10.0.0.1:8500 10.1.0.1:8500 app/", "Print what differs under app/ in the other cluster"},
+                    {"diff localhost:8500 localhost:8500 app/ backup/app/", "Compare two prefixes on one server"},
+                    {"diff -format=json -settle=10s old:8500 new:8500",
+                     "Compare all keys, and print the result as JSON"}},
        .failed = in_trouble,
        .run = diff_command},
   };

@@ -50,7 +50,7 @@ public:
     const auto complains_of = [this](const std::string& where) {
       return [this, where](const std::string& what) {
         if (!what.empty())
-          complain("The server of the " + where + ": " + what + ", it goes on when there is an answer");
+          complain("The server of the " + where + ": " + what + "; retrying until it responds");
       };
     };
     original_.on_trouble(complains_of("original"));
@@ -89,12 +89,12 @@ private:
     progress_.end();
     tell_left_out();
     if (const auto n = copies_.left_out().size(); well && n > 0) {
-      complain("Error! The copy is not as the original: " + std::to_string(n) +
+      complain("Error! The copy differs from the original: " + std::to_string(n) +
                (n == 1 ? " key was not copied" : " keys were not copied"));
       well = false;
     }
     if (well && once_ && !stopped_)
-      terminal_.out << "Success! " << written() << " written; the copy is as the original was at " << copies_.place()
+      terminal_.out << "Success! " << written() << " written; the copy equals the original at " << copies_.place()
                     << "\n";
     // An interrupted -once has not made the whole copy that was requested.
     const bool whole = well && !(once_ && stopped_);
@@ -223,8 +223,8 @@ private:
     const bool unknown = *found == cluster_relation::unknown;
     if (*found == cluster_relation::two || (unknown && !in_one_cluster_.endless))
       co_return true;
-    complain((unknown ? "Error! It cannot be found out whether both servers are of one cluster. If they are: "
-                      : "Error! Both servers are of one cluster. ") +
+    complain((unknown ? "Error! It is unknown whether both servers belong to one cluster. If they do: "
+                      : "Error! Both servers belong to one cluster. ") +
              in_one_cluster_.text);
     co_return false;
   }
@@ -273,10 +273,11 @@ bool below(const std::string& key, const std::string& prefix) {
 
 cluster_complaint complaint_about_one_cluster(const places_given& p, const std::string& name) {
   if (below(p.prefix, p.copy_prefix) || below(p.copy_prefix, p.prefix))
-    return {"There the original and the copy must not be below each other: another second prefix is needed",
-            p.prefix != p.copy_prefix};
+    return {"Neither of the two prefixes may contain the other: choose another COPY_PREFIX", p.prefix != p.copy_prefix};
   if (below(name + "/", p.prefix))
-    return {"The mirror keeps notes below " + name + "/: they must not be among the keys of the original", true};
+    return {"The mirror keeps its progress under " + name +
+                "/, which must be outside the keys of the original: set -name",
+            true};
   return {};
 }
 
@@ -288,12 +289,13 @@ int mirror_command(const options& o, terminal t) {
   while (name.ends_with('/'))
     name.pop_back();
   if (below(name + "/", places.copy_prefix))
-    return o.wrong_usage(t, "The mirror keeps notes below " + name + "/: they must not be among the keys of the copy");
+    return o.wrong_usage(t, "The mirror keeps its progress under " + name +
+                                "/, which must be outside the keys of the copy: set -name");
   const auto in_one_cluster = complaint_about_one_cluster(places, name);
   if (places.original == places.copy && !in_one_cluster.text.empty())
     return o.wrong_usage(t, "Both servers are the same. " + in_one_cluster.text);
   if (o.on("repair") && !o.on("once"))
-    return o.wrong_usage(t, "-repair is for -once");
+    return o.wrong_usage(t, "-repair requires -once");
   const auto servers = o.clients(places.original, places.copy, t);
   asio::io_context loop;
   return mirror_run(loop, servers, places, name, in_one_cluster, o, t).run();
@@ -305,34 +307,30 @@ std::vector<command> mirror_commands() {
   using enum flag_kind;
   return {
       {.name = "mirror",
-       .help = "Keeps a copy of keys on another server",
+       .help = "Keep a copy of keys on another server",
        .operands = "ORIGINAL COPY PREFIX [COPY_PREFIX]",
-       .text =
-           "Copies each change of a key below PREFIX, with its flags, until it is told to end. A key of the copy never "
-           "goes back to an older\n"
-           "value, however many of these run and however late what they write comes: beside the copy stands which "
-           "index of the original each\n"
-           "key has, and how far it is, below the name of -name. So it may be killed and begun again at any time. Keys "
-           "that it has not written\n"
-           "are left alone, unless they are in its way. Whatever is wrong for a while with one of the servers is "
-           "waited out. An original that\n"
-           "was restored, or formed anew from a backup, is copied again as a whole. -token and its variables are for "
-           "the "
-           "original alone. A server\n"
-           "of Consul may be on either side; of an original there, what happened between two looks is not copied.\n"
-           "\n"
-           "Keys that the copy's server does not take (values above its limits, names that are not UTF-8 or would be "
-           "empty there, write guards)\n"
-           "are printed, and the others are copied. With -once it ends when there is nothing left to copy.\n"
-           "\n"
-           "Exit code: 0 if the copy has all keys, 1 if not.",
+       .text = "Copies each change of a key under PREFIX, with its flags, until it is interrupted. It stores its\n"
+               "progress on the copy, under -name: its cursor, and for each key the index of the original. So a key\n"
+               "of the copy never returns to an older value, even if several mirrors run or their writes arrive\n"
+               "late, and you can kill and restart a mirror at any time. It leaves keys alone that no mirror has\n"
+               "written, unless the original has the same key. It waits out temporary errors of both servers. It\n"
+               "copies everything again if the original was restored or formed anew from a backup. -token and its\n"
+               "variables apply to the original only. Either server may be a Consul server; if the original is one,\n"
+               "intermediate values between two reads are not copied.\n\n"
+               "Keys that the server of the copy rejects are printed, and the others are copied: values above its\n"
+               "limits, names that are not UTF-8 or would be empty there, write guards. With -once the command ends\n"
+               "when nothing is left to copy.\n\n"
+               "Exit code: 0 if the copy has all keys, 1 if not.",
        .asks = reach::two,
        .formats = false,
-       .flags = {{"name", text, "<key>", "what notes are kept below, at the copy (default: mirrors/COPY_PREFIX)"},
-                 {"once", toggle, "", "end when there is nothing left to copy"},
-                 {"repair", toggle, "", "write again what somebody has changed in the copy; for -once"}},
-       .examples = {{"mirror 10.0.0.1:8500 10.1.0.1:8500 app/", "Keeps the other cluster's app/ like this one's"},
-                    {"mirror -once localhost:8500 localhost:8500 app/ backup/app/", "A copy as of now, on one server"}},
+       .flags = {{"name", text, "<key>",
+                  "prefix on the copy under which progress is stored (default: mirrors/COPY_PREFIX)"},
+                 {"once", toggle, "", "end when nothing is left to copy"},
+                 {"repair", toggle, "", "overwrite changes that other clients made in the copy; requires -once"}},
+       .examples = {{"mirror 10.0.0.1:8500 10.1.0.1:8500 app/",
+                     "Keep app/ of the other cluster equal to that of this one"},
+                    {"mirror -once localhost:8500 localhost:8500 app/ backup/app/",
+                     "Copy the present keys once, on one server"}},
        .run = mirror_command},
   };
 }

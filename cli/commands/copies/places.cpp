@@ -7,13 +7,13 @@ places_given places_of(const options& o, bool prefix_needed, terminal t) {
   const std::size_t least = prefix_needed ? 3 : 2;
   if (words.size() < least || words.size() > 4) {
     o.wrong_usage(t, std::string(prefix_needed ? "Two servers and a prefix" : "Two servers") +
-                         " must be specified, and at most a prefix of the copy besides (got " +
+                         " are required, and at most one more prefix, of the copy (got " +
                          std::to_string(words.size()) + " words)");
     throw command_ended{o.of().failed};
   }
   places_given p{.original = words[0], .copy = words[1], .prefix = {}, .copy_prefix = {}};
   if (p.original.empty() || p.copy.empty()) {
-    o.wrong_usage(t, "A server is HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH");
+    o.wrong_usage(t, "A server must be HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH");
     throw command_ended{o.of().failed};
   }
   if (words.size() > 2)

@@ -41,9 +41,9 @@ int semaphore_command(const options& o, terminal t) {
   if (o.words().size() < 2)
     return error(t, "Name and command must be specified");
   if (limit == 0)
-    return error(t, "The number of permits that there are must be specified: -limit");
+    return error(t, "-limit is required: the number of permits of the semaphore");
   if (permits == 0 || permits > limit)
-    return error(t, "Permits must be between 1 and the limit");
+    return error(t, "-permits must be between 1 and -limit");
   return run_claimed(o, t,
                      {.of = hold_wish::kind::permits,
                       .name = without_leading_slash(o.words()[0]),
@@ -68,14 +68,14 @@ int elect_command(const options& o, terminal t) {
 /// The flags of both commands; `belay lock` has some of them.
 std::vector<flag> flags_with(std::vector<flag> own) {
   using enum flag_kind;
-  own.insert(own.end(),
-             {{"child-exit-code", toggle, "",
-               "exit with 2 if the command failed, or was killed because what it ran under was lost"},
-              {"name", text, "<name>", "name of the session (default: made from the command)"},
-              {"pass-stdin", toggle, "", "the command reads the standard input; else it reads nothing"},
-              {"shell", toggle, "", "run the command by $SHELL, or /bin/sh; -shell=false runs it as it is"},
-              {"timeout", duration, "<duration>", "give up after so long, whatever takes the time (default: never)"},
-              {"verbose", toggle, "", "tell what is done"}});
+  own.insert(
+      own.end(),
+      {{"child-exit-code", toggle, "", "exit with 2 if the command failed, or was killed because the claim was lost"},
+       {"name", text, "<name>", "name of the session (default: derived from the command)"},
+       {"pass-stdin", toggle, "", "pass the standard input to the command; without it the command reads nothing"},
+       {"shell", toggle, "", "run the command with $SHELL or /bin/sh; -shell=false runs it directly"},
+       {"timeout", duration, "<duration>", "time after which the command gives up waiting (default: never)"},
+       {"verbose", toggle, "", "print progress"}});
   return own;
 }
 
@@ -85,40 +85,34 @@ std::vector<command> claimed_commands() {
   using enum flag_kind;
   return {
       {.name = "elect",
-       .help = "Runs a command as long as this one is the leader",
+       .help = "Run a command while this candidate leads",
        .operands = "NAME COMMAND...",
-       .text = "Candidates are served in the order in which they ask. The command ends as that of `belay lock` does: "
-               "when this program is told to\n"
-               "end, and before a server may give the office to somebody else; also when the office is handed over. It "
-               "finds BELAY_LOCK_KEY,\n"
-               "BELAY_LOCK_SESSION and BELAY_LOCK_FENCE in its environment. `belay claims list NAME` shows who leads, "
-               "and who waits.\n"
-               "\n"
-               "On a server without claims (Consul) the office is the lock of the key NAME.",
+       .text = "Candidates are served in the order of their requests. The command is ended as with `belay lock`:\n"
+               "when this program gets a signal to end, and before a server may elect another candidate; also when\n"
+               "the leadership is transferred. Its environment has BELAY_LOCK_KEY, BELAY_LOCK_SESSION and\n"
+               "BELAY_LOCK_FENCE. `belay claims list NAME` shows the leader and the waiting candidates.\n\n"
+               "On a server without claims (Consul) the election is the lock of the key NAME.",
        .formats = false,
-       .flags = flags_with({{"value", text, "<text>",
-                             "what others see of the leader, as its address (default: the name of this machine)"}}),
-       .examples = {{"elect workers/leader -- ./lead", "One of all who ask leads"},
+       .flags =
+           flags_with({{"value", text, "<text>",
+                        "value of the leader that other clients see, such as its address (default: the host name)"}}),
+       .examples = {{"elect workers/leader -- ./lead", "Run ./lead on one of the candidates"},
                     {"elect -value=10.0.0.7:80 -timeout=30s web/primary ./serve",
-                     "With an address; not at all if another one leads for so long"}},
+                     "Publish an address; give up if another candidate leads for 30 s"}},
        .run = elect_command},
       {.name = "semaphore",
-       .help = "Runs a command while permits of a semaphore are held",
+       .help = "Run a command while it holds permits of a semaphore",
        .operands = "NAME COMMAND...",
-       .text =
-           "At most -limit permits are held at once, in the order in which they were asked for: one that wants many "
-           "is not overtaken. The command\n"
-           "ends as that of `belay lock` does, and finds BELAY_LOCK_KEY, BELAY_LOCK_SESSION and BELAY_LOCK_FENCE in "
-           "its environment.\n"
-           "\n"
-           "On a server without claims (Consul) it is the semaphore of `consul lock -n`, with one permit each and "
-           "without a fence. On Belay\n"
-           "the two know nothing of each other.",
+       .text = "At most -limit permits are held at once. They are granted in the order of the requests: a request\n"
+               "for many permits is not overtaken. The command is ended as with `belay lock`. Its environment has\n"
+               "BELAY_LOCK_KEY, BELAY_LOCK_SESSION and BELAY_LOCK_FENCE.\n\n"
+               "On a server without claims (Consul) it is the semaphore of `consul lock -n`, with one permit each\n"
+               "and without a fencing token. On Belay the two semaphores do not exclude each other.",
        .formats = false,
-       .flags = flags_with({{"limit", unsigned_number, "<number>", "permits that there are; required"},
-                            {"permits", unsigned_number, "<number>", "permits that are taken (default 1)"}}),
-       .examples = {{"semaphore -limit=3 jobs/upload -- ./upload", "At most three at once"},
-                    {"semaphore -limit=16 -permits=4 cores ./compile", "Takes four of sixteen"}},
+       .flags = flags_with({{"limit", unsigned_number, "<number>", "number of permits of the semaphore; required"},
+                            {"permits", unsigned_number, "<number>", "number of permits to take (default 1)"}}),
+       .examples = {{"semaphore -limit=3 jobs/upload -- ./upload", "Run at most three at once"},
+                    {"semaphore -limit=16 -permits=4 cores ./compile", "Take four of sixteen permits"}},
        .run = semaphore_command},
   };
 }

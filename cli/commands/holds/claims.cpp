@@ -24,7 +24,7 @@ namespace {
 std::string resource_of(const json::value& row) {
   if (const auto lock = member_text(row, "Lock"); !lock.empty())
     return "lock " + lock;
-  return member_is_true(row, "Hidden") ? "what may not be read" : "claim " + member_text(row, "Claim");
+  return member_is_true(row, "Hidden") ? "a redacted name" : "claim " + member_text(row, "Claim");
 }
 
 /// Text that any client may have written, made safe for a line on a screen.
@@ -85,7 +85,7 @@ int list_claims(const options& o, terminal t) {
     boost::system::error_code ec;
     const auto page = json::parse(answer.body, ec);
     if (ec)
-      return error(t, "Error listing claims: the answer is not JSON: " + ec.message());
+      return error(t, "Error listing claims: the response is not JSON: " + ec.message());
     all.insert(all.end(), elements(&page).begin(), elements(&page).end());
     after = answer.header("x-belay-next");
     if (after.empty())
@@ -106,7 +106,7 @@ std::string quoted_for_dot(const std::string& text) {
 /// The session at one end of an edge. It is empty in the response if the token may not see it.
 std::string session_of(const json::value& edge, std::string_view end) {
   const auto id = member_text(edge, end);
-  return id.empty() ? "a session that may not be seen" : id;
+  return id.empty() ? "a redacted session" : id;
 }
 
 std::string graph_as_dot(const json::value& graph) {
@@ -133,7 +133,7 @@ int show_graph(const options& o, terminal t) {
   const auto client = o.client(t);
   const auto graph = value_of(client.get_json("/v1/claims/graph", o.query()), t, "Error reading the graph: ");
   t.out << (o.json() ? pretty(graph) : o.on("dot") ? graph_as_dot(graph) : graph_as_text(graph));
-  return member_is_true(graph, "Cut") ? error(t, "There are more than ten thousand edges: not all are shown") : 0;
+  return member_is_true(graph, "Cut") ? error(t, "The graph has more than 10,000 edges: not all are shown") : 0;
 }
 
 } // namespace
@@ -142,23 +142,23 @@ std::vector<command> claims_commands() {
   using enum flag_kind;
   return {
       {.name = "claims graph",
-       .help = "Shows who waits for whom",
-       .text =
-           "One line for each pair of sessions. A circle is a deadlock: whoever asks with deadlock=refuse is not let "
-           "into one.",
-       .flags = {{"dot", toggle, "", "as a graph for Graphviz; waiting behind another one that waits is dashed"}},
-       .examples = {{"claims graph", "As text"}, {"claims graph -dot | dot -Tsvg >claims.svg", "As a picture"}},
+       .help = "Show which sessions wait for which",
+       .text = "Prints a line for each pair of sessions. A cycle is a deadlock; a request with deadlock=refuse is\n"
+               "rejected if it would complete one.",
+       .flags = {{"dot", toggle, "", "print a graph for Graphviz; dashed edges lead to sessions that wait themselves"}},
+       .examples = {{"claims graph", "Print it as text"},
+                    {"claims graph -dot | dot -Tsvg >claims.svg", "Draw it as a picture"}},
        .run = show_graph},
       {.name = "claims list",
-       .help = "Lists who holds claims and locks of keys, and who waits",
+       .help = "List holders and waiters of claims and of locks of keys",
        .operands = "[PREFIX]",
-       .text =
-           "Who waits is shown with the place in the queue. Locks of keys are listed as well if somebody has queued "
-           "for them.",
-       .flags = {{"node", text, "<node>", "only those of sessions of this node"},
-                 {"session", text, "<id>", "only those of this session"}},
-       .examples = {{"claims list jobs/", "All whose names begin so"},
-                    {"claims list -session=84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "What one session holds and wants"}},
+       .text = "Waiters are shown with their position in the queue. Locks of keys are listed if requests are queued\n"
+               "for them.",
+       .flags = {{"node", text, "<node>", "only claims of sessions of this node"},
+                 {"session", text, "<id>", "only claims of this session"}},
+       .examples = {{"claims list jobs/", "List all claims under a prefix"},
+                    {"claims list -session=84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2",
+                     "List what one session holds and waits for"}},
        .run = list_claims},
   };
 }

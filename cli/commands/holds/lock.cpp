@@ -22,16 +22,16 @@ namespace {
 std::string complaint_about_kind(const options& o, std::int64_t limit) {
   const bool shared = o.on("shared"), exclusive = o.on("exclusive");
   if (shared && exclusive)
-    return "-shared and -exclusive exclude each other: readers have the lock together, a writer has it alone";
+    return "-shared and -exclusive cannot be combined";
   const std::string kind = shared ? "-shared" : "-exclusive";
   for (const auto* other : {"n", "permits"})
     if ((shared || exclusive) && o.given(other))
-      return kind + " is a lock of readers and writers, -" + other + " is of a semaphore: they exclude each other";
+      return kind + " and -" + other + " cannot be combined";
   if ((shared || exclusive || o.given("permits")) && o.given("monitor-retry"))
-    return "-monitor-retry does not count with " + (shared || exclusive ? kind : "-permits") +
-           ": errors are ridden out as long as the session is safe";
+    return "-monitor-retry cannot be combined with " + (shared || exclusive ? kind : "-permits") +
+           ", which retries after errors while the session is safe";
   if (o.given("permits") && (o.number("permits") == 0 || o.number("permits") > static_cast<std::uint64_t>(limit)))
-    return "Permits must be between 1 and the number of -n";
+    return "-permits must be between 1 and -n";
   return {};
 }
 
@@ -100,52 +100,44 @@ std::vector<command> lock_commands() {
   using enum flag_kind;
   return {
       {.name = "lock",
-       .help = "Runs a command while a lock is held",
+       .help = "Run a command while holding a lock",
        .operands = "PREFIX COMMAND...",
-       .text = "The lock is the key PREFIX/.lock, as `consul lock` has it; with -n more than one may hold it at once. "
-               "It is released when the\n"
-               "command ends. If it is lost, or no server can be reached, or this program is told to end (SIGTERM, "
-               "SIGINT, SIGHUP), the\n"
-               "command gets SIGTERM, and SIGKILL 5 s later, or sooner: in any case before a server may give the lock "
-               "to somebody else.\n"
-               "Signals go to all that the command has started and that is in its process group, and nothing of it is "
-               "left when the lock is\n"
-               "released. If this program is killed, the command is killed with it.\n"
-               "\n"
-               "The command finds in its environment CONSUL_LOCK_HELD=true, BELAY_LOCK_KEY, BELAY_LOCK_SESSION and, of "
-               "a lock (not of a\n"
-               "semaphore), BELAY_LOCK_FENCE: the number that guards other systems against a holder that was paused "
-               "(docs/guides/locks.md).\n"
-               "\n"
-               "With -shared and -exclusive it is a lock of readers and writers by the name PREFIX, a claim: it needs "
-               "Belay, and knows nothing of the\n"
-               "key PREFIX/.lock. Those with -shared have it together, one with -exclusive has it alone. They are "
-               "served in the order in which they\n"
-               "ask, so that writers do not starve.",
+       .text = "The lock is the key PREFIX/.lock, as with `consul lock`; with -n several clients may hold it at\n"
+               "once. It is released when the command ends. If the lock is lost, if no server can be reached, or if\n"
+               "this program gets SIGTERM, SIGINT or SIGHUP, the command gets SIGTERM, and SIGKILL 5 s later or\n"
+               "sooner: in any case before a server may grant the lock to another client. Signals reach all\n"
+               "processes in the process group of the command, and none of them is left when the lock is released.\n"
+               "If this program is killed, the command is killed, too.\n\n"
+               "The environment of the command has CONSUL_LOCK_HELD=true, BELAY_LOCK_KEY, BELAY_LOCK_SESSION and,\n"
+               "for a lock (not for a semaphore), BELAY_LOCK_FENCE: the fencing token, which protects other systems\n"
+               "from a holder that was paused (docs/guides/locks.md).\n\n"
+               "With -shared and -exclusive it is a read-write lock named PREFIX. It is a claim: it requires Belay,\n"
+               "and does not exclude clients that lock the key PREFIX/.lock. Several clients with -shared hold it\n"
+               "together, one with -exclusive holds it alone. They are served in the order of their requests, so\n"
+               "that writers do not starve.",
        .formats = false,
-       .flags =
-           {{"child-exit-code", toggle, "",
-             "exit with 2 if the command failed, or was killed because the lock was lost"},
-            {"exclusive", toggle, "", "as a writer: alone, beside those with -shared"},
-            {"monitor-retry", integer, "<number>",
-             "errors in a row, 1 s apart, after which the lock counts as lost (default 3)"},
-            {"n", integer, "<number>", "how many may hold it at once (default 1)"},
-            {"name", text, "<name>", "name of the session (default: made from the command)"},
-            {"pass-stdin", toggle, "", "the command reads the standard input; else it reads nothing"},
-            {"permits", unsigned_number, "<number>",
-             "take so many of -n, as a claim: as `belay semaphore` does, beside which those without it are not seen"},
-            {"shared", toggle, "", "as a reader: together with others that say so; not with one that says -exclusive"},
-            {"shell", toggle, "", "run the command by $SHELL, or /bin/sh; -shell=false runs it as it is"},
-            {"timeout", duration, "<duration>",
-             "give up if the lock is not had after so long, whatever takes the time (default: never)"},
-            {"try", duration, "<duration>", "the same, by its old name"},
-            {"verbose", toggle, "", "tell what is done"}},
-       .examples = {{"lock jobs/report ./make-report", "One machine at a time makes the report"},
+       .flags = {{"child-exit-code", toggle, "",
+                  "exit with 2 if the command failed, or was killed because the lock was lost"},
+                 {"exclusive", toggle, "", "exclusive: without other holders, in the same queue as -shared"},
+                 {"monitor-retry", integer, "<number>",
+                  "number of consecutive errors, 1 s apart, after which the lock counts as lost (default 3)"},
+                 {"n", integer, "<number>", "maximum number of holders (default 1)"},
+                 {"name", text, "<name>", "name of the session (default: derived from the command)"},
+                 {"pass-stdin", toggle, "",
+                  "pass the standard input to the command; without it the command reads nothing"},
+                 {"permits", unsigned_number, "<number>",
+                  "take this many permits of -n, using a claim (does not exclude -n without -permits)"},
+                 {"shared", toggle, "", "shared: with other -shared holders, never with an -exclusive one"},
+                 {"shell", toggle, "", "run the command with $SHELL or /bin/sh; -shell=false runs it directly"},
+                 {"timeout", duration, "<duration>", "give up waiting for the lock after this time (default: never)"},
+                 {"try", duration, "<duration>", "old name of -timeout"},
+                 {"verbose", toggle, "", "print progress"}},
+       .examples = {{"lock jobs/report ./make-report", "Make the report on one machine at a time"},
                     {"lock -timeout=1s -child-exit-code jobs/report ./make-report",
-                     "Not at all if another one is at it"},
-                    {"lock -n=3 jobs/upload ./upload", "At most three at once"},
-                    {"lock -shared db/schema -- ./report", "Together with other reports"},
-                    {"lock -exclusive db/schema -- ./migrate", "While no report runs, and nothing else"}},
+                     "Give up if another machine makes it"},
+                    {"lock -n=3 jobs/upload ./upload", "Run at most three at once"},
+                    {"lock -shared db/schema -- ./report", "Run together with other reports"},
+                    {"lock -exclusive db/schema -- ./migrate", "Run while no report and no other migration runs"}},
        .run = lock}};
 }
 

@@ -31,22 +31,23 @@ int count(const options& o, terminal t, std::optional<std::int64_t> n) {
   }
   const auto got = counting.take();
   if (!got)
-    return error(t, (got.unknown() ? "Error! It is not known whether it was counted: " : "Error! ") + got.why().text());
+    return error(t, (got.unknown() ? "Error! It is unknown whether the number was added: " : "Error! ") +
+                        got.why().text());
   return succeed(o, t, std::to_string(*got), {{"Key", key}, {"Number", *got}});
 }
 
 int counter_get(const options& o, terminal t) {
   if (o.words().size() != 1)
-    return error(t, "Error! One KEY is needed");
+    return error(t, "Error! One KEY is required");
   return count(o, t, std::nullopt);
 }
 
 int counter_add(const options& o, terminal t) {
   if (o.words().empty() || o.words().size() > 2)
-    return error(t, "Error! One KEY is needed, and at most one number");
+    return error(t, "Error! One KEY is required, and at most one number");
   const auto n = o.words().size() == 2 ? golang::parse_int(o.words()[1]) : std::optional<std::int64_t>(1);
   if (!n)
-    return error(t, "Error! This is no number: " + o.words()[1]);
+    return error(t, "Error! Not a 64-bit integer: " + o.words()[1]);
   return count(o, t, n);
 }
 
@@ -54,29 +55,27 @@ int counter_add(const options& o, terminal t) {
 
 std::vector<command> counter_commands() {
   using enum flag_kind;
-  const flag timeout{"timeout", duration, "<duration>", "how long it may take (default 10s)"};
+  const flag timeout{"timeout", duration, "<duration>", "time limit (default 10s)"};
   return {
       {.name = "counter add",
-       .help = "Adds to a number that many count on",
+       .help = "Add to a shared counter",
        .operands = "KEY [N]",
-       .text = "Prints the number afterwards. N is 1 if it is not given, and may be negative. A key that is not "
-               "there is 0. It is\n"
-               "counted once, whoever else counts, and also if an answer is lost; if that cannot be found out it says "
-               "so, and "
-               "does not count again.\n"
-               "Works with Consul's servers, too. `belay kv add` does the same in one request, on Belay alone.",
-       .flags = {{"max", integer, "<number>", "refused if it would become larger"},
-                 {"min", integer, "<number>", "refused if it would become smaller"},
+       .text = "Prints the new number. N may be negative; its default is 1. A missing key counts as 0. N is added\n"
+               "exactly once, even if other clients add at the same time or a response is lost. If the outcome\n"
+               "cannot be determined, the command reports that, and does not add again. It works with Consul's\n"
+               "servers, too. `belay kv add` does the same in one request, on Belay only.",
+       .flags = {{"max", integer, "<number>", "maximum: larger results are rejected"},
+                 {"min", integer, "<number>", "minimum: smaller results are rejected"},
                  timeout},
-       .examples = {{"counter add builds", "One more; prints how many there are"},
-                    {"counter add -min=0 stock/4711 -3", "Takes three, if there are so many"}},
+       .examples = {{"counter add builds", "Add one, and print the new number"},
+                    {"counter add -min=0 stock/4711 -3", "Subtract three, if at least three are left"}},
        .run = counter_add},
       {.name = "counter get",
-       .help = "Shows a number that many count on",
+       .help = "Print a shared counter",
        .operands = "KEY",
        .flags = {timeout},
-       .examples = {{"counter get builds", "0 if there is no such key"},
-                    {"counter get -format=json builds", "The same for programs"}},
+       .examples = {{"counter get builds", "Print the number, or 0 if the key does not exist"},
+                    {"counter get -format=json builds", "Print it as JSON"}},
        .run = counter_get},
   };
 }

@@ -32,12 +32,12 @@ result<std::vector<pair_row>> pair_rows(const std::string& body) {
   boost::system::error_code ec;
   auto v = json::parse(body, ec);
   if (ec || !v.is_array())
-    return failure{"the answer is not a list of keys"};
+    return failure{"the response is not a list of keys"};
   std::vector<pair_row> out;
   for (const auto& one : v.get_array()) {
     auto* o = one.if_object();
     if (!o)
-      return failure{"the answer is not a list of keys"};
+      return failure{"the response is not a list of keys"};
     pair_row p;
     const auto text = [&](const char* name) {
       auto* m = o->if_contains(name);
@@ -106,14 +106,14 @@ int kv_get(const options& o, terminal t) {
   if (o.json()) {
     const auto rows = json::parse(answer.body, ec);
     if (ec || !rows.is_array() || (!keys && !recurse && rows.get_array().size() != 1))
-      return error(t, "Error querying agent: the answer is not a list of keys");
+      return error(t, "Error querying agent: the response is not a list of keys");
     t.out << pretty(keys || recurse ? rows : rows.get_array()[0]);
     return 0;
   }
   if (keys) {
     auto list = json::parse(answer.body, ec);
     if (ec || !list.is_array())
-      return error(t, "Error querying agent: the answer is not a list of keys");
+      return error(t, "Error querying agent: the response is not a list of keys");
     for (const auto& k : list.get_array())
       t.out << (k.is_string() ? std::string_view(k.get_string()) : std::string_view()) << "\n";
     return 0;
@@ -179,7 +179,7 @@ int kv_put(const options& o, terminal t) {
 
 int kv_add(const options& o, terminal t) {
   if (o.words().size() != 1)
-    return error(t, "Error! Exactly one KEY is needed");
+    return error(t, "Error! Exactly one KEY is required");
   const auto key = without_leading_slash(o.words()[0]);
   const auto client = o.client(t);
   api_request request{"PUT", "/v1/kv/" + golang::escape_path(key), o.query()};
@@ -227,12 +227,12 @@ int kv_delete(const options& o, terminal t) {
   return succeed(o, t, "Success! Deleted key: " + key, {{"Key", key}});
 }
 
-constexpr flag cas_flag = {"cas", flag_kind::toggle, "", "only if the key was not changed since -modify-index"};
+constexpr flag cas_flag = {"cas", flag_kind::toggle, "", "write only if the key has not changed since -modify-index"};
 constexpr flag modify_index_flag = {"modify-index", flag_kind::unsigned_number, "<index>",
-                                    "ModifyIndex of the key when it was read; for -cas"};
+                                    "ModifyIndex that the key had when it was read; for -cas"};
 
 constexpr flag idempotency_key_flag = {"idempotency-key", flag_kind::text, "<key>",
-                                       "sent again with the same key it takes effect once"};
+                                       "idempotency key: repeats with the same key take effect once"};
 
 } // namespace
 
@@ -240,53 +240,53 @@ std::vector<command> kv_commands() {
   using enum flag_kind;
   return {
       {.name = "kv add",
-       .help = "Adds to a number",
+       .help = "Add to the number in a key",
        .operands = "KEY",
-       .text = "Prints the sum. A key that does not exist counts as zero.",
-       .flags = {{"by", text, "<number>", "what is added, below zero to subtract (default 1)"},
+       .text = "Prints the sum. A missing key counts as 0.",
+       .flags = {{"by", text, "<number>", "number to add; negative to subtract (default 1)"},
                  idempotency_key_flag,
-                 {"max", text, "<number>", "fails if the sum would be above it"},
-                 {"min", text, "<number>", "fails if the sum would be below it"}},
-       .examples = {{"kv add visits", "Counts one more"},
-                    {"kv add -by=-3 -min=0 stock/bolts", "Takes three, if there are three"}},
+                 {"max", text, "<number>", "maximum: larger sums are rejected"},
+                 {"min", text, "<number>", "minimum: smaller sums are rejected"}},
+       .examples = {{"kv add visits", "Add one"},
+                    {"kv add -by=-3 -min=0 stock/bolts", "Subtract three, if at least three are left"}},
        .run = kv_add},
       {.name = "kv delete",
-       .help = "Removes a key, or all keys below a prefix",
+       .help = "Delete a key, or all keys under a prefix",
        .operands = "KEY_OR_PREFIX",
-       .flags = {cas_flag, modify_index_flag, {"recurse", toggle, "", "all keys that begin like this"}},
-       .examples = {{"kv delete app/port", "Removes one key; it is no error if there is none"},
-                    {"kv delete -recurse app/", "Removes everything below app/"}},
+       .flags = {cas_flag, modify_index_flag, {"recurse", toggle, "", "select all keys under this prefix"}},
+       .examples = {{"kv delete app/port", "Delete one key; a missing key is no error"},
+                    {"kv delete -recurse app/", "Delete all keys under app/"}},
        .run = kv_delete},
       {.name = "kv get",
-       .help = "Reads a key, or all keys below a prefix",
+       .help = "Read a key, or all keys under a prefix",
        .operands = "[KEY_OR_PREFIX]",
-       .text = "Prints the value as it is, and a line break. A key that does not exist is an error; a prefix without "
-               "keys is none.",
+       .text = "Prints the value unchanged, and a line break. A missing key is an error; a prefix without keys is\n"
+               "not.",
        .flags = {{"base64", toggle, "", "print values in base64"},
-                 {"detailed", toggle, "", "print flags, indexes and session, too"},
+                 {"detailed", toggle, "", "also print flags, indexes and session"},
                  {"keys", toggle, "", "print names only"},
-                 {"recurse", toggle, "", "all keys that begin like this"},
-                 {"separator", text, "<text>", "with -keys: up to which names are told (default /)"}},
-       .examples = {{"kv get app/port", "Prints the value of one key"},
-                    {"kv get -recurse app/", "Prints key:value for everything below app/"},
-                    {"kv get -keys -separator= app/", "Prints all names below app/, not only the next level"}},
+                 {"recurse", toggle, "", "select all keys under this prefix"},
+                 {"separator", text, "<text>", "with -keys: group names at this separator (default /)"}},
+       .examples = {{"kv get app/port", "Print the value of one key"},
+                    {"kv get -recurse app/", "Print key:value for all keys under app/"},
+                    {"kv get -keys -separator= app/", "Print all names under app/, not only the next level"}},
        .run = kv_get},
       {.name = "kv put",
-       .help = "Writes a key",
+       .help = "Write a key",
        .operands = "KEY [DATA | @FILE | -]",
-       .text = "The value is DATA, what is in FILE, or what comes on the standard input (-). Without it the value is "
-               "empty.",
-       .flags = {{"acquire", toggle, "", "take the lock of the key for -session"},
+       .text = "The value is DATA, the content of FILE, or the standard input (-). The default is an empty value.",
+       .flags = {{"acquire", toggle, "", "acquire the lock of the key for -session"},
                  {"base64", toggle, "", "DATA is base64"},
                  cas_flag,
-                 {"flags", unsigned_number, "<number>", "number that is kept with the key, for whoever reads it"},
+                 {"flags", unsigned_number, "<number>", "number that is stored with the key, for its readers"},
                  idempotency_key_flag,
                  modify_index_flag,
-                 {"release", toggle, "", "give up the lock that -session has"},
+                 {"release", toggle, "", "release the lock that -session holds"},
                  {"session", text, "<id>", "session for -acquire and -release"}},
-       .examples = {{"kv put app/port 8080", "Writes one key"},
-                    {"kv put app/config @config.json", "Writes what is in a file"},
-                    {"kv put -cas -modify-index=123 app/port 8081", "Writes only if nobody else did since index 123"}},
+       .examples = {{"kv put app/port 8080", "Write one key"},
+                    {"kv put app/config @config.json", "Write the content of a file"},
+                    {"kv put -cas -modify-index=123 app/port 8081",
+                     "Write only if the key has not changed since index 123"}},
        .run = kv_put},
   };
 }

@@ -35,14 +35,14 @@ result<json::array> list_in(const std::string& body) {
   boost::system::error_code ec;
   auto v = json::parse(body, ec);
   if (ec || !v.is_array())
-    return failure{"the answer is not a list"};
+    return failure{"the response is not a list"};
   return std::move(v.get_array());
 }
 
 int kv_history(const options& o, terminal t) {
   const auto key = key_given(o);
   if (key.empty())
-    return error(t, "Error! One KEY is needed");
+    return error(t, "Error! One KEY is required");
   const auto client = o.client(t);
   auto query = o.query();
   query.add("history");
@@ -76,16 +76,16 @@ result<json::object> row_read(const api_client& client, const std::string& key, 
   if (!list)
     return list.why();
   if (list->size() != 1 || !list->front().is_object())
-    return failure{"the answer is not one key"};
+    return failure{"the response is not a single key"};
   return list->front().get_object();
 }
 
 int kv_revert(const options& o, terminal t) {
   const auto key = key_given(o);
   if (key.empty())
-    return error(t, "Error! One KEY is needed");
+    return error(t, "Error! One KEY is required");
   if (!o.given("to"))
-    return error(t, "Error! Missing -to");
+    return error(t, "Error! Missing -to: the index whose value is restored");
   const auto client = o.client(t);
   const auto failed = [&](const std::string& why) { return error(t, "Error! Did not revert " + key + ": " + why); };
   auto consistent = o.write_query();
@@ -99,7 +99,7 @@ int kv_revert(const options& o, terminal t) {
   if (!was)
     return failed(was.error());
   if (was->empty() && now->empty())
-    return succeed(o, t, "Success! There is no such key, as then: " + key, {{"Key", key}});
+    return succeed(o, t, "Success! The key does not exist, as at that index: " + key, {{"Key", key}});
   const auto value = golang::decode_base64(text_of(*was, "Value"));
   if (!value)
     return failed(value.error());
@@ -112,8 +112,9 @@ int kv_revert(const options& o, terminal t) {
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     return failed(complaint);
   if (answer->body.find("true") == std::string::npos)
-    return failed("it was changed meanwhile");
-  return succeed(o, t, (was->empty() ? "Success! Deleted, as then: " : "Success! Reverted: ") + key, {{"Key", key}});
+    return failed("it has changed meanwhile; run the command again");
+  return succeed(o, t, (was->empty() ? "Success! Deleted, as at that index: " : "Success! Reverted: ") + key,
+                 {{"Key", key}});
 }
 
 } // namespace
@@ -122,23 +123,23 @@ std::vector<command> kv_past_commands() {
   using enum flag_kind;
   return {
       {.name = "kv history",
-       .help = "Shows how a key came to be what it is",
+       .help = "Show recent changes of a key",
        .operands = "KEY",
-       .text = "The changes that the server still knows, the newest first: index, kind, value.",
+       .text = "Prints the changes that the server has retained, newest first: index, kind, value.",
        .flags = {{"base64", toggle, "", "print values in base64"}},
-       .examples = {{"kv history app/port", "Prints a line for each change"},
-                    {"kv history -http-addr=http://10.0.0.1:8500 app/port", "What that server still knows"}},
+       .examples = {{"kv history app/port", "Print a line for each change"},
+                    {"kv history -http-addr=http://10.0.0.1:8500 app/port", "Print what another server has retained"}},
        .run = kv_history},
       {.name = "kv revert",
-       .help = "Makes a key what it was",
+       .help = "Restore an earlier value of a key",
        .operands = "KEY",
-       .text = "Writes the value and flags that the key had when the entry of that index was applied, or deletes it if "
-               "there was no such key. It is an error if it is changed meanwhile, and if the server does not know so "
-               "old changes any more.",
+       .text = "Writes the value and flags that the key had after the log entry with that index, or deletes the key\n"
+               "if it did not exist then. Fails if the key changes meanwhile, or if the server no longer has the\n"
+               "changes since then.",
        .flags = {{"to", text, "<index>",
-                  "as of which entry of the log; with @HISTORY, as in X-Belay-Cursor, of this history only"}},
-       .examples = {{"kv revert -to=4711 app/port", "Undoes what came after index 4711"},
-                    {"kv revert -to=4711 -token=SECRET app/port", "In the name of a token"}},
+                  "index of the log entry; with @HISTORY, as in X-Belay-Cursor, only in this history"}},
+       .examples = {{"kv revert -to=4711 app/port", "Undo the changes after index 4711"},
+                    {"kv revert -to=4711 -token=SECRET app/port", "Do it on behalf of a token"}},
        .run = kv_revert},
   };
 }

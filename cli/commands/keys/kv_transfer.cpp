@@ -138,7 +138,7 @@ int kv_export(const options& o, terminal t) {
   const auto misnamed = value_of(take_misnamed(o, client, keys), t, "Error querying agent: ");
   t.out << write_export(keys);
   for (const auto& key : misnamed)
-    error(t, "Error! Not exported: " + key + ": its name is not UTF-8, and no list of keys can name it");
+    error(t, "Error! Not exported: " + key + ": its name is not UTF-8, so that no list of keys can contain it");
   return misnamed.empty() ? 0 : 1;
 }
 
@@ -275,24 +275,21 @@ int kv_import(const options& o, terminal t) {
 std::vector<command> kv_transfer_commands() {
   return {
       {.name = "kv export",
-       .help = "Writes all keys below a prefix as JSON",
+       .help = "Export all keys under a prefix as JSON",
        .operands = "[PREFIX]",
-       .text =
-           "Keys, flags and values in base64; no sessions and no indexes. All of it is from one moment. A key whose "
-           "name is not\n"
-           "UTF-8 cannot be written: it is named as an error, the others are written, and the exit code is 1.",
-       .examples = {{"kv export app/ >app.json", "Everything below app/"}, {"kv export", "All keys there are"}},
+       .text = "Prints keys, flags and values in base64, without sessions and indexes, all from one point in time.\n"
+               "Keys whose names are not UTF-8 cannot be exported: each is reported as an error, the others are\n"
+               "exported, and the exit code is 1.",
+       .examples = {{"kv export app/ >app.json", "Export all keys under app/"}, {"kv export", "Export all keys"}},
        .run = kv_export},
       {.name = "kv import",
-       .help = "Writes what export wrote",
+       .help = "Import keys from `kv export`",
        .operands = "DATA | @FILE | -",
-       .text = "Keys travel in transactions of 64; a value too large for one goes alone. Keys that are there are "
-               "replaced, and none is\n"
-               "removed. If something goes wrong, all keys before the one that is named were written, and it was not, "
-               "or it is not\n"
-               "known: the same import may be repeated.",
-       .examples = {{"kv import @app.json", "What is in a file"},
-                    {"kv export -http-addr=old:8500 | belay kv import -", "All keys of one cluster into another"}},
+       .text = "Keys are written in transactions of 64; a value too large for one is written alone. Existing keys\n"
+               "are replaced, and none is deleted. After a failure, all keys before the reported one were written;\n"
+               "that one was not, or its outcome is unknown. It is safe to repeat the same import.",
+       .examples = {{"kv import @app.json", "Import a file"},
+                    {"kv export -http-addr=old:8500 | belay kv import -", "Copy all keys of one cluster into another"}},
        .run = kv_import},
   };
 }

@@ -42,25 +42,25 @@ int txn(const options& o, terminal t) {
   const auto operations = value_of(value_given(o.words()[0], t.in), t, "Error! ");
   const auto client = o.client(t);
   const auto answer = value_of(client.ask("PUT", "/v1/txn", o.query(), operations), t,
-                               "Error! The transaction may or may not be done: ");
+                               "Error! The outcome of the transaction is unknown: ");
   boost::system::error_code ec;
   const auto said = json::parse(answer.body, ec);
   if (answer.status == 409 && !ec) {
     if (o.json())
       t.out << pretty(said);
-    return error(t, "Error! Nothing was done, operations failed:" + complaints(said));
+    return error(t, "Error! The transaction was rejected and changed nothing:" + complaints(said));
   }
   if (!answer.found())
     return error(t, "Error! " + answer.complaint());
   if (ec)
-    return error(t, "Error! the answer is not JSON: " + ec.message());
+    return error(t, "Error! The response is not JSON: " + ec.message());
   if (o.json()) {
     t.out << pretty(said);
     return 0;
   }
   for (const auto& one : elements(member(said, "Results")))
     t.out << result_line(one);
-  t.out << "Success! The transaction is done\n";
+  t.out << "Success! The transaction took effect\n";
   return 0;
 }
 
@@ -68,16 +68,17 @@ int txn(const options& o, terminal t) {
 
 std::vector<command> txn_commands() {
   return {{.name = "txn",
-           .help = "Carries out several operations at once, or none",
+           .help = "Run operations as one transaction",
            .operands = "DATA | @FILE | -",
-           .text = "DATA is what /v1/txn takes: a JSON list of at most 64 operations, with values in base64. "
-                   "-format=json shows what reads found.\n"
-                   "Exits with 1 if an operation failed; then nothing was done.",
+           .text =
+               "DATA is a body of /v1/txn: a JSON list of at most 64 operations, with values in base64. -format=json\n"
+               "prints the results of reads. If an operation fails, nothing is changed, and the exit code is 1.",
            .examples = {{"txn "
                          "'[{\"KV\":{\"Verb\":\"set\",\"Key\":\"a\",\"Value\":\"MQ==\"}},{\"KV\":{\"Verb\":\"delete\","
                          "\"Key\":\"b\"}}]'",
-                         "Writes one key and removes another"},
-                        {"txn -format=json @operations.json", "The operations of a file; prints the whole answer"}},
+                         "Write one key and delete another"},
+                        {"txn -format=json @operations.json",
+                         "Run the operations in a file, and print the whole response"}},
            .run = txn}};
 }
 

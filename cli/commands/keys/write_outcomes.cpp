@@ -33,18 +33,18 @@ std::string lines_of(const json::object& outcome) {
 
 int ask_for_outcome(const options& o, terminal t, std::string_view method) {
   if (o.words().size() != 1)
-    return error(t, "Error! Exactly one idempotency key is needed");
+    return error(t, "Error! Exactly one idempotency key is required");
   const auto& key = o.words()[0];
   const auto client = o.client(t);
   const auto answer = client.ask(method, "/v1/outcome/" + golang::escape_path(key), o.query());
   if (answer && answer->status == 404)
-    return error(t, "Error! Nothing is known of a write with the idempotency key " + key);
+    return error(t, "Error! There is no outcome of a write with the idempotency key " + key);
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     return error(t, "Error querying agent: " + complaint);
   boost::system::error_code ec;
   const auto outcome = json::parse(answer->body, ec);
   if (ec || !outcome.is_object())
-    return error(t, "Error querying agent: the answer is no outcome");
+    return error(t, "Error querying agent: the response is not an outcome");
   t.out << (o.json() ? pretty(outcome) : lines_of(outcome.get_object()));
   return 0;
 }
@@ -61,22 +61,21 @@ int outcome_seal(const options& o, terminal t) {
 std::vector<command> outcome_commands() {
   return {
       {.name = "outcome get",
-       .help = "Shows what became of a write with an idempotency key",
+       .help = "Show the outcome of a write with an idempotency key",
        .operands = "KEY",
-       .text = "Outcomes are kept for ten minutes. That nothing is known means that the write has not taken effect "
-               "yet; it may still "
-               "do so.",
-       .examples = {{"outcome get order-4711", "Shows the answer that the write has got, or would have got"},
-                    {"outcome get -format=json order-4711", "The same for programs"}},
+       .text = "Outcomes are kept for ten minutes. Without an outcome the write has not taken effect yet; it may\n"
+               "still do so.",
+       .examples = {{"outcome get order-4711", "Print the response to the write"},
+                    {"outcome get -format=json order-4711", "Print it as JSON"}},
        .run = outcome_get},
       {.name = "outcome seal",
-       .help = "Shows what became of a write with an idempotency key, or keeps it from taking effect",
+       .help = "Settle a write: show its outcome, or make sure that it never takes effect",
        .operands = "KEY",
        .text = "State is `done` or `void`. A write that is void has not taken effect, and never will. Ask within five "
                "minutes after "
                "the write was first sent.",
-       .examples = {{"outcome seal order-4711", "Makes an unknown outcome a known one"},
-                    {"outcome seal -format=json order-4711", "The same for programs"}},
+       .examples = {{"outcome seal order-4711", "Turn an unknown outcome into a known one"},
+                    {"outcome seal -format=json order-4711", "Print it as JSON"}},
        .run = outcome_seal},
   };
 }

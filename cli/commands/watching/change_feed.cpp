@@ -108,7 +108,7 @@ private:
       return true;
     place_ = place;
     const auto stored = file_.empty() ? v0::status(v0::nothing()) : v0::place_in_file(file_).store(place);
-    return stored || error(terminal_, "Error! the place cannot be written: " + stored.why().text()) == 0;
+    return stored || error(terminal_, "Error! The cursor cannot be stored: " + stored.why().text()) == 0;
   }
 
   std::string file_;
@@ -127,18 +127,18 @@ private:
 std::function<void(const std::string&)> complaints_of_watch(terminal t) {
   return [t](const std::string& why) {
     if (!why.empty())
-      error(t, "Watch (changes) errored: " + why + ", it goes on when there is an answer");
+      error(t, "Watch (changes) errored: " + why + "; retrying until it responds");
   };
 }
 
 int follow_changes(const options& o, terminal t) {
   for (const auto* other : {"group", "retry", "tries"})
     if (o.given(other) && !o.given("group"))
-      return o.wrong_usage(t, std::string("-") + other + " is for members of a group: -group=<name>");
+      return o.wrong_usage(t, std::string("-") + other + " requires -group=<name>");
   if (o.given("type"))
-    return o.wrong_usage(t, "-changes and -type exclude each other");
+    return o.wrong_usage(t, "-changes and -type cannot be combined");
   if (o.on("stale"))
-    return o.wrong_usage(t, "-changes and -stale exclude each other: a change is the same at every server");
+    return o.wrong_usage(t, "-changes and -stale cannot be combined: a change is the same at every server");
   if (o.given("group"))
     return work_for_group(o, t);
   const auto file = o.value("place");

@@ -140,16 +140,16 @@ private:
       auto acknowledging = group_.ack(one.place, v0::patience(sockets_.now() + acknowledge_within));
       const auto known = co_await awaited(std::move(acknowledging));
       if (!known)
-        error(terminal_, "Not acknowledged, it comes again: " + known.why().text());
+        error(terminal_, "The change was not acknowledged and will be redelivered: " + known.why().text());
       co_return;
     }
     if (lost_)
-      error(terminal_, "The session was lost: another member has the change, or it comes again");
+      error(terminal_, "The session was lost: the change is delivered to another member, or redelivered here");
     else if (one.is_snapshot || one.tries < limits_.tries_max)
-      error(terminal_, "Try " + std::to_string(one.tries) + ", it comes again in " +
+      error(terminal_, "Attempt " + std::to_string(one.tries) + " failed; the change will be redelivered in " +
                            golang::format_duration(std::chrono::nanoseconds(limits_.ack_wait)));
     else
-      error(terminal_, "That was the last try: it goes to " + name_ + "/dead/" + v0::position_of(one.place));
+      error(terminal_, "The last attempt failed; the change is stored in " + name_ + "/dead/" + v0::position_of(one.place));
   }
 
   /// Lets the supervisor end the handler before another member can get its change, even while this
@@ -219,27 +219,28 @@ private:
 int work_for_group(const options& o, terminal t) {
   for (const auto* other : {"place", "snapshot"})
     if (o.given(other))
-      return o.wrong_usage(t, std::string("-group and -") + other +
-                                  " exclude each other: a group keeps its place, and begins with the keys as they are");
+      return o.wrong_usage(t,
+                           std::string("-group and -") + other +
+                               " cannot be combined: a group stores its own cursor, and starts with the present keys");
   if (o.words().empty())
-    return o.wrong_usage(t, "-group needs a command: a change is acknowledged when it does not fail");
+    return o.wrong_usage(t, "-group requires a command: a change is acknowledged when the command succeeds");
   group_order order;
   order.prefix = without_leading_slash(o.value("prefix"));
   order.name = without_leading_slash(o.value("group"));
   while (order.name.ends_with('/'))
     order.name.pop_back();
   if (order.name.empty())
-    return o.wrong_usage(t, "The group must have a name");
+    return o.wrong_usage(t, "-group must not be empty");
   if ((order.name + "/").starts_with(order.prefix))
-    return o.wrong_usage(t, "The group keeps its own keys below " + order.name + "/: they must not be below -prefix");
+    return o.wrong_usage(t, "The group stores its own keys under " + order.name + "/, which must not be under -prefix");
   auto& limits = order.consumer;
   limits.ack_wait = std::chrono::ceil<std::chrono::milliseconds>(o.duration("retry", limits.ack_wait));
   if (limits.ack_wait <= 0ms)
-    return o.wrong_usage(t, "The time of -retry must be positive");
+    return o.wrong_usage(t, "-retry must be positive");
   if (o.given("tries"))
     limits.tries_max = o.number("tries");
   if (limits.tries_max == 0)
-    return o.wrong_usage(t, "There must be one try at least: -tries");
+    return o.wrong_usage(t, "-tries must be at least 1");
   order.session.name = "Member of '" + order.name + "' for '" + name_of_command(o.words()) + "'";
   const auto client = o.client(t);
   asio::io_context loop;

@@ -58,7 +58,7 @@ public:
       words_.erase(words_.begin());
     sockets_.on_trouble([this](const std::string& why) {
       if (!why.empty())
-        complain("Reconciling errored: " + why + ", it goes on when there is an answer");
+        complain("Reconciling errored: " + why + "; retrying until it responds");
     });
   }
 
@@ -152,14 +152,14 @@ private:
     asio::co_spawn(loop_, run_for(key, now->found.value_or(v0::entry()), mine), asio::detached);
     co_await v0::sleep_until(sockets_, limit.deadline(), &mine->over);
     if (!mine->over.stopped()) {
-      complain("It takes too long, and is ended: " + key);
+      complain("The command exceeded -limit and is terminated: " + key);
       end_soon(*mine);
       auto never = sockets_.now() + for_ever;
       co_await v0::sleep_until(sockets_, never, &mine->over);
-      co_return v0::error(v0::outcome::refused, v0::reason::deadline, "it took too long");
+      co_return v0::error(v0::outcome::refused, v0::reason::deadline, "the command exceeded -limit");
     }
     if (!mine->well)
-      co_return v0::error(v0::outcome::refused, v0::reason::invalid, "it failed");
+      co_return v0::error(v0::outcome::refused, v0::reason::invalid, "the command failed");
     co_return v0::nothing();
   }
 
@@ -238,7 +238,7 @@ std::string read_numbers(const options& o, v0::reconciler_options& limits) {
       return "-" + std::string(name) + " must be between 1 and " + std::to_string(most);
   for (const auto* name : {"every", "limit"})
     if (o.given(name) && o.duration(name, 0s) <= 0s)
-      return "The time of -" + std::string(name) + " must be positive";
+      return "-" + std::string(name) + " must be positive";
   if (o.given("workers"))
     limits.workers = static_cast<std::size_t>(o.number("workers"));
   if (o.given("per-second"))
@@ -253,11 +253,11 @@ std::string read_numbers(const options& o, v0::reconciler_options& limits) {
 int reconcile(const options& o, terminal t) {
   const bool dry = o.on("dry-run"), once = o.on("once") || dry;
   if (o.words().empty())
-    return o.wrong_usage(t, "A prefix must be specified");
+    return o.wrong_usage(t, "PREFIX is required");
   if (!dry && o.words().size() < 2)
-    return o.wrong_usage(t, "A command must be specified; -dry-run shows for which keys it would run");
+    return o.wrong_usage(t, "COMMAND is required; -dry-run shows the keys for which it would run");
   if (once && o.given("every"))
-    return o.wrong_usage(t, "-every is for passes again and again: -once and -dry-run make one");
+    return o.wrong_usage(t, "-every cannot be combined with -once or -dry-run, which make one pass");
   reconcile_order order;
   if (const auto complaint = read_numbers(o, order.limits); !complaint.empty())
     return o.wrong_usage(t, complaint);
@@ -272,39 +272,34 @@ int reconcile(const options& o, terminal t) {
 
 std::vector<command> reconcile_commands() {
   using enum flag_kind;
-  return {{.name = "reconcile",
-           .help = "Runs a command for each key that may be wrong, again and again",
-           .operands = "PREFIX [COMMAND...]",
-           .text =
-               "The command finds a key in BELAY_KEY, its value at its standard input, and in BELAY_INDEX the index of "
-               "its last change (0: there\n"
-               "is no such key any more) and in BELAY_FLAGS its flags. It makes right elsewhere what the key says, and "
-               "fails if it could not.\n"
-               "It runs for all keys below PREFIX at the beginning and then -every minute (a full pass), and for each "
-               "key that changes; -workers at\n"
-               "a time and -per-second at most, never for one key twice at once. If it fails, or takes longer than "
-               "-limit, it is run again after\n"
-               "pauses that grow, -tries times in all; then the next full pass comes back to it. Of keys that change "
-               "faster than it can be run 128\n"
-               "wait; what is more is found by the next full pass.\n"
-               "\n"
-               "With -once it makes one full pass and ends: with 1 if a key was given up. With -dry-run it prints the "
-               "keys of one pass, and runs\n"
-               "nothing.",
-           .formats = false,
-           .flags = {{"dry-run", toggle, "", "print the keys that the command would be run for, once"},
-                     {"every", duration, "<duration>", "from the end of a full pass to the next one (default 1m)"},
-                     {"limit", duration, "<duration>", "how long one run may take (default 10s)"},
-                     {"once", toggle, "", "one full pass"},
-                     {"per-second", unsigned_number, "<number>", "runs a second at most (default 500)"},
-                     {"shell", toggle, "", "run the command by $SHELL, or /bin/sh; -shell=false runs it as it is"},
-                     {"tries", unsigned_number, "<number>", "how often a key is tried in a row (default 5)"},
-                     {"workers", unsigned_number, "<number>", "runs at a time at most (default 8)"}},
-           .examples = {{"reconcile -dry-run routes/", "For which keys it would run"},
-                        {"reconcile -once routes/ ./apply-route", "Each key once, and those that fail again"},
-                        {"reconcile -every=10m -workers=2 routes/ ./apply-route",
-                         "Goes on: what changes at once, all of it every ten minutes"}},
-           .run = reconcile}};
+  return {
+      {.name = "reconcile",
+       .help = "Run a command for every key under a prefix, and again when one changes",
+       .operands = "PREFIX [COMMAND...]",
+       .text = "The command gets the value of a key on its standard input. BELAY_KEY is the key, BELAY_INDEX the\n"
+               "index of its last change (0: the key was deleted), and BELAY_FLAGS its flags. The command makes\n"
+               "another system match the key, and fails if it cannot. It runs for all keys under PREFIX at the start\n"
+               "and then once per -every (a full pass), and for each key that changes. At most -workers run at a\n"
+               "time, at most -per-second start in a second, and never two for one key. A command that fails, or\n"
+               "exceeds -limit, is run again after growing pauses, -tries times in all; after that, the next full\n"
+               "pass tries the key again. If keys change faster than the command can be run, 128 of them wait; the\n"
+               "next full pass finds the others.\n\n"
+               "With -once the command makes one full pass, and exits with 1 if it gave up a key. With -dry-run it\n"
+               "prints the keys of one pass, and runs nothing.",
+       .formats = false,
+       .flags = {{"dry-run", toggle, "", "print the keys for which the command would run, once"},
+                 {"every", duration, "<duration>", "time between two full passes (default 1m)"},
+                 {"limit", duration, "<duration>", "time limit of one run (default 10s)"},
+                 {"once", toggle, "", "make one full pass"},
+                 {"per-second", unsigned_number, "<number>", "maximum of runs per second (default 500)"},
+                 {"shell", toggle, "", "run the command with $SHELL or /bin/sh; -shell=false runs it directly"},
+                 {"tries", unsigned_number, "<number>", "number of attempts for a key in a row (default 5)"},
+                 {"workers", unsigned_number, "<number>", "maximum of concurrent runs (default 8)"}},
+       .examples = {{"reconcile -dry-run routes/", "Print the keys for which it would run"},
+                    {"reconcile -once routes/ ./apply-route", "Run it once for each key, and again for keys that fail"},
+                    {"reconcile -every=10m -workers=2 routes/ ./apply-route",
+                     "Keep running: for changes at once, for all keys every ten minutes"}},
+       .run = reconcile}};
 }
 
 } // namespace belay::cli

@@ -94,7 +94,7 @@ private:
       if (complaint.empty() && answer->found())
         data = json::parse(answer->body, ec);
       if (ec)
-        complaint = "the answer is not JSON: " + ec.message();
+        complaint = "the response is not JSON: " + ec.message();
       if (!complaint.empty()) {
         ++errors;
         const auto pause =
@@ -220,7 +220,7 @@ int watch(const options& o, terminal t) {
     return follow_changes(o, t);
   for (const auto* other : {"group", "place", "retry", "snapshot", "tries"})
     if (o.given(other))
-      return o.wrong_usage(t, std::string("-") + other + " is for -changes");
+      return o.wrong_usage(t, std::string("-") + other + " requires -changes");
   const auto kind = o.value("type");
   if (kind.empty())
     return o.wrong_usage(t, "Watch type must be specified");
@@ -237,63 +237,55 @@ int watch(const options& o, terminal t) {
 
 std::vector<command> watch_commands() {
   using enum flag_kind;
-  return {{.name = "watch",
-           .help = "Waits for changes, and runs a command for each",
-           .operands = "[COMMAND...]",
-           .text =
-               "The command finds what there is now as JSON at its standard input, and the index in CONSUL_INDEX. "
-               "It runs once at the\n"
-               "beginning, then with each change, never twice at once; changes while it runs are told together. If "
-               "it fails the watch\n"
-               "ends with 1. Without a command: prints what there is now, and ends.\n"
-               "\n"
-               "With -changes it tells each change of a key below -prefix, once and in order, as one line of JSON "
-               "(docs/reference/changes.md): to the command, which\n"
-               "runs once for each and finds its place in BELAY_PLACE, or on the standard output. What came while "
-               "nobody looked is told as well\n"
-               "if -place names a file: it is written when a change is done with. A change that the command fails for "
-               "is told again by the next\n"
-               "call. If a server does not know any more what happened since, it says so by a line with the event gap, "
-               "and the keys as they are now\n"
-               "follow.\n"
-               "\n"
-               "With -group several of these, on any machines, work through the changes together: one of them at a "
-               "time runs the command, and another\n"
-               "one goes on if it dies. A change is acknowledged when the command ends without failing. If it fails, "
-               "is killed, or dies with its\n"
-               "machine, the change comes again, up to -tries times (BELAY_TRIES); then it is put into a key below "
-               "NAME/dead/. A group that is new, or for\n"
-               "which a server does not know any more what happened, begins with a line with the event snapshot and "
-               "the keys as they are, all to one\n"
-               "run of the command. BELAY_LOCK_FENCE is the member's fence. The group keeps its place in the key "
-               "NAME/.state. On Consul it gets snapshots\n"
-               "only.",
-           .formats = false,
-           .flags = {{"changes", toggle, "", "tell each change below -prefix"},
-                     {"group", text, "<name>", "work through -changes together with all that name it"},
-                     {"key", text, "<key>", "key to watch; for the type key"},
-                     {"name", text, "<name>", "name of events; for the type event"},
-                     {"passingonly", text, "true|false", "only instances whose checks all pass; for the type service"},
-                     {"place", text, "<file>", "where to go on; for -changes"},
-                     {"prefix", text, "<prefix>", "keys to watch; for the type keyprefix, and for -changes"},
-                     {"retry", duration, "<duration>",
-                      "when a change comes again that the command failed for; for -group (default 30s)"},
-                     {"service", text, "<name>", "service to watch; for the types service and checks"},
-                     {"shell", toggle, "", "run the command by $SHELL, or /bin/sh; -shell=false runs it as it is"},
-                     {"snapshot", toggle, "", "begin with the keys as they are; for -changes without a place"},
-                     {"state", text, "any|passing|warning|critical", "only checks in this state; for the type checks"},
-                     {"tag", list, "<tag>", "only instances with this tag; for the type service"},
-                     {"tries", unsigned_number, "<number>",
-                      "how often a change comes before it is put aside; for -group (default 5)"},
-                     {"type", text, "<type>",
-                      "key, keyprefix, services, nodes, service, checks or event; required without -changes"}},
-           .examples = {{"watch -type=key -key=app/config ./reload", "Runs ./reload when the key changes"},
-                        {"watch -changes -prefix=orders/ -place=/var/lib/mail/place ./mail",
-                         "Runs ./mail for each change, also for those of the time when this did not run"},
-                        {"watch -changes -prefix=orders/ -group=mailers ./mail",
-                         "The same on several machines: one of them does it, until it is done"},
-                        {"watch -type=service -service=web -passingonly=true", "Prints who offers the service now"}},
-           .run = watch}};
+  return {
+      {.name = "watch",
+       .help = "Wait for changes, and run a command for each",
+       .operands = "[COMMAND...]",
+       .text = "The command gets the present data as JSON on its standard input, and the index in CONSUL_INDEX. It\n"
+               "runs once at the start and again after each change, never twice at a time; changes while it runs are\n"
+               "combined. If it fails, the watch ends with 1. Without a command, the watch prints the present data\n"
+               "and ends.\n\n"
+               "With -changes the watch delivers each change of a key under -prefix, once and in order, as one line\n"
+               "of JSON (docs/reference/changes.md). The command runs once for each change, with its cursor in\n"
+               "BELAY_PLACE; without a command the lines go to the standard output. If -place names a file, the\n"
+               "watch stores the cursor there after each change, so that the next watch also delivers the changes in\n"
+               "between. If the command fails for a change, the next watch delivers that change again. If the server\n"
+               "no longer has the changes after the cursor, the watch sends a line with the event gap, followed by\n"
+               "the present keys.\n\n"
+               "With -group several watches, on any machines, process the changes together: one of them at a time\n"
+               "runs the command, and another one continues if it dies. A change is acknowledged when the command\n"
+               "succeeds. If the command fails, is killed, or dies with its machine, the change is redelivered, up\n"
+               "to -tries times (BELAY_TRIES), and then stored in a key under NAME/dead/. A new group, or one whose\n"
+               "changes the server no longer has, starts with a line with the event snapshot and the present keys,\n"
+               "all for one run of the command. BELAY_LOCK_FENCE is the fencing token of the member. The group\n"
+               "stores its cursor in the key NAME/.state. On Consul it gets only snapshots.",
+       .formats = false,
+       .flags = {{"changes", toggle, "", "deliver each change of a key under -prefix"},
+                 {"group", text, "<name>", "name of a group whose members process -changes together"},
+                 {"key", text, "<key>", "key to watch; for the type key"},
+                 {"name", text, "<name>", "name of the events; for the type event"},
+                 {"passingonly", text, "true|false", "only instances whose checks all pass; for the type service"},
+                 {"place", text, "<file>", "file that stores the cursor, to continue there; for -changes"},
+                 {"prefix", text, "<prefix>", "prefix of the keys to watch; for the type keyprefix, and for -changes"},
+                 {"retry", duration, "<duration>",
+                  "delay before a failed change is redelivered; for -group (default 30s)"},
+                 {"service", text, "<name>", "service to watch; for the types service and checks"},
+                 {"shell", toggle, "", "run the command with $SHELL or /bin/sh; -shell=false runs it directly"},
+                 {"snapshot", toggle, "", "start with the present keys; for -changes without a cursor"},
+                 {"state", text, "any|passing|warning|critical", "only checks in this state; for the type checks"},
+                 {"tag", list, "<tag>", "only instances with this tag; for the type service"},
+                 {"tries", unsigned_number, "<number>",
+                  "number of deliveries before a change is stored in a dead-letter key; for -group (default 5)"},
+                 {"type", text, "<type>",
+                  "key, keyprefix, services, nodes, service, checks or event; required without -changes"}},
+       .examples = {{"watch -type=key -key=app/config ./reload", "Run ./reload when the key changes"},
+                    {"watch -changes -prefix=orders/ -place=/var/lib/mail/place ./mail",
+                     "Run ./mail for each change, including those since the last run"},
+                    {"watch -changes -prefix=orders/ -group=mailers ./mail",
+                     "Share the changes among several machines: each is delivered until it is done"},
+                    {"watch -type=service -service=web -passingonly=true",
+                     "Print the present healthy instances of the service"}},
+       .run = watch}};
 }
 
 } // namespace belay::cli

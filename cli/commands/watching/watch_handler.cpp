@@ -11,7 +11,7 @@ asio::awaitable<bool> watch_handler::run(std::string text, variables added) {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> input(std::tmpfile(), std::fclose);
   if (!input || std::fwrite(text.data(), 1, text.size(), input.get()) != text.size() || std::fflush(input.get()) != 0 ||
       ::lseek(fileno(input.get()), 0, SEEK_SET) != 0) {
-    error(terminal_, "Error executing handler: its input cannot be written to the temporary folder");
+    error(terminal_, "Error executing handler: its input cannot be written to the temporary folder (TMPDIR)");
     co_return false;
   }
   child_plan plan;

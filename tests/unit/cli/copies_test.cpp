@@ -34,46 +34,47 @@ TEST_CASE("copies: calls that are wrong", "[copies]") {
   const row rows[] = {
       {{"diff"},
        2,
-       "Two servers must be specified, and at most a prefix of the copy besides (got 0 words)\nUsage: belay diff"},
-      {{"diff", "a:1"}, 2, "Two servers must be specified"},
-      {{"diff", "a:1", "b:1", "c", "d", "e"}, 2, "Two servers must be specified"},
-      {{"diff", "", "b:1"}, 2, "A server is HOST:PORT, "},
+       "Two servers are required, and at most one more prefix, of the copy (got 0 words)\nUsage: belay diff"},
+      {{"diff", "a:1"}, 2, "Two servers are required"},
+      {{"diff", "a:1", "b:1", "c", "d", "e"}, 2, "Two servers are required"},
+      {{"diff", "", "b:1"}, 2, "A server must be HOST:PORT, "},
       {{"diff", "ftp://a", "b:1"}, 2, "Error connecting to the agent: unknown protocol scheme: ftp\n"},
       {{"diff", "a:1", "ftp://b"}, 2, "Error connecting to the agent: unknown protocol scheme: ftp\n"},
-      {{"diff", "-settle=-1s", "a:1", "b:1"}, 2, "The times of -settle and -timeout must be positive\n"},
-      {{"diff", "-timeout=0s", "a:1", "b:1"}, 2, "The times of -settle and -timeout must be positive\n"},
+      {{"diff", "-settle=-1s", "a:1", "b:1"}, 2, "-settle and -timeout must be positive\n"},
+      {{"diff", "-timeout=0s", "a:1", "b:1"}, 2, "-settle and -timeout must be positive\n"},
       {{"diff", "-settel=1s", "a:1", "b:1"}, 2, "flag provided but not defined: -settel\nDid you mean -settle?\n"},
       {{"diff", "-http-addr=x", "a:1", "b:1"}, 2, "flag provided but not defined: -http-addr\n"},
-      {{"mirror", "a:1", "b:1"}, 1, "Two servers and a prefix must be specified"},
+      {{"mirror", "a:1", "b:1"}, 1, "Two servers and a prefix are required"},
       {{"mirror", "a:1", "b:1", ""},
        1,
-       "The mirror keeps notes below mirrors/: they must not be among the keys of the copy\n"},
+       "The mirror keeps its progress under mirrors/, which must be outside the keys of the copy: set -name\n"},
       {{"mirror", "-name=app/notes", "a:1", "b:1", "app/"},
        1,
-       "The mirror keeps notes below app/notes/: they must not be among the keys of the copy\n"},
+       "The mirror keeps its progress under app/notes/, which must be outside the keys of the copy: set -name\n"},
       {{"mirror", "-name=app/notes", "a:1", "a:1", "app/", "b/"},
        1,
-       "Both servers are the same. The mirror keeps notes below app/notes/: they must not be among the keys of the "
-       "original\n"},
+       "Both servers are the same. The mirror keeps its progress under app/notes/, which must be outside the keys of "
+       "the "
+       "original: set -name\n"},
       {{"mirror", "a:1", "a:1", "app/"},
        1,
-       "Both servers are the same. There the original and the copy must not be below each other"},
+       "Both servers are the same. Neither of the two prefixes may contain the other"},
       {{"mirror", "a:1", "a:1", "app/", "app/copy/"},
        1,
-       "Both servers are the same. There the original and the copy must not be below each other"},
+       "Both servers are the same. Neither of the two prefixes may contain the other"},
       {{"mirror", "a:1", "a:1", "", "copy/"},
        1,
-       "Both servers are the same. There the original and the copy must not be below each other"},
-      {{"mirror", "-repair", "a:1", "b:1", "app/"}, 1, "-repair is for -once\n"},
-      {{"reconcile"}, 1, "A prefix must be specified\n"},
-      {{"reconcile", "app/"}, 1, "A command must be specified; -dry-run shows for which keys it would run\n"},
+       "Both servers are the same. Neither of the two prefixes may contain the other"},
+      {{"mirror", "-repair", "a:1", "b:1", "app/"}, 1, "-repair requires -once\n"},
+      {{"reconcile"}, 1, "PREFIX is required\n"},
+      {{"reconcile", "app/"}, 1, "COMMAND is required; -dry-run shows the keys for which it would run\n"},
       {{"reconcile", "-workers=0", "app/", "true"}, 1, "-workers must be between 1 and 1024\n"},
       {{"reconcile", "-workers=2000", "app/", "true"}, 1, "-workers must be between 1 and 1024\n"},
       {{"reconcile", "-per-second=0", "app/", "true"}, 1, "-per-second must be between 1 and 1000000\n"},
       {{"reconcile", "-tries=0", "app/", "true"}, 1, "-tries must be between 1 and 4294967295\n"},
-      {{"reconcile", "-every=0s", "app/", "true"}, 1, "The time of -every must be positive\n"},
-      {{"reconcile", "-limit=-1s", "app/", "true"}, 1, "The time of -limit must be positive\n"},
-      {{"reconcile", "-once", "-every=1m", "app/", "true"}, 1, "-every is for passes again and again"},
+      {{"reconcile", "-every=0s", "app/", "true"}, 1, "-every must be positive\n"},
+      {{"reconcile", "-limit=-1s", "app/", "true"}, 1, "-limit must be positive\n"},
+      {{"reconcile", "-once", "-every=1m", "app/", "true"}, 1, "-every cannot be combined with -once or -dry-run"},
   };
   for (const auto& r : rows) {
     const auto s = say(r.words);
@@ -146,8 +147,8 @@ TEST_CASE("mirror: servers of one cluster with nested prefixes are refused, what
   const auto node = [](const std::string& id) { return fake_node::answer{200, R"([{"ID":")" + id + R"("}])", {}}; };
   const std::string ours = "9@9f3c2a1b00000000", restored = "12@9f3c2a1b00000005", other = "9@1234567800000000";
   const std::string one =
-      "Error! Both servers are of one cluster. There the original and the copy must not be below each "
-      "other: another second prefix is needed\n";
+      "Error! Both servers belong to one cluster. Neither of the two prefixes may contain the other: "
+      "choose another COPY_PREFIX\n";
   const auto run = [](std::vector<fake_node::answer> original_says, std::vector<fake_node::answer> copy_says) {
     fake_node original(std::move(original_says)), copy(std::move(copy_says));
     return say({"mirror", "-once", original.address(), copy.address(), "app/", "app/copy/"});
@@ -162,8 +163,8 @@ TEST_CASE("mirror: servers of one cluster with nested prefixes are refused, what
   // Consul's servers without IDs are indistinguishable.
   const auto unknown = run({at(""), {200, R"([{"ID":""}])", {}}}, {at(""), node("a")});
   CHECK(unknown.code == 1);
-  CHECK(unknown.err.starts_with(
-      "Error! It cannot be found out whether both servers are of one cluster. If they are: There"));
+  CHECK(
+      unknown.err.starts_with("Error! It is unknown whether both servers belong to one cluster. If they do: Neither"));
   // With the same prefix, the worst that can happen is that each key is copied onto itself.
   {
     fake_node original({at(""), node("")}), copy({at(""), node(""), {403, "no more"}});

@@ -236,13 +236,15 @@ TEST_CASE("options after arguments are refused, by every command", "[help]") {
       const auto r = say(words);
       INFO(option);
       CHECK(r.code == 1);
-      CHECK(r.err.starts_with("options go before arguments: " + option + "\n"));
+      CHECK(r.err.starts_with("options must come before arguments: " + option + "\n"));
     }
   }
 }
 
 TEST_CASE("words that belong to a command, or come after --, are no options", "[help]") {
-  const auto refused = [](const arguments& words) { return say(words).err.starts_with("options go before arguments"); };
+  const auto refused = [](const arguments& words) {
+    return say(words).err.starts_with("options must come before arguments");
+  };
   // A port without a listener.
   const std::string nowhere = "-http-addr=127.0.0.1:1";
   CHECK(refused({"kv", "get", nowhere, "k", "-recurse"}));

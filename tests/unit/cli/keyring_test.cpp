@@ -66,7 +66,7 @@ TEST_CASE("keyring: what is asked and printed", "[keyring]") {
        "GET /v1/operator/keyring",
        1,
        "==> Gathering installed encryption keys...\n",
-       "error: the answer is not a list of keys\n"},
+       "error: the response is not a list of keys\n"},
   };
   for (const auto& r : rows) {
     fake_node node({r.answer});

@@ -160,7 +160,7 @@ TEST_CASE("kv export: keys that no list can name are left out, and said", "[kv]"
   const auto s = say({"kv", "export", "-http-addr=" + node.address(), "a/"});
   CHECK(s.code == 1);
   CHECK(s.out == write_export({{"a/b", 0, "x"}, {exact, 0, "x"}}));
-  CHECK(s.err == "Error! Not exported: " + exact + ": its name is not UTF-8, and no list of keys can name it\n");
+  CHECK(s.err == "Error! Not exported: " + exact + ": its name is not UTF-8, so that no list of keys can contain it\n");
   CHECK(node.asked()[1] == "GET /v1/kv/a/%EF%BF%BD");
   fake_node gone({{200, "[" + row(exact, 2) + "]"}, {404, ""}});
   const auto none = say({"kv", "export", "-http-addr=" + gone.address(), "a/"});

@@ -178,19 +178,15 @@ TEST_CASE("lock: readers and writers go with no options of semaphores", "[lock]"
     const char* complaint;
   };
   const row rows[] = {
-      {{"-shared", "-exclusive"},
-       "-shared and -exclusive exclude each other: readers have the lock together, a writer has it alone\n"},
-      {{"-shared", "-n=2"},
-       "-shared is a lock of readers and writers, -n is of a semaphore: they exclude each other\n"},
-      {{"-exclusive", "-n=2", "-permits=1"},
-       "-exclusive is a lock of readers and writers, -n is of a semaphore: they exclude each other\n"},
-      {{"-shared", "-permits=1"},
-       "-shared is a lock of readers and writers, -permits is of a semaphore: they exclude each other\n"},
+      {{"-shared", "-exclusive"}, "-shared and -exclusive cannot be combined\n"},
+      {{"-shared", "-n=2"}, "-shared and -n cannot be combined\n"},
+      {{"-exclusive", "-n=2", "-permits=1"}, "-exclusive and -n cannot be combined\n"},
+      {{"-shared", "-permits=1"}, "-shared and -permits cannot be combined\n"},
       {{"-shared", "-monitor-retry=1"},
-       "-monitor-retry does not count with -shared: errors are ridden out as long as the session is safe\n"},
+       "-monitor-retry cannot be combined with -shared, which retries after errors while the session is safe\n"},
       {{"-n=2", "-permits=1", "-monitor-retry=1"},
-       "-monitor-retry does not count with -permits: errors are ridden out as long as the session is safe\n"},
-      {{"-n=2", "-permits=3"}, "Permits must be between 1 and the number of -n\n"},
+       "-monitor-retry cannot be combined with -permits, which retries after errors while the session is safe\n"},
+      {{"-n=2", "-permits=3"}, "-permits must be between 1 and -n\n"},
       {{"-shared", "-timeout=-1s"}, "Timeout must be positive\n"},
   };
   for (const auto& r : rows) {

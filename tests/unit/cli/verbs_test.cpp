@@ -262,12 +262,14 @@ TEST_CASE("verbs that are refused before anything is asked") {
       {{"operator", "raft", "add-peer", "-id=a", "-address=b:1"},
        "Error adding peer: cannot give both an address and id\n"},
       {{"operator", "raft", "add-peer"},
-       "An address or id is required for the peer to add: -address=HOST:PORT, as it is told to peers\n"},
+       "An address or id is required for the peer to add: -address=HOST:PORT, the address that it "
+       "advertises to peers\n"},
       {{"validate"}, "Must specify at least one config file or directory\n"},
       {{"kv", "get", "-http-addr=https://127.0.0.1:1", "-ca-file=/nonexistent/ca.pem", "k"},
        "Error connecting to the agent: ca_file: open /nonexistent/ca.pem: no such file or directory\n"},
       {{"kv", "get", "-http-addr=https://127.0.0.1:1", "-client-cert=c.pem", "k"},
-       "Error connecting to the agent: a client certificate is set, and no client key\n"},
+       "Error connecting to the agent: a client certificate is set without a client key: set "
+       "-client-key or CONSUL_CLIENT_KEY\n"},
   };
   for (const auto& r : rows) {
     auto e = say(r.words);

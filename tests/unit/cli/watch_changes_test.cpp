@@ -126,9 +126,8 @@ TEST_CASE("watch -changes: a server that fails is told of once, and asked again"
   fake_node node({{500, "No cluster leader"}, {500, "No cluster leader"}, answered("[]", "5"), no_more});
   const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/"});
   CHECK(s.code == 1);
-  CHECK(s.err ==
-        "Watch (changes) errored: Unexpected response code: 500 (No cluster leader), it goes on when there is an "
-        "answer\nError watching changes: Permission denied\n");
+  CHECK(s.err == "Watch (changes) errored: Unexpected response code: 500 (No cluster leader); retrying until it "
+                 "responds\nError watching changes: Permission denied\n");
   CHECK(s.out.empty());
 }
 
@@ -141,30 +140,30 @@ TEST_CASE("watch: options that do not go together", "[watch]") {
     const char* complaint; ///< the beginning
   };
   const row rows[] = {
-      {{"-changes", "-type=key"}, "-changes and -type exclude each other\nUsage: belay watch"},
-      {{"-changes", "-stale"}, "-changes and -stale exclude each other: "},
-      {{"-changes", "-retry=1s"}, "-retry is for members of a group: -group=<name>\n"},
-      {{"-changes", "-tries=1"}, "-tries is for members of a group: -group=<name>\n"},
+      {{"-changes", "-type=key"}, "-changes and -type cannot be combined\nUsage: belay watch"},
+      {{"-changes", "-stale"}, "-changes and -stale cannot be combined: "},
+      {{"-changes", "-retry=1s"}, "-retry requires -group=<name>\n"},
+      {{"-changes", "-tries=1"}, "-tries requires -group=<name>\n"},
       {{"-changes", "-place=empty"}, "Error! this file has no place in it: empty\n"},
       {{"-changes", "-place=."}, "Error! .: Is a directory\n"},
       {{"-changes", "-place=empty/below"}, "Error! empty/below: Not a directory\n"},
       {{"-changes", "-place=/dev/zero"}, "Error! /dev/zero: it is not a regular file\n"},
-      {{"-type=key", "-key=a", "-place=p"}, "-place is for -changes\n"},
-      {{"-type=key", "-key=a", "-group=g"}, "-group is for -changes\n"},
+      {{"-type=key", "-key=a", "-place=p"}, "-place requires -changes\n"},
+      {{"-type=key", "-key=a", "-group=g"}, "-group requires -changes\n"},
       {{"-type=key", "-key=a", "-prefix=b", "-tag=t"}, "Invalid parameters: [prefix tag]\n"},
       {{"-type=nodes", "-service=web"}, "Invalid parameters: [service]\n"},
       {{"-type=checks", "-service=web", "-name=a"}, "Invalid parameters: [name]\n"},
       {{"-changes", "-prefix=a/", "-group=g"},
-       "-group needs a command: a change is acknowledged when it does not fail\n"},
+       "-group requires a command: a change is acknowledged when the command succeeds\n"},
       {{"-changes", "-prefix=a/", "-group=g", "-place=p", "true"},
-       "-group and -place exclude each other: a group keeps its place, and begins with the keys as they are\n"},
-      {{"-changes", "-prefix=a/", "-group=g", "-snapshot", "true"}, "-group and -snapshot exclude each other: "},
-      {{"-changes", "-prefix=a/", "-group=/", "true"}, "The group must have a name\n"},
+       "-group and -place cannot be combined: a group stores its own cursor, and starts with the present keys\n"},
+      {{"-changes", "-prefix=a/", "-group=g", "-snapshot", "true"}, "-group and -snapshot cannot be combined: "},
+      {{"-changes", "-prefix=a/", "-group=/", "true"}, "-group must not be empty\n"},
       {{"-changes", "-prefix=a/", "-group=a/g", "true"},
-       "The group keeps its own keys below a/g/: they must not be below -prefix\n"},
-      {{"-changes", "-group=g", "true"}, "The group keeps its own keys below g/: they must not be below -prefix\n"},
-      {{"-changes", "-prefix=a/", "-group=g", "-retry=0s", "true"}, "The time of -retry must be positive\n"},
-      {{"-changes", "-prefix=a/", "-group=g", "-tries=0", "true"}, "There must be one try at least: -tries\n"},
+       "The group stores its own keys under a/g/, which must not be under -prefix\n"},
+      {{"-changes", "-group=g", "true"}, "The group stores its own keys under g/, which must not be under -prefix\n"},
+      {{"-changes", "-prefix=a/", "-group=g", "-retry=0s", "true"}, "-retry must be positive\n"},
+      {{"-changes", "-prefix=a/", "-group=g", "-tries=0", "true"}, "-tries must be at least 1\n"},
   };
   for (const auto& r : rows) {
     arguments words = {"watch", "-http-addr=127.0.0.1:1"};
