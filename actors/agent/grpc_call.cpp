@@ -156,7 +156,7 @@ struct grpc_call::callbacks {
 grpc_call::grpc_call(const question& q) : request_(request_message(q.service)) {
   nghttp2_session_callbacks* hears = nullptr;
   if (nghttp2_session_callbacks_new(&hears) != 0) {
-    conclude(grpc_error(code_internal, "no memory"));
+    conclude(grpc_error(code_internal, "out of memory"));
     return;
   }
   nghttp2_session_callbacks_set_on_header_callback(hears, callbacks::header);
@@ -177,7 +177,7 @@ grpc_call::grpc_call(const question& q) : request_(request_message(q.service)) {
   body.read_callback = callbacks::body;
   if (made != 0 || nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, std::size(settings)) != 0 ||
       nghttp2_submit_request(session_, nullptr, headers, std::size(headers), &body, nullptr) < 0)
-    conclude(grpc_error(code_internal, "no memory"));
+    conclude(grpc_error(code_internal, "out of memory"));
 }
 
 grpc_call::~grpc_call() {
@@ -247,7 +247,7 @@ std::optional<std::string> grpc_call::judge() const {
   constexpr std::uint64_t serving = 1;
   const auto status = status_in(answer_);
   if (!status)
-    return grpc_error(code_internal, "the answer is no grpc.health.v1.HealthCheckResponse");
+    return grpc_error(code_internal, "the response is not a grpc.health.v1.HealthCheckResponse");
   if (*status != serving)
     return "gRPC application didn't report service healthy"; // Consul's text
   return std::nullopt;

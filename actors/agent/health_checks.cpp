@@ -109,7 +109,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
       },
       [this](const registrations_kept& k) {
         if (!k.error.empty())
-          log::error("health_checks", "registrations could not be kept", {{"error", k.error}});
+          log::error("health_checks", "registrations not stored; a restart will lose them", {{"error", k.error}});
         kept_ = std::max(kept_, k.token);
         answer_settled();
       },
@@ -132,12 +132,12 @@ void health_checks::begin(health_checks_start start) {
   for (auto& s : start.services) {
     const auto name = s.service.service;
     if (auto done = agent_.add_configured(std::move(s), t); !done)
-      complain("configured service is left out", name, done.error());
+      complain("configured service ignored", name, done.error());
   }
   for (auto& c : start.checks) {
     const auto name = c.name;
     if (auto done = agent_.add_configured(std::move(c), t); !done)
-      complain("configured check is left out", name, done.error());
+      complain("configured check ignored", name, done.error());
   }
   restore(std::move(start.kept));
   agent_.take_touched();
@@ -151,7 +151,8 @@ void health_checks::restore(std::vector<std::pair<std::string, std::string>> kep
   for (auto& [file, bytes] : kept) {
     auto found = wire::decode_registration(bytes, wall_ms());
     if (!found) // the file is kept for inspection
-      log::error("health_checks", "kept registration cannot be read", {{"file", file}, {"reason", found.error()}});
+      log::error("health_checks", "stored registration ignored: it cannot be read",
+                 {{"file", file}, {"reason", found.error()}});
     else if (auto* check = std::get_if<agent::stored_check>(&*found))
       checks.push_back(std::move(*check));
     else if (!agent_.restore(std::move(std::get<agent::stored_service>(*found))))
@@ -160,7 +161,7 @@ void health_checks::restore(std::vector<std::pair<std::string, std::string>> kep
   for (auto& c : checks) { // their services exist now
     const auto file = file_name({false, c.definition.id});
     if (auto why = agent::request_complaint_of(c.definition)) { // stored by a version that did not check
-      log::error("health_checks", "kept check is left out",
+      log::error("health_checks", "stored check ignored",
                  {{"check", c.definition.id}, {"file", file}, {"reason", *why}});
       continue;
     }
@@ -303,7 +304,7 @@ void health_checks::settle(request_id id, const write_result* result) {
   const auto it = in_flight_.find(id.value);
   if (it == in_flight_.end())
     return;
-  const auto why = result != nullptr ? refusal_in(*result) : std::string("no answer");
+  const auto why = result != nullptr ? refusal_in(*result) : std::string("no response");
   const auto& step = it->second.step;
   const bool forbidden = is_about_permissions(why);
   // Others use other tokens: they do not wait for this one.
@@ -315,8 +316,8 @@ void health_checks::settle(request_id id, const write_result* result) {
                : name_is_handed_over() && is_about_names(why) ? log::level::debug
                                                               : log::level::info,
                "health_checks",
-               forbidden ? "the catalog refuses what is registered here, it will be tried again"
-                         : "catalog was not updated, will be tried again",
+               forbidden ? "registration rejected by the catalog; retrying every 30 s"
+                         : "catalog not updated; retrying",
                {{"what", names_in(step)}, {"reason", why}});
     const auto carried = [](const auto& list, const std::string& wanted) {
       return std::any_of(list.begin(), list.end(), [&](const auto& each) { return each.first == wanted; });

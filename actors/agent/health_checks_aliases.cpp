@@ -59,7 +59,7 @@ void health_checks::give_up_aliases() {
     auto& look = each.second;
     if (t < look.deadline)
       return false;
-    agent_.finished(look.run, "critical", "the catalog does not answer", t);
+    agent_.finished(look.run, "critical", "the catalog does not respond", t);
     return true;
   });
 }

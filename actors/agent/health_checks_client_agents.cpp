@@ -34,14 +34,14 @@ void health_checks::on_client_agent(const client_agent_heard& h) {
   const agent::client_agents::evidence by{a.source, a.proof, a.authenticated};
   if (auto why = refusal_of(who, by)) {
     if (conflicts_told_.may_tell(a.name + " " + a.uuid, now_of(*this, *wires_)))
-      log::warn("health_checks", "a client agent is refused",
+      log::warn("health_checks", "client agent rejected",
                 {{"node", a.name}, {"id", a.uuid}, {"address", a.address}, {"reason", *why}});
     client_agents_.forget_refusal(who);
     return answer_client_agent(h.from, state::refusal{std::move(*why)});
   }
   if (a.proof.empty() && !a.source.empty() &&
       conflicts_told_.may_tell(a.name + " without a secret", now_of(*this, *wires_)))
-    log::warn("health_checks", "a client agent has no secret: its node is known by the address alone",
+    log::warn("health_checks", "client agent without a secret: only its address identifies its node",
               {{"node", a.name}, {"id", a.uuid}, {"source", a.source}, {"advice", "install Belay 0.3.0 there"}});
   if (client_agents_of_ != view_.soft.term) // this leader has not begun yet
     return answer_client_agent(h.from, true);
@@ -168,7 +168,7 @@ bool health_checks::on_client_agent_rows(const read_result& r) {
     return true;
   const auto* there = std::get_if<state::catalog_register>(&*command);
   log::info("health_checks",
-            there == nullptr ? "client agent left, its node is deregistered" : "client agent's health is registered",
+            there == nullptr ? "client agent left; node deregistered" : "health of client agent registered",
             {{"node", look.name},
              {"status", there == nullptr ? std::string("left") : there->checks.front().status},
              {"term", view_.soft.term.value}});

@@ -21,7 +21,7 @@ status outcome_of(const write_result& r) {
 
 void health_checks::on_leave(leave_cluster& l) {
   if (leaving_)
-    return l.then(failure{"this server is leaving already"});
+    return l.then(failure{"this server is already leaving"});
   leaving_.emplace(leaving{std::move(l.then), {}, {}});
   tick_soon();
   go_on_leaving();

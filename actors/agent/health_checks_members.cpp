@@ -142,13 +142,14 @@ void health_checks::tell_log_of_members(const std::vector<state::command>& to_be
     if (again != left.end() && again->second == status)
       continue;
     if (status == "critical")
-      log::warn(
-          "health_checks", "member not heard for 5 s: its serfHealth is critical, its sessions end",
-          {{"node", node}, {"term", heard_.term.value}, {"advice", "is it running, and can the leader reach it?"}});
+      log::warn("health_checks", "member not heard for 5 s: serfHealth is critical, its sessions end",
+                {{"node", node},
+                 {"term", heard_.term.value},
+                 {"advice", "check that it runs, and that the leader can reach it"}});
     else
       log::info("health_checks",
-                status == "left" ? "server is not a member any more: its node was deregistered"
-                                 : "member heard: its serfHealth is passing",
+                status == "left" ? "server is no longer a member; node deregistered"
+                                 : "member heard: serfHealth is passing",
                 {{"node", node}, {"term", heard_.term.value}});
   }
 }

@@ -64,7 +64,7 @@ result<std::vector<std::pair<std::string, std::string>>> open_registrations(cons
   std::error_code wrong;
   fs::permissions(directory, fs::perms::owner_all, wrong);
   if (wrong)
-    return failure{"cannot close " + directory + " to others: " + wrong.message()};
+    return failure{"cannot close " + directory + " to other users: " + wrong.message()};
   std::vector<std::pair<std::string, std::string>> found;
   for (const auto& each : fs::directory_iterator(directory, wrong)) {
     const auto name = each.path().filename().string();

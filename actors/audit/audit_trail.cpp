@@ -263,7 +263,7 @@ void audit_trail::finish(const std::shared_ptr<audited_request>& a, monotonic_ti
   const auto line = audit_line(event);
   if (!rules_.enforced && waiting_bytes() + line.size() > rules_.waiting_bytes_max) {
     lost(1);
-    return broken("more lines wait for the disk than audit may keep", now);
+    return broken("too many lines wait for the disk", now);
   }
   waiting_ += line;
   a->line = ++lines_;
@@ -298,7 +298,7 @@ void audit_trail::written(const audit_written& w, monotonic_time now) {
   if (w.error.empty()) {
     if (std::exchange(broken_, false)) {
       metrics_.audit_broken(false);
-      log::info("audit", "the audit log is written again", {{"lost_lines", std::exchange(lost_untold_, 0)}});
+      log::info("audit", "audit log is written again", {{"lost_lines", std::exchange(lost_untold_, 0)}});
     }
   } else {
     const auto rest = std::string_view(*sent).substr(w.bytes);
@@ -327,8 +327,8 @@ void audit_trail::broken(const std::string& why, monotonic_time now) {
   metrics_.audit_broken(true);
   told_at_ = now;
   log::error("audit",
-             rules_.enforced ? "the audit log cannot be written, and nothing is answered that is not in it"
-                             : "the audit log cannot be written, and lines are lost",
+             rules_.enforced ? "audit log cannot be written: requests are rejected"
+                             : "audit log cannot be written: lines are lost",
              {{"error", why}, {"lost_lines", std::exchange(lost_untold_, 0)}});
 }
 
@@ -342,7 +342,7 @@ void audit_trail::tell_clients() {
 void audit_trail::tick(monotonic_time now) {
   owners_.tick(now);
   if (sent_ != nullptr && now - sent_at_ >= write_patience) {
-    broken("its disk does not answer", now);
+    broken("the disk does not respond", now);
     tell_clients();
   }
   flush(now);

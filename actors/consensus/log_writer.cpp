@@ -29,8 +29,7 @@ void log_writer::write(const write_log& w) {
   const auto begun = now();
   if (auto s = store_->append(w.batches); !s && !MUTANT(failed_append_ignored)) {
     if (s.why().kind != failure_kind::no_space) {
-      log::error("log_writer",
-                 "write to the Raft log failed; stopping, because what is on the disk is not known any more",
+      log::error("log_writer", "write to the Raft log failed; stopping, because the contents of the disk are unknown",
                  {{"error", s.error()}, {"advice", "check the disk (dmesg, smartctl), then start the node again"}});
       fail_stop(*wires_);
     }
@@ -58,7 +57,8 @@ void log_writer::compact(const compact_log& c) {
   first_kept_ = c.first_kept;
   const auto more = store_->compact(c.first_kept, 1);
   if (!more) // old segments only cost space: retry with the next checkpoint
-    log::warn("log_writer", "old log segments could not be removed", {{"error", more.error()}});
+    log::warn("log_writer", "old log segments not removed; retried after the next checkpoint",
+              {{"error", more.error()}});
   else if (*more)
     delayed_send(this, wires_->clock != nullptr ? wires_->clock->in_system_time(pause) : pause, c);
 }
@@ -68,11 +68,12 @@ void log_writer::log_slow_sync(std::chrono::nanoseconds took) {
   if (!found)
     return;
   const auto ms = [](std::chrono::nanoseconds d) { return std::round(static_cast<double>(d.count()) / 1e4) / 100; };
-  log::warn("log_writer", "slow log syncs",
-            {{"longest_ms", ms(found->longest)},
-             {"median_ms", ms(found->median)},
-             {"slow_in_last_minute", found->slow},
-             {"advice", "writes wait for this disk: look for other users of it (iostat -x 5) and for errors (dmesg)"}});
+  log::warn(
+      "log_writer", "slow log syncs",
+      {{"longest_ms", ms(found->longest)},
+       {"median_ms", ms(found->median)},
+       {"slow_in_last_minute", found->slow},
+       {"advice", "writes wait for this disk: check for other users of it (iostat -x 5) and for errors (dmesg)"}});
 }
 
 } // namespace belay::actors

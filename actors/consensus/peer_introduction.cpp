@@ -24,7 +24,7 @@ result<std::optional<peer_introduction::outcome>> peer_introduction::feed(std::s
   byte_reader header(said_);
   const auto whole = length_bytes + std::size_t{header.u32()};
   if (whole > hello_bytes_max)
-    return failure{"it does not speak our protocol"};
+    return failure{"the peer does not speak this protocol"};
   if (said_.size() < whole)
     return std::optional<outcome>();
   wire::frame_decoder decoder;
@@ -33,13 +33,13 @@ result<std::optional<peer_introduction::outcome>> peer_introduction::feed(std::s
   if (!fed)
     return fed.why();
   if (frames.size() != 1 || !std::holds_alternative<wire::hello>(frames.front()))
-    return failure{"its first words are no introduction"};
+    return failure{"the first frame of the peer is not a hello"};
   auto& hello = std::get<wire::hello>(frames.front());
   // A client agent is no member: except for facts about its node, it is authorized like a client.
   const auto* proof = channel_ ? &channel_->peer() : nullptr;
   const bool may = proof == nullptr || (hello.client_agent ? proof->may_be_client_agent : proof->may_be_raft_peer);
   if (!may && !MUTANT(name_of_peer_ignored))
-    return failure{"certificate of peer names " + proof->name + " and not " +
+    return failure{"certificate of peer names " + proof->name + ", not " +
                    (hello.client_agent ? mine_->client_name() : mine_->server_name())};
   return std::optional(outcome{std::move(channel_), std::move(hello), said_.substr(whole)});
 }
@@ -71,9 +71,9 @@ status peer_introduction::choose_kind(std::string_view first) {
     return done{};
   const bool is_tls = first[0] == 0x16 && first[1] == 0x03 && first[2] != 0;
   if (is_tls && !mine_->accepts_tls())
-    return failure{"peer speaks TLS, and this server has neither a certificate nor an encrypt key"};
+    return failure{"peer uses TLS, and this server has neither a certificate nor an encrypt key"};
   if (!is_tls && !mine_->accepts_plaintext())
-    return failure{"peer speaks without TLS, which this server demands"};
+    return failure{"peer does not use TLS, which this server requires"};
   if (is_tls)
     channel_.emplace(mine_, tls::channel::side::accepts);
   else

@@ -310,21 +310,21 @@ bool peer_link::take_for_own(const introduced_peer& p) {
 std::string peer_link::objection_to(const introduced_peer& p) {
   const auto& self = p.hello.self;
   if (self.id == self_ || self.id.is_zero())
-    return "it introduces itself with the ID of this server, or with none";
+    return "the peer has the ID of this server, or none";
   if (!is_numeric(self.address))
-    return "the address in its introduction is not numeric: " + self.address.substr(0, 100);
+    return "the address in the hello of the peer is not numeric: " + self.address.substr(0, 100);
   if (p.channel)
     return {};
   for (const auto& [handle, in] : incoming_)
     if (in.peer == self.id && in.from != p.address && in.silent < heard_just_now &&
         !lives_rather_at(p.address, in.from, self.id))
-      return "server " + self.name.substr(0, 100) + " is connected already, from " + in.from;
+      return "server " + self.name.substr(0, 100) + " is already connected from " + in.from;
   if (members_.contains(self.id))
     return {};
   if (has_long_texts(p.hello))
-    return "a text in its introduction is longer than " + std::to_string(strangers_text_max) + " bytes";
+    return "a text in the hello of the peer is longer than " + std::to_string(strangers_text_max) + " bytes";
   if (!has_place_for(p))
-    return "there are " + std::to_string(settings_.strangers_max) + " connections of servers that are no members";
+    return "there are " + std::to_string(settings_.strangers_max) + " connections of servers that are not members";
   return {};
 }
 
@@ -368,16 +368,16 @@ void peer_link::pass_on_client_agent(introduced_peer p) {
     return tick_soon();
   }
   if (!settings_.client_agent)
-    why = "no client agents are served here";
+    why = "this server does not serve client agents";
   else if (p.hello.datacenter != hello_.datacenter)
-    why = "client agent " + p.hello.self.name.substr(0, 100) + " is of datacenter " +
-          p.hello.datacenter.substr(0, 100) + ", this server of " + hello_.datacenter;
+    why = "client agent " + p.hello.self.name.substr(0, 100) + " belongs to datacenter " +
+          p.hello.datacenter.substr(0, 100) + ", this server to " + hello_.datacenter;
   else if (has_long_texts(p.hello) || p.hello.self.name.empty() || !is_uuid(p.hello.self.uuid) ||
            !is_numeric(p.hello.self.address))
-    why = "a client agent's introduction lacks a name, a node ID or a numeric address, or a text in it is too long";
+    why = "the hello of a client agent has no name, no node ID or no numeric address, or has a text that is too long";
   lobby_.left(p.address);
   if (!why.empty()) {
-    complain(p.address, why, "a connection to the server port was refused");
+    complain(p.address, why, "connection to the server port rejected");
     ::close(p.fd);
     return;
   }
@@ -391,7 +391,7 @@ void peer_link::admit(introduced_peer p) {
   const bool own = take_for_own(p);
   if (const auto why = own ? std::string() : objection_to(p); own || !why.empty()) {
     if (!own)
-      complain(p.address, why, "a connection to the server port was refused");
+      complain(p.address, why, "connection to the server port rejected");
     ::close(p.fd);
     lobby_.left(p.address);
     return;
@@ -439,7 +439,7 @@ void peer_link::drop_silent_connections(std::chrono::nanoseconds passed) {
       silent.push_back(handle);
   for (const auto& handle : silent) {
     if (const auto& in = incoming_[handle]; may_tell_of(in, "silent "))
-      log::info("peer_link", "nothing heard on a connection for too long; closed", {{"peer", in.name}});
+      log::info("peer_link", "silent connection closed", {{"peer", in.name}});
     hang_up(handle);
   }
 }
@@ -466,7 +466,7 @@ void peer_link::on_accepted_closed(incoming_map::iterator it) {
   incoming_.erase(it);
   if (is_heard(peer))
     return; // it reconnected before the old connection was seen to close
-  log::write(told ? log::level::info : log::level::debug, "peer_link", "peer closed its connection", {{"peer", name}});
+  log::write(told ? log::level::info : log::level::debug, "peer_link", "connection closed by peer", {{"peer", name}});
   send(wires_->raft_peer, peer_lost{peer});
   forget_stranger(peer);
 }
@@ -513,7 +513,7 @@ void peer_link::on_data(const caf::io::new_data_msg& msg) {
     return;
   if (!fed) {
     if (fed.error() != "peer closed the connection")
-      complain(in.from, fed.error(), "connection of a peer closed");
+      complain(in.from, fed.error(), "connection of peer closed");
     hang_up(msg.handle);
   }
 }
@@ -569,16 +569,16 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
   for (std::size_t i = first ? 1 : 0; fed && i < received.list.size(); ++i)
     if (const auto* h = std::get_if<wire::hello>(&received.list[i]); h != nullptr) {
       if (h->self.id != in.peer)
-        fed = failure{"it introduces itself as somebody else"};
+        fed = failure{"the peer changed its identity"};
       else if (is_unproved(in) && has_long_texts(*h))
-        fed = failure{"a text in its introduction is too long"};
+        fed = failure{"a text in the hello of the peer is too long"};
       else
         on_hello(in, *h, false);
     }
   if (fed && strangers_are_too_many(in))
-    fed = failure{"unfinished frames of servers that are no members take too much memory"};
+    fed = failure{"incomplete frames of servers that are not members take too much memory"};
   if (!fed) {
-    complain(in.from, fed.error(), "connection closed: it does not speak our protocol");
+    complain(in.from, fed.error(), "connection closed: the peer does not speak this protocol");
     hang_up(handle);
     return false;
   }

@@ -76,7 +76,7 @@ void peer_link::dial(outgoing& o) {
   const auto peer = split_host_port(o.address);
   const auto address = peer.number() == 0 ? std::nullopt : names_.find(peer.host, peer.number());
   if (!address)
-    return dial_failed(o, "its name is not known (yet)", true);
+    return dial_failed(o, "its name is not resolved yet", true);
   if (is_reached_otherwise(o, *address)) {
     o.next_event = clock().now() + redial_max;
     return tell_dialled(o, {});
@@ -99,7 +99,7 @@ void peer_link::finish_dial(outgoing& o) {
   pollfd p{o.fd, POLLOUT, 0};
   if (poll(&p, 1, 0) == 0) {
     if (clock().now() >= o.next_event)
-      dial_failed(o, "no answer");
+      dial_failed(o, "no response");
     return;
   }
   int error = 0;
@@ -128,10 +128,10 @@ void peer_link::shake_hands(outgoing& o) {
       return dialled(o);
     const auto n = ::recv(o.fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-      return dial_failed(o, "it ended the connection during the handshake of TLS: does it speak TLS?");
+      return dial_failed(o, "it closed the connection during the TLS handshake; check whether it uses TLS");
     if (n < 0) {
       if (clock().now() >= o.next_event)
-        dial_failed(o, "no answer to the handshake of TLS");
+        dial_failed(o, "no response to the TLS handshake");
       return;
     }
     if (const auto fed = o.channel->feed({bytes, static_cast<std::size_t>(n)}, nothing); !fed) {
@@ -180,9 +180,9 @@ void peer_link::cannot_reach(outgoing& o, const std::string& why) {
     return;
   o.complaint = why;
   if (o.state != dial_state::up && std::exchange(o.loss_untold, false))
-    return log::warn("peer_link", "connection to peer lost; trying again until it is back",
+    return log::warn("peer_link", "connection to peer lost; retrying",
                      {{"peer", o.name}, {"address", o.address}, {"reason", why}});
-  complain(o.address, why, "peer cannot be reached; trying again until it can");
+  complain(o.address, why, "peer unreachable; retrying");
 }
 
 void peer_link::back_off(outgoing& o) {
@@ -203,7 +203,7 @@ void peer_link::on_answer(outgoing& o, std::string_view bytes) {
       return;
     cannot_reach(o, fed.error());
   } else if (bytes.starts_with(alert)) {
-    cannot_reach(o, "peer refused us: it demands TLS (encrypt, or certificates)");
+    cannot_reach(o, "peer rejected us: it requires TLS (encrypt, or certificates)");
   } else {
     return;
   }

@@ -45,7 +45,7 @@ std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
   // Newest first: unverified peers that fill all pending connections do not delay a member.
   for (auto g = waiting_.begin(); g != waiting_.end();) {
     if (now - g->since > limits_.deadline) {
-      refuse(*g, "it did not introduce itself in time");
+      refuse(*g, "no hello received in time");
       g = dismiss(g);
       continue;
     }
@@ -93,8 +93,7 @@ void peer_lobby::accept_some(monotonic_time now) {
       if (errno != EAGAIN && errno != EWOULDBLOCK) { // EMFILE, ENFILE, ENOBUFS, ENOMEM
         closed_until_ = now + pause_without_descriptors;
         if (brake_.may_tell("accept", now))
-          log::warn("peer_link", "no connections of peers are accepted for a moment",
-                    {{"reason", std::strerror(errno)}});
+          log::warn("peer_link", "accepting of peer connections paused", {{"reason", std::strerror(errno)}});
       }
       return;
     }
@@ -103,8 +102,8 @@ void peer_lobby::accept_some(monotonic_time now) {
       ::close(fd);
       closed_until_ = now + pause_without_descriptors;
       if (brake_.may_tell("descriptors", now))
-        log::warn("peer_link", "no connections of peers are accepted for a moment",
-                  {{"reason", "file descriptors are nearly used up; the rest is for the log"},
+        log::warn("peer_link", "accepting of peer connections paused",
+                  {{"reason", "file descriptors are nearly used up; the remaining ones are reserved for the log"},
                    {"advice", "raise the limit (ulimit -n, LimitNOFILE)"}});
       return;
     }
@@ -112,7 +111,7 @@ void peer_lobby::accept_some(monotonic_time now) {
     if (const auto* limit = limit_against(address); limit != nullptr) {
       ::close(fd);
       if (brake_.may_tell(limit + address, now))
-        log::warn("peer_link", "a connection of a peer was closed: there are too many",
+        log::warn("peer_link", "connection of peer closed: too many connections",
                   {{"address", address}, {"limit", limit}});
       continue;
     }
@@ -139,7 +138,7 @@ const char* peer_lobby::limit_against(const std::string& address) {
   if (!waiting_.empty())
     dismiss(std::prev(waiting_.end()));
   else if (!give_way_(address, false))
-    return "connections of peers in all";
+    return "total of peer connections";
   return nullptr;
 }
 
@@ -154,8 +153,8 @@ void peer_lobby::refuse(const guest& g, const std::string& why) {
   // The line names the address without the port, which carries no information.
   if (!brake_.may_tell(g.address + why, now_))
     return;
-  log::warn("peer_link", "a connection to the server port was refused",
-            {{"address", g.address}, {"reason", why}, {"refusals_not_told", brake_.take_untold()}});
+  log::warn("peer_link", "connection to the server port rejected",
+            {{"address", g.address}, {"reason", why}, {"refusals_not_logged", brake_.take_untold()}});
 }
 
 // ---- a pending connection

@@ -378,13 +378,13 @@ void raft_peer::on_lease_given_up(const give_up_lease& g) {
   if (g.to.is_zero())
     return;
   const bool begun = leading() && core_.transfer_leadership(g.to);
-  log::info("raft_peer", begun ? "leadership transfer started" : "leadership transfer not possible to that server",
+  log::info("raft_peer", begun ? "leadership transfer started" : "leadership transfer to that server not possible",
             {{"to", name_of_server(g.to)}, {"term", core_.term().value}});
 }
 
 void raft_peer::on_change_members(const change_members& c) {
   if (!leading() || !propose_members(c.target, "ordered"))
-    log::info("raft_peer", "membership cannot be changed now", {{"term", core_.term().value}});
+    log::info("raft_peer", "membership change not possible now; retried later", {{"term", core_.term().value}});
   schedule_flush();
 }
 

@@ -90,9 +90,10 @@ void raft_peer::hand_over_if_replica() {
       best = &p;
   if (best != nullptr)
     return withdraw_lease(best->id);
-  const std::string why = "no other voter is there to lead";
+  const std::string why = "no other voter can lead";
   if (complaints_.may_tell(why, now()))
-    log::warn("raft_peer", "this server is to be a read replica, but leads and keeps its vote", {{"reason", why}});
+    log::warn("raft_peer", "this server is configured as a read replica, but leads and keeps its vote",
+              {{"reason", why}});
 }
 
 } // namespace belay::actors

@@ -55,9 +55,9 @@ void raft_peer::on_log_written(const log_written& w) {
   if (!w.disk_full.empty()) {
     PROBE("peer: disk full");
     if (!disk_full_)
-      log::error("raft_peer", "disk full: nothing can be acknowledged here until there is room",
+      log::error("raft_peer", "disk full: this server acknowledges no writes until space is free",
                  {{"error", w.disk_full},
-                  {"advice", "free space on the disk of the data directory; the write is retried ten times a second"}});
+                  {"advice", "free space on the disk of the data directory; the server retries ten times a second"}});
     disk_full_ = true;
     metrics_.disk_full(true);
     announce_self();
@@ -65,7 +65,7 @@ void raft_peer::on_log_written(const log_written& w) {
     return;
   }
   if (disk_full_)
-    log::info("raft_peer", "disk has room again", {{"index", core_.last_index().value}});
+    log::info("raft_peer", "disk has space again", {{"index", core_.last_index().value}});
   const bool entries =
       std::any_of(in_flight_.begin(), in_flight_.end(), [](const auto& b) { return !b.entries.empty(); });
   // If entries arrive, the server continues without the snapshot that it had no space for.
@@ -116,7 +116,7 @@ void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
   }
   if (!s.error.empty()) {
     if (std::exchange(snapshot_error_, s.error) != s.error)
-      log::warn("raft_peer", "snapshot chunk refused; said once until there is another reason, or a snapshot in force",
+      log::warn("raft_peer", "snapshot chunk not stored; the leader sends it again",
                 {{"index", s.meta.index.value}, {"error", s.error}});
     core_.snapshot_failed(s.meta.index);
   } else if (!s.last) {

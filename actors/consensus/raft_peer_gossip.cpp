@@ -62,7 +62,8 @@ void raft_peer::on_gossip(node_id from, const wire::gossip& g) {
         "raft_peer", "wall clocks differ",
         {{"server", peer != nullptr ? peer->self.name : to_string(from)},
          {"ahead_ms", skew->skew.count()},
-         {"advice", "let a time server set the clocks; locks and sessions do not depend on it, times in logs do"}});
+         {"advice",
+          "synchronize the clocks with a time server; locks and sessions do not depend on them, times in logs do"}});
   } else if (distance + skew->error < skew_worth_a_line && skewed_.erase(from) != 0) {
     log::info("raft_peer", "wall clocks agree again", {{"ahead_ms", skew->skew.count()}});
   }
@@ -108,15 +109,14 @@ std::optional<std::string> raft_peer::not_understood(std::string_view command, n
     return std::nullopt;
   for (const auto& m : core_.config().members)
     if ((by.is_zero() || m.id == by) && level_of_member(m.id) < needs->level)
-      return "server " + m.name + " is not known to have feature level " + std::to_string(needs->level) +
-             ": install Belay " + needs->version + " or newer there, or remove it, and try again";
+      return "server " + m.name + " may not have feature level " + std::to_string(needs->level) + ": install Belay " +
+             needs->version + " or newer there, or remove it, and try again";
   return std::nullopt;
 }
 
 void raft_peer::tell_log_of_upgrade(const std::string& why) {
   if (std::exchange(upgrade_told_, why) != why)
-    log::warn("raft_peer", "something that this server wants to write has to wait until all servers understand it",
-              {{"reason", why}});
+    log::warn("raft_peer", "write postponed until all servers support it", {{"reason", why}});
 }
 
 /// A member that disconnected counts with its last level: it returns with that or a newer

@@ -21,7 +21,7 @@ void raft_peer::begin_keyring(const status_request& s) {
   if (!core_.config().contains(self_.id))
     who.push_back({self_.id, self_.name});
   if (!keyrings_.begin(s.id, s.what.keys, s.what.local_only, who, hold_until()))
-    return tell({self_.id, s.id}, wire::call_outcome::refused, "too many operations on keyrings are under way");
+    return tell({self_.id, s.id}, wire::call_outcome::refused, "too many keyring operations are in progress");
   on_keyring_call(self_.id, {s.id, s.what.keys});
 }
 
@@ -41,7 +41,7 @@ void raft_peer::pass_keyring_on(request_id id, const forward::keyring_answer& ow
         own.no_keyring) // keys are not sent in the clear; without a keyring here, unencrypted peers have none either
       keyrings_.answered(id, m.id, own);
     else
-      keyrings_.not_asked(id, m.id, "the connection to it is not encrypted: keys are not sent on it");
+      keyrings_.not_asked(id, m.id, "the connection to it is not encrypted, and keys are never sent unencrypted");
   }
   keyrings_.answered(id, self_.id, own);
 }
@@ -51,7 +51,7 @@ std::string raft_peer::not_to_be_asked(node_id member) const {
   if (!connected_.contains(member))
     return "not connected";
   if (level_of_member(member) < state::keyring_level)
-    return "its version does not know this operation: install Belay " +
+    return "its version does not support this operation: install Belay " +
            std::string(state::first_version_of(state::keyring_level)) + " or newer there (feature level " +
            std::to_string(state::keyring_level) + ")";
   return {};
@@ -66,7 +66,7 @@ void raft_peer::on_keyring_call(node_id from, const wire::keyring_call& c) {
   }
   ++keyring_calls_;
   if (keyring_calls_ > keyring_calls_max)
-    return on_keyring_operated({asking, {false, "too many operations on the keyring are under way", {}, false}});
+    return on_keyring_operated({asking, {false, "too many keyring operations are in progress", {}, false}});
   send(wires_->keyring, operate_keyring{asking, c.what});
 }
 

@@ -118,14 +118,14 @@ void raft_peer::on_hello(const wire::hello& h, bool proven) {
   const auto& members = core_.config();
   if (const auto* rival = formation_.rival_of(h.self, members); rival != nullptr && leading() && !complaint)
     complaint = "server " + h.self.name + " at " + h.self.address + " has the name, address or node ID of member " +
-                rival->name + " at " + rival->address + ", which is alive: give it one of its own";
+                rival->name + " at " + rival->address + ", which is alive: change its own";
   const auto* known = formation_.find(h.self.id);
   if (leading() && !complaint && known != nullptr && !formation_.admits(*known, members) &&
       !formation_.was_let_go(h.self.id))
     complaint = "server " + h.self.name + " is not a member: `belay operator raft add-peer -address=" + h.self.address +
-                "` takes it in";
+                "` adds it";
   if (complaint && complaints_.may_tell(*complaint, now()))
-    log::error("raft_peer", "a server that is not ours was refused", {{"reason", *complaint}});
+    log::error("raft_peer", "server rejected: it is not a member of this cluster", {{"reason", *complaint}});
   learn(h);
   if (formation_.cluster_id() == 0)
     form_cluster(); // which announces what has changed
@@ -241,21 +241,22 @@ void raft_peer::refuse_older_leader(node_id leader) {
   PROBE("peer: a replica does not follow a leader that knows no replicas");
   const auto* said = formation_.find(leader);
   const auto why = "leader " + (said != nullptr ? said->self.name : to_string(leader)) +
-                   " runs a version that does not know read replicas and would give this server a vote";
+                   " runs a version that does not support read replicas and would make this server a voter";
   if (complaints_.may_tell(why, now()))
-    log::error("raft_peer", "this read replica takes nothing from the leader; it goes on when another server leads",
-               {{"reason", why}, {"advice", "install this version there, or on another server and let that one lead"}});
+    log::error("raft_peer", "this read replica does not follow the leader; it continues when another server leads",
+               {{"reason", why},
+                {"advice", "install this version on that server, or transfer the leadership to a server that has it"}});
 }
 
 void raft_peer::bring_in_newcomers() {
   formation_.forget_admissions(core_.meta_at_commit().config);
   if (!leading())
     return;
-  std::string_view why = "what servers say of themselves";
+  std::string_view why = "state reported by servers";
   auto next = formation_.next_configuration(core_, &pilot_);
   if (!next && pilot_.cleanup_is_due()) {
     if (next = formation_.without_dead(core_, pilot_); next)
-      why = "dead servers are removed (cleanup_dead_servers)";
+      why = "removal of dead servers (cleanup_dead_servers)";
   }
   if (!next)
     next = formation_.next_demotion(core_, pilot_);

@@ -62,7 +62,7 @@ std::string not_joined(const std::string& address, const std::string& why) {
 void raft_peer::decide(const forward::held_call& c) {
   const auto call = wire::decode_operator_call(c.kind, *c.bytes);
   if (!call)
-    return answer_decided(c.from, state::refusal{"call of an operator could not be read"});
+    return answer_decided(c.from, state::refusal{"malformed operator request"});
   if (const auto* rules = std::get_if<forward::describe_health>(&*call))
     answer_decided(c.from, http::render_health(health(*rules)));
   else if (const auto* add = std::get_if<forward::add_member>(&*call))
@@ -74,7 +74,7 @@ void raft_peer::decide(const forward::held_call& c) {
   else if (const auto* lost = std::get_if<forward::force_leave>(&*call))
     force_leave(c, lost->name);
   else
-    begin_removal({c.from, std::get<forward::remove_member>(*call), c.deadline, "an operator removes it"});
+    begin_removal({c.from, std::get<forward::remove_member>(*call), c.deadline, "removed by an operator"});
 }
 
 /// Sends the leader's own response, not the result of a log entry.
@@ -113,7 +113,7 @@ void raft_peer::let_leave(const forward::held_call& c, const std::string& uuid) 
   if (auto why = forward::too_few_without(core_.config(), leaver->id, members_that_answer()))
     return answer_decided(c.from, state::refusal{"server " + leaver->name + " cannot leave: " + *why});
   formation_.let_go(leaver->id);
-  begin_removal({c.from, {forward::remove_member::named_by::id, uuid}, c.deadline, "it leaves the cluster"});
+  begin_removal({c.from, {forward::remove_member::named_by::id, uuid}, c.deadline, "server leaves the cluster"});
 }
 
 void raft_peer::force_leave(const forward::held_call& c, const std::string& name) {
@@ -126,15 +126,16 @@ void raft_peer::force_leave(const forward::held_call& c, const std::string& name
     return answer_decided(c.from, true);
   const auto heard = members_that_answer();
   if (std::find(heard.begin(), heard.end(), lost->id) != heard.end())
-    return answer_decided(c.from, state::refusal{"agent: server '" + name +
-                                                 "' is alive: let it leave with /v1/agent/leave, or remove it with "
-                                                 "DELETE /v1/operator/raft/peer"});
+    return answer_decided(
+        c.from, state::refusal{
+                    "agent: server '" + name +
+                    "' is alive: make it leave with /v1/agent/leave, or remove it with DELETE /v1/operator/raft/peer"});
   if (auto why = forward::too_few_without(core_.config(), lost->id, heard))
     return answer_decided(c.from, state::refusal{"agent: server '" + name + "' cannot be removed: " + *why});
   begin_removal({c.from,
                  {forward::remove_member::named_by::id, lost->uuid},
                  c.deadline,
-                 "an operator removes a lost server (force-leave)"});
+                 "failed server removed by an operator (force-leave)"});
 }
 
 void raft_peer::begin_removal(removal r) {
@@ -173,7 +174,7 @@ void raft_peer::begin_join(const status_request& s) {
   if (address == self_.address)
     return answer_decided({self_.id, s.id}, true);
   if (joins_.size() >= joins_max || (!learned_.contains(address) && learned_.size() >= learned_max))
-    return tell({self_.id, s.id}, wire::call_outcome::refused, "too many addresses are being dialled");
+    return tell({self_.id, s.id}, wire::call_outcome::refused, "too many joins are in progress: try again later");
   const bool fresh = learned_.insert_or_assign(address, 0).second;
   joins_.push_back({s.id, address, local_now() + join_limit, fresh});
   dial();
@@ -233,9 +234,9 @@ void raft_peer::follow_additions() {
     else if (there && settled)
       answer_decided(a.from, true);
     else if (a.deadline <= local_now())
-      answer_decided(a.from,
-                     state::refusal{"no server has introduced itself as " + (id.empty() ? address : id) +
-                                    " yet, or its name or node ID is that of a member; it is added when it does"});
+      answer_decided(a.from, state::refusal{"server " + (id.empty() ? address : id) +
+                                            " has not connected yet (or its name or node ID is that of a member); it "
+                                            "will be added when it connects"});
     else
       additions_.push_back(std::move(a));
   }

@@ -158,7 +158,7 @@ void raft_peer::pass_answer(const forward::held_call& asked, forward::reply r) {
   }
   auto reply = wire::decode_reply(r.bytes);
   if (!reply)
-    return tell(asked.from, wire::call_outcome::unknown, "answer of the leader could not be read");
+    return tell(asked.from, wire::call_outcome::unknown, "malformed response of the leader");
   answer_here({r.id, wire::call_outcome::done, std::move(*reply), r.index, {}});
 }
 
@@ -203,9 +203,8 @@ void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
   schedule_flush();
   if (!may_forward(from)) {
     PROBE("peer: call of a server that is no member");
-    queue_frame(from,
-                wire::forward_reply{
-                    c.id, wire::call_outcome::refused, {}, "the server that was asked is not a member of the cluster"});
+    queue_frame(
+        from, wire::forward_reply{c.id, wire::call_outcome::refused, {}, "this server is not a member of the cluster"});
     return;
   }
   // A command in the log that cannot be decoded stops every server.
@@ -214,7 +213,7 @@ void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
     PROBE("peer: forwarded command that cannot be read");
     const auto needs = wire::needs_of(*c.bytes);
     auto why = needs && needs->level > state::own_level ? wire::too_new(*needs, "the leader")
-                                                        : std::string("command could not be read");
+                                                        : std::string("malformed command");
     queue_frame(from, wire::forward_reply{c.id, wire::call_outcome::refused, {}, std::move(why)});
     return;
   }

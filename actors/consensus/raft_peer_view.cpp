@@ -61,7 +61,7 @@ void raft_peer::log_role(const raft::soft_state& before) {
     const auto why = core_.why_stepped_down();
     const bool trouble = why == raft::step_down_cause::no_quorum || why == raft::step_down_cause::stalled_disk;
     log::write(trouble ? log::level::warn : log::level::info, "raft_peer",
-               "leadership lost; whether writes under way take effect is decided by the next leader",
+               "leadership lost; the next leader decides the outcome of pending writes",
                {{"node", self_.name}, {"reason", name_of(why)}, {"term", soft_.term.value}});
   }
   if (campaigns(soft_.role) && (!campaigns(before.role) || before.role == role::candidate)) {
@@ -87,7 +87,7 @@ void raft_peer::log_role(const raft::soft_state& before) {
   } else if (soft_.role == role::follower && !soft_.leader.is_zero() &&
              (soft_.leader != last_leader_ || soft_.term != last_leader_term_ || campaigns(before.role))) {
     const bool same = soft_.leader == last_leader_ && soft_.term == last_leader_term_;
-    log::info("raft_peer", same ? "leader heard again, election given up" : "leader elected",
+    log::info("raft_peer", same ? "leader heard again; election abandoned" : "leader elected",
               {{"node", self_.name},
                {"leader", name_of_server(soft_.leader)},
                {"term", soft_.term.value},
@@ -116,13 +116,13 @@ void raft_peer::log_members(const raft::configuration& now) {
       what = "member removed";
       break;
     case kind::got_vote:
-      what = "member has a vote now";
+      what = "member became a voter";
       break;
     case kind::lost_vote:
-      what = "member has no vote any more";
+      what = "member lost its vote";
       break;
     case kind::renamed:
-      what = "member has another name or address";
+      what = "member changed its name or address";
       break;
     }
     log::info("raft_peer", what,
@@ -194,13 +194,13 @@ void raft_peer::tell_log_of_no_majority(int ticks) {
                         p.silent_ticks * settings_.limits.tick});
   }
   const auto missing = diagnosis::missing_for_commit(voters, core_.commit_index());
-  log::warn("raft_peer", "no majority stores writes: they wait, and clients are answered with an error",
-            {{"missing", missing.empty() ? std::string("nobody: it is about to go on") : missing},
+  log::warn("raft_peer", "no majority stores writes: writes wait, and clients receive errors",
+            {{"missing", missing.empty() ? std::string("none: about to continue") : missing},
              {"for_seconds", seconds},
              {"commit", core_.commit_index().value},
              {"last", core_.last_index().value},
              {"term", core_.term().value},
-             {"advice", "free space on the disks named, or bring the servers back"}});
+             {"advice", "free space on the disks that are full, or restart the missing servers"}});
 }
 
 /// Called on every tick: publishes autopilot's view of the servers as metrics.

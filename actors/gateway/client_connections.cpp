@@ -138,11 +138,10 @@ void client_connections::shed() {
     const auto before = most->held_bytes();
     metrics_.connection_shed();
     if (brake_.may_tell("shed", front_.now()))
-      log::warn("http_gateway",
-                "too many bytes of requests and answers are held: the connection with most of them was closed",
+      log::warn("http_gateway", "limits.http_max_bytes_in_flight exceeded: connection with the most bytes closed",
                 {{"client", most->address()},
                  {"held_bytes", before},
-                 {"advice", "ask for less at once, or raise limits.http_max_bytes_in_flight"}});
+                 {"advice", "request less at once, or raise limits.http_max_bytes_in_flight"}});
     most->shed();
     if (most->held_bytes() >= before)
       most->close();
@@ -196,7 +195,7 @@ void client_connections::tell_room_made(const std::string& network, std::size_t 
   if (room_told_at_ && now - *room_told_at_ < told_again_after)
     return;
   room_told_at_ = now;
-  log::warn("http_gateway", "connections at their limit: the oldest idle ones were closed",
+  log::warn("http_gateway", "connection limit reached: oldest idle connections closed",
             {{"address", network},
              {"connections", connections},
              {"closed", std::exchange(given_up_untold_, 0)},

@@ -411,7 +411,7 @@ void http_connection::shed() {
   front_->readers().give_back(std::move(reader_));
   waiting_ = std::string();
   queue_.refuse(http::closing_error(
-      503, "too many bytes of requests and answers are in flight: see limits.http_max_bytes_in_flight"));
+      503, "too many bytes of requests and responses are in flight: see limits.http_max_bytes_in_flight"));
   progress();
 }
 
@@ -429,7 +429,7 @@ void http_connection::sweep(monotonic_time now) {
     return;
   }
   if (tls_ != nullptr && tls_->is_late(now, limits_.handshake)) {
-    tls_->desk().tell_refusal(address(), "the handshake was not over in time", now);
+    tls_->desk().tell_refusal(address(), "the TLS handshake was not complete in time", now);
     return close();
   }
   if (unsent() > 0 && now - last_output_ > limits_.stall)

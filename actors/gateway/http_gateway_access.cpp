@@ -101,7 +101,7 @@ void http_gateway::set_token(exchange& e, const http::agent_token_change& change
   }
   settings_.tokens->set(change);
   take_tokens();
-  log::info("http", "a token of this server was changed by a client",
+  log::info("http", "token of this server changed by a client",
             {{"which", change.kind == http::agent_token_kind::of_requests    ? "default"
                        : change.kind == http::agent_token_kind::agent        ? "agent"
                        : change.kind == http::agent_token_kind::agent_master ? "agent_master"

@@ -29,7 +29,7 @@ constexpr int accepts_per_turn = 64;
 // When no file descriptors are left, others must be closed first.
 constexpr std::chrono::milliseconds clients_wait_without_descriptors{100};
 
-constexpr char nearly_used_up[] = "file descriptors are nearly used up; the rest is for the log";
+constexpr char nearly_used_up[] = "file descriptors are nearly used up; the remaining ones are reserved for the log";
 
 failure refused(const char* step, const std::string& name, int error) {
   return failure{"listen " + name + ": " + step + ": " + std::strerror(error)};
@@ -248,7 +248,7 @@ http_listener::http_listener(boost::asio::io_context& loop, listening_sockets::o
   socket_.assign(socket.fd, ec);
   if (ec) {
     ::close(socket.fd);
-    log::error("http_gateway", "cannot serve this address", {{"address", name_}, {"error", ec.message()}});
+    log::error("http_gateway", "address not served", {{"address", name_}, {"error", ec.message()}});
   }
 }
 
@@ -311,7 +311,7 @@ void http_listener::accept_some() {
 
 void http_listener::pause(const char* why) {
   if (!std::exchange(complained_, true))
-    log::warn("http_gateway", "cannot accept connections now",
+    log::warn("http_gateway", "accepting of connections paused",
               {{"address", name_}, {"error", why}, {"advice", "raise the limit of open files"}});
   pause_.expires_after(clients_wait_without_descriptors);
   pause_.async_wait([self = shared_from_this()](const boost::system::error_code& ec) {

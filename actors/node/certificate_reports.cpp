@@ -13,12 +13,12 @@ void certificate_reports::add(std::vector<metrics::certificate>& all, const char
     const bool over = n.how == tls::certificate_watch::urgency::over;
     const auto level = n.how == tls::certificate_watch::urgency::soon ? log::level::warn : log::level::error;
     log::write(
-        level, "node", over ? "a certificate is over" : "a certificate will be over soon",
+        level, "node", over ? "certificate expired" : "certificate expires soon",
         {{"certificate", n.certificate.name},
          {"use", use},
          {"days_left", n.days},
-         {"advice", n.certificate.of_authority ? "sign new certificates with a new authority, docs/operate/security.md"
-                                               : "replace the files and reload, docs/operate/security.md"}});
+         {"advice", n.certificate.of_authority ? "create a new CA and sign new certificates: docs/operate/security.md"
+                                               : "replace the files and reload: docs/operate/security.md"}});
   }
   for (auto& e : ends)
     all.push_back({use, std::move(e.name), tls::days_left(e, now_seconds)});

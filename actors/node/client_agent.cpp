@@ -110,7 +110,7 @@ running_client_agent::running_client_agent(const node_config& config, const iden
     keeper->take(servers);
     system_.spawn([keeper] {
       if (auto s = keeper->write(); !s)
-        log::error("node", "the servers that this agent knows were not kept", {{"reason", s.error()}});
+        log::error("node", "list of known servers not stored", {{"reason", s.error()}});
     });
   };
   plan.secrets = [tokens = p.tokens] {
@@ -168,7 +168,7 @@ status running_client_agent::change_definitions(agent::configured_definitions no
   caf::anon_send(actors_->wires().health,
                  actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
   if (answer.wait_for(definitions_limit) != std::future_status::ready)
-    return failure{"the agent did not take the definitions within 30 s; it may do so later"};
+    return failure{"the agent did not apply the definitions within 30 s; it may do so later"};
   return answer.get();
 }
 
@@ -204,7 +204,7 @@ result<std::vector<std::string>> remembered_servers(const node_config& config) {
   if (*left && !config.rejoin_after_leave) {
     if (config.joins.empty()) {
       log::warn("node", "this agent has left the cluster and will not contact its servers",
-                {{"advice", "PUT /v1/agent/join, retry_join, or rejoin_after_leave"}});
+                {{"advice", "use PUT /v1/agent/join, retry_join or rejoin_after_leave"}});
       return std::vector<std::string>();
     }
     if (auto s = note_left(config.data_dir, false); !s)
@@ -215,9 +215,9 @@ result<std::vector<std::string>> remembered_servers(const node_config& config) {
     return s.why();
   auto servers = load_known_servers(config.data_dir);
   if (!servers)
-    log::error("node", "the servers that this agent knew are forgotten", {{"reason", servers.error()}});
+    log::error("node", "list of known servers ignored: it cannot be read", {{"reason", servers.error()}});
   else if (servers->empty() && config.joins.empty())
-    log::warn("node", "this client agent knows no server", {{"advice", "set retry_join, or PUT /v1/agent/join"}});
+    log::warn("node", "this client agent has no servers", {{"advice", "set retry_join, or use PUT /v1/agent/join"}});
   return servers ? std::move(*servers) : std::vector<std::string>();
 }
 
@@ -326,7 +326,8 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
     if (left) {
       node.leave();
       if (auto noted = note_left(config.data_dir, true); !noted)
-        log::error("node", "it could not be noted that this agent has left its cluster", {{"reason", noted.error()}});
+        log::error("node", "departure of this agent not stored; it will contact its servers at the next start",
+                   {{"reason", noted.error()}});
     }
     for (const auto& then : waiting)
       then({});

@@ -54,7 +54,7 @@ void memory_housekeeping::look_later() {
     if (error)
       return;
     if (const auto bytes = unused_.due(free_memory()); bytes != 0) {
-      log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
+      log::debug("node", "memory returned to the system", {{"bytes", bytes}});
       system_.spawn([bytes] { give_back_memory(bytes); });
     }
     look_later();

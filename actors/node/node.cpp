@@ -52,7 +52,7 @@ namespace {
 
 // Requests wait 7 s for a leader, a transfer takes less than two; what takes longer is as above.
 constexpr std::chrono::seconds leave_limit{30};
-constexpr auto interrupted = "a signal came while this server was leaving";
+constexpr auto interrupted = "a signal arrived while this server was leaving";
 
 result<server_state> open_state(const node_config& config, const identity& who) {
   const auto& data_dir = config.data_dir;
@@ -83,7 +83,7 @@ result<bool> stays_out_of_cluster(const node_config& config) {
     return false;
   }
   log::warn("node", "this server has left the cluster and will not contact its members",
-            {{"advice", "PUT /v1/agent/join, retry_join, or rejoin_after_leave"}});
+            {{"advice", "use PUT /v1/agent/join, retry_join or rejoin_after_leave"}});
   return true;
 }
 
@@ -245,7 +245,7 @@ status running_node::start() {
     f->start();
   }
   if (fronts_.size() > 1)
-    log::info("node", "clients are spread over several threads", {{"fronts", fronts_.size()}});
+    log::info("node", "clients distributed over several threads", {{"fronts", fronts_.size()}});
   actors_->begin();
   return done{};
 }
@@ -265,7 +265,7 @@ status running_node::change_definitions(agent::configured_definitions now) {
   caf::anon_send(actors_->wires().health,
                  actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
   if (answer.wait_for(definitions_limit) != std::future_status::ready)
-    return failure{"the agent did not take the definitions within 30 s; it may do so later"};
+    return failure{"the agent did not apply the definitions within 30 s; it may do so later"};
   return answer.get();
 }
 
@@ -300,7 +300,7 @@ status running_node::leave() {
   const auto until = std::chrono::steady_clock::now() + leave_limit;
   while (answer.wait_for(std::chrono::seconds{0}) != std::future_status::ready) {
     if (std::chrono::steady_clock::now() >= until)
-      return failure{"it is not known within 30 s whether this server has left; it may have"};
+      return failure{"no result within 30 s; this server may have left"};
     const timespec pause{0, 20'000'000};
     if (sigtimedwait(&impatient, nullptr, &pause) > 0)
       return failure{interrupted};
@@ -371,7 +371,7 @@ int run_node(parsed_command_line begun, config_reader read_again) {
     return cannot_start(recovered.error());
   if (*recovered) {
     log::warn("node",
-              "raft/peers.json was followed: this server is a cluster of its own now, and former members are refused");
+              "raft/peers.json applied: this server is now a one-server cluster, and rejects its former members");
     who = read_identity(config.data_dir);
     if (!who)
       return cannot_start(who.error());
@@ -394,7 +394,7 @@ int run_node(parsed_command_line begun, config_reader read_again) {
     auto file = rotated_file::open(config.audit->file, wall_ns());
     if (!file)
       return cannot_start("audit log: " + file.error());
-    log::info("node", "requests are audited", {{"file", file->name()}, {"enforced", config.audit->enforced ? 1 : 0}});
+    log::info("node", "audit log enabled", {{"file", file->name()}, {"enforced", config.audit->enforced ? 1 : 0}});
     audit.emplace(std::move(*file));
   }
   log::info("node", "state read",
@@ -432,9 +432,10 @@ int run_node(parsed_command_line begun, config_reader read_again) {
   const auto leaves = [&] {
     const auto s = node.leave();
     if (!s)
-      log::error("node", "this server has not left its cluster", {{"reason", s.error()}});
+      log::error("node", "this server did not leave its cluster", {{"reason", s.error()}});
     else if (auto noted = note_left(config.data_dir, true); !noted)
-      log::error("node", "it could not be noted that this server has left its cluster", {{"reason", noted.error()}});
+      log::error("node", "departure of this server not stored; it will contact its members at the next start",
+                 {{"reason", noted.error()}});
     return s;
   };
   service.ready(node.numbers());

@@ -63,8 +63,8 @@ int wait_for_signal(const sigset_t& signals) {
   if (const auto stood = diagnosis::standstill_of(pause, boot_clock::now() - begun))
     log::warn("node", "process did not run",
               {{"seconds", std::round(std::chrono::duration<double>(*stood).count() * 10) / 10},
-               {"advice", "it was stopped (SIGSTOP), its machine was suspended, or had no processor time; sessions and "
-                          "leadership may have ended meanwhile"}});
+               {"advice", "it was stopped (SIGSTOP), the machine was suspended, or it got no processor time; sessions "
+                          "and leadership may have ended meanwhile"}});
   return signal;
 }
 
@@ -125,7 +125,7 @@ temporary_directory::temporary_directory(bool wanted, const std::string& in_memo
       ::close(std::exchange(lock_, -1));
   }
   if (!memory)
-    log::warn("node", "-dev: there is too little memory for files, the data is on a disk until the server ends",
+    log::warn("node", "-dev: /dev/shm has too little space; the data is on a disk until the server stops",
               {{"wanted", in_memory}, {"folder", path_}});
 }
 

@@ -34,7 +34,7 @@ result<tls::credentials_ptr> peer_credentials_of(const node_config& config, stor
     if (!keys)
       return keys.why();
     if (!configured.empty() && keys->front() != configured)
-      log::warn("node", "the keyring of the data directory counts, and not the encrypt of the configuration",
+      log::warn("node", "keyring of the data directory takes precedence over encrypt in the configuration",
                 {{"keyring", keyring_file(config.data_dir)}});
     s.encrypt = std::move(*keys);
   }
@@ -52,11 +52,12 @@ void warn_of_open_port(const node_config& config, const tls::credentials& in_for
   if (!in_force.accepts_plaintext() || config.dev)
     return;
   if (config.acl.enabled)
-    log::warn("node", "tokens of clients can be read by whoever sees what servers say to each other",
-              {{"server_port", config.server_port}, {"advice", "encrypt, or certificates: docs/operate/security.md"}});
-  log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
+    log::warn(
+        "node", "tokens of clients are not encrypted between servers",
+        {{"server_port", config.server_port}, {"advice", "use encrypt or certificates: docs/operate/security.md"}});
+  log::warn("node", "servers are accepted without credentials: any process that reaches the server port can act as one",
             {{"server_port", config.server_port},
-             {"advice", "encrypt, or certificates: docs/operate/security.md"},
+             {"advice", "use encrypt or certificates: docs/operate/security.md"},
              {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
 }
 
@@ -68,7 +69,7 @@ status reloader::reload() {
   std::lock_guard hold(busy_);
   auto s = try_reload();
   if (!s)
-    log::error("node", "configuration not reloaded, nothing was changed", {{"reason", s.error()}});
+    log::error("node", "configuration not reloaded; nothing changed", {{"reason", s.error()}});
   return s;
 }
 
@@ -89,7 +90,7 @@ status reloader::try_reload() {
   if (auto s = parts_.change_definitions(next); !s) {
     config_ = MUTANT(refused_reload_forgets) ? with_reloaded(config_, node_config()) : config_;
     if (auto wrong = log::configure(MUTANT(refused_reload_keeps_its_log) ? next.log : config_.log); !wrong.empty())
-      log::error("node", "the log could not be set back", {{"reason", wrong}});
+      log::error("node", "log settings not restored", {{"reason", wrong}});
     return s;
   }
   if (!parts_.credentials->now()->accepts_plaintext())
@@ -110,7 +111,7 @@ status reloader::try_reload() {
 
 void reloader::tell_what_waits_for_a_start(const boost::json::object& settings) const {
   for (const auto& key : keys_for_the_next_start(started_settings_, settings))
-    log::warn("node", "a changed setting takes effect at the next start", {{"key", key}});
+    log::warn("node", "changed setting takes effect at the next start", {{"key", key}});
 }
 
 forward::keyring_answer reloader::operate_keyring(const forward::keyring_operation& op) {

@@ -15,7 +15,7 @@ constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< of the agent's own 
 constexpr std::chrono::milliseconds dial_limit{2000};
 constexpr std::chrono::milliseconds beat_limit{3000}; ///< for a response to a heartbeat
 constexpr auto unwritable_request = "malformed HTTP request";
-constexpr auto no_answer = "no answer within 3 s";
+constexpr auto no_answer = "no response within 3 s";
 
 } // namespace relay_limits
 

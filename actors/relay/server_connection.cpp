@@ -205,7 +205,7 @@ void server_connection::tell_head() {
 void server_connection::parse(std::string_view plaintext) {
   const auto self = shared_from_this();
   if (listener_ == nullptr)
-    return fail("the server speaks without being asked");
+    return fail("the server sent data without a request");
   auto bytes = std::exchange(unread_, {});
   bytes += plaintext;
   std::string_view left = bytes;
@@ -241,7 +241,7 @@ void server_connection::answer_complete(bool more_came) {
   if (closed_)
     return;
   if (more_came)
-    return fail("the server sent more than one answer");
+    return fail("the server sent more than one response");
   if (!stays || output_ends_)
     return fail("EOF");
   then_.ready(*this);

@@ -69,7 +69,7 @@ void server_relay::start() {
 
 void server_relay::stop(bool leaves, std::function<void()> then) {
   stopping_ = true;
-  tell_joined("this agent stops");
+  tell_joined("this agent is stopping");
   beat_.reset();
   listing_.reset();
   auto once = std::make_shared<std::function<void()>>(std::move(then));
@@ -84,7 +84,7 @@ void server_relay::stop(bool leaves, std::function<void()> then) {
       *this, "DELETE", "/v1/internal/agent/alive",
       [end](int status, const std::string& why) {
         if (status != 200)
-          log::warn("relay", "the servers were not told that this agent leaves", {{"reason", why}});
+          log::warn("relay", "departure of this agent not sent to the servers", {{"reason", why}});
         end();
       },
       proof_of_node());
@@ -209,7 +209,7 @@ void server_relay::dial() {
     const auto where = split_host_port(s.address);
     const auto to = names_.find(where.host, where.number());
     if (!to) {
-      server_failed(s.address, "lookup " + where.host + ": no such host, or no answer yet");
+      server_failed(s.address, "lookup " + where.host + ": no such host, or not resolved yet");
       continue;
     }
     server_connection::events then;
@@ -312,7 +312,7 @@ void server_relay::server_failed(const std::string& address, const std::string& 
 void server_relay::leave(const std::string& address, const std::string& why) {
   if (servers_.size() < 2 || servers_[preferred_].address != address)
     return;
-  log::info("relay", "server does not serve, another one is asked", {{"server", address}, {"reason", why}});
+  log::info("relay", "server does not serve; using another one", {{"server", address}, {"reason", why}});
   preferred_ = (preferred_ + 1) % servers_.size();
 }
 

@@ -64,13 +64,13 @@ void server_relay::complain(monotonic_time now) {
     return;
   next_complaint_ = now + complaint_interval;
   if (refused_)
-    return log::error("relay", "the cluster refuses this client agent",
-                      {{"reason", beat_failure_},
-                       {"advice", "give it a name of its own (node_name), or deregister the node that has it"}});
-  constexpr auto what = "the servers do not hear this agent";
+    return log::error(
+        "relay", "client agent rejected by the cluster",
+        {{"reason", beat_failure_}, {"advice", "set a unique node_name, or deregister the node that has the name"}});
+  constexpr auto what = "servers not reached; the node becomes critical after 5 s";
   if (servers_.empty())
     return log::warn("relay", what,
-                     {{"reason", "no server is named"}, {"advice", "retry_join, or PUT /v1/agent/join"}});
+                     {{"reason", "no server is configured"}, {"advice", "set retry_join, or use PUT /v1/agent/join"}});
   const auto& why = last_failure_.empty() ? beat_failure_ : last_failure_;
   log::warn("relay", what, {{"reason", why.empty() ? std::string(relay_limits::no_answer) : why}});
 }
@@ -91,7 +91,7 @@ void server_relay::say(bool answers) {
     return;
   answers_ = answers;
   if (answers)
-    log::info("relay", "the cluster answers", {{"server", servers_.empty() ? "" : servers_[preferred_].address}});
+    log::info("relay", "cluster reached again", {{"server", servers_.empty() ? "" : servers_[preferred_].address}});
   if (settings_.cluster_answers)
     settings_.cluster_answers(answers);
 }

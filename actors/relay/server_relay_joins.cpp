@@ -16,9 +16,9 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
   const auto where = split_host_port(address);
   const auto to = names_.find(where.host, where.number());
   if (!knows(address) && servers_.size() >= relay_limits::servers_max)
-    return then("this agent knows as many servers as it can");
+    return then("this agent has the maximum number of servers");
   if (!to)
-    return then("lookup " + where.host + ": no such host, or no answer yet");
+    return then("lookup " + where.host + ": no such host, or not resolved yet");
   const auto limit = std::make_shared<relay_loop::timer>();
   const auto end = [this, limit, then = std::move(then)](server_connection& c, const std::string& why) {
     std::shared_ptr<server_connection> kept;
@@ -31,7 +31,7 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
     kept->close();
     const auto keep = std::exchange(*limit, nullptr); // it may be the caller
     if (!why.empty() || stopping_)
-      return then(why.empty() ? "this agent stops" : why);
+      return then(why.empty() ? "this agent is stopping" : why);
     if (!knows(kept->server())) {
       servers_.push_back({kept->server(), {}, true});
       say_servers();
@@ -76,7 +76,7 @@ void server_relay::give_up_joins(monotonic_time now) {
   });
   const auto& why = last_failure_.empty() ? beat_failure_ : last_failure_;
   for (const auto& j : late)
-    j.then("the servers have not heard this agent: " + (why.empty() ? std::string(relay_limits::no_answer) : why));
+    j.then("the servers were not reached: " + (why.empty() ? std::string(relay_limits::no_answer) : why));
 }
 
 } // namespace belay::actors

@@ -13,7 +13,7 @@ namespace belay::actors {
 namespace {
 
 constexpr std::size_t answer_bytes_max = 64u << 20; ///< of the rows of one node
-constexpr auto beyond_a_client_agent = "a client agent does not know this";
+constexpr auto beyond_a_client_agent = "client agents do not support this";
 
 // As Consul's acl.token_ttl and acl.policy_ttl.
 constexpr std::chrono::seconds rules_ttl{30};
@@ -55,7 +55,7 @@ public:
   void on_head(int status, header_list) override { status_ = status; }
   void on_body(std::string_view bytes) override {
     if (body_.size() + bytes.size() > answer_bytes_max)
-      return tell(0, "the answer is too large");
+      return tell(0, "the response is too large");
     body_ += bytes;
   }
   void on_end() override { tell(status_, std::move(body_)); }
@@ -217,7 +217,7 @@ void remote_tables::rules_told(const std::string& secret, int status, const std:
     else if (status == 403)
       answer(q, state::query_result{log_index{1}, state::refusal{body}});
     else
-      answer(q, failure{status == 200 ? "the answer of the server cannot be read" : body});
+      answer(q, failure{status == 200 ? "malformed response of the server" : body});
   }
 }
 
@@ -249,8 +249,7 @@ void remote_tables::answer(const read_query& q, std::variant<state::query_result
 }
 
 void remote_tables::found(const read_query& q, int status, const std::string& body) {
-  std::variant<state::query_result, failure> out =
-      failure{status == 200 ? "the answer of the server cannot be read" : body};
+  std::variant<state::query_result, failure> out = failure{status == 200 ? "malformed response of the server" : body};
   const auto take = [&out](auto rows) {
     if (rows)
       out = state::query_result{log_index{1}, std::move(*rows)};

@@ -21,14 +21,14 @@ service_reports service_reports::from_environment() {
   auto to = service_socket::open(given.socket);
   if (to)
     return {std::move(*to), given.watchdog};
-  log::warn("node", "the service manager is told nothing", {{"reason", to.error()}});
+  log::warn("node", "service manager not notified", {{"reason", to.error()}});
   return {service_socket(), std::chrono::microseconds(0)};
 }
 
 void service_reports::say(const std::string& lines) {
   const auto s = to_.say(lines);
   if (!s && !complained_)
-    log::warn("node", "the service manager cannot be told", {{"reason", s.error()}});
+    log::warn("node", "notification of the service manager failed", {{"reason", s.error()}});
   complained_ = !s;
 }
 
@@ -42,12 +42,12 @@ std::string service_reports::status_line() const {
     out += "Follows a leader";
     break;
   case cluster_standing::alone:
-    out += "Knows no leader";
+    out += "Has no leader";
     break;
   case cluster_standing::relays:
-    return out + "Client agent, the servers answer" + last_reload_ + "\n";
+    return out + "Client agent, servers reached" + last_reload_ + "\n";
   case cluster_standing::cut_off:
-    return out + "Client agent, no server answers" + last_reload_ + "\n";
+    return out + "Client agent, no server reached" + last_reload_ + "\n";
   }
   out += "; index " + std::to_string(numbers_->applied_index.load(std::memory_order_relaxed));
   return out + last_reload_ + "\n";
@@ -68,11 +68,13 @@ void service_reports::reloading(time now) {
   // From version 253 on (Type=notify-reload) systemd compares this with its own time:
   // CLOCK_MONOTONIC, which is this clock.
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
-  say("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us) + "\nSTATUS=Reads its configuration again\n");
+  say("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us) +
+      "\n"
+      "STATUS=Reloads its configuration\n");
 }
 
 void service_reports::reloaded(bool taken_over, time now) {
-  last_reload_ = taken_over ? "" : "; the last reload changed nothing: see the log";
+  last_reload_ = taken_over ? "" : "; the last reload failed: see the log";
   if (!to_.wanted())
     return;
   told_ = status_line();
@@ -81,7 +83,8 @@ void service_reports::reloaded(bool taken_over, time now) {
 }
 
 void service_reports::stopping() {
-  say("STOPPING=1\nSTATUS=Answers what it was asked, and stops\n");
+  say("STOPPING=1\n"
+      "STATUS=Completes pending requests and stops\n");
 }
 
 service_reports::duration service_reports::until_due(time now) const {

@@ -25,8 +25,8 @@ status archived_rows::judge(const storage::row_view& row, const std::function<vo
   if (decoded->table == state::table::staging)
     return done{};
   if (auto why = state::complaint_of(*decoded))
-    return failure{"it has a row that no request could have made: one of table " +
-                   std::string(name_of(decoded->table)) + " " + *why};
+    return failure{"it has a row that no request could have written, in table " + std::string(name_of(decoded->table)) +
+                   " " + *why};
   if (services_.admits(*decoded))
     restored(std::move(*decoded));
   return done{};
@@ -37,7 +37,7 @@ std::string archived_rows::finish() {
     return whole.error();
   const auto compared = written_.compare(parser_.info()->digest, digest_);
   fault_of_0_2_0_ = compared == state::stored_digest::verdict::fault_of_0_2_0;
-  return compared == state::stored_digest::verdict::different ? "its rows do not have the digest it was written with"
+  return compared == state::stored_digest::verdict::different ? "the digest of its rows differs from the recorded one"
                                                               : "";
 }
 

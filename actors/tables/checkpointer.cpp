@@ -25,8 +25,7 @@ public:
   status row(std::uint8_t table, std::string_view key, std::string_view value) override {
     auto decoded = wire::decode_row(table, key, value);
     if (!decoded)
-      return failure{"checkpoint row that cannot be decoded: table " + std::to_string(table) + ", key " +
-                     std::string(key)};
+      return failure{"checkpoint row cannot be decoded: table " + std::to_string(table) + ", key " + std::string(key)};
     digest_.note(*decoded);
     machine_->load_row(std::move(*decoded));
     return done{};
@@ -42,13 +41,11 @@ public:
       log::warn(
           "checkpointer", "checkpoint accepted, although its digest differs from that of its rows",
           {{"index", info.meta.index.value},
-           {"reason", "a server of 0.2.0 wrote it, with the answer of a keyed transaction that shows a locked key"},
-           {"advice",
-            "none is needed: all rows have the right checksum, and the next checkpoint has the right digest"}});
+           {"reason", "a server of 0.2.0 wrote it, with the stored outcome of a transaction that shows a locked key"},
+           {"advice", "none: all rows have correct checksums, and the next checkpoint will have the correct digest"}});
       break;
     case verdict::different:
-      return failure{"checkpoint at index " + to_string(info.meta.index) +
-                     " does not have the digest it was written with"};
+      return failure{"checkpoint at index " + to_string(info.meta.index) + " does not have its recorded digest"};
     }
     return done{};
   }
@@ -187,11 +184,13 @@ std::string checkpointer::commit(const write_checkpoint& w, checkpoint_written& 
     if (const auto there = store_->info(); there && *there)
       newest_ = (*there)->meta.index;
     log::error(
-        "checkpointer", "checkpoint reads back different from what was written; the one before it stays in force",
+        "checkpointer",
+        "checkpoint not used: it reads back different from what was written; the previous one stays in use",
         {{"index", w.meta.index.value},
          {"in_force", newest_.value},
          {"error", s.error()},
-         {"advice", "check disk and memory of this machine, and report it: the server goes on, and keeps its log"}});
+         {"advice",
+          "check disk and memory of this machine, and report this line; the server continues, and keeps its log"}});
     break;
   }
   return s.error();
@@ -202,7 +201,7 @@ void checkpointer::keep_older(log_index newest) {
   if (!generations_.due(now().time_since_epoch(), needed, store_->bytes()))
     return;
   if (auto kept = store_->keep_older(); !kept) {
-    log::warn("checkpointer", "older generation of the checkpoint not written; tried again with the next checkpoint",
+    log::warn("checkpointer", "older generation of the checkpoint not written; retried with the next checkpoint",
               {{"index", newest.value}, {"error", kept.error()}});
     return;
   }
@@ -228,15 +227,16 @@ bool checkpointer::keep_changes(const write_checkpoint& w) {
     return *kept;
   if (kept.why().kind != failure_kind::no_space)
     give_up(w, kept.error());
-  log::error(
-      "checkpointer", "changes of keys not written; after a restart who follows them begins anew",
-      {{"index", w.meta.index.value}, {"error", kept.error()}, {"advice", "free space on the data directory's disk"}});
+  log::error("checkpointer", "window of changes not stored; after a restart watchers will resync",
+             {{"index", w.meta.index.value},
+              {"error", kept.error()},
+              {"advice", "free space on the disk of the data directory"}});
   return false;
 }
 
 void checkpointer::give_up(const write_checkpoint& w, const std::string& error) {
   log::error(
-      "checkpointer", "checkpoint failed; stopping, because its file cannot be trusted any more",
+      "checkpointer", "checkpoint failed; stopping, because the contents of its file are unknown",
       {{"index", w.meta.index.value}, {"error", error}, {"advice", "check the disk, then start the node again"}});
   fail_stop(*wires_);
 }

@@ -225,12 +225,12 @@ state::reply fsm::apply_command(const raft::entry& e, const std::optional<state:
     const auto needs = wire::needs_of(*e.data);
     const bool newer = needs && needs->level > state::own_level;
     log::error(
-        "fsm", "committed entry that this version cannot read; stopping",
+        "fsm", "committed entry not readable by this version; stopping",
         {{"index", e.index.value},
          {"term", e.term.value},
-         {"error", newer ? wire::too_new(*needs, "this server") : std::string("it is damaged, or of no known kind")},
-         {"advice", newer ? "install Belay " + needs->version + " or newer here; the data can stay"
-                          : std::string("install the version that the other servers run")}});
+         {"error", newer ? wire::too_new(*needs, "this server") : std::string("it is damaged, or of an unknown kind")},
+         {"advice", newer ? "install Belay " + needs->version + " or newer on this server; its data can stay"
+                          : std::string("install the version of the other servers")}});
     stop_for_good(*wires_);
   }
   if (const auto* key = underway_.empty() ? nullptr : key_of_acquire(*command))
@@ -875,10 +875,10 @@ void fsm::checkpoint_failed(const checkpoint_written& c) {
     return;
   }
   PROBE("fsm: no room for a checkpoint");
-  log::error("fsm", "checkpoint not written; the log grows until there is room",
+  log::error("fsm", "checkpoint not written; the log grows until space is free",
              {{"index", c.meta.index.value},
               {"error", c.error},
-              {"advice", "free space on the data directory's disk; writes go on meanwhile"}});
+              {"advice", "free space on the disk of the data directory; writes continue meanwhile"}});
 }
 
 void fsm::start_checkpoint() {

@@ -260,11 +260,11 @@ private:
   static constexpr std::chrono::seconds checkpoint_retry_min{10}, checkpoint_retry_max{600};
   std::chrono::seconds checkpoint_retry_ = checkpoint_retry_min;
 
-  static constexpr auto never_caught_up = "this server does not catch up with the leader; ask another one";
+  static constexpr auto never_caught_up = "this server is behind the leader and does not catch up; use another server";
 
   /// A status 500 after which clients retry.
   static constexpr auto access_not_ready =
-      "ACL support is waiting for the leader, which begins with it when all servers run a version that has ACLs";
+      "ACLs are not active yet: the leader activates them when all servers run a version that supports them";
 
   /// While leading: the newest tombstone index, by the time it was observed.
   std::map<monotonic_time, log_index> tombstone_bins_;

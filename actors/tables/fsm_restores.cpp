@@ -12,7 +12,7 @@ namespace belay::actors {
 
 namespace {
 
-constexpr auto way_back = "if nobody meant this, restore the archive that was saved before it";
+constexpr auto way_back = "if this was not intended, restore the archive that was saved before it";
 
 } // namespace
 
@@ -28,7 +28,7 @@ std::string fsm::accessor_of(const state::command& c) const {
 
 void fsm::on_restored(const raft::entry& e, const std::string& accessor) {
   const auto seconds = std::chrono::seconds(e.time.value / 1000);
-  log::warn("fsm", "archive restored: all tables were replaced, TTLs of sessions begin anew",
+  log::warn("fsm", "archive restored: all tables replaced, TTLs of sessions restarted",
             {{"index", e.index.value},
              {"keys", machine_->key_count()},
              {"accessor", accessor},
@@ -40,7 +40,7 @@ void fsm::on_restored(const raft::entry& e, const std::string& accessor) {
 
 /// This server was so far behind that it got the whole state; the entry's content is unknown.
 void fsm::on_restored_elsewhere() {
-  log::warn("fsm", "archive restored while this server was behind: all tables were replaced",
+  log::warn("fsm", "archive restored while this server was behind: all tables replaced",
             {{"index", machine_->restored_at().value}, {"keys", machine_->key_count()}, {"advice", way_back}});
   if (wires_->health)
     send(wires_->health, tables_restored{machine_->restored_at()});

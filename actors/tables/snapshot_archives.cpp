@@ -46,10 +46,10 @@ archive_packed snapshot_archives::pack(const pack_archive& p) {
     s.writer->begin(answer.bytes);
   }
   if (answer.error = prove(s, *chunk); !answer.error.empty()) {
-    log::error("checkpointer", "archive ended before its end: what was to be sent is not what the checkpoint holds",
+    log::error("checkpointer", "archive truncated: the data differs from the digest of the checkpoint",
                {{"index", s.meta.index.value},
                 {"error", answer.error},
-                {"advice", "check the disk of this server, and take the archive from another one"}});
+                {"advice", "check the disk of this server, and save the archive from another server"}});
     saving_.erase(p.archive);
     return answer;
   }
@@ -71,7 +71,7 @@ std::string snapshot_archives::prove(saving& s, const storage::checkpoint_store:
   if (!parsed)
     return parsed.error();
   if (piece.last && s.sum.compare(s.parser.info()->digest) == state::stored_digest::verdict::different)
-    return "its rows do not have the digest of the checkpoint";
+    return "the digest of its rows differs from that of the checkpoint";
   return {};
 }
 
@@ -153,7 +153,7 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
     log::warn(
         "checkpointer", "archive accepted, although its digest differs from that of its rows",
         {{"index", r.all.info()->meta.index.value},
-         {"reason", "a server of 0.2.0 wrote it, with the answer of a keyed transaction that shows a locked key"}});
+         {"reason", "a server of 0.2.0 wrote it, with the stored outcome of a transaction that shows a locked key"}});
   state::command commit = state::restore_commit{r.id, r.batches};
   commit.by = u.by;
   answer.command = make_payload(wire::encode_command(commit));

@@ -28,7 +28,7 @@ bool is_ended_for_test(const std::exception_ptr& e) {
 
 void log_fatal_exception(std::string_view who, const std::exception_ptr& e) {
   try {
-    log::error("node", "stopping: ended by an exception", {{"actor", who}, {"exception", text_of(e)}});
+    log::error("node", "stopping after an exception", {{"actor", who}, {"exception", text_of(e)}});
   } catch (...) { // not even memory for a line
   }
 }
@@ -36,7 +36,7 @@ void log_fatal_exception(std::string_view who, const std::exception_ptr& e) {
 void log_uncaught_exceptions() {
   std::set_terminate([] {
     if (const auto e = std::current_exception())
-      log_fatal_exception("none: a callback of a thread", e);
+      log_fatal_exception("none: a thread callback", e);
     std::abort();
   });
 }

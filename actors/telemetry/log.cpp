@@ -278,7 +278,7 @@ std::string tap::take() {
     lost = std::exchange(lost_, 0);
   }
   if (lost != 0)
-    out += format_line(json_, unix_ms_now(), level::warn, "log", "lines were lost: their reader is too slow",
+    out += format_line(json_, unix_ms_now(), level::warn, "log", "lines dropped: their reader is too slow",
                        {{"lines", lost}}) +
            '\n';
   return out;

@@ -88,10 +88,10 @@ result<certificate_and_key> make_authority(const std::string& common_name, valid
   ERR_clear_error();
   const key_ptr key(EVP_EC_gen("P-256"));
   if (!key)
-    return openssl_failed("no key of P-256");
+    return openssl_failed("cannot create a P-256 key");
   const auto c = begin_certificate(common_name, key.get(), when);
   if (!c || X509_set_issuer_name(c.get(), X509_get_subject_name(c.get())) != 1)
-    return openssl_failed("no certificate");
+    return openssl_failed("cannot create a certificate");
   std::string names;
   for (const auto& domain : permitted) {
     if (!is_plain_name(domain))
@@ -115,20 +115,20 @@ result<certificate_and_key> make_certificate(const certificate_and_key& authorit
   const bio_ptr key_pem(BIO_new_mem_buf(authority.key.data(), static_cast<int>(authority.key.size())));
   const certificate_ptr issuer(PEM_read_bio_X509(issuer_pem.get(), nullptr, nullptr, nullptr));
   if (!issuer)
-    return openssl_failed("the CA is no certificate in PEM");
+    return openssl_failed("the CA is not a certificate in PEM");
   const key_ptr issuer_key(PEM_read_bio_PrivateKey(key_pem.get(), nullptr, nullptr, nullptr));
   if (!issuer_key)
-    return openssl_failed("the key of the CA is none in PEM");
+    return openssl_failed("the key of the CA is not a key in PEM");
   if (X509_check_private_key(issuer.get(), issuer_key.get()) != 1) {
     ERR_clear_error();
     return failure{"the key does not belong to the CA"};
   }
   const key_ptr key(EVP_EC_gen("P-256"));
   if (!key)
-    return openssl_failed("no key of P-256");
+    return openssl_failed("cannot create a P-256 key");
   const auto c = begin_certificate(wanted.common_name, key.get(), wanted.when);
   if (!c || X509_set_issuer_name(c.get(), X509_get_subject_name(issuer.get())) != 1)
-    return openssl_failed("no certificate");
+    return openssl_failed("cannot create a certificate");
   std::string names;
   for (const auto& name : wanted.dns_names) {
     if (!is_plain_name(name))

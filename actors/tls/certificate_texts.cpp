@@ -48,12 +48,12 @@ std::string certificate_refusal::text(const std::string& whose) const {
   case X509_V_ERR_CERT_HAS_EXPIRED:
     return certificate + " has expired: " + detail;
   case X509_V_ERR_CERT_NOT_YET_VALID:
-    return certificate + " is not valid yet; are the clocks right?";
+    return certificate + " is not valid yet; check the clocks";
   case X509_V_ERR_INVALID_PURPOSE:
-    return certificate + " may not be used for this (extended key usage): " + detail;
+    return certificate + " does not allow this use (extended key usage): " + detail;
   case X509_V_ERR_PERMITTED_VIOLATION:
   case X509_V_ERR_EXCLUDED_VIOLATION:
-    return certificate + " has a name that its CA may not give: " + detail;
+    return certificate + " has a name that its CA is not allowed to sign: " + detail;
   default:
     return is_of_unknown_authority(error) ? certificate + " is not signed by ca_file: " + detail
                                           : certificate + " is not accepted: " + X509_verify_cert_error_string(error);

@@ -64,7 +64,7 @@ struct channel::state {
     if (key != nullptr)
       *session = session_of(ssl, *key);
     else
-      self->unknown_key = wanted.size() <= 64 ? std::string(wanted) : "of no known kind";
+      self->unknown_key = wanted.size() <= 64 ? std::string(wanted) : "of an unknown kind";
     return 1; // no session: certificates are used
   }
 
@@ -90,9 +90,9 @@ struct channel::state {
 
   std::string certificate_complaint() const {
     if (refused_certificate.error == X509_V_ERR_HOSTNAME_MISMATCH)
-      return "certificate of peer names " + refused_certificate.detail + " and not " + mine->server_name();
+      return "certificate of peer names " + refused_certificate.detail + ", not " + mine->server_name();
     if (is_of_unknown_authority(refused_certificate.error) && !mine->has_certificate())
-      return "peer does not know our encrypt key; it shows a certificate, and no ca_file is set here";
+      return "peer does not have our encrypt key; it presents a certificate, and no ca_file is set here";
     return refused_certificate.text("peer");
   }
 
@@ -110,7 +110,7 @@ struct channel::state {
          reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA || reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE ||
          reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE)) {
       if (!mine->accepts_key())
-        return "peer has an encrypt key only, and this server demands certificates";
+        return "peer has only an encrypt key, and this server requires certificates";
       return "peer has another encrypt key: " + unknown_key;
     }
     switch (reason) {
@@ -123,27 +123,27 @@ struct channel::state {
       return "peer has no certificate";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return which == side::dials && !mine->dials_with_certificate() && !mine->has_certificate()
-                 ? "peer refused us: it does not know our encrypt key"
-                 : "peer refused us: our certificate is not signed by its ca_file";
+                 ? "peer rejected us: it does not have our encrypt key"
+                 : "peer rejected us: our certificate is not signed by its ca_file";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return "peer refused us: our certificate has expired";
+      return "peer rejected us: our certificate has expired";
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      return "peer refused us: it demands a certificate";
+      return "peer rejected us: it requires a certificate";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
-      return "peer refused us: it does not accept our certificate";
+      return "peer rejected us: it does not accept our certificate";
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
     case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:
-      return "peer refused us: it does not accept " + own_kind();
+      return "peer rejected us: it does not accept " + own_kind();
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-      return "peer does not speak TLS 1.3";
+      return "peer does not support TLS 1.3";
     case SSL_R_HTTP_REQUEST:
     case SSL_R_WRONG_VERSION_NUMBER:
-      return "peer does not speak TLS";
+      return "peer does not use TLS";
     default:
       break;
     }

@@ -49,7 +49,7 @@ result<std::vector<certificate_ptr>> certificates_of(std::string_view key, const
   const auto complaint = openssl_complaint();
   if (found.empty() || !at_end)
     return failure{std::string(key) + ": " + path +
-                   (at_end ? " holds no certificate in PEM" : " holds a damaged certificate: " + complaint)};
+                   (at_end ? " has no certificate in PEM" : " has a damaged certificate: " + complaint)};
   return found;
 }
 
@@ -78,7 +78,7 @@ status trust_folder(X509_STORE* store, const std::string& path) {
   if (ec)
     return failure{"ca_path: open " + path + ": " + reason(ec.value())};
   if (files == 0)
-    return failure{"ca_path: " + path + " holds no files"};
+    return failure{"ca_path: " + path + " has no files"};
   return done{};
 }
 
@@ -115,7 +115,7 @@ status show_certificate(SSL_CTX* context, const std::string& cert_file, const st
   const key_ptr key(PEM_read_bio_PrivateKey(in.get(), nullptr, no_phrase, nullptr));
   if (!key)
     return failure{"key_file: " + key_file +
-                   " holds no private key in PEM without a pass phrase: " + openssl_complaint()};
+                   " has no private key in PEM without a pass phrase: " + openssl_complaint()};
   if (X509_check_private_key(chain->front().get(), key.get()) != 1) {
     ERR_clear_error();
     return failure{"key_file: " + key_file + " does not belong to the certificate in " + cert_file};
@@ -143,7 +143,7 @@ std::vector<setting_complaint> complaints_about_files(const std::string& ca_file
   std::vector<setting_complaint> found;
   const context_ptr context(SSL_CTX_new(TLS_method()));
   if (!context)
-    return {{"", "TLS is not there: " + openssl_complaint()}};
+    return {{"", "TLS is not available: " + openssl_complaint()}};
   const auto note = [&found](const status& s) {
     if (s)
       return;

@@ -18,7 +18,7 @@ result<context_ptr> context_for(const SSL_METHOD* method) {
   if (!c || SSL_CTX_set_min_proto_version(c.get(), TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_max_proto_version(c.get(), TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_ciphersuites(c.get(), cipher_suites) != 1)
-    return failure{"TLS 1.3 is not there: " + openssl_complaint()};
+    return failure{"TLS 1.3 is not available: " + openssl_complaint()};
   // Connections of peers live for days; tickets would never be used.
   SSL_CTX_set_session_cache_mode(c.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(c.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -47,12 +47,12 @@ std::vector<setting_complaint> complaints_about(const credential_settings& s) {
   if (!outgoing.empty() && !pair)
     found.push_back(
         {outgoing,
-         "VerifyOutgoing set, and no Cert/Key pair provided! Peers ask for a certificate: set cert_file and key_file",
+         "VerifyOutgoing set, and no Cert/Key pair provided! Peers require a certificate: set cert_file and key_file",
          {"cert_file", "key_file"}});
   if (!s.verify_incoming && outgoing.empty() && s.cert_file.empty() != s.key_file.empty())
     found.push_back(s.cert_file.empty()
-                        ? setting_complaint{"key_file", "key_file is set, and cert_file is not", {"cert_file"}}
-                        : setting_complaint{"cert_file", "cert_file is set, and key_file is not", {"key_file"}});
+                        ? setting_complaint{"key_file", "key_file is set without cert_file", {"cert_file"}}
+                        : setting_complaint{"cert_file", "cert_file is set without key_file", {"key_file"}});
   for (const auto& key : s.encrypt)
     if (auto k = derive_peer_key(key); !k)
       found.push_back({"encrypt", k.error()});

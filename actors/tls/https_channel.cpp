@@ -107,28 +107,28 @@ struct https_channel::state {
       return refused_certificate.text("client");
     switch (ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0) {
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-      return "client has no certificate, and verify_incoming or verify_incoming_https demands one";
+      return "client has no certificate, and verify_incoming or verify_incoming_https requires one";
     case SSL_R_CALLBACK_FAILED: // only one can fail: that of credentials without a certificate
       return no_certificate;
     case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
     case SSL_R_NO_SHARED_CIPHER:
       return "client and server have no cipher suite in common";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-      return "client refused us: our certificate is not signed by an authority that it trusts";
+      return "client rejected us: our certificate is not signed by a CA that it trusts";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
-      return "client refused us: it does not accept our certificate";
+      return "client rejected us: it does not accept our certificate";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return "client refused us: our certificate has expired";
+      return "client rejected us: our certificate has expired";
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-      return "client speaks neither TLS 1.2 nor TLS 1.3";
+      return "client supports neither TLS 1.2 nor TLS 1.3";
     case SSL_R_NO_APPLICATION_PROTOCOL:
-      return "client does not speak HTTP/1.1 (ALPN)";
+      return "client does not support HTTP/1.1 (ALPN)";
     case SSL_R_WRONG_VERSION_NUMBER:
-      return "client does not speak TLS";
+      return "client does not use TLS";
     default:
       break;
     }
@@ -190,7 +190,7 @@ struct https_channel::state {
       } else if (handshake_bytes > handshake_bytes_max) {
         return fail("client sent more than " + std::to_string(handshake_bytes_max) + " bytes of a handshake");
       } else if (taken == 0) {
-        return fail("TLS with client failed: handshake does not go on");
+        return fail("TLS with client failed: handshake does not progress");
       }
     }
     return done{};
@@ -204,7 +204,7 @@ struct https_channel::state {
       std::size_t got = 0;
       const int r = SSL_read_ex(ssl.get(), plaintext.data(), plaintext.size(), &got);
       if (late_messages > late_messages_max)
-        return fail("client changes its keys without end");
+        return fail("client changes its keys too often");
       if (r != 1)
         return judge(r);
       if (!said({plaintext.data(), got}))
@@ -271,7 +271,7 @@ status https_channel::write(std::string_view plaintext) {
     if (const int r = SSL_write_ex(me.ssl.get(), plaintext.data(), plaintext.size(), &taken); r != 1) {
       if (auto s = me.judge(r); !s)
         return s;
-      return me.fail("TLS with client failed: nothing can be written now");
+      return me.fail("TLS with client failed: nothing can be written");
     }
     plaintext.remove_prefix(taken);
   }

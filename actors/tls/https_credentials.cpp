@@ -166,7 +166,7 @@ result<std::shared_ptr<const https_credentials>> https_credentials::load(const h
   auto* const context = c->context_ = SSL_CTX_new(TLS_server_method());
   if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
       SSL_CTX_set1_groups_list(context, groups) != 1)
-    return failure{"TLS 1.2 is not there: " + openssl_complaint()};
+    return failure{"TLS 1.2 is not available: " + openssl_complaint()};
   if (auto ok = choose_ciphers(context, s); !ok)
     return ok.why();
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);

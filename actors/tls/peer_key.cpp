@@ -57,7 +57,7 @@ result<peer_key> derive_peer_key(std::string_view encrypt) {
 result<std::string> generate_peer_secret() {
   unsigned char bytes[32];
   if (RAND_bytes(bytes, sizeof bytes) != 1)
-    return failure{"no random bytes: " + openssl_complaint()};
+    return failure{"no random bytes available: " + openssl_complaint()};
   return golang::base64({reinterpret_cast<const char*>(bytes), sizeof bytes});
 }
 

@@ -36,8 +36,8 @@ std::optional<std::string> too_few_without(const raft::configuration& now, node_
       std::count_if(stay.begin(), stay.end(), [&](node_id id) { return contains(heard, id); }));
   if (alive >= stay.size() / 2 + 1)
     return std::nullopt;
-  return "of the " + std::to_string(stay.size()) + " voters that would stay only " + std::to_string(alive) +
-         " can be reached, which is no majority: bring back the others or remove them first";
+  return "of the " + std::to_string(stay.size()) + " remaining voters only " + std::to_string(alive) +
+         " can be reached, which is not a majority: bring the others back, or remove them first";
 }
 
 departure::step departure::next(const place& here, time now) {
@@ -52,10 +52,9 @@ departure::step departure::next(const place& here, time now) {
     auto left_behind = names_without(here.config, here.self);
     if (left_behind.empty())
       return over{done{}};
-    return over{
-        failure{"it is the only server with a vote, and without it " + left_behind +
-                " could decide nothing: give another server a vote first, or let them leave, or remove them with "
-                "`belay operator raft remove-peer`"}};
+    return over{failure{"it is the only voter, and without it " + left_behind +
+                        " could not commit anything: make another server a voter first, or make them leave, or remove "
+                        "them with `belay operator raft remove-peer`"}};
   }
   if (asked_)
     return wait{};

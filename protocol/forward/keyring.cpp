@@ -30,7 +30,7 @@ keyring_answer operate_on(std::vector<std::string>& keys, const keyring_operatio
     if (op.key.empty())
       return refused("key size must be 16, 24 or 32 bytes");
     if (!there && keys.size() >= keyring_keys_max)
-      return refused("Keyring is full: remove keys that are not used any more");
+      return refused("Keyring is full: remove keys that are no longer used");
     if (!there)
       keys.push_back(op.key);
     break;

@@ -47,14 +47,14 @@ void keyring_rounds::not_asked(request_id id, node_id member, std::string why) {
 
 void keyring_rounds::lost(node_id member) {
   for (auto& [id, r] : rounds_)
-    settle(r, member, false, {false, "its connection broke before it answered", {}, false});
+    settle(r, member, false, {false, "its connection was lost before it responded", {}, false});
 }
 
 void keyring_rounds::expire(local_time now) {
   for (auto& [id, r] : rounds_)
     if (r.deadline <= now)
       for (const auto& [member, s] : r.members)
-        settle(r, member, false, {false, "no answer in time", {}, false});
+        settle(r, member, false, {false, "no response in time", {}, false});
 }
 
 std::vector<keyring_outcome> keyring_rounds::take_finished() {

@@ -15,7 +15,7 @@ std::string listed(const std::vector<std::string>& all) {
   std::string out;
   for (const auto& each : all)
     out += (out.empty() ? "" : ", ") + each;
-  return out.empty() ? "nobody" : out;
+  return out.empty() ? "none" : out;
 }
 
 std::string what_it_says(const introduction& p, const introduction& own) {
@@ -23,7 +23,7 @@ std::string what_it_says(const introduction& p, const introduction& own) {
   if (p.datacenter != own.datacenter)
     return text + " (of datacenter " + p.datacenter + ")";
   if (p.cluster_id != 0)
-    return text + " (of a cluster that is there)";
+    return text + " (of an existing cluster)";
   text += " (bootstrap_expect " + std::to_string(p.expect);
   if (p.expect != own.expect)
     text += ", not " + std::to_string(own.expect);
@@ -46,16 +46,16 @@ std::string why_there_is_no_cluster(const formation& f, const std::vector<std::s
       missing.push_back(address);
   std::string out;
   if (cluster)
-    out = "a cluster is there that has not taken this server in";
+    out = "there is a cluster that has not admitted this server";
   else if (own.has_log)
-    out = "this server has a log and knows no cluster that it belongs to";
+    out = "this server has a log, but has not found its cluster";
   else if (own.expect == 0)
-    out = "bootstrap_expect is not set: this server waits for a cluster that takes it in";
+    out = "bootstrap_expect is not set: this server waits for a cluster to admit it";
   else if (fitting < own.expect)
-    out = std::to_string(own.expect) + " servers with the same bootstrap_expect must hear each other, and " +
-          std::to_string(fitting) + " do, this one included";
+    out = std::to_string(own.expect) + " servers with the same bootstrap_expect must discover each other, and " +
+          std::to_string(fitting) + " have, including this one";
   else
-    out = "a first configuration is being agreed on";
+    out = "the servers are agreeing on the first configuration";
   out += "; heard: " + listed(heard);
   if (!missing.empty())
     out += "; not heard: " + listed(missing);
@@ -84,7 +84,7 @@ std::string why_leaderless(const formation& f, const configuration& config, cons
   auto out = std::to_string(needed) + " of the " + std::to_string(config.voters.size()) + " voters are needed, and " +
              std::to_string(there) + " can be reached";
   if (config.is_voter(self))
-    out += ", this one included";
+    out += ", including this one";
   if (!missing.empty())
     out += "; missing: " + listed(missing);
   if (disk_full)
@@ -92,9 +92,9 @@ std::string why_leaderless(const formation& f, const configuration& config, cons
   if (!full.empty())
     out += "; disk full: " + listed(full);
   if (!config.contains(self))
-    out += "; this server is none of its cluster's any more";
+    out += "; this server is no longer a member of its cluster";
   else if (there >= needed)
-    out += "; an election is under way";
+    out += "; an election is in progress";
   return out;
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("a forwarded command that cannot be read is refused and stops nobody",
   REQUIRE_FALSE(replies.empty());
   CHECK(replies.back().second.id == request_id{77});
   CHECK(replies.back().second.outcome == call_outcome::refused);
-  CHECK(replies.back().second.bytes == "command could not be read");
+  CHECK(replies.back().second.bytes == "malformed command");
   CHECK(entries_in(c, leader, garbage) == 0);
   c.put_done(other, "after", "x");
   CHECK(nobody_gave_up(c));
@@ -98,9 +98,9 @@ TEST_CASE("a new kind of command is proposed once all members are known to have 
   c.net().inject(old, leader, hello_of(c, old, 0));
   const auto refused = c.written(propose_raw(c, leader, command));
   CHECK(refused.outcome == call_outcome::refused);
-  CHECK(refused.text == "server " + c.member(old).name +
-                            " is not known to have feature level 1: install Belay 9.8.7 or newer there, or remove it, "
-                            "and try again");
+  CHECK(refused.text ==
+        "server " + c.member(old).name +
+            " may not have feature level 1: install Belay 9.8.7 or newer there, or remove it, and try again");
   CHECK(entries_in(c, leader, command) == 0);
   c.put_done(leader, "a", "1");
 
@@ -136,7 +136,7 @@ TEST_CASE("rows of a restore are proposed once all members are known to read wha
   const auto command = wire::encode_command(state::restore_rows{"id", 0, rows});
   constexpr auto before = state::exactly_once_level - 1;
   const auto text_of = [&](std::size_t node) {
-    return "server " + c.member(node).name + " is not known to have feature level " +
+    return "server " + c.member(node).name + " may not have feature level " +
            std::to_string(state::exactly_once_level) + ": install Belay " +
            std::string(state::first_version_of(state::exactly_once_level)) +
            " or newer there, or remove it, and try again";
@@ -300,7 +300,7 @@ TEST_CASE("servers that do not belong here are told of in few lines", "[actors][
   std::istringstream text(harness::file_text(folder / "log"));
   std::size_t lines = 0;
   for (std::string line; std::getline(text, line);)
-    lines += line.find("a server that is not ours was refused") != line.npos ? 1 : 0;
+    lines += line.find("server rejected: it is not a member of this cluster") != line.npos ? 1 : 0;
   CHECK(lines > 0);
   CHECK(lines < 30);
 }

@@ -91,14 +91,14 @@ TEST_CASE("a member that does not do it is named, and the others have done it", 
     CHECK_FALSE(c.answered(asked));
     c.crash(1);
     CHECK(c.written(asked).text ==
-          complaint("2/3 nodes reported success", "\t* node-1: its connection broke before it answered\n"));
+          complaint("2/3 nodes reported success", "\t* node-1: its connection was lost before it responded\n"));
   }
   SECTION("it is silent") {
     c.net().filter = [](std::size_t from, std::size_t, const wire::frame& f) {
       return from != 1 || !std::holds_alternative<wire::keyring_reply>(f);
     };
     CHECK(operated(c, 0, keyring_verb::install, two) ==
-          complaint("2/3 nodes reported success", "\t* node-1: no answer in time\n"));
+          complaint("2/3 nodes reported success", "\t* node-1: no response in time\n"));
   }
   SECTION("its version does not know keyrings: it is not sent what would end the connection") {
     const wire::hello older{c.member(1), "dc1", c.cluster_id(1), 3, {}, state::keyring_level - 1};
@@ -111,7 +111,7 @@ TEST_CASE("a member that does not do it is named, and the others have done it", 
     };
     const auto said = operated(c, 0, keyring_verb::install, two);
     CHECK(said.find("2/3 nodes reported success") != std::string::npos);
-    CHECK(said.find("\t* node-1: its version does not know this operation: install Belay ") != std::string::npos);
+    CHECK(said.find("\t* node-1: its version does not support this operation: install Belay ") != std::string::npos);
     CHECK_FALSE(sent);
     CHECK(c.keys(1) == keys{one});
   }
@@ -144,7 +144,7 @@ TEST_CASE("keys are not sent in the clear, and who asks for them must have prove
     c.net().credentials = true; // the peer's claims are authenticated
     CHECK(operated(c, 0, keyring_verb::install, two) ==
           complaint("2/3 nodes reported success",
-                    "\t* node-1: the connection to it is not encrypted: keys are not sent on it\n"));
+                    "\t* node-1: the connection to it is not encrypted, and keys are never sent unencrypted\n"));
     CHECK_FALSE(sent);
   }
   SECTION("somebody who has shown nothing, under a member's id") {

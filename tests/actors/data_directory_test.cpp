@@ -230,7 +230,7 @@ TEST_CASE("a server that belongs to a cluster does not start without its log", "
   CHECK(check_memory(0, empty).ok());
   const auto gone = check_memory(77, empty);
   REQUIRE_FALSE(gone.ok());
-  CHECK(contains(gone.error(), "is everything mounted?"));
+  CHECK(contains(gone.error(), "check that everything is mounted"));
 
   raft::restored_state half; // the checkpoint exists, and the log does not
   half.snapshot.index = log_index{5};

@@ -169,7 +169,7 @@ TEST_CASE("the log names the actor that ended the process, and the exception", "
   CHECK(signal == SIGABRT);
   const auto said = text_in(file.path);
   INFO(said);
-  CHECK(said.find("ended by an exception actor=checkpointer exception=std::bad_alloc") != std::string::npos);
+  CHECK(said.find("stopping after an exception actor=checkpointer exception=std::bad_alloc") != std::string::npos);
 }
 
 TEST_CASE("an exception outside of actors is in the log, too", "[actors]") {

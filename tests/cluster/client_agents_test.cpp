@@ -307,7 +307,7 @@ TEST_CASE("services of a client agent are in the catalog in the name of whoever 
   CHECK(eventually(milliseconds{20000}, back));
   CHECK(eventually(milliseconds{10000}, [&] {
     const auto log = file_text(agent.log_file());
-    return log.find("the catalog refuses what is registered here") != std::string::npos &&
+    return log.find("registration rejected by the catalog") != std::string::npos &&
            log.find("service api") != std::string::npos;
   }));
   // Its token was deleted, but the node belongs to the agent.
@@ -343,13 +343,13 @@ TEST_CASE("a node name that is taken is refused, loudly", "[client_agents]") {
       ++times;
     return times;
   };
-  const std::string line = "[ERROR] relay: the cluster refuses this client agent reason=\"node name '";
+  const std::string line = "[ERROR] relay: client agent rejected by the cluster reason=\"node name '";
   CHECK(eventually(milliseconds{20000},
                    [&] { return times_in(cluster.agent(1), line + first.name() + "' is taken") == 1; }));
   CHECK(eventually(milliseconds{20000},
                    [&] { return times_in(cluster.agent(2), line + server.name() + "' is taken") == 1; }));
   std::this_thread::sleep_for(milliseconds{3000});
-  CHECK(times_in(server, "a client agent is refused") == 2); // once a minute each
+  CHECK(times_in(server, "client agent rejected") == 2); // once a minute each
   CHECK(health_of(server, first.name()) == "passing");
   CHECK(json::parse(server.get("/v1/agent/members").body).as_array().size() == 2);
 }
@@ -372,7 +372,7 @@ TEST_CASE("an agent with the name and the ID of another one's node is refused", 
   REQUIRE(real.put("/v1/session/create", "{}").ok());
   cluster.configure_one(2, {{"log_level", "info"}, {"node_name", real.name()}, {"node_id", id}});
   impostor.start();
-  const std::string line = "the cluster refuses this client agent reason=\"node '" + real.name() +
+  const std::string line = "client agent rejected by the cluster reason=\"node '" + real.name() +
                            "' has a secret that this agent does not have";
   CHECK(
       eventually(milliseconds{20000}, [&] { return file_text(impostor.log_file()).find(line) != std::string::npos; }));
@@ -406,7 +406,7 @@ TEST_CASE("an agent that has joined is a member at once, and finds its servers a
   const auto logged = [&](const std::string& text) {
     return eventually(milliseconds{10000}, [&] { return file_text(agent.log_file()).find(text) != std::string::npos; });
   };
-  CHECK(logged("the servers do not hear this agent reason=\"no server is named\""));
+  CHECK(logged("servers not reached; the node becomes critical after 5 s reason=\"no server is named\""));
   const auto refused = agent.put("/v1/agent/join/127.0.0.1:1", "", milliseconds{20000});
   CHECK(refused.status == 500);
   CHECK(refused.body.find("connection refused") != std::string::npos);
@@ -453,7 +453,7 @@ TEST_CASE("a client agent tells how long its certificates last", "[client_agents
                                       {"cert_file", folder / "dc1-server-consul-0.pem"},
                                       {"key_file", folder / "dc1-server-consul-0-key.pem"}});
   auto& agent = cluster->agent(0);
-  CHECK(file_text(agent.log_file()).find("a certificate will be over soon") != std::string::npos);
+  CHECK(file_text(agent.log_file()).find("certificate expires soon") != std::string::npos);
   CHECK(agent.get("/v1/agent/metrics").body.find("tls.certificate_days_left") != std::string::npos);
 }
 

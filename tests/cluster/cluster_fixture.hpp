@@ -35,7 +35,7 @@ public:
       const auto said = checked_data(command(), node(i).data_folder());
       INFO("node " << node(i).name() << "\n" << said);
       CHECK(said.find("a sum or an index is wrong") == std::string::npos);
-      CHECK(said.find("is not that of its rows") == std::string::npos);
+      CHECK(said.find("differs from that of its rows") == std::string::npos);
     }
   }
 };

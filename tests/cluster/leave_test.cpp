@@ -130,7 +130,7 @@ TEST_CASE("the only server with a vote stays while a read replica is there", "[l
   REQUIRE(eventually(milliseconds{20000}, [&] { return servers_known_to(voter) == 2; }));
   const auto refused = voter.put("/v1/agent/leave", "", milliseconds{30000});
   CHECK(refused.status == 500);
-  CHECK(refused.body.find("the only server with a vote") != std::string::npos);
+  CHECK(refused.body.find("the only voter") != std::string::npos);
   CHECK(voter.put("/v1/kv/a", "here").body.starts_with("true"));
   CHECK(replica.put("/v1/agent/leave", "", milliseconds{30000}).status == 200);
   REQUIRE(replica.process().wait(milliseconds{30000}));

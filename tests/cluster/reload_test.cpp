@@ -124,7 +124,7 @@ TEST_CASE("a reload changes definitions, by HTTP and by SIGHUP, and a broken fil
     const auto known = names_at(node, "/v1/catalog/services");
     return known.contains("new") && !known.contains("old");
   }));
-  CHECK(log().find("a changed setting takes effect at the next start key=session_ttl_min") != std::string::npos);
+  CHECK(log().find("changed setting takes effect at the next start key=session_ttl_min") != std::string::npos);
 
   const auto file = node.log_file().parent_path() / "config.json";
   std::ofstream(file) << "{\"bogus\": 1, \"log_level\": \"loud\"}";
@@ -133,7 +133,7 @@ TEST_CASE("a reload changes definitions, by HTTP and by SIGHUP, and a broken fil
   CHECK(reply.body.find("invalid config key bogus (" + file.string() + ":1:2)") != std::string::npos);
   CHECK(reply.body.find("Invalid log level: loud") != std::string::npos);
   CHECK(services() == names{"mine", "new", "web"});
-  CHECK(log().find("node: configuration not reloaded, nothing was changed") != std::string::npos);
+  CHECK(log().find("node: configuration not reloaded; nothing changed") != std::string::npos);
 
   cluster->configure();
   node.process().signal(SIGHUP);

@@ -101,7 +101,7 @@ TEST_CASE("three servers with certificates, and a fourth of another CA", "[secur
   CHECK(cluster->node(0).put("/v1/kv/a", "x").body.starts_with("true"));
   CHECK(cluster->wait_equal() == "");
   check_refused(*cluster, folder.path() / "node", certificates_in(folder.path() / "theirs"),
-                "a connection to the server port was refused", "not signed by");
+                "connection to the server port rejected", "not signed by");
 }
 
 TEST_CASE("three servers with a key, a fourth with another one, a fifth with none", "[security]") {
@@ -110,9 +110,9 @@ TEST_CASE("three servers with a key, a fourth with another one, a fifth with non
   CHECK(cluster->node(0).put("/v1/kv/a", "x").body.starts_with("true"));
   CHECK(cluster->wait_equal() == "");
   check_refused(*cluster, folder.path() / "another", {{"encrypt", another_key}}, "peer has another encrypt key",
-                "peer refused us: it does not accept our encrypt key");
-  check_refused(*cluster, folder.path() / "none", {}, "peer speaks without TLS, which this server demands",
-                "it demands TLS");
+                "peer rejected us: it does not accept our encrypt key");
+  check_refused(*cluster, folder.path() / "none", {}, "peer does not use TLS, which this server requires",
+                "it requires TLS");
 }
 
 // From then on servers accept any peer at the port, so a warning at the start is not enough.
@@ -169,7 +169,7 @@ TEST_CASE("a key is replaced on all servers, through the API and then by the pro
     std::size_t n = 0;
     for (std::size_t i = 0; i < 3; ++i) {
       const auto text = log_of(cluster->node(i));
-      for (const std::string_view line : {"connection to peer lost", "peer closed its connection"})
+      for (const std::string_view line : {"connection to peer lost", "connection closed by peer"})
         for (auto at = text.find(line); at != text.npos; at = text.find(line, at + 1))
           ++n;
     }
@@ -208,6 +208,6 @@ TEST_CASE("a key is replaced on all servers, through the API and then by the pro
   cluster->node(0).start();
   cluster->wait_ready();
   check_refused(*cluster, folder.path() / "late", {{"encrypt", one_key}}, "peer has another encrypt key",
-                "peer refused us: it does not accept our encrypt key");
+                "peer rejected us: it does not accept our encrypt key");
   check_nothing_lost(*cluster, load);
 }

@@ -49,6 +49,6 @@ TEST_CASE("a server whose log holds an entry of a newer feature level ends, and 
   std::ifstream in(node.log_file());
   const std::string said{std::istreambuf_iterator<char>(in), {}};
   CAPTURE(said);
-  CHECK(said.find("committed entry that this version cannot read; stopping") != std::string::npos);
-  CHECK(said.find("install Belay 9.8.7 or newer here; the data can stay") != std::string::npos);
+  CHECK(said.find("committed entry not readable by this version; stopping") != std::string::npos);
+  CHECK(said.find("install Belay 9.8.7 or newer on this server; its data can stay") != std::string::npos);
 }

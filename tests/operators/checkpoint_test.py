@@ -177,7 +177,7 @@ def main():
     binary = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="belay-checkpoints-") as folder:
         for n, how in enumerate(("bits of many pages", "pages of zeros", "random bytes", "half of it", "nothing in it", "another name")):
-            newest_is_damaged(binary, pathlib.Path(folder) / str(n), how, "0.5s", "the newest checkpoint cannot be loaded; starting from an older one")
+            newest_is_damaged(binary, pathlib.Path(folder) / str(n), how, "0.5s", "newest checkpoint cannot be loaded; starting from an older one")
         # A young server has no older one yet, and the whole log.
         newest_is_damaged(binary, pathlib.Path(folder) / "young", "random bytes", "1h", "starting from the log alone")
         keyed_answer_shows_locked_key(binary, pathlib.Path(folder) / "keyed")

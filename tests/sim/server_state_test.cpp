@@ -75,7 +75,7 @@ TEST_CASE("server_state: without its log a member does not start, and goes on wh
   REQUIRE(who.ok());
   const auto refused = p.state_of(*who);
   REQUIRE_FALSE(refused.ok());
-  CHECK(contains(refused.error(), "is everything mounted?"));
+  CHECK(contains(refused.error(), "check that everything is mounted"));
   p.end();
   p.disk.bring_back();
   CHECK(p.state_of(*p.open()).ok());

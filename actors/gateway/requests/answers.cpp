@@ -28,8 +28,8 @@ http::response answer_to(const exchange& e, const renew_result& r) {
   if (r.ok && list != nullptr && r.of_list.size() == list->ids.size())
     return http::render_renewals(list->ids, r.of_list, e.options);
   if (r.ok && list != nullptr)
-    return http::error_response(
-        409, "the leader does not know lists of sessions: renew one at a time, or install a newer Belay there");
+    return http::error_response(409, "the leader does not support lists of sessions: renew one session at a time, or "
+                                     "install a newer Belay on the leader");
   return http::error_response(500, r.text);
 }
 

@@ -391,7 +391,7 @@ http::response answer_health(const http::local_request& request, const status_re
   if (reason != nullptr)
     out += std::string(",\"Reason\":\"") + reason + "\"";
   if (now.checkpoint_unproven)
-    out += ",\"Warning\":\"the newest checkpoint could not be read back; the one before it is kept, see the log\"";
+    out += ",\"Warning\":\"the newest checkpoint could not be read back; the previous one is kept, see the log\"";
   auto answer = http::json_response(out + "}", options);
   answer.status = reason == nullptr ? 200 : 503;
   return answer;
@@ -411,7 +411,7 @@ http::response answer_decided(const http::local_request& request, write_result& 
     return {};
   auto* health = std::get_if<std::string>(&r.reply);
   if (health == nullptr)
-    return http::error_response(500, "answer of the leader could not be read");
+    return http::error_response(500, "malformed response of the leader");
   const int status = http::says_healthy(*health) ? 200 : 429;
   auto answer = http::json_response(std::move(*health), options);
   answer.status = status;

@@ -24,7 +24,7 @@ bool asks_health(const http::local_request& r) {
 
 // Kubernetes probes wait one second by default; no probe should wait longer than its retry.
 constexpr std::chrono::seconds health_limit{1};
-constexpr auto not_moving = "Raft does not answer on this node";
+constexpr auto not_moving = "Raft does not respond on this node";
 
 } // namespace
 

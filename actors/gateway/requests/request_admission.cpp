@@ -78,7 +78,7 @@ void request_admission::tick(std::size_t load, monotonic_time now) {
   if (!told_ || refusing() || now - last_refused_ < told_again_after)
     return;
   told_ = false;
-  log::info("http", "not overloaded any more: accepting all requests",
+  log::info("http", "no longer overloaded: accepting all requests",
             {{"writes", std::exchange(writes_untold_, 0)}, {"reads", std::exchange(reads_untold_, 0)}});
 }
 

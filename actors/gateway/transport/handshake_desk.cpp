@@ -66,8 +66,8 @@ void handshake_desk::stop() {
 void handshake_desk::tell_refusal(const std::string& address, const std::string& why, monotonic_time now) {
   const auto& from = address.empty() ? std::string("unix socket") : address;
   if (brake_.may_tell(from + " " + why, now))
-    log::warn("http_gateway", "an HTTPS connection was refused",
-              {{"address", from}, {"reason", why}, {"refusals_not_told", brake_.take_untold()}});
+    log::warn("http_gateway", "HTTPS connection rejected",
+              {{"address", from}, {"reason", why}, {"refusals_not_logged", brake_.take_untold()}});
 }
 
 } // namespace belay::actors

@@ -46,15 +46,15 @@ std::string joined(const std::vector<std::string>& texts) {
 std::vector<refused_setting> refused_protection(const json::object& config) {
   std::vector<refused_setting> found;
   auto refuse = [&](const char* path, std::string_view value, std::string_view what) {
-    found.push_back({path, path + std::string(value) + ": this build does not " + std::string(what) +
-                               ", and will not start as if it did. Remove the setting to run without it"});
+    found.push_back({path, path + std::string(value) + ": Belay does not " + std::string(what) +
+                               ", and does not start with this setting. Remove it to run without the feature"});
   };
   for (auto name : {"auto_encrypt.tls", "auto_encrypt.allow_tls"})
     if (is_true(config, name))
       refuse(name, " = true", "use TLS");
   for (auto name : {"segment", "segments"})
     if (asks_for_something(config, name))
-      refuse(name, "", "know network segments");
+      refuse(name, "", "support network segments");
   if (is_true(config, "auto_config.enabled"))
     refuse("auto_config.enabled", " = true", "configure itself from other servers");
   return found;
@@ -89,7 +89,7 @@ result<own_address> choose_own_address(const std::vector<std::string>& addresses
   const auto none = "No private IPv4 address found among " + joined(addresses);
   if (!is_single_server)
     return failure{none + advice};
-  return own_address{"127.0.0.1", none + ": this server can be reached by peers at 127.0.0.1 only" + advice};
+  return own_address{"127.0.0.1", none + ": peers can reach this server only at 127.0.0.1" + advice};
 }
 
 std::vector<std::string> addresses_of_machine() {

@@ -62,7 +62,7 @@ status join(const std::string& name, const hcl::position& at, json::object& into
       there.get_array().push_back(std::move(each));
     std::move(v.places.elements.begin(), v.places.elements.end(), std::back_inserter(place.elements));
   } else if (there.is_object() && v.is.is_object()) {
-    return wrong(at, name + " is given twice: write one block");
+    return wrong(at, name + " is defined twice: merge both into one block");
   } else {
     there = std::move(v.is);
     place = std::move(v.places);
@@ -101,8 +101,8 @@ result<placed> list_of(std::string_view name, const hcl::value& v) {
   const bool of_objects = !list.empty() && std::holds_alternative<hcl::object>(list.front().is);
   if (of_objects && !is_list_of_objects(name)) {
     if (list.size() > 1)
-      return wrong(v.at,
-                   std::string(name) + " is a list of " + std::to_string(list.size()) + " objects: one is expected");
+      return wrong(v.at, std::string(name) + " is a list of " + std::to_string(list.size()) +
+                             " objects; exactly one is allowed");
     return value_of(name, list.front());
   }
   placed out{json::array(), place_of(v.at)};

@@ -73,10 +73,10 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
     d.get(key, joins);
     for (std::size_t i = 0; i < joins.size(); ++i)
       if (joins[i].find("provider=") != std::string::npos)
-        d.wrong(element_path(key, i), key +
-                                          ": finding servers through a cloud provider is not supported, name them by "
-                                          "address or host name: " +
-                                          joins[i]);
+        d.wrong(
+            element_path(key, i),
+            key + ": finding servers through a cloud provider is not supported; write their addresses or host names: " +
+                joins[i]);
     c.joins.insert(c.joins.end(), joins.begin(), joins.end());
   }
   if (expect < 0)
@@ -246,7 +246,7 @@ void decode_limits(decoder& d, node_config& c) {
   c.consistent_by_default = consistency == "consistent";
   if (!c.consistent_by_default && consistency != "default")
     d.wrong("default_consistency",
-            "default_consistency cannot be \"" + consistency + "\": it is \"default\" or \"consistent\"");
+            "default_consistency cannot be \"" + consistency + "\": it must be \"default\" or \"consistent\"");
   d.get("http_config.response_headers", c.response_headers);
   d.get("http_config.block_endpoints", c.block_endpoints);
   decode_networks(d, "http_config.allow_write_http_from", c.allow_write_http_from);
@@ -255,8 +255,9 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("http_config.fronts", c.fronts, 1, static_cast<int>(vitals::fronts_max));
   const auto all_fronts = static_cast<std::uint64_t>(c.fronts) * c.bytes_in_flight_least;
   if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < all_fronts)
-    d.wrong("http_config.fronts", "http_config.fronts: so many need limits.http_max_bytes_in_flight of at least " +
-                                      std::to_string(all_fronts) + ", or 0");
+    d.wrong("http_config.fronts",
+            "http_config.fronts: this number requires limits.http_max_bytes_in_flight of at least " +
+                std::to_string(all_fronts) + ", or 0");
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
   c.ui = c.dev;
   d.get("ui", c.ui);
@@ -310,7 +311,7 @@ void decode_acl(decoder& d, acl_config& a) {
   for (const auto* secret : {&a.master, &a.of_requests, &a.agent, &a.agent_master, &a.replication})
     if (!secret->empty() && !http::could_be_token(*secret)) // its text is not shown
       d.wrong("acl.tokens", "acl.tokens: a token has 1 to " + std::to_string(http::token_bytes_max) +
-                                " bytes, all of them printable ASCII and none a space");
+                                " bytes of printable ASCII without spaces");
 }
 
 void decode_operation(decoder& d, node_config& c) {
@@ -363,7 +364,7 @@ std::variant<parsed_command_line, config_error> decode(const placed_config& merg
   decode_definitions(d, c);
   decode_audit(d, c);
   if (c.audit && !c.acl.enabled)
-    warnings.push_back("audit.enabled without acl.enabled: the lines of the audit log do not say who it was");
+    warnings.push_back("audit.enabled without acl.enabled: the lines of the audit log do not identify the clients");
   check_refusals(d, c);
   if (!problems.none())
     return config_error{problems.shown()};

@@ -46,7 +46,8 @@ result<agent_token_values> read_agent_tokens(const std::string& data_dir) {
   agent_token_values tokens;
   if (!*text)
     return tokens;
-  const failure wrong{file + ": not a JSON object of tokens; remove it, and set them again with PUT /v1/agent/token"};
+  const failure wrong{file +
+                      ": not a JSON object of tokens; remove it, and set the tokens again with PUT /v1/agent/token"};
   boost::system::error_code ec;
   const auto parsed = json::parse(**text, ec);
   if (ec || !parsed.is_object())
@@ -87,7 +88,7 @@ log_index read_bootstrap_reset(const std::string& data_dir) {
         return log_index{index};
     }
   }
-  log::error("acl", "acl-bootstrap-reset is ignored",
+  log::error("acl", "acl-bootstrap-reset ignored",
              {{"file", file}, {"reason", text ? std::string("it is not a number") : text.error()}});
   return {};
 }
@@ -95,7 +96,7 @@ log_index read_bootstrap_reset(const std::string& data_dir) {
 void remove_bootstrap_reset(const std::string& data_dir) {
   const auto file = reset_file(data_dir);
   if (::unlink(file.c_str()) != 0 && errno != ENOENT)
-    log::error("acl", "acl-bootstrap-reset could not be removed; its index is no longer valid",
+    log::error("acl", "acl-bootstrap-reset not removed; its index is no longer valid",
                {{"file", file}, {"reason", std::strerror(errno)}});
 }
 

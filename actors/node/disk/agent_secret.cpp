@@ -32,7 +32,7 @@ result<std::string> open_agent_secret(const std::string& data_dir, storage::file
       text.pop_back();
     const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
     if (text.size() != secret_digits || !std::all_of(text.begin(), text.end(), is_digit))
-      return failure{file + " is damaged: remove it, and deregister the node, so that the servers take a new secret"};
+      return failure{file + " is damaged: remove it and deregister the node, so that the servers accept a new secret"};
     return std::move(text);
   }
   auto made = new_secret();

@@ -58,7 +58,8 @@ public:
       return who.why();
     add("identity", true,
         "node " + who->uuid + ", datacenter " + who->datacenter +
-            (who->cluster_id == 0 ? ", in no cluster yet" : ", cluster " + std::to_string(who->cluster_id)));
+            (who->cluster_id == 0 ? ", not a member of a cluster yet"
+                                  : ", cluster " + std::to_string(who->cluster_id)));
     if (auto s = look_at_log(); !s)
       return s.why();
     if (auto s = look_at_checkpoints(); !s)
@@ -83,7 +84,7 @@ private:
   /// Checks all of it, even what a start would not read.
   status look_at_log() {
     if (std::error_code ec; !fs::is_directory(dir_ + log_folder, ec)) {
-      add("log", false, "there is no folder raft");
+      add("log", false, "the folder raft is missing");
       return done{};
     }
     auto log = open_log();
@@ -123,7 +124,7 @@ private:
         return store.why();
       look_at_newest(store);
     } else {
-      add("checkpoint", false, "there is none (state/checkpoint.mdb)");
+      add("checkpoint", false, "none (state/checkpoint.mdb)");
     }
     look_at_older();
     return done{};
@@ -142,7 +143,7 @@ private:
       return add("checkpoint", false, machine.error());
     add("checkpoint", true,
         "index " + to_string((*info)->meta.index) + ", " + count((*machine)->all_rows().size(), "row") + ", " +
-            count((*machine)->key_count(), "key") + ", digest right");
+            count((*machine)->key_count(), "key") + ", digest correct");
     std::size_t changes = 0;
     const auto kept = (*store)->load_changes([&](log_index, std::uint64_t, std::string_view) { ++changes; });
     add("kept changes", kept.ok(),
@@ -154,10 +155,11 @@ private:
   void look_at_older() {
     storage::older_generation older(files_, dir_ + state_folder, storage::hash_of_state_rows);
     if (auto s = older.open(); !s || !older.info())
-      return add("older checkpoint", true, "there is none");
+      return add("older checkpoint", true, "none");
     auto f = older.open_file();
     const auto s = f ? storage::prove_flat(**f, *older.info(), storage::hash_of_state_rows) : status(f.why());
-    add("older checkpoint", s.ok(), s ? "index " + to_string(older.info()->meta.index) + ", digest right" : s.error());
+    add("older checkpoint", s.ok(),
+        s ? "index " + to_string(older.info()->meta.index) + ", digest correct" : s.error());
   }
 
   void look_at_other_files() {
@@ -179,7 +181,7 @@ private:
     for (const auto& name : *names) {
       const auto bytes = files_.read_if_there(folder + "/" + name);
       const auto found = bytes && *bytes ? wire::decode_registration(**bytes, 0)
-                                         : result<wire::registration>(failure{bytes ? "it is gone" : bytes.error()});
+                                         : result<wire::registration>(failure{bytes ? "it is missing" : bytes.error()});
       if (!found)
         wrong += (wrong.empty() ? "" : "; ") + name + ": " + found.error();
     }
@@ -191,7 +193,7 @@ private:
     if (newest_is_right_)
       return open_checkpoints(dir_, files_);
     if (copies_.path().empty())
-      return failure{"no temporary folder for copies of the checkpoints"};
+      return failure{"cannot create a temporary folder for copies of the checkpoints"};
     std::error_code ec;
     fs::create_directory(copies_.path() + state_folder, ec);
     for (const auto* name : {"/checkpoint.mdb", "/older.snapshot"})
@@ -209,20 +211,20 @@ private:
                              : read_disk(std::move(*log), std::move(*checkpoints));
     const auto memory = disk ? check_memory(who.cluster_id, disk->restored) : status(done{});
     if (!disk || !memory) {
-      report_.verdict = "A server does not start from it: " + (disk ? memory.error() : disk.error());
+      report_.verdict = "A server would not start from it: " + (disk ? memory.error() : disk.error());
       return;
     }
     const auto from = disk->restored.snapshot.index;
     if (const auto wrong = apply(*disk); !wrong.empty()) {
-      report_.verdict = "A server starts from it, and stops: " + wrong;
+      report_.verdict = "A server would start from it, and stop: " + wrong;
       return;
     }
     report_.starts = true;
-    report_.verdict = "A server starts from it, from index " + to_string(from) +
+    report_.verdict = "A server would start from it at index " + to_string(from) +
                       (newest_is_right_ || !has_checkpoint_ ? ""
                        : from.is_zero()                     ? " (the log alone: the checkpoint is damaged)"
                                                             : " (an older checkpoint: the newest one is damaged)") +
-                      ", and applies the log up to " + to_string(disk->machine->applied_index());
+                      ", and apply the log up to " + to_string(disk->machine->applied_index());
   }
 
   /// Entries at the end may be uncommitted; a server that is elected commits them.
@@ -249,9 +251,9 @@ private:
     const auto miscounted = m.recount();
     add("state", same && !miscounted,
         std::to_string(applied) + " entries of the log applied" +
-            (!same        ? ", and its digest is not that of its rows: check the memory of this machine"
+            (!same        ? ", and its digest differs from that of its rows: check the memory of this machine"
              : miscounted ? ", and a sum or an index is wrong: " + *miscounted
-                          : ", digest and indexes right"));
+                          : ", digest and indexes correct"));
     return !same ? "the state has a wrong digest" : miscounted ? *miscounted : "";
   }
 

@@ -29,8 +29,7 @@ result<std::optional<std::string>> read_whole(storage::file_system& files, const
   auto text = files.read_if_there(file);
   if (!text)
     return failure{"cannot read " + file + ": " + text.error() +
-                   ". It is not damaged as far as is known: give the user of this process access to it; nothing was "
-                   "changed"};
+                   ". Nothing indicates damage: give the user of this process access to it. Nothing was changed"};
   return text;
 }
 
@@ -47,12 +46,12 @@ bool has_checksum(const std::string& text) {
 
 result<identity> parse(const std::string& file, const std::string& text) {
   if (const auto end = text.find(checksum_line); end != std::string::npos && text != sealed(text.substr(0, end)))
-    return failure{file + " is damaged (its checksum does not fit): " + start_empty};
+    return failure{file + " is damaged (wrong checksum): " + start_empty};
   std::istringstream in(text);
   std::string line;
   identity i;
   if (!std::getline(in, line) || line != format_line)
-    return failure{file + " is damaged or of a newer version (first line is not '" + format_line +
+    return failure{file + " is damaged, or of a newer version (the first line is not '" + format_line +
                    "'): " + start_empty};
   std::string name, value;
   std::optional<std::uint64_t> id, cluster;
@@ -99,7 +98,7 @@ result<identity> read_identity(const std::string& path, storage::file_system& fi
     return text.why();
   if (!*text) {
     const auto names = files.list(path);
-    return failure{names ? path + " is no data directory: it has no identity file"
+    return failure{names ? path + " is not a data directory: it has no identity file"
                          : "cannot read the data directory " + path + ": " + names.error()};
   }
   return parse(file, **text);
@@ -142,7 +141,8 @@ result<identity> open_data_directory(const std::string& path, const std::string&
   for (const auto& name : *names)
     if (std::find(std::begin(expected), std::end(expected), name) == std::end(expected))
       return failure{"data_dir " + path + " has no identity file but contains '" + name +
-                     "': it is not Belay's or has lost its identity. Use an empty directory; nothing was changed"};
+                     "': it is not a data directory of Belay, or has lost its identity. Use an empty directory. "
+                     "Nothing was changed"};
   identity born;
   born.id = node_id{random()};
   born.uuid = configured_uuid.empty() ? random_uuid() : configured_uuid;

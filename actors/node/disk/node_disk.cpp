@@ -10,7 +10,7 @@ namespace belay::actors {
 namespace {
 
 std::string advice() {
-  return std::string("Is everything mounted? If it is, ") + storage::start_empty;
+  return std::string("Check that everything is mounted. If it is, ") + storage::start_empty;
 }
 
 constexpr auto check_disk = "check the disk (dmesg, smartctl); this server catches up by itself";
@@ -24,7 +24,7 @@ std::string no_checkpoint_advice() {
   return "No checkpoint of this server can be loaded. If other servers of the cluster have the data, " +
          std::string(storage::start_empty) +
          ". If it is the only server, restore an archive (belay snapshot save, GET /v1/snapshot) into a new one: "
-         "docs/operate/disaster-recovery.md. `belay operator check DATA_DIR` says what can be read here";
+         "docs/operate/disaster-recovery.md. `belay operator check DATA_DIR` shows what can be read here";
 }
 
 /// Log and checkpoint must meet, without a gap. (A log that ends before it, or contradicts it,
@@ -57,7 +57,7 @@ result<std::optional<storage::checkpoint_info>> load_newest(node_disk& d) {
       d.machine = std::move(*machine);
       if (!tried.empty())
         log::error(
-            "node", "the newest checkpoint cannot be loaded; starting from an older one and the log after it",
+            "node", "newest checkpoint cannot be loaded; starting from an older one and the log after it",
             {{"checkpoint", what}, {"index", (*info)->meta.index.value}, {"reason", tried}, {"advice", check_disk}});
       return info;
     }
@@ -103,10 +103,9 @@ status check_memory(std::uint64_t cluster_id, const raft::restored_state& found)
       MUTANT(identity_without_log_starts))
     return done{};
   return failure{
-      std::string(
-          "this server belongs to a cluster but its Raft log is gone: is everything mounted? Started "
-          "like this it would forget its votes and what it has confirmed. Mount what is missing, or bring the log "
-          "back (raft/ in the data directory). Only if it is lost, ") +
+      std::string("this server belongs to a cluster, but its Raft log is missing: check that everything is mounted. "
+                  "Without the log it would forget its votes and the entries that it has confirmed. Mount the missing "
+                  "volume, or restore the log (raft/ in the data directory). Only if the log is lost, ") +
       storage::start_empty};
 }
 

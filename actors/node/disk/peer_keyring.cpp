@@ -15,7 +15,7 @@ namespace json = boost::json;
 namespace {
 
 result<std::vector<std::string>> keys_of(const std::string& file, const std::string& text) {
-  const failure wrong{file + ": not a JSON list of keys, such as [\"KEY\"]; the first one is used to dial"};
+  const failure wrong{file + ": not a JSON list of keys, such as [\"KEY\"]; the first key is the primary one"};
   boost::system::error_code ec;
   const auto parsed = json::parse(text, ec);
   if (ec || !parsed.is_array() || parsed.get_array().empty())
@@ -86,7 +86,7 @@ forward::keyring_answer operate_keyring_of(const std::string& data_dir, tls::cre
     if (const auto s = write_file(data_dir, keys, files); !s)
       return {false, s.error(), {}, false};
   in_force.replace(*next);
-  log::info("keyring", "the keys of this server were changed by an operator",
+  log::info("keyring", "keys of this server changed by an operator",
             {{"operation", forward::name_of(op.verb)}, {"key", identity}, {"keys", keys.size()}});
   return answer;
 }

@@ -57,7 +57,7 @@ result<recovery> recovery::open(const std::string& data_dir) {
   const auto& before = r.entries_.config();
   const auto* self = before.find(r.who_.id);
   if (self == nullptr)
-    return failure{"the server of " + data_dir + " is no member of a cluster: there is nothing to recover"};
+    return failure{"the server of " + data_dir + " is not a member of a cluster: there is nothing to recover"};
   r.self_ = *self;
   r.before_ = before;
   return r;
@@ -99,14 +99,14 @@ result<bool> follow_peers_file(const std::string& data_dir) {
     return found.why();
   const auto& list = peers.get_array();
   if (list.size() != 1 || !names(list.front(), found->self()))
-    return failure{file + " must name this server alone, as [{\"id\": \"" + found->self().uuid + "\", \"address\": \"" +
-                   found->self().address +
-                   "\"}]: the other servers start with empty data directories and are added. Nothing was changed"};
+    return failure{file + " must contain only this server, as [{\"id\": \"" + found->self().uuid +
+                   "\", \"address\": \"" + found->self().address +
+                   "\"}]: start the other servers with empty data directories, and add them. Nothing was changed"};
   if (auto s = found->carry_out(); !s)
     return s.why();
   std::error_code gone;
   if (!std::filesystem::remove(file, gone))
-    return failure{file + " was followed and cannot be removed: " + gone.message()};
+    return failure{file + " was applied, but cannot be removed: " + gone.message()};
   return true;
 }
 

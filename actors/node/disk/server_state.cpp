@@ -36,20 +36,21 @@ void keep_membership_in(raft_peer_settings& settings, const std::string& data_di
     now.cluster_id = cluster_id;
     if (auto s = save_identity(data_dir, now, files); !s) {
       if (std::exchange(told, s.error()) != s.error())
-        log::error("node", "identity could not be saved; trying again until it can", {{"error", s.error()}});
+        log::error("node", "identity not stored; retrying", {{"error", s.error()}});
       return false;
     }
-    log::info("node", "data directory belongs to a cluster now", {{"cluster", cluster_id}});
+    log::info("node", "data directory assigned to a cluster", {{"cluster", cluster_id}});
     return true;
   };
   settings.taken_in_again = [data_dir, &files] {
     if (auto s = note_left(data_dir, false, files); !s)
-      log::error("node", "it could not be noted that this server is a member again", {{"error", s.error()}});
+      log::error("node", "return of this server to its cluster not stored; it will not rejoin at the next start",
+                 {{"error", s.error()}});
   };
   settings.promised = [data_dir, &files](const raft::promise& promised) {
     const auto s = MUTANT(promise_not_durable) ? status(done{}) : save_promise(data_dir, promised, files);
     if (!s)
-      log::error("node", "what was promised to form a cluster could not be saved", {{"error", s.error()}});
+      log::error("node", "promise for the formation of a cluster not stored; retrying", {{"error", s.error()}});
     return s.ok();
   };
 }

@@ -162,7 +162,7 @@ TEST_CASE("before ACLs have their rows, reads in somebody's name wait and writes
   cluster_fixture c(cluster_with_acls());
   const auto reading = c.read(0, as(master_secret, get_key("a")), consistency::normal);
   const auto why = refusal_in(c.written(c.write(0, as(master_secret, set_key("a", "1")))));
-  CHECK(why.find("500 ACL support is waiting for") == 0);
+  CHECK(why.find("500 ACLs are not active yet") == 0);
   ready(c);
   CHECK(refusal_in(c.found(reading)) == "");
   CHECK(refusal_in(c.written(c.write(0, as(master_secret, set_key("a", "1"))))) == "");

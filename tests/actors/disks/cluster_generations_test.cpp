@@ -187,6 +187,6 @@ TEST_CASE("a checkpoint of 0.2.0 whose digest counts fencing tokens of kept answ
   CHECK(load({counter, locked}, digest(locked) + 1).ok()); // its fencing token counted
   const auto refused = load({counter, free}, digest(free) + 1);
   REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().find("does not have the digest it was written with") != std::string::npos);
+  CHECK(refused.error().find("does not have its recorded digest") != std::string::npos);
   CHECK_FALSE(load({counter}, 4711).ok());
 }

@@ -673,7 +673,7 @@ TEST_CASE("bodies that are never completed cannot take more than their budget", 
     if (r.status == 200)
       continue;
     CHECK(r.status == 503);
-    CHECK(r.body == "too many bytes of requests and answers are in flight: see limits.http_max_bytes_in_flight");
+    CHECK(r.body == "too many bytes of requests and responses are in flight: see limits.http_max_bytes_in_flight");
     CHECK(r.has("Connection: close"));
     ++refused;
   }

@@ -63,7 +63,7 @@ inline void ends_with(server_node& node, const std::vector<std::string>& texts) 
 
 /// It has reached an entry that only the new version can read, and reports what to install.
 inline void cannot_go_back(server_node& node) {
-  ends_with(node, {"committed entry that this version cannot read"});
+  ends_with(node, {"committed entry not readable by this version", "committed entry that this version cannot read"});
   CHECK(file_tail(node.log_file(), 20000).find("install Belay ") != std::string::npos);
 }
 

@@ -55,14 +55,14 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   const bool others_go_on = eventually(milliseconds{60000}, [&] {
     told = bootstrap().body;
     written = last.put("/v1/kv/meanwhile", "1").body;
-    return told.starts_with("ACL support is waiting") && written.starts_with("true");
+    return told.starts_with("ACLs are not active yet") && written.starts_with("true");
   });
   INFO(told << "\n" << written << "\n" << file_tail(last.log_file(), 3000));
   CHECK(others_go_on);
   CHECK(bootstrap().status == 500);
   const auto write = cluster.node(1).put("/v1/kv/a", "1");
   CHECK(write.status == 500);
-  CHECK(write.body.find("when all servers run a version that has ACLs") != std::string::npos);
+  CHECK(write.body.find("when all servers run a version that supports them") != std::string::npos);
 
   replace(last, new_program);
   for (std::size_t i = 0; i < 3; ++i)
@@ -203,7 +203,7 @@ TEST_CASE("a read replica beside servers that are replaced by this version, and 
   REQUIRE(load.wait_for_more(500));
   CHECK_FALSE(replica_votes());
   CHECK(cluster.node(3).get("/v1/kv/?keys&stale", milliseconds{10000}).status != 200);
-  CHECK(file_tail(cluster.node(3).log_file(), 100000).find("does not know read replicas") != std::string::npos);
+  CHECK(file_tail(cluster.node(3).log_file(), 100000).find("does not support read replicas") != std::string::npos);
   replace(new_program);
   cluster.wait_ready();
   CHECK(cluster.node(3).get("/v1/kv/?keys").status == 200);

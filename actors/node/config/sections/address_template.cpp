@@ -172,7 +172,7 @@ result<std::string> expand_address_templates(std::string_view text, const std::v
       return out;
     const auto end = text.find(closing, begin);
     if (end == text.npos)
-      return failure{"an address template is not closed: " + std::string(text.substr(begin))};
+      return failure{"an address template lacks its closing braces: " + std::string(text.substr(begin))};
     const auto inside = text.substr(begin + opening.size(), end - begin - opening.size());
     auto value = value_of(std::string(inside), there);
     if (!value)

@@ -31,8 +31,8 @@ public:
     if (file.path.empty())
       d_.complain(at("path") + ": must name the file", {at("path"), where_}, {at("path")});
     if (file.files_max > 0 && !file.rotates())
-      d_.complain(at("rotate_max_files") + ": files do not rotate without rotate_bytes or rotate_duration",
-                  {at("rotate_max_files")}, {at("rotate_bytes"), at("rotate_duration")});
+      d_.complain(at("rotate_max_files") + ": requires rotate_bytes or rotate_duration", {at("rotate_max_files")},
+                  {at("rotate_bytes"), at("rotate_duration")});
     return found;
   }
 
@@ -44,14 +44,14 @@ private:
     auto value = known;
     d_.get(at(name), value);
     if (value != known)
-      wrong(name, "cannot be \"" + value + "\": there is only \"" + known + "\"");
+      wrong(name, "cannot be \"" + value + "\": it must be \"" + known + "\"");
   }
 
   bool enforced() {
     std::string value = "best-effort";
     d_.get(at("delivery_guarantee"), value);
     if (value != "enforced" && value != "best-effort")
-      wrong("delivery_guarantee", "cannot be \"" + value + "\": it is \"best-effort\" or \"enforced\"");
+      wrong("delivery_guarantee", "cannot be \"" + value + "\": it must be \"best-effort\" or \"enforced\"");
     return value == "enforced";
   }
 
@@ -86,7 +86,7 @@ void decode_audit(config_decoder& d, node_config& c) {
   const auto* value = value_at(d.values(), "audit.sink");
   if (value == nullptr || value->get_object().empty()) {
     if (wanted)
-      d.complain("audit.enabled: needs a sink: audit { sink \"NAME\" { type = \"file\", format = \"json\", path = "
+      d.complain("audit.enabled: requires a sink: audit { sink \"NAME\" { type = \"file\", format = \"json\", path = "
                  "\"...\" } }",
                  {"audit.enabled"}, {"audit.sink"});
     return;
@@ -94,7 +94,7 @@ void decode_audit(config_decoder& d, node_config& c) {
   const auto& sinks = value->get_object();
   if (sinks.size() > 1)
     return d.wrong("audit.sink",
-                   "audit.sink: there are " + std::to_string(sinks.size()) + " sinks, and only one is supported");
+                   "audit.sink: there are " + std::to_string(sinks.size()) + " sinks; only one is supported");
   auto settings = sink_reader(d, "audit.sink." + std::string(sinks.begin()->key())).read();
   if (wanted)
     c.audit = std::move(settings);

@@ -91,10 +91,9 @@ void decode_https(decoder& d, node_config& c, std::vector<std::string>& warnings
       note(d, each, {each.key});
   decode_handshake_timeout(d, "limits.https_handshake_timeout", c.https_handshake_timeout);
   if (t.tls_min_version == "tls10" || t.tls_min_version == "tls11")
-    warnings.push_back("tls_min_version = " + t.tls_min_version + ": less than TLS 1.2 is not spoken");
+    warnings.push_back("tls_min_version = " + t.tls_min_version + ": versions below TLS 1.2 are not supported");
   if (!c.https_listeners.empty() && (t.cert_file.empty() || t.key_file.empty()))
-    warnings.push_back(
-        "ports.https is set, and cert_file and key_file are not: every HTTPS connection will be refused");
+    warnings.push_back("ports.https is set without cert_file and key_file: every HTTPS connection will be rejected");
 }
 
 } // namespace

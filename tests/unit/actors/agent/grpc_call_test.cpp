@@ -165,7 +165,8 @@ TEST_CASE("whatever else a server says is a reason", "[grpc]") {
     std::string reason;
   };
   const std::string unhealthy = "gRPC application didn't report service healthy";
-  const std::string no_answer = "rpc error: code = Internal desc = the answer is no grpc.health.v1.HealthCheckResponse";
+  const std::string no_answer =
+      "rpc error: code = Internal desc = the response is not a grpc.health.v1.HealthCheckResponse";
   const grpc_headers fine{{"grpc-status", "0"}};
   const row rows[] = {
       {"not serving", message("\x08\x02"), fine, unhealthy},
@@ -249,5 +250,5 @@ TEST_CASE("of a long answer only the beginning is looked at", "[grpc]") {
   grpc_call call({"h:1", "s", false});
   s.serve(call);
   REQUIRE(call.outcome());
-  CHECK(call.outcome()->find("the answer is no") != std::string::npos);
+  CHECK(call.outcome()->find("the response is not") != std::string::npos);
 }

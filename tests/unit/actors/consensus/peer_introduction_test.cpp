@@ -92,12 +92,12 @@ TEST_CASE("who does not introduce himself is refused, and told what can be told"
     bool alert;
   };
   const row rows[] = {
-      {"no TLS where it is demanded", one_key, bytes_of(hello_of("seven")), "speaks without TLS", true},
+      {"no TLS where it is demanded", one_key, bytes_of(hello_of("seven")), "does not use TLS", true},
       {"TLS where there is none", nullptr, std::string("\x16\x03\x01\x02\x00", 5), "neither a certificate nor", true},
-      {"another frame", nullptr, bytes_of(wire::gossip{}), "no introduction", false},
-      {"HTTP", nullptr, "GET / HTTP/1.1\r\n\r\n", "does not speak our protocol", false},
+      {"another frame", nullptr, bytes_of(wire::gossip{}), "is not a hello", false},
+      {"HTTP", nullptr, "GET / HTTP/1.1\r\n\r\n", "does not speak this protocol", false},
       {"a hello that is too long", nullptr, bytes_of(hello_of(std::string(peer_introduction::hello_bytes_max, 'x'))),
-       "does not speak our protocol", false},
+       "does not speak this protocol", false},
       {"a hello that cannot be read", nullptr, std::string("\0\0\0\x05garba", 9), "", false},
   };
   for (const auto& r : rows) {
@@ -125,7 +125,7 @@ TEST_CASE("a certificate of a client is none of a server, whatever signed it", "
   dialler.take_output(out);
   const auto said = door.feed(out);
   REQUIRE_FALSE(said.ok());
-  CHECK(said.error() == "certificate of peer names client.dc1.consul and not server.dc1.consul");
+  CHECK(said.error() == "certificate of peer names client.dc1.consul, not server.dc1.consul");
 }
 
 // `belay tls cert create -client` makes an agent; HTTPS users' certificates (`-cli`) do not.
@@ -153,6 +153,6 @@ TEST_CASE("a certificate makes a client agent if it names one, or a server", "[p
     const auto said = door.feed(out);
     CHECK(said.ok() == may);
     if (!said)
-      CHECK(said.error() == "certificate of peer names " + std::string(name) + " and not client.dc1.consul");
+      CHECK(said.error() == "certificate of peer names " + std::string(name) + ", not client.dc1.consul");
   }
 }

@@ -174,7 +174,7 @@ TEST_CASE("what a server that stands still was asked fails within 6 s, or is ask
     CHECK(c.failure.empty());
     f.loop.run_for(milliseconds{1500});
     CHECK(c.ended == (method == std::string("GET")));
-    CHECK(c.failure == (c.ended ? "" : "rpc error making call: no answer within 3 s"));
+    CHECK(c.failure == (c.ended ? "" : "rpc error making call: no response within 3 s"));
     CHECK_FALSE(c.nothing_sent);
   }
 }
@@ -267,13 +267,13 @@ TEST_CASE("the servers are told every second that the agent is there", "[relay]"
 
 // The log of an agent without servers must say why before it counts as failed.
 TEST_CASE("an agent that is not heard says so in time, with the reason, and every 10 s", "[relay]") {
-  const std::string line = "the servers do not hear this agent";
+  const std::string line = "servers not reached; the node becomes critical after 5 s";
   SECTION("no server is named") {
     fixture f({});
     f.loop.run_for(milliseconds{2500});
     CHECK(f.logged(line) == 0);
     f.loop.run_for(milliseconds{1000});
-    CHECK(f.logged("reason=\"no server is named\"") == 1);
+    CHECK(f.logged("reason=\"no server is configured\"") == 1);
     f.loop.run_for(milliseconds{60'000});
     CHECK(f.logged(line) == 6);
   }
@@ -289,7 +289,7 @@ TEST_CASE("an agent that is not heard says so in time, with the reason, and ever
     fixture f({at(1)});
     f.loop.server(1).answer = [](const auto&) { return std::nullopt; };
     f.loop.run_for(milliseconds{3500});
-    CHECK(f.logged("reason=\"no answer within 3 s\"") == 1);
+    CHECK(f.logged("reason=\"no response within 3 s\"") == 1);
   }
   SECTION("there is no leader") {
     fixture f({at(1)});
@@ -303,9 +303,9 @@ TEST_CASE("an agent whose name is taken says so as an error, at once and then ev
   fixture f({at(1)});
   f.loop.server(1).answer = [](const auto&) { return made_up_server::said{409, "node name 'a7' is taken"}; };
   f.loop.run_for(milliseconds{1000});
-  CHECK(f.logged("[ERROR] relay: the cluster refuses this client agent reason=\"node name 'a7' is taken\"") == 1);
+  CHECK(f.logged("[ERROR] relay: client agent rejected by the cluster reason=\"node name 'a7' is taken\"") == 1);
   f.loop.run_for(milliseconds{30'000});
-  CHECK(f.logged("the cluster refuses this client agent") == 3);
+  CHECK(f.logged("client agent rejected by the cluster") == 3);
   CHECK(f.answers == std::vector<bool>{false});
 }
 
@@ -328,7 +328,7 @@ TEST_CASE("a join is answered when the servers have heard the agent, or with the
   CHECK(told.size() == 1);
   f.loop.run_for(milliseconds{2000});
   REQUIRE(told.size() == 2);
-  CHECK(told[1].find("the servers have not heard this agent: no answer") == 0);
+  CHECK(told[1].find("the servers were not reached: no response") == 0);
 
   f.loop.server(2).answer = [](const auto&) { return made_up_server::said{409, "taken"}; };
   join(2);

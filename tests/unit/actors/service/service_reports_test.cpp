@@ -131,15 +131,19 @@ TEST_CASE("a service manager hears of a start, signs of life, a reload and the e
   CHECK(heard() == "WATCHDOG=1\n");
 
   reports.reloading(start + 9500ms);
-  CHECK(heard() == "RELOADING=1\nMONOTONIC_USEC=1009500000\nSTATUS=Reads its configuration again\n");
+  CHECK(heard() == "RELOADING=1\n"
+                   "MONOTONIC_USEC=1009500000\n"
+                   "STATUS=Reloads its configuration\n");
   reports.reloaded(false, start + 9600ms);
-  CHECK(heard() == "READY=1\nSTATUS=Leads the cluster; index 24; the last reload changed nothing: see the log\n");
+  CHECK(heard() == "READY=1\n"
+                   "STATUS=Leads the cluster; index 24; the last reload failed: see the log\n");
   reports.reloading(start + 9700ms);
   heard();
   reports.reloaded(true, start + 9800ms);
   CHECK(heard() == "READY=1\nSTATUS=Leads the cluster; index 24\n");
   reports.stopping();
-  CHECK(heard() == "STOPPING=1\nSTATUS=Answers what it was asked, and stops\n");
+  CHECK(heard() == "STOPPING=1\n"
+                   "STATUS=Completes pending requests and stops\n");
 }
 
 TEST_CASE("of several threads of clients each has to move", "[service]") {
@@ -180,7 +184,8 @@ TEST_CASE("a client agent has no Raft, and lives while its one thread moves", "[
   numbers->has_raft = false;
   numbers->standing = cluster_standing::cut_off;
   reports.ready(numbers, start);
-  CHECK(heard() == "READY=1\nSTATUS=Client agent, no server answers\n");
+  CHECK(heard() == "READY=1\n"
+                   "STATUS=Client agent, no server reached\n");
   numbers->standing = cluster_standing::relays;
   for (int n = 1; n < 9; ++n) {
     if (n < 4)
@@ -188,7 +193,7 @@ TEST_CASE("a client agent has no Raft, and lives while its one thread moves", "[
     reports.look(start + std::chrono::seconds(n));
     const auto said = heard();
     CHECK((said.find("WATCHDOG=1") != std::string::npos) == (n < 5));
-    CHECK((said.find("STATUS=Client agent, the servers answer\n") != std::string::npos) == (n == 1));
+    CHECK((said.find("STATUS=Client agent, servers reached\n") != std::string::npos) == (n == 1));
   }
 }
 

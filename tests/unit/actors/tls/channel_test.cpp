@@ -120,20 +120,21 @@ TEST_CASE("a peer that is refused is told why, and so is the one who refuses", "
   };
   const row rows[] = {
       {"the dialler knows another CA", foreign, server, "certificate of peer is not signed by ca_file",
-       "peer refused us: our certificate is not signed by its ca_file"},
+       "peer rejected us: our certificate is not signed by its ca_file"},
       {"the accepter knows another CA", foreign_trusts_us, server,
-       "peer refused us: our certificate is not signed by its ca_file", "certificate of peer is not signed by ca_file"},
+       "peer rejected us: our certificate is not signed by its ca_file",
+       "certificate of peer is not signed by ca_file"},
       {"expired at the accepter", server, expired, "certificate of peer has expired", "our certificate has expired"},
       {"expired at the dialler", expired, server, "our certificate has expired", "certificate of peer has expired"},
-      {"not valid yet", early, server, "peer refused us", "not valid yet"},
-      {"another datacenter's server", named, elsewhere, "names server.dc2.consul and not server.dc1.consul",
-       "peer refused us"},
-      {"another key", with_keys({key_a}), with_keys({key_b}), "peer refused us: it does not accept our encrypt key",
+      {"not valid yet", early, server, "peer rejected us", "not valid yet"},
+      {"another datacenter's server", named, elsewhere, "names server.dc2.consul, not server.dc1.consul",
+       "peer rejected us"},
+      {"another key", with_keys({key_a}), with_keys({key_b}), "peer rejected us: it does not accept our encrypt key",
        "peer has another encrypt key"},
-      {"a key where certificates are demanded", with_keys({key_a}), server, "peer does not know our encrypt key",
-       "peer has an encrypt key only"},
+      {"a key where certificates are demanded", with_keys({key_a}), server, "peer does not have our encrypt key",
+       "peer has only an encrypt key"},
       {"a certificate where there are only keys", server, with_keys({key_a}),
-       "peer refused us: it does not accept our certificate",
+       "peer rejected us: it does not accept our certificate",
        "peer has no encrypt key, and this server has no certificate"},
   };
   for (const auto& r : rows) {
@@ -159,7 +160,7 @@ TEST_CASE("a peer without a certificate is refused", "[tls]") {
   pair_of_ends ends(bare, server);
   CHECK_FALSE(ends.accepter.established());
   CHECK(says(ends.accepter_said, "peer has no certificate"));
-  CHECK(says(ends.dialler_said, "peer refused us: it demands a certificate"));
+  CHECK(says(ends.dialler_said, "peer rejected us: it requires a certificate"));
 }
 
 TEST_CASE("bytes may come one by one", "[tls]") {

@@ -69,7 +69,7 @@ TEST_CASE("a leader leaves nobody behind without a majority") {
   REQUIRE(std::holds_alternative<departure::over>(s));
   const auto& how = std::get<departure::over>(s).how;
   REQUIRE_FALSE(how);
-  CHECK(how.error().find("of the 2 voters that would stay only 1 can be reached") != std::string::npos);
+  CHECK(how.error().find("of the 2 remaining voters only 1 can be reached") != std::string::npos);
 }
 
 TEST_CASE("what the leader refuses is how it ends") {

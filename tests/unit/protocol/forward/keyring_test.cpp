@@ -36,7 +36,7 @@ TEST_CASE("an operation on the keys of one server", "[keyring]") {
            row{{install, "y"}, {"x"}, {"x", "y"}, ""},
            row{{install, "x"}, {"x", "y"}, {"x", "y"}, ""}, // a repeat is no error
            row{{install, ""}, {"x"}, {"x"}, "key size must be 16, 24 or 32 bytes"},
-           row{{install, "y"}, full, full, "Keyring is full: remove keys that are not used any more"},
+           row{{install, "y"}, full, full, "Keyring is full: remove keys that are no longer used"},
            row{{install, "7"}, full, full, ""},
            row{{use, "z"}, {"x", "y", "z"}, {"z", "x", "y"}, ""},
            row{{use, "x"}, {"x", "y"}, {"x", "y"}, ""},
@@ -98,14 +98,14 @@ TEST_CASE("a member that falls silent or is lost ends the waiting for it", "[key
   r.expire(seconds(5));
   auto over = r.take_finished();
   REQUIRE(over.size() == 1);
-  CHECK(over[0].members[2].answer.text == "no answer in time");
+  CHECK(over[0].members[2].answer.text == "no response in time");
   r.lost(node_id{2}); // which had responded before
   CHECK(r.take_finished().empty());
   r.lost(node_id{3});
   over = r.take_finished();
   REQUIRE(over.size() == 1);
   CHECK(over[0].members[1].answer.ok);
-  CHECK(over[0].members[2].answer.text == "its connection broke before it answered");
+  CHECK(over[0].members[2].answer.text == "its connection was lost before it responded");
 }
 
 TEST_CASE("operations that are under way are bounded", "[keyring]") {

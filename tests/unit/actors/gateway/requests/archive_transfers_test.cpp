@@ -279,7 +279,7 @@ TEST_CASE("archive_transfers: an upload that is refused leaves nothing behind") 
   SECTION("because a server is too old for what is in it") {
     auto& e = f.restore("abc", true);
     f.unpacked(f.out.take<unpack_archive>(), "command", false);
-    const std::string why = "server b is not known to have feature level 6: install Belay 0.2.0 or newer there";
+    const std::string why = "server b may not have feature level 6: install Belay 0.2.0 or newer there";
     f.decided(f.out.take<propose_write>(), wire::call_outcome::refused, true, why);
     f.check_told_when_aborted(e, why, 409);
   }

@@ -144,7 +144,7 @@ TEST_CASE("local_questions: a probe is told whether this node moves, and within 
   questions_fixture f;
   auto& live = f.begin({.kind = local_kind::agent_live});
   CHECK(live.deadline == f.now + 1s);
-  CHECK(live.give_up == "Raft does not answer on this node");
+  CHECK(live.give_up == "Raft does not respond on this node");
   f.told(f.out.take<status_request>(), false);
   REQUIRE(live.answer);
   CHECK(live.answer->status == 200);
@@ -174,9 +174,8 @@ TEST_CASE("local_questions: a probe is told whether this node moves, and within 
            row{true, true, 9, 9, 0, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"disk full\"}", 9, true},
            row{false, true, 9, 9, -1, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"disk full\"}", 9, true},
            row{true, true, 9, 9, 0, 200,
-               "{\"Ready\":true,\"Behind\":0,\"Warning\":\"the newest checkpoint could not be read back; the one "
-               "before it "
-               "is kept, see the log\"}",
+               "{\"Ready\":true,\"Behind\":0,\"Warning\":\"the newest checkpoint could not be read back; the previous "
+               "one is kept, see the log\"}",
                9, false, true},
        }) {
     CAPTURE(r.body);
@@ -230,7 +229,7 @@ TEST_CASE("local_questions: health is asked of the leader with the settings that
     CHECK(e.answer->body == "{\"Healthy\":false,\"FailureTolerance\":0}");
     f.decided(e, told_by_leader(wire::call_outcome::done, true));
     CHECK(e.answer->status == 500);
-    CHECK(e.answer->body == "answer of the leader could not be read");
+    CHECK(e.answer->body == "malformed response of the leader");
   }
 }
 

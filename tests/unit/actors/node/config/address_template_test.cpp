@@ -35,7 +35,7 @@ TEST_CASE("templates of addresses") {
       {"{{ GetInterfaceIP \"eth0\" }}", "10.9.0.1"}, // IPv4 first, and the larger network
       {"127.0.0.1 {{ GetPrivateIP }} {{GetInterfaceIP \"eth1\"}}", "127.0.0.1 10.9.0.1 8.8.8.8"},
       {"{{ GetInterfaceIP \"eth9\" }}", "refused: {{ GetInterfaceIP \"eth9\" }}: this machine has no such address"},
-      {"{{ GetPrivateIP", "refused: an address template is not closed: {{ GetPrivateIP"},
+      {"{{ GetPrivateIP", "refused: an address template lacks its closing braces: {{ GetPrivateIP"},
   };
   for (const auto& r : rows) {
     INFO(r.text);

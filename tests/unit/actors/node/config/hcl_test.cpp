@@ -48,7 +48,7 @@ TEST_CASE("configurations in HCL, and the same in JSON") {
       row{"retry_join = []", R"({"retry_join":[]})"},
       row{"acl { enabled = true tokens { master = \"x\" } }", R"({"acl":{"enabled":true,"tokens":{"master":"x"}}})"},
       row{"node_meta { rack = \"r\" }\nnode_meta = { rack = \"s\" }",
-          "At 2:1: node_meta is given twice: write one block"},
+          "At 2:1: node_meta is defined twice: merge both into one block"},
       row{"log_level = \"INFO\"\nlog_level = \"WARN\"", R"({"log_level":"WARN"})"},
       row{"telemetry { rate = 1.5 }", R"({"telemetry":{"rate":1.5E0}})"},
       // Lists of objects: each block is one of them.
@@ -68,7 +68,7 @@ TEST_CASE("configurations in HCL, and the same in JSON") {
 TEST_CASE("what is no HCL, and what HCL can say and a configuration cannot") {
   check({
       row{"ports {", "At 1:9: object expected closing RBRACE got: EOF"},
-      row{"ports = [{ http = 1 }, { http = 2 }]", "At 1:9: ports is a list of 2 objects: one is expected"},
+      row{"ports = [{ http = 1 }, { http = 2 }]", "At 1:9: ports is a list of 2 objects; exactly one is allowed"},
       row{"bootstrap_expect = 08", "At 1:20: strconv.ParseInt: parsing \"08\": invalid syntax"},
       row{"{\"server\": tru}", "invalid character '}' in literal true (expecting 'e')"},
   });

@@ -231,7 +231,7 @@ TEST_CASE("complaints about configurations") {
       {R"("ui_content_path":"//")", "ui-content-path cannot be // alone"},
       {R"("data_dir":"/dev/null")", "data_dir \"/dev/null\" is not a directory"},
       {R"("default_consistency":"stale")",
-       "default_consistency cannot be \"stale\": it is \"default\" or \"consistent\""},
+       "default_consistency cannot be \"stale\": it must be \"default\" or \"consistent\""},
       {R"("log_level":"loud")", "Invalid log level: loud. Valid log levels are: [TRACE DEBUG INFO WARN ERR]"},
       {R"("retry_interval":"soon")", R"(retry_interval: invalid duration: "soon": time: invalid duration "soon")"},
       {R"("reconnect_timeout":"soon")",
@@ -247,12 +247,10 @@ TEST_CASE("complaints about configurations") {
       {R"("node_meta":{"a b":"1"})",
        "node_meta invalid: Couldn't load metadata pair ('a b', '1'): Key contains invalid characters"},
       {R"("node_meta":{"":"1"})", "node_meta invalid: Couldn't load metadata pair ('', '1'): Key cannot be blank"},
-      {R"("segment":"a")",
-       "segment: this build does not know network segments, and will not start as if it did. Remove the setting to run "
-       "without it"},
-      {R"("segments":[{"name":"a"}])", "segments: this build does not know network segments, and will not start as if "
-                                       "it did. Remove the setting to run "
-                                       "without it"},
+      {R"("segment":"a")", "segment: Belay does not support network segments, and does not start with this setting. "
+                           "Remove it to run without the feature"},
+      {R"("segments":[{"name":"a"}])", "segments: Belay does not support network segments, and does not start with "
+                                       "this setting. Remove it to run without the feature"},
       {R"("limits":{"kv_max_value_size":100000000})",
        "limits.kv_max_value_size must be a whole number from 1 to 16777216"},
       {R"("client_addr":"{{ GetPublicIP }}")",
@@ -276,12 +274,12 @@ TEST_CASE("complaints about configurations") {
       {R"("limits":{"http_max_bytes_in_flight":1000})",
        "limits.http_max_bytes_in_flight must be 0 or at least 67108864"},
       {R"("http_config":{"fronts":9})",
-       "http_config.fronts: so many need limits.http_max_bytes_in_flight of at least 603979776, or 0"},
+       "http_config.fronts: this number requires limits.http_max_bytes_in_flight of at least 603979776, or 0"},
       {R"("http_config":{"fronts":17})", "http_config.fronts must be a whole number from 1 to 16"},
       {R"("http_config":{"allowed_hosts":["http://a"]})",
        "http_config.allowed_hosts: not a host name, \".\" and a domain, or \"*\": http://a"},
       {R"("retry_join":["provider=aws tag=x"])", "retry_join: finding servers through a cloud provider is not "
-                                                 "supported, name them by address or host name: provider=aws tag=x"},
+                                                 "supported; write their addresses or host names: provider=aws tag=x"},
   };
   for (const auto& r : rows) {
     INFO(r.more);
@@ -369,7 +367,7 @@ TEST_CASE("protection that this build lacks stops the start") {
   for (auto more : {R"("auto_encrypt":{"allow_tls":true})", R"("auto_config":{"enabled":true})"}) {
     INFO(more);
     auto e = refused(file_with(f, more));
-    CHECK(e.text.find("this build does not") != std::string::npos);
+    CHECK(e.text.find("Belay does not") != std::string::npos);
   }
   for (
       auto more :
@@ -480,9 +478,9 @@ TEST_CASE("https: what is decoded, warned of, and refused") {
         std::vector<listen_address>{{"", 0, "/tmp/b.sock", true}, {"0.0.0.0", 1, "", true}});
   CHECK_FALSE(other.config.allowed_hosts); // other hosts can reach it directly
   REQUIRE(other.warnings.size() == 1);
-  CHECK(other.warnings[0].starts_with("ports.https is set, and cert_file and key_file are not"));
+  CHECK(other.warnings[0].starts_with("ports.https is set without cert_file and key_file"));
   CHECK(accepted(file_with(f, R"("tls_min_version":"tls11")")).warnings.at(0) ==
-        "tls_min_version = tls11: less than TLS 1.2 is not spoken");
+        "tls_min_version = tls11: versions below TLS 1.2 are not supported");
   struct row {
     const char *more, *complaint;
   };
@@ -658,13 +656,13 @@ TEST_CASE("all that is wrong is told at once, each with its place") {
                     ":1:15)"
                     "\n\t* config: Open failed on " +
                     in / "none.json" + ". open " + in / "none.json" +
-                    ": no such file or directory"
-                    "\n\t* retry_join: finding servers through a cloud provider is not supported, name them by address "
-                    "or host name: provider=aws (" +
+                    ": no such file or directory\n"
+                    "\t* retry_join: finding servers through a cloud provider is not supported; write their addresses "
+                    "or host names: provider=aws (" +
                     a +
-                    ":4:25)"
-                    "\n\t* retry_join: finding servers through a cloud provider is not supported, name them by address "
-                    "or host name: provider=gce (" +
+                    ":4:25)\n"
+                    "\t* retry_join: finding servers through a cloud provider is not supported; write their addresses "
+                    "or host names: provider=gce (" +
                     b +
                     ":4:3)"
                     "\n\t* performance.raft_multiplier cannot be 11. Must be between 1 and 10 (" +
@@ -707,8 +705,8 @@ TEST_CASE("contradictions are told at the key to blame, and only if nothing of t
             ":3:1)"
             "\n\t* VerifyIncoming set, and no Cert/Key pair provided! (" +
             file +
-            ":3:1)"
-            "\n\t* VerifyOutgoing set, and no Cert/Key pair provided! Peers ask for a certificate: set cert_file and "
+            ":3:1)\n"
+            "\t* VerifyOutgoing set, and no Cert/Key pair provided! Peers require a certificate: set cert_file and "
             "key_file (" +
             file +
             ":3:30)"
@@ -781,7 +779,7 @@ TEST_CASE("files of certificates are opened, and what is wrong with them has its
        there("cas"),
        there("c.pem"),
        stranger,
-       {"key_file: " + stranger + " holds no private key in PEM"}},
+       {"key_file: " + stranger + " has no private key in PEM"}},
       {"/nonexistent/ca",
        "/nonexistent/cas",
        "/nonexistent/c",
@@ -799,8 +797,8 @@ TEST_CASE("files of certificates are opened, and what is wrong with them has its
        there("cas"),
        there("c.pem"),
        there("ca.pem"),
-       {"ca_file: " + stranger + " holds no certificate in PEM (" + in / "c.hcl:1:1)",
-        "key_file: " + there("ca.pem") + " holds no private key in PEM"}},
+       {"ca_file: " + stranger + " has no certificate in PEM (" + in / "c.hcl:1:1)",
+        "key_file: " + there("ca.pem") + " has no private key in PEM"}},
   };
   for (const auto& r : rows) {
     const auto file = in.write("c.hcl", "ca_file = \"" + r.ca + "\"\nca_path = \"" + r.folder + "\"\ncert_file = \"" +
@@ -954,16 +952,14 @@ TEST_CASE("the audit log: what is refused") {
   };
   const std::vector<row> rows{
       {R"({"enabled":true})",
-       R"(audit.enabled: needs a sink: audit { sink "NAME" { type = "file", format = "json", path = "..." } })"},
-      {R"({"sink":{"a":{"path":"x"},"b":{"path":"y"}}})", "audit.sink: there are 2 sinks, and only one is supported"},
+       R"(audit.enabled: requires a sink: audit { sink "NAME" { type = "file", format = "json", path = "..." } })"},
+      {R"({"sink":{"a":{"path":"x"},"b":{"path":"y"}}})", "audit.sink: there are 2 sinks; only one is supported"},
       {R"({"sink":{"a":{}}})", "audit.sink.a.path: must name the file"},
       {R"({"sink":{"a":{"path":""}}})", "audit.sink.a.path: must name the file"},
-      {R"({"sink":{"a":{"path":"x","type":"socket"}}})",
-       R"(audit.sink.a.type: cannot be "socket": there is only "file")"},
-      {R"({"sink":{"a":{"path":"x","format":"text"}}})",
-       R"(audit.sink.a.format: cannot be "text": there is only "json")"},
+      {R"({"sink":{"a":{"path":"x","type":"socket"}}})", R"(audit.sink.a.type: cannot be "socket": it must be "file")"},
+      {R"({"sink":{"a":{"path":"x","format":"text"}}})", R"(audit.sink.a.format: cannot be "text": it must be "json")"},
       {R"({"sink":{"a":{"path":"x","delivery_guarantee":"sure"}}})",
-       R"(audit.sink.a.delivery_guarantee: cannot be "sure": it is "best-effort" or "enforced")"},
+       R"(audit.sink.a.delivery_guarantee: cannot be "sure": it must be "best-effort" or "enforced")"},
       {R"({"sink":{"a":{"path":"x","mode":"6 0"}}})",
        R"(audit.sink.a.mode: must be the permissions of a file in octal digits, such as "0600")"},
       {R"({"sink":{"a":{"path":"x","mode":"0400"}}})",
@@ -974,7 +970,7 @@ TEST_CASE("the audit log: what is refused") {
        R"(audit.sink.a.rotate_duration: invalid duration: "1y": time: unknown unit "y" in duration "1y")"},
       {R"({"sink":{"a":{"path":"x","rotate_duration":"-1s"}}})", "audit.sink.a.rotate_duration: must not be negative"},
       {R"({"sink":{"a":{"path":"x","rotate_max_files":3}}})",
-       "audit.sink.a.rotate_max_files: files do not rotate without rotate_bytes or rotate_duration"},
+       "audit.sink.a.rotate_max_files: requires rotate_bytes or rotate_duration"},
   };
   for (const auto& r : rows) {
     INFO(r.audit);
@@ -1011,7 +1007,7 @@ TEST_CASE("the audit log: all that is wrong is told at its place, whatever the s
   const auto told = refused({"-server", "-data-dir=/nonexistent/d", "-bind", "127.0.0.1", "-config-file", hcl}).text;
   INFO(told);
   const std::string where = "* audit.sink.My.File sink.";
-  CHECK(told.find(where + "type: cannot be \"socket\": there is only \"file\" (" + hcl + ":4:5)\n") != told.npos);
+  CHECK(told.find(where + "type: cannot be \"socket\": it must be \"file\" (" + hcl + ":4:5)\n") != told.npos);
   CHECK(told.find(where + "rotate_duration: invalid duration: \"abc\": time: invalid duration \"abc\" (" + hcl +
                   ":6:7)\n") != told.npos);
   CHECK(told.find(where + "rotate_bytes must be a whole number from 0 to 9223372036854775807 (" + hcl + ":7:5)") !=
