@@ -207,7 +207,7 @@ public:
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK)
         return failure{directory + " is in use by another process (its file '" + lock_name +
-                       "' is locked): stop that one, or give this one another data_dir"};
+                       "' is locked): stop that process, or use another data_dir"};
       return system_failure("cannot lock", path, errno);
     }
     return std::unique_ptr<file_lock>(std::move(held));

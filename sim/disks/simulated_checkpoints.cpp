@@ -192,7 +192,7 @@ result<std::uint64_t> simulated_checkpoints::write_snapshot(const raft::snapshot
   if (offset == 0)
     incoming_refused_ = false;
   if (incoming_refused_)
-    return failure{"no snapshot has been begun"};
+    return failure{"no snapshot has been started"};
   auto stored = open()->write_snapshot(meta, offset, on_its_way(std::string(bytes)), last, judge);
   if (stored)
     ++chunks_written_;

@@ -199,19 +199,19 @@ result<std::optional<stored_info>> get_info(lmdb_transaction& txn, const std::st
   if (rc == MDB_NOTFOUND && entries == 0)
     return std::optional<stored_info>{};
   if (rc == MDB_NOTFOUND)
-    return damaged(path, "it has rows, but no record of what they are");
+    return damaged(path, "it has rows, but no record of its contents");
   if (rc != 0)
     return lmdb_failure("cannot read", path, rc);
   const auto bytes = checked(info_key, value);
   if (!bytes)
-    return damaged(path, "the record of what it holds has a wrong checksum or an unknown version");
+    return damaged(path, "the record of its contents has a wrong checksum or an unknown version");
   stored_info s;
   byte_reader r(*bytes);
   const bool meta = wire::decode_snapshot_meta(r, s.info.meta);
   s.info.digest = r.u64();
   s.rows = r.u64();
   if (!meta || !r.complete())
-    return damaged(path, "the record of what it holds is malformed");
+    return damaged(path, "the record of its contents is malformed");
   if (s.rows + 1 != entries)
     return damaged(path, "it has " + std::to_string(entries - 1) + " rows instead of " + std::to_string(s.rows));
   return std::optional<stored_info>(std::move(s));
@@ -268,7 +268,7 @@ status each_row(lmdb_transaction& txn, const std::string& path, const std::funct
     if (auto s = give(*next_long); !s)
       return s;
   if (count != (*info)->rows)
-    return damaged(path, "it gave " + std::to_string(count) + " rows instead of " + std::to_string((*info)->rows));
+    return damaged(path, "it has " + std::to_string(count) + " rows instead of " + std::to_string((*info)->rows));
   return done{};
 }
 

@@ -65,7 +65,7 @@ kept_window::kept_window(file_system& files, std::string directory, lmdb_file::l
     : file_(files, std::move(directory), "changes.mdb", "new_changes.mdb", l) {}
 
 failure kept_window::damaged(const std::string& what) const {
-  return failure{"the changes that are kept beside the checkpoint are damaged: " + what};
+  return failure{"the window of changes is damaged: " + what};
 }
 
 status kept_window::open() {
@@ -91,7 +91,7 @@ result<std::optional<kept_record>> kept_window::record(lmdb_transaction& txn) co
   if (!r)
     return damaged("the record has a wrong checksum or an unknown version");
   if (r->rows + 1 != entries)
-    return damaged("there are " + std::to_string(entries - 1) + " instead of " + std::to_string(r->rows));
+    return damaged("it has " + std::to_string(entries - 1) + " changes instead of " + std::to_string(r->rows));
   return r;
 }
 

@@ -216,7 +216,7 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
     return rows_.die(s.error() + "; " + back.error());
   // The state machine still has everything: the next commit, a full one, replaces the file.
   if (!back)
-    return failure{s.error() + "; no checkpoint before it can be read: " + back.error(), failure_kind::unproven};
+    return failure{s.error() + "; no earlier checkpoint can be read: " + back.error(), failure_kind::unproven};
   return s;
 }
 
@@ -261,15 +261,15 @@ status lmdb_checkpoint::prove_changes(const checkpoint_delta& delta, const sorte
     return lmdb_failure("cannot read", rows_.env().path(), rc);
   auto there = get_info(txn, rows_.env().path());
   if (!there || !*there || (*there)->info.meta != written.meta || (*there)->info.digest != written.digest)
-    return failure{"the record of what the checkpoint holds reads back different", failure_kind::unproven};
+    return failure{"the record of the contents of the checkpoint reads back different", failure_kind::unproven};
   row_sum sum(hash_, *proven_digest_ - replaced);
   for (const auto* r : rows) {
     std::string_view value;
     const int rc = get_row(txn, r->table, r->key, value);
     if (rc != (r->append_value ? 0 : MDB_NOTFOUND))
-      return failure{name_of_row(r->table, r->key) + (rc == 0 ? ": it was removed, and is still there"
+      return failure{name_of_row(r->table, r->key) + (rc == 0 ? ": it was removed, but is still present"
                                                       : rc == MDB_NOTFOUND
-                                                          ? ": it was written, and is not there"
+                                                          ? ": it was written, but is missing"
                                                           : ": it has a wrong checksum, or cannot be read"),
                      failure_kind::unproven};
     if (rc == 0)
@@ -297,7 +297,7 @@ status lmdb_checkpoint::prove_whole(lmdb_env& env, const checkpoint_info& writte
   const auto compared = sum.compare(written.digest);
   if (!*there || (*there)->info.meta != written.meta || (*there)->info.digest != written.digest ||
       (compared != state::stored_digest::verdict::same && compared != excused))
-    return failure{"the rows of the file do not have the digest of the state", failure_kind::unproven};
+    return failure{"the digest of the rows in the file differs from that of the state", failure_kind::unproven};
   proven_digest_ = sum.digest();
   return done{};
 }
@@ -315,7 +315,8 @@ failure lmdb_checkpoint::name_difference(const checkpoint_delta& delta, const so
       if (r->append_value)
         return {name_of_row(r->table, r->key) + ": it reads back different", failure_kind::unproven};
     }
-  return {"the rows of " + env.path() + " do not add up to the digest of the state, and those of this commit do",
+  return {"the rows of " + env.path() +
+              " have another digest than the state, although those of this commit are correct",
           failure_kind::unproven};
 }
 
@@ -332,7 +333,7 @@ status lmdb_checkpoint::take_back() {
     return prove_whole(rows_.env(), **now, state::stored_digest::verdict::fault_of_0_2_0);
   };
   const auto reverted = rows_.revert();
-  auto s = !reverted ? status(reverted.why()) : *reverted ? readable() : status(failure{"there was no commit before"});
+  auto s = !reverted ? status(reverted.why()) : *reverted ? readable() : status(failure{"there is no earlier commit"});
   if (s)
     return s;
   auto older = install_older();
@@ -370,7 +371,7 @@ result<std::optional<std::string>> lmdb_checkpoint::fall_back() {
 
 status lmdb_checkpoint::start_empty() {
   if (older_.is_there())
-    return failure{older_.path() + " is there"};
+    return failure{older_.path() + " exists"};
   proven_digest_.reset();
   auto s = rows_.replace_with(0, [](lmdb_transaction&) { return status(done{}); });
   if (s)
@@ -434,7 +435,7 @@ result<lmdb_checkpoint::frozen_view*> lmdb_checkpoint::frozen(log_index index) {
     for (auto& view : frozen_)
       if (view.meta.index == index)
         return &view;
-    return failure{"the snapshot of index " + to_string(index) + " is gone"};
+    return failure{"the snapshot at index " + to_string(index) + " no longer exists"};
   }
   auto now = info();
   if (!now)
@@ -456,7 +457,7 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
     return view.why();
   const auto& v = **view;
   if (offset > v.bytes)
-    return failure{"the snapshot of index " + to_string(v.meta.index) + " has only " + std::to_string(v.bytes) +
+    return failure{"the snapshot at index " + to_string(v.meta.index) + " has only " + std::to_string(v.bytes) +
                    " bytes"};
   const auto n = std::min<std::uint64_t>(bytes_max, v.bytes - offset);
   std::string bytes(n, '\0');
@@ -493,10 +494,10 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
     incoming_ = incoming_snapshot{.meta = meta, .f = std::move(f).value()};
   }
   if (!incoming_)
-    return failure{"no snapshot has been begun"};
+    return failure{"no snapshot has been started"};
   if (incoming_->meta != meta || incoming_->bytes != offset)
-    return failure{"bytes from " + std::to_string(offset) + " of the snapshot of index " + to_string(meta.index) +
-                   " do not continue those up to " + std::to_string(incoming_->bytes) + " of index " +
+    return failure{"bytes from " + std::to_string(offset) + " of the snapshot at index " + to_string(meta.index) +
+                   " do not follow those up to " + std::to_string(incoming_->bytes) + " of index " +
                    to_string(incoming_->meta.index)};
   if (auto s = incoming_->f->write_at(offset, {bytes}); !s)
     return give_up(s.why());
@@ -518,8 +519,8 @@ status lmdb_checkpoint::install(snapshot_judge* judge) {
       *incoming_->f, incoming_->bytes,
       [&](const checkpoint_info& info) -> status {
         if (info.meta != incoming_->meta)
-          return failure{"snapshot is of index " + to_string(info.meta.index) +
-                         " and not what was announced as index " + to_string(incoming_->meta.index)};
+          return failure{"snapshot has index " + to_string(info.meta.index) + ", but was announced with index " +
+                         to_string(incoming_->meta.index)};
         installed = info;
         return judge != nullptr ? judge->whole(info) : status(done{});
       },
@@ -557,7 +558,7 @@ status lmdb_checkpoint::install_from(file& f, std::uint64_t bytes,
     auto info = read_snapshot_file(f, [&](const row_view& r) -> status {
       const int rc = appender.add(r);
       if (rc == EINVAL)
-        return failure{"snapshot is damaged: its rows are not in order"};
+        return failure{"snapshot is damaged: its rows are out of order"};
       if (rc == 0 && judge != nullptr)
         return judge->row(r.table, r.key, r.value);
       return as_status(rc, "cannot write", rows_.new_path());

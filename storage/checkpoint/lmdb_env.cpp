@@ -62,7 +62,7 @@ failure lmdb_failure(const std::string& what, const std::string& path, int code)
 result<std::unique_ptr<lmdb_env>> lmdb_env::open(const std::string& path, lmdb_use use, std::uint64_t map_bytes) {
   MDB_env* raw = nullptr;
   if (int rc = mdb_env_create(&raw); rc != 0)
-    return lmdb_failure("cannot make an environment for", path, rc);
+    return lmdb_failure("cannot create an environment for", path, rc);
   std::unique_ptr<lmdb_env> env(new lmdb_env(raw, path));
   if (int rc = mdb_env_set_mapsize(raw, map_bytes); rc != 0)
     return lmdb_failure("cannot set the map size of", path, rc);

@@ -81,7 +81,7 @@ status lmdb_file::grow_map(std::uint64_t more) {
   const auto now = env_->map_bytes();
   const auto wanted = std::max(2 * now, (now + more + map_step - 1) / map_step * map_step);
   if (now >= limits_.map_bytes_max)
-    return no_space(name_ + " may not use more than " + std::to_string(limits_.map_bytes_max) + " bytes");
+    return no_space(name_ + " must not use more than " + std::to_string(limits_.map_bytes_max) + " bytes");
   return env_->resize(std::min(wanted, limits_.map_bytes_max));
 }
 
@@ -171,7 +171,7 @@ status lmdb_file::replace_with(std::uint64_t bytes_estimate, const std::function
   const auto map =
       std::max(limits_.map_bytes, (page_waste * bytes_estimate + 2 * map_slack) / map_step * map_step + map_step);
   if (map > limits_.map_bytes_max)
-    return no_space(name_ + " may not use more than " + std::to_string(limits_.map_bytes_max) + " bytes");
+    return no_space(name_ + " must not use more than " + std::to_string(limits_.map_bytes_max) + " bytes");
   {
     auto env = lmdb_env::open(path, lmdb_use::build, map);
     if (!env)

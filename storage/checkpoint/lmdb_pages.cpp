@@ -74,10 +74,10 @@ public:
     page_bytes_ = file_.at<std::uint32_t>(layout::page_header_bytes + layout::page_size_at);
     if (page_bytes_ < page_bytes_min || page_bytes_ > page_bytes_max || (page_bytes_ & (page_bytes_ - 1)) != 0 ||
         file_.size() < 2 * page_bytes_)
-      return wrong(0, "it is no meta page of LMDB, or the file ends early");
+      return wrong(0, "it is not a meta page of LMDB, or the file ends early");
     for (const std::uint64_t page : {0, 1})
       if (!is_meta(page))
-        return wrong(page, "it is no meta page of LMDB");
+        return wrong(page, "it is not a meta page of LMDB");
     const auto meta = (transaction_of(1) > transaction_of(0) ? page_bytes_ : 0) + layout::page_header_bytes;
     last_page_ = file_.at<std::uint64_t>(meta + layout::last_page_at);
     for (const auto database : {free_pages, rows})
@@ -119,7 +119,7 @@ private:
         (page + pages) > file_.size() / page_bytes_)
       return wrong(page, "it is not in the file");
     if (file_.at<std::uint64_t>(page * page_bytes_) != page)
-      return wrong(page, "it has another number");
+      return wrong(page, "it has a wrong number");
     // A page occurs once in the trees: more visits than pages mean a cycle.
     if ((visited_ += pages) > last_page_)
       return wrong(page, "it is used twice");
@@ -134,7 +134,7 @@ private:
     const std::uint64_t lower = file_.at<std::uint16_t>(at + layout::lower_at),
                         upper = file_.at<std::uint16_t>(at + layout::upper_at);
     if (flags != (depth > 1 ? layout::branch_flag : layout::leaf_flag))
-      return wrong(page, "its kind is not that of its place in the tree");
+      return wrong(page, "it has the wrong kind for its position in the tree");
     if (lower < layout::page_header_bytes || lower % 2 != 0 || lower > upper || upper > page_bytes_)
       return wrong(page, "its bounds are wrong");
     const auto nodes = (lower - layout::page_header_bytes) / 2;
@@ -144,7 +144,7 @@ private:
     for (std::uint64_t n = 0; n < nodes; ++n) {
       const std::uint64_t node = file_.at<std::uint16_t>(at + layout::page_header_bytes + 2 * n);
       if (node < upper || node % 2 != 0 || node + layout::node_header_bytes > page_bytes_)
-        return wrong(page, "a node is not in it");
+        return wrong(page, "a node lies outside of it");
       if (!(depth > 1 ? branch_is_whole(page, node, depth, database) : leaf_is_whole(page, node, database)))
         return false;
     }
@@ -182,7 +182,7 @@ private:
       --visited_; // counted again with those after it
       if ((file_.at<std::uint16_t>(overflow + layout::flags_at) & ~layout::dirty_flag) != layout::overflow_flag ||
           pages != (layout::page_header_bytes + value_bytes + page_bytes_ - 1) / page_bytes_)
-        return wrong(first, "it does not have room for the value that is said to be there");
+        return wrong(first, "it is too small for its value");
       if (!is_in_file(first, pages))
         return false;
       value = overflow + layout::page_header_bytes;
@@ -201,7 +201,7 @@ private:
     for (std::uint64_t n = 1, before = last_page_ + 1; n <= listed; ++n) {
       const auto free = file_.at<std::uint64_t>(at + n * number);
       if (free < 2 || free >= before)
-        return wrong(page, "a list of free pages has a number that cannot be in it");
+        return wrong(page, "a list of free pages has an invalid page number");
       before = free;
     }
     return true;

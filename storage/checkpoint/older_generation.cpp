@@ -92,8 +92,8 @@ status prove_flat(file& f, const checkpoint_info& info, row_hash_function hash) 
     return failure{found.error(), failure_kind::unproven};
   if (found->meta != info.meta || found->digest != info.digest ||
       sum.compare(info.digest) == state::stored_digest::verdict::different)
-    return failure{"the rows of the snapshot of index " + to_string(info.meta.index) +
-                       " do not have the digest of the checkpoint",
+    return failure{"the digest of the rows of the snapshot at index " + to_string(info.meta.index) +
+                       " differs from that of the checkpoint",
                    failure_kind::unproven};
   return done{};
 }

@@ -118,7 +118,7 @@ std::size_t snapshot_parser::wanted() const {
 status snapshot_parser::take(std::string_view bytes, const std::function<status(const row_view&)>& row) {
   while (!bytes.empty()) {
     if (at_ == at::end)
-      return wrong("there is more behind its end");
+      return wrong("there is data after its end");
     const auto n = std::min(bytes.size(), wanted() - have_.size());
     // A part that arrived in one piece is not copied.
     std::string_view whole = bytes.substr(0, n);
@@ -142,9 +142,9 @@ status snapshot_parser::part(std::string_view bytes, const std::function<status(
   switch (at_) {
   case at::fixed_header: {
     if (r.raw(header_magic.size()) != header_magic)
-      return wrong("it does not begin like one");
+      return wrong("it does not begin like a snapshot");
     if (const auto v = r.u32(); v != version)
-      return failure{"snapshot has format version " + std::to_string(v) + ", which this program does not know"};
+      return failure{"snapshot has format version " + std::to_string(v) + ", which this program does not support"};
     const auto n = r.u32();
     if (n > header_bytes_max)
       return wrong("its header is too long");
@@ -187,7 +187,7 @@ status snapshot_parser::part(std::string_view bytes, const std::function<status(
   }
   case at::footer_magic:
     at_ = at::end;
-    return bytes == footer_magic ? status(done{}) : wrong("it does not end like one");
+    return bytes == footer_magic ? status(done{}) : wrong("it does not end like a snapshot");
   case at::end:
     break;
   }

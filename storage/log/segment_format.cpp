@@ -114,7 +114,7 @@ result<segment_header> decode_segment_header(std::string_view bytes) {
     return failure{"is not a log segment"};
   const auto version = r.u32();
   if (r.ok() && version != segment_version)
-    return failure{"has format version " + std::to_string(version) + ", which this program does not know"};
+    return failure{"has format version " + std::to_string(version) + ", which this program does not support"};
   segment_header h;
   h.number = r.u64();
   h.file_bytes = r.u64();
@@ -126,7 +126,7 @@ result<segment_header> decode_segment_header(std::string_view bytes) {
   if (!hard || r.u32() != crc || !r.ok())
     return failure{"has a wrong checksum in its header"};
   if (!all_zero(bytes.substr(r.position(), segment_header_bytes - r.position())))
-    return failure{"has bytes behind its header where zeros belong"};
+    return failure{"has nonzero bytes after its header"};
   return h;
 }
 

@@ -29,12 +29,12 @@ std::optional<std::string> damage_in(const frame_look& look, std::string_view al
                                      std::uint64_t sequence, const segment_header& s) {
   const auto expected = "frame " + std::to_string(sequence);
   if (look.state == frame_state::damaged)
-    return expected + " has a wrong checksum or number, and is no unfinished write";
+    return expected + " has a wrong checksum or number, and is not an incomplete write";
   if (auto later = find_later_frame(all, offset, sequence, s))
     return expected + " is unreadable, but a later one follows at offset " + std::to_string(*later);
   // A write ends where its frame does; bytes after it were written once this one was durable.
   if (look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))
-    return expected + " is incomplete, but something was written behind it";
+    return expected + " is incomplete, but something was written after it";
   // The first frame of a segment was durable before the file was renamed.
   if (offset == segment_header_bytes)
     return expected + ", the first of this segment, is unreadable";
@@ -98,7 +98,7 @@ result<segment_header> segment_log::read_header(std::uint64_t number) {
   if (!header)
     return damage(name, 0, "the file " + header.error());
   if (header->number != number)
-    return damage(name, 0, "the file was segment " + std::to_string(header->number));
+    return damage(name, 0, "the file belongs to segment " + std::to_string(header->number));
   return header;
 }
 
@@ -170,7 +170,7 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   if (!header)
     return damage(name, 0, "the file " + header.error());
   if (header->number != number)
-    return damage(name, 0, "the file was segment " + std::to_string(header->number));
+    return damage(name, 0, "the file belongs to segment " + std::to_string(header->number));
   if (header->file_bytes != all.size())
     return damage(name, 0,
                   "the file has " + std::to_string(all.size()) + " bytes instead of " +
@@ -181,7 +181,7 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
              header->hard != position_.hard) {
     return damage(active_->name, active_->offset,
                   "the next segment begins with frame " + std::to_string(header->first_sequence) + ", but frame " +
-                      std::to_string(position_.sequence) + " is not here");
+                      std::to_string(position_.sequence) + " is missing");
   }
   active_segment now;
   now.header = *header;
@@ -196,7 +196,7 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
       break;
     }
     auto batches = decode_body(look.body);
-    auto after = batches ? follow(*batches) : result<position>(failure{"of an unknown layout"});
+    auto after = batches ? follow(*batches) : result<position>(failure{"unknown layout"});
     if (!after)
       return damage(name, offset, "frame " + std::to_string(position_.sequence) + ": " + after.error());
     for (auto& b : *batches) {

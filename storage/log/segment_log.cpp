@@ -83,7 +83,7 @@ result<segment_log::position> segment_log::follow(const std::vector<raft::persis
     }
     for (const auto& e : b.entries) {
       if (e.index != p.next_index)
-        return failure{"entry " + to_string(e.index) + " where " + to_string(p.next_index) + " must follow"};
+        return failure{"unexpected entry " + to_string(e.index) + " instead of " + to_string(p.next_index)};
       p.next_index = e.index.next();
     }
   }
@@ -100,7 +100,7 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   if (!after)
     return die(after.error());
   if (batches_bytes_max(batches) > body_bytes_max)
-    return die("append of more than 1 GiB at once");
+    return die("append of more than 1 GiB");
   encode_frame(batches, frame_);
   if (!active_ || active_->offset + frame_.size() > active_->header.file_bytes) {
     const auto needed = segment_header_bytes + frame_.size();

@@ -566,7 +566,7 @@ TEST_CASE("checkpoints: a snapshot travels whole, or not at all", "[sim][disk]")
     CHECK(from.read_snapshot({}, 0, 100)->meta.index == log_index{51});
     CHECK(from.read_snapshot(log_index{50}, 0, 100).ok());
     from.crash();
-    CHECK(from.read_snapshot(log_index{50}, 0, 100).error().find("is gone") != std::string::npos);
+    CHECK(from.read_snapshot(log_index{50}, 0, 100).error().find("no longer exists") != std::string::npos);
   }
   SECTION("half of it is lost at a crash") {
     must(transfer(from, to, 4));

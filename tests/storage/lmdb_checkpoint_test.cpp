@@ -452,7 +452,7 @@ TEST_CASE("a follower goes on with the snapshot it began, while checkpoints move
   must(commit(*from, varied(3, 100, random)));
   REQUIRE(from->read_snapshot(log_index{}, 0, 10).ok());
   CHECK(from->read_snapshot(log_index{2}, 0, 10).ok());
-  CHECK(from->read_snapshot(log_index{1}, 0, 10).error().find("is gone") != std::string::npos);
+  CHECK(from->read_snapshot(log_index{1}, 0, 10).error().find("no longer exists") != std::string::npos);
   CHECK_FALSE(from->read_snapshot(log_index{3}, 1 << 30, 10).ok());
 }
 

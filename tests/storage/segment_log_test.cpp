@@ -142,7 +142,7 @@ TEST_CASE("batches that do not follow the log are refused before anything is wri
   const auto writes = disk.counted().writes;
   const auto s = log->append({batch_of({make_entry(3, 1, "c")})});
   REQUIRE_FALSE(s.ok());
-  CHECK(s.error().find("entry 3 where 2 must follow") != std::string::npos);
+  CHECK(s.error().find("unexpected entry 3 instead of 2") != std::string::npos);
   CHECK(disk.counted().writes == writes);
   CHECK_FALSE(log->append({batch_of({make_entry(2, 1, "b")})}).ok()); // and it stays closed
 }
@@ -337,7 +337,7 @@ TEST_CASE("a changed bit in a last value that is mostly zeros is damage") {
   log.reset();
   auto& bytes = *disk.contents("raft/" + storage::segment_name(1));
   bytes[bytes.find("needle")] ^= 1;
-  CHECK(open_log(disk)->load().error().find("is no unfinished write") != std::string::npos);
+  CHECK(open_log(disk)->load().error().find("is not an incomplete write") != std::string::npos);
 }
 
 TEST_CASE("a segment that is missing, shortened or of a newer version is told") {
