@@ -41,7 +41,8 @@ error client_parts::run(whose code, job make, bool with_session, milliseconds wi
   if (!usable())
     return closed_error();
   if (loop.runs_here())
-    return error(outcome::refused, reason::invalid, "this is the thread that runs the client: nothing may wait here");
+    return error(outcome::refused, reason::invalid,
+                 "blocking calls are not allowed on the thread that runs the client");
   auto call = std::make_shared<waiting_call>(*this);
   auto deadline = lease_clock::now() + within;
   auto begin = [c = c.get(), call, make = std::move(make), with_session, deadline]() mutable {

@@ -57,7 +57,7 @@ public:
   virtual void end(std::exception_ptr thrown = nullptr) = 0;
 
   stopper stop;
-  error why{outcome::unknown, reason::deadline, "it did not end in time"};
+  error why{outcome::unknown, reason::deadline, "the call did not end in time"};
   task<void> running;
 };
 

@@ -69,7 +69,7 @@ std::string held::lost_because() const {
   if (!parts_)
     return "nothing is held";
   if (parts_->pid != ::getpid())
-    return "this is the child of a fork";
+    return "this process was forked from the one that holds it";
   std::lock_guard guard(parts_->lock);
   return parts_->because;
 }

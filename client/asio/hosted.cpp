@@ -91,7 +91,7 @@ public:
   }
   error run(whose, job, bool, milliseconds, std::stop_token) override {
     return error(outcome::refused, reason::invalid,
-                 "nothing may wait on a loop: release it by the face that it came from");
+                 "blocking calls are not allowed on an event loop: release it with the client that acquired it");
   }
 
   void begin_call(std::uint64_t number, job make, bool with_session, milliseconds within, hosted_client::ended done) {
@@ -111,7 +111,7 @@ public:
     if (found == numbered_.end())
       return;
     auto& c = *found->second;
-    c.why = error(outcome::unknown, reason::stopped, "it was stopped, and did not end in time");
+    c.why = error(outcome::unknown, reason::stopped, "the call was stopped, but did not end in time");
     c.stop.stop();
     watch(c, std::min(c.destroyed_at, world_->now() + options.grace));
   }

@@ -153,9 +153,9 @@ socket_world::parts::parts(asio::io_context& l, transport_options o)
   for (const auto& to : servers)
     any_tls = any_tls || to.tls;
   if (servers.empty())
-    wrong = error(outcome::refused, reason::invalid, "no servers are named");
+    wrong = error(outcome::refused, reason::invalid, "no server is configured");
   if (!is_plain(options.token))
-    wrong = error(outcome::refused, reason::invalid, "a token has no control characters");
+    wrong = error(outcome::refused, reason::invalid, "the token must not contain control characters");
   tls = options.tls;
   if (any_tls && !tls && wrong.why() == reason::none) {
     auto context = tls_context(options);
@@ -209,7 +209,7 @@ void socket_world::parts::arm(std::uint64_t ticket, exchange& e) {
     // A server that accepts connections and does not respond is not retried at once.
     if (late.on)
       self->avoid(late.on->server);
-    self->finish(ticket, false, answer::none(late.sent, late.sent ? "no answer in time" : late.last_failure));
+    self->finish(ticket, false, answer::none(late.sent, late.sent ? "no response in time" : late.last_failure));
   });
 }
 
@@ -482,7 +482,7 @@ void socket_world::parts::take_in(const connection_ptr& c, error_code failed, st
         break;
     }
     if (!wrong_bytes && !hand_on(*c)) {
-      broken(c, "the answer is not wanted any more");
+      broken(c, "the response is no longer needed");
       return;
     }
   }
@@ -585,7 +585,7 @@ void socket_world::ask(operation& op, const request& q, instant deadline, stream
   parts_->has_room.came(e->kind);
   parts_->exchanges.emplace(ticket, e);
   if (full || parts_->wrong.why() != reason::none) {
-    auto refused = full ? answer::none(false, "too many requests wait", reason::limit)
+    auto refused = full ? answer::none(false, "too many requests are waiting", reason::limit)
                         : answer::none(false, parts_->wrong.text(), parts_->wrong.why());
     asio::post(parts_->loop, [p = parts_, ticket, refused = std::move(refused)]() mutable {
       p->finish(ticket, false, std::move(refused));

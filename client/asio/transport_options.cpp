@@ -37,7 +37,7 @@ result<server_address> parse_server(std::string_view text) {
     out.host_header = "localhost";
     // The size of sockaddr_un.
     if (out.host.empty() || out.host.size() > 107)
-      return bad(text, "a path of 1 to 107 bytes is needed");
+      return bad(text, "the path must have 1 to 107 bytes");
     return out;
   }
   if (rest.substr(0, 7) == "http://") {
@@ -46,13 +46,13 @@ result<server_address> parse_server(std::string_view text) {
     rest.remove_prefix(8);
     out.tls = true;
   } else if (rest.find("://") != rest.npos) {
-    return bad(text, "http, https or unix is needed");
+    return bad(text, "the scheme must be http, https or unix");
   }
   if (!rest.empty() && rest.back() == '/')
     rest.remove_suffix(1);
   for (unsigned char c : rest)
     if (c <= ' ' || c == '/' || c == '?' || c == '#' || c == '@' || c >= 127)
-      return bad(text, "only a host and a port are possible");
+      return bad(text, "only a host and a port are allowed");
   auto port = out.tls ? std::string_view("8501") : std::string_view("8500");
   auto host = rest;
   auto colon = rest.rfind(':');
@@ -64,7 +64,7 @@ result<server_address> parse_server(std::string_view text) {
     host = rest.substr(1, end - 1);
     if (end + 1 < rest.size()) {
       if (rest[end + 1] != ':')
-        return bad(text, "a port is expected behind ]");
+        return bad(text, "a port is expected after ]");
       port = rest.substr(end + 2);
     }
   } else if (colon != rest.npos) {

@@ -30,7 +30,7 @@ public:
   template <class F>
   status apply(std::uint64_t fence, F&& fn) {
     if (fence == 0 || !gate_.admits(fence))
-      return error(outcome::refused, reason::held, "the fence is older than the one of a later holder");
+      return error(outcome::refused, reason::held, "the fencing token is older than that of a later holder");
     std::forward<F>(fn)(value_);
     return nothing();
   }

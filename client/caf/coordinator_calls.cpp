@@ -38,7 +38,7 @@ bool same(const key_value& a, const key_value& b) {
 }
 
 error not_yours() {
-  return error(outcome::refused, reason::session, "this actor does not hold that, or not any more");
+  return error(outcome::refused, reason::session, "this actor does not hold it, or no longer");
 }
 
 } // namespace
@@ -51,11 +51,11 @@ std::uint64_t coordinator_state::enter(replies to, bound how) {
   if (closing_)
     why = closed();
   else if (how != bound::no && calls_.size() >= more_.calls_max)
-    why = error(outcome::refused, reason::limit, "too many requests of actors wait");
+    why = error(outcome::refused, reason::limit, "too many requests of actors are waiting");
   else if (waits && holds_.size() >= more_.holds_max)
-    why = error(outcome::refused, reason::limit, "actors hold as much as the coordinator lets them");
+    why = error(outcome::refused, reason::limit, "the coordinator has reached its maximum of held locks");
   else if (waits && !sender)
-    why = error(outcome::refused, reason::invalid, "nobody asks");
+    why = error(outcome::refused, reason::invalid, "the request has no sender");
   if (why.why() != reason::none) {
     if (wants_reply)
       make_response_promise().deliver(error_to_send(why));

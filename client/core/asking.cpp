@@ -39,7 +39,7 @@ milliseconds until(instant now, instant end) {
 }
 
 error no_number(const std::string& key) {
-  return error(outcome::refused, reason::invalid, "the key " + key + " holds no number");
+  return error(outcome::refused, reason::invalid, "the key " + key + " does not hold a number");
 }
 
 std::string text_of(milliseconds t) {
@@ -74,7 +74,7 @@ task<answer> ask_until_answered(world& w, request q, patience limit, millisecond
 error decision::judge() const {
   error why = last.judge(true);
   if (lost && why.how() != outcome::unknown)
-    return error(outcome::unknown, why.why(), "an answer was lost before: " + why.text(), why.status());
+    return error(outcome::unknown, why.why(), "a response was lost before: " + why.text(), why.status());
   return why;
 }
 

@@ -16,7 +16,7 @@ task<result<entry>> update_entry(world& w, std::string key, const entry_change& 
     if (!wanted) {
       if (before->found)
         co_return *before->found;
-      co_return error(outcome::refused, reason::absent, "no such key, and nothing to write");
+      co_return error(outcome::refused, reason::absent, "the key does not exist, and there is nothing to write");
     }
     request q("PUT", request::path_of("/v1/kv/", key));
     auto index = before->found ? before->found->index : 0;
@@ -41,10 +41,10 @@ task<result<entry>> update_entry(world& w, std::string key, const entry_change& 
     // This try was not made. If a response was lost, an earlier try may have been, and been
     // overwritten since: the outcome is unknown.
     if (made.lost && !CLIENT_MUTANT(lost_write_repeated))
-      co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the key has changed since");
+      co_return error(outcome::unknown, reason::no_answer, "a response was lost, and the key has changed since");
     auto again = w.now() + pauses.next(w);
     if (again >= limit.deadline())
-      co_return error(outcome::refused, reason::index, "others wrote first until the time was over");
+      co_return error(outcome::refused, reason::index, "other clients wrote first until the deadline");
     bool came = co_await sleep_until(w, again, limit);
     if (!came)
       co_return limit.why();

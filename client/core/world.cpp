@@ -198,7 +198,7 @@ error patience::why() const {
     return error(outcome::refused, reason::stopped, "stopped by the caller");
   if (stopped())
     return error(outcome::refused, reason::session, "the session has ended");
-  return error(outcome::refused, reason::deadline, "the time that the caller gave is over");
+  return error(outcome::refused, reason::deadline, "the deadline has passed");
 }
 
 operation::operation(world& w, stopper* one, stopper* other) noexcept : world_(w) {

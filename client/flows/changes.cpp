@@ -219,7 +219,7 @@ result<std::string> place_in_file::load() const {
   text.resize(have);
   auto place = have < file_bytes_max ? detail::cursor_in_file_text(text) : std::nullopt;
   if (!place)
-    return error(outcome::refused, reason::invalid, "this file has no place in it: " + path_);
+    return error(outcome::refused, reason::invalid, "the file has no cursor: " + path_);
   return *place;
 }
 

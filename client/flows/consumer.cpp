@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t effects_max = 20;
 
 error not_active() {
-  return error(outcome::refused, reason::session, "this member is not the group's any more");
+  return error(outcome::refused, reason::session, "this member is no longer the active one of the group");
 }
 
 } // namespace
@@ -80,7 +80,7 @@ task<status> consumer::become_active(patience limit) {
   index_ = kept->found ? kept->found->index : 0;
   if (kept->found && !read_state(kept->found->value)) {
     give_up();
-    co_return error(outcome::refused, reason::invalid, "the key " + name_ + "/.state is not that of a group");
+    co_return error(outcome::refused, reason::invalid, "the key " + name_ + "/.state is not the state of a group");
   }
   if (!kept->found)
     read_state("[]");
@@ -110,7 +110,7 @@ task<status> consumer::keep_state(writes effect, patience limit) {
     co_return why;
   }
   if (made.lost)
-    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the group has gone on since");
+    co_return error(outcome::unknown, reason::no_answer, "a response was lost, and the group has continued since");
   co_return not_active();
 }
 

@@ -42,7 +42,7 @@ task<status> mirror::read_notes(patience limit) {
     auto space = e.value.find(' ');
     auto index = detail::number_in(std::string_view(e.value).substr(0, space));
     if (!index)
-      co_return error(outcome::refused, reason::invalid, "the key " + e.key + " is not that of a mirror");
+      co_return error(outcome::refused, reason::invalid, "the key " + e.key + " is not the progress of a mirror");
     noted n;
     n.original = *index;
     n.history = e.flags;
@@ -104,8 +104,8 @@ task<result<mirror::standing>> mirror::take_on(const change_batch& b, patience l
   ran_ = history_;
   if (in_turns)
     co_return error(outcome::refused, reason::held,
-                    "another mirror with the notes " + name_ +
-                        " copies an original that has another history. Stop one of them, or give it another name");
+                    "another mirror with the name " + name_ +
+                        " copies an original that has another history. Stop one of them, or rename it");
   if (!other_history_ || history_ == 0)
     co_return standing::ours;
   // Without a position: a mirror that reads it begins with a snapshot.
@@ -178,14 +178,14 @@ task<result<mirror::standing>> mirror::copy_one(key_change c, patience limit) {
     if (erased)
       left_out_.erase(c.key);
     else
-      left_out_[c.key] = "its copy would have no name";
+      left_out_[c.key] = "its copy would have an empty name";
     co_return standing::ours;
   }
   result<naming> named = co_await naming_of(c, limit);
   if (!named)
     co_return named.why();
   if (*named == naming::misnamed)
-    left_out_[c.key] = "its name is not UTF-8, and no list of keys can name it";
+    left_out_[c.key] = "its name is not UTF-8, so that no list of keys can contain it";
   if (*named == naming::none_left)
     left_out_.erase(c.key);
   if (*named != naming::exact)

@@ -79,7 +79,7 @@ void kit_process::begin() {
   born_healed_ = shared_.healed;
   down_ = false;
   if (life_ > 1)
-    say("begins again");
+    say("restarts");
   if (life_ == 1 && !shared_.healed)
     ground().at(ground().now() + round, [this] { act(); });
   task_ = main_(*this);
@@ -96,7 +96,7 @@ void kit_process::look_at_task() {
   } catch (const std::exception& e) {
     shared_.fail("exception", name_ + ": " + e.what());
   } catch (...) {
-    shared_.fail("exception", name_ + ": something that is no std::exception");
+    shared_.fail("exception", name_ + ": an exception that is not a std::exception");
   }
   task_.reset();
 }
@@ -109,7 +109,7 @@ void kit_process::crash(std::uint64_t length) {
   frozen_until_ = moment(0);
   task_.reset();
   if (!waiting_.empty())
-    shared_.fail("crash", name_ + ": something waits that is not part of the task of the process");
+    shared_.fail("crash", name_ + ": a call waits that is not part of the task of the process");
   if (!for_long) // otherwise until the faults end
     ground().at(ground().now() + lengths[length], [this, life = life_] {
       if (down_ && life_ == life)
@@ -151,8 +151,8 @@ void kit_process::act() {
     for (std::size_t i = 0; i < cut_until_.size(); ++i)
       if (place == 0 || place == i + 1)
         cut_until_[i] = std::max(cut_until_[i], until);
-    say("does not hear " + (place == 0 ? std::string("any server") : "server n" + std::to_string(place - 1)) + " for " +
-        in_seconds(lengths[length]));
+    say("is cut off from " + (place == 0 ? std::string("any server") : "server n" + std::to_string(place - 1)) +
+        " for " + in_seconds(lengths[length]));
   }
 }
 
@@ -164,13 +164,13 @@ void kit_process::stand_still(moment length, const std::string& where) {
   // All pauses end with the faults.
   const auto until = std::min(ground().now() + length, shared_.faults_end);
   count("client-pause");
-  say("stands still for " + in_seconds(until - ground().now()) + where);
+  say("is paused for " + in_seconds(until - ground().now()) + where);
   if (until <= frozen_until_)
     return;
   frozen_until_ = until;
   ground().at(until, [this, until] {
     if (frozen_until_ == until && !down_)
-      say("goes on");
+      say("continues");
   });
 }
 
@@ -201,7 +201,7 @@ kit_process::moment kit_process::global_of(instant local) const {
 instant kit_process::now() {
   // The pause comes after the clock was read, before the process can use the result.
   const auto seen = local_of(global());
-  maybe_pause(use::clock_pause, shared_.faults.pause_at_clock, ", just after it looked at its clock", "");
+  maybe_pause(use::clock_pause, shared_.faults.pause_at_clock, ", just after it read its clock", "");
   return seen;
 }
 
@@ -270,7 +270,7 @@ void kit_process::ask(operation& op, const request& q, instant deadline) {
   for (const auto& each : shared_.services)
     if (q.target().compare(0, each.path.size(), each.path) == 0)
       l.to = &each;
-  maybe_pause(use::send_pause, shared_.faults.pause_before_send, ", just before its request leaves: it ",
+  maybe_pause(use::send_pause, shared_.faults.pause_before_send, ", just before it sends a request: it ",
               ground().told() ? words_of(q) : std::string());
   if (!shared_.healed && shared_.faults.lost > 0)
     l.lost = ground().choose_rarely(stream(use::loss), 3, shared_.faults.lost);
@@ -286,7 +286,7 @@ void kit_process::ask(operation& op, const request& q, instant deadline) {
     if (found->second.number != 0)
       avoid(found->second.server);
     ++shared_.counts.unknown;
-    const auto none = answer::none(true, "no answer in time");
+    const auto none = answer::none(true, "no response in time");
     say(words_of(q, none));
     end_at(ticket, ground().now(), false, none);
   });
@@ -303,7 +303,7 @@ void kit_process::send(std::uint64_t ticket, letter l) {
   const auto way = one_way();
   if (l.lost == 1) {
     count("client-loss");
-    answered(ticket, l, answer::none(true, "the connection broke"));
+    answered(ticket, l, answer::none(true, "the connection was lost"));
     return;
   }
   // From here on it arrives, whatever happens to the sender.
@@ -344,7 +344,7 @@ void kit_process::arrive(std::uint64_t ticket, letter l) {
       return;
     if (l.lost == 2) {
       count("client-loss");
-      r = belay_ground::reply{0, true, {}, "the connection broke"};
+      r = belay_ground::reply{0, true, {}, "the connection was lost"};
     }
     if (r.status == 0 || r.status >= 500)
       avoid(l.server);
@@ -360,9 +360,9 @@ void kit_process::arrive(std::uint64_t ticket, letter l) {
 
 void kit_process::serve(std::uint64_t ticket, const letter& l) {
   if (ground().told())
-    ground().tell(l.to->path, "is asked by " + name_ + ": " + words_of(l.question).substr(6));
+    ground().tell(l.to->path, "gets a request from " + name_ + ": " + words_of(l.question).substr(6));
   auto a = l.to->answers(l.question);
-  answered(ticket, l, l.lost == 2 ? answer::none(true, "the connection broke") : std::move(a));
+  answered(ticket, l, l.lost == 2 ? answer::none(true, "the connection was lost") : std::move(a));
 }
 
 void kit_process::answered(std::uint64_t ticket, const letter& l, answer a) {

@@ -110,19 +110,19 @@ std::string words_of(const request& q) {
   case kind::renewal:
     return "renews its session";
   case kind::probe:
-    return "asks what the server can do";
+    return "requests the features of the server";
   case kind::opening:
     return "opens a session";
   case kind::closing:
     return "ends its session";
   case kind::acquire:
-    return "asks for the lock " + name_of(path);
+    return "requests the lock " + name_of(path);
   case kind::release:
-    return "gives the lock " + name_of(path) + " back";
+    return "releases the lock " + name_of(path);
   case kind::claim:
     return "claims " + name_of(path);
   case kind::withdrawal:
-    return "gives its claim on " + name_of(path) + " back";
+    return "releases its claim on " + name_of(path);
   case kind::other:
     break;
   }
@@ -137,7 +137,7 @@ std::string words_of(const request& q, const answer& a) {
   const auto what = kind_of(q, path);
   const auto name = name_of(path);
   if (!a.came())
-    return "hears nothing (" + a.body() + "): it " + words_of(q);
+    return "gets no response (" + a.body() + "): it " + words_of(q);
   if (a.status() == 200 && (what == kind::renewal || what == kind::probe))
     return {};
   if (a.status() == 200 && what == kind::opening)
@@ -145,19 +145,19 @@ std::string words_of(const request& q, const answer& a) {
   if (a.status() == 200 && what == kind::closing)
     return "has ended its session";
   const auto fence = a.number("X-Belay-Fence");
-  const auto with_fence = fence == 0 ? std::string() : ", with fence " + std::to_string(fence);
+  const auto with_fence = fence == 0 ? std::string() : ", with fencing token " + std::to_string(fence);
   const bool yes = a.status() == 200 && starts_with(a.body(), "true");
   if (what == kind::acquire && yes)
     return "has the lock " + name + with_fence;
   if (what == kind::acquire && a.status() == 200)
     return "does not get the lock " + name + " now";
   if (what == kind::release && yes)
-    return "has given the lock " + name + " back";
+    return "has released the lock " + name;
   if (what == kind::claim && a.status() == 200 && a.body().find("\"held\"") != std::string::npos)
     return "has " + name + with_fence;
   if (what == kind::withdrawal && a.status() == 200)
-    return "has given its claim on " + name + " back";
-  return "is told " + std::to_string(a.status()) + " " + shortened(a.body(), 60) + ": it " + words_of(q);
+    return "has released its claim on " + name;
+  return "gets " + std::to_string(a.status()) + " " + shortened(a.body(), 60) + ": it " + words_of(q);
 }
 
 std::string opened_session(const request& q, const answer& a) {

@@ -83,7 +83,7 @@ public:
 
 void scenario::servers(std::size_t n) {
   if (n < servers_min || n > servers_max)
-    give_up("3 to 5 servers, not " + std::to_string(n));
+    give_up("the number of servers must be 3 to 5, not " + std::to_string(n));
   parts_.plan.servers = n;
 }
 
@@ -123,12 +123,12 @@ void scenario::without(const std::string& fault) {
   else if (std::find(of_servers.begin(), of_servers.end(), fault) != of_servers.end())
     parts_.plan.without.insert(fault);
   else
-    give_up("there is no fault " + fault);
+    give_up("unknown fault: " + fault);
 }
 
 void scenario::with(const std::string& fault) {
   if (fault != "machine-stop" && fault != "clock-wild")
-    give_up("not a fault that is left out: " + fault);
+    give_up("not an optional fault: " + fault);
   parts_.plan.with.insert(fault);
 }
 

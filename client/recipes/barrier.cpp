@@ -132,7 +132,8 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
   for (;;) {
     auto over = detail::given_up(session_, id, limit, w.now());
     if (over && may_be_in)
-      co_return error(outcome::unknown, over->why(), "others may have passed with it: " + over->text());
+      co_return error(outcome::unknown, over->why(),
+                      "other participants may have passed the barrier with this one: " + over->text());
     if (over)
       co_return *over;
     result<tree_reading> now = co_await await_tree(w, prefix, seen, detail::longest_wait, limit);
@@ -141,14 +142,16 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
         continue;
       error why = now.why();
       if (may_be_in)
-        why = error(outcome::unknown, why.why(), "others may have passed with it: " + why.text());
+        why = error(outcome::unknown, why.why(),
+                    "other participants may have passed the barrier with this one: " + why.text());
       co_return why;
     }
     auto state = round_in(name_, now->found);
     bool other_number = state && state->living(id) > 0 && state->needed != participants_;
     if (!state || other_number)
       co_return error(outcome::refused, reason::invalid,
-                      "the key " + name_ + "/.round has another number, or no barrier");
+                      "the key " + name_ +
+                          "/.round is a barrier with another number of participants, or not a barrier");
     auto own = std::find_if(state->live.begin(), state->live.end(), [&](const entry& e) { return e.key == own_key; });
     bool listed = state->lists(id, call);
     if (listed)

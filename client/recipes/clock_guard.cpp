@@ -32,7 +32,7 @@ clock_guard::judgement clock_guard::of_own_clocks() {
   if (!before)
     return own_;
   if (steady < before->first && !CLIENT_MUTANT(clock_back_ignored))
-    return {clock_verdict::distrusted, "the clock of sessions went back"};
+    return {clock_verdict::distrusted, "the session clock went backwards"};
   auto passed = steady - before->first;
   auto shown = wall - before->second;
   auto drift = std::chrono::abs(std::chrono::duration_cast<std::chrono::nanoseconds>(shown) - passed);
@@ -40,15 +40,15 @@ clock_guard::judgement clock_guard::of_own_clocks() {
   if (drift <= allowed || CLIENT_MUTANT(rate_unchecked))
     return {};
   if (drift > options_.distrust_offset)
-    return {clock_verdict::distrusted, "the wall clock and the clock of sessions have different speeds"};
-  return {clock_verdict::noticed, "the wall clock was set, or runs at another speed than the clock of sessions"};
+    return {clock_verdict::distrusted, "the wall clock and the session clock run at different rates"};
+  return {clock_verdict::noticed, "the wall clock was set, or runs at another rate than the session clock"};
 }
 
 clock_guard::judgement clock_guard::of_offset() const {
   if (std::chrono::abs(offset_) > options_.distrust_offset)
-    return {clock_verdict::distrusted, "the wall clock is far from the servers'"};
+    return {clock_verdict::distrusted, "the wall clock is far from that of the servers"};
   if (std::chrono::abs(offset_) > options_.notice_offset)
-    return {clock_verdict::noticed, "the wall clock is not that of the servers"};
+    return {clock_verdict::noticed, "the wall clock differs from that of the servers"};
   return {};
 }
 

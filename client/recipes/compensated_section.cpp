@@ -84,8 +84,8 @@ task<status> compensated_section::write(std::string text, patience limit) {
     co_return why;
   }
   if (made.lost)
-    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the intent has changed since");
-  co_return error(outcome::refused, reason::session, "the lock is not held any more");
+    co_return error(outcome::unknown, reason::no_answer, "a response was lost, and the intent has changed since");
+  co_return error(outcome::refused, reason::session, "the lock is no longer held");
 }
 
 /// @pre the lock is held
@@ -99,7 +99,7 @@ task<result<std::uint64_t>> compensated_section::undo_left(patience limit) {
     co_return undone;
   auto left = intent::steps_in(now->found->value);
   if (!left)
-    co_return error(outcome::refused, reason::invalid, "the key " + intent_key_ + " holds no intent");
+    co_return error(outcome::refused, reason::invalid, "the key " + intent_key_ + " does not hold an intent");
   std::string section = intent::section_in(now->found->value);
   // Changing the index makes all late writes of the previous holder fail.
   std::string same = intent::text_of(section, *left, held_.fence());

@@ -53,7 +53,7 @@ task<result<std::int64_t>> counter::add(std::int64_t n, patience limit) {
   if (refused == reason::invalid)
     co_return detail::no_number(key_);
   if (refused == reason::bounds)
-    co_return error(outcome::refused, reason::bounds, "the sum would leave the bounds");
+    co_return error(outcome::refused, reason::bounds, "the result would be below the minimum or above the maximum");
   if (!written)
     co_return written.why();
   auto sum = number_in(*written);

@@ -53,7 +53,7 @@ election::election(session& s, std::string name, recipe how) : session_(s), name
 
 task<result<hold>> election::campaign(std::string value, patience limit) {
   if (!session_.has_claims() && how_ == recipe::claims)
-    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+    co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!session_.has_claims() || how_ == recipe::keys) {
     mutex_options options;
     options.value = value;
@@ -69,7 +69,7 @@ task<result<hold>> election::campaign(std::string value, patience limit) {
 
 task<status> election::hand_over(hold& office, patience limit, std::string to) {
   if (office.claim_id().empty())
-    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+    co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!office.safe())
     co_return detail::session_error(session_);
   world& w = session_.where();

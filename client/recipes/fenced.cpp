@@ -10,7 +10,7 @@ task<status> put_under(session& s, const hold& h, std::string lock, std::string 
                        patience limit) {
   world& w = s.where();
   if (h.fence() == 0)
-    co_return error(outcome::refused, reason::held, "this hold has no fence");
+    co_return error(outcome::refused, reason::held, "this lock has no fencing token");
   detail::transaction t;
   request q("PUT", request::path_of("/v1/kv/", key));
   if (s.has_claims()) {
@@ -27,7 +27,7 @@ task<status> put_under(session& s, const hold& h, std::string lock, std::string 
     co_return nothing();
   error why = made.judge();
   if (made.last.status() == 409 && !made.lost)
-    why = error(outcome::refused, reason::held, "the fence is not that of the holder: " + why.text(), 409);
+    why = error(outcome::refused, reason::held, "the fencing token is not that of the holder: " + why.text(), 409);
   co_return why;
 }
 

@@ -73,7 +73,7 @@ task<status> hold::release(patience limit) {
     co_return nothing();
   if (!safe()) {
     drop();
-    co_return error(outcome::refused, reason::session, "it was lost before it was given back");
+    co_return error(outcome::refused, reason::session, "it was lost before it was released");
   }
   world& w = session_->where();
   passing_on_ = true;
@@ -86,8 +86,7 @@ task<status> hold::release(patience limit) {
   forget();
   if (detail::says_true(a))
     co_return nothing();
-  co_return error(outcome::refused, reason::session, "it was not held any more: " + a.body().substr(0, 200),
-                  a.status());
+  co_return error(outcome::refused, reason::session, "it was no longer held: " + a.body().substr(0, 200), a.status());
 }
 
 } // namespace v0

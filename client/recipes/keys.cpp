@@ -122,7 +122,7 @@ task<result<erased>> erase_if(world& w, std::string key, std::uint64_t index, pa
   bool absent = detail::txn_failure_in(made.last.body()).absent;
   bool unsure = made.lost && absent && !CLIENT_MUTANT(lost_erase_told_absent);
   if (unsure)
-    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the key is gone");
+    co_return error(outcome::unknown, reason::no_answer, "a response was lost, and the key no longer exists");
   auto what = erased::conflict;
   if (absent)
     what = erased::absent;
@@ -152,7 +152,7 @@ task<result<erased>> erase_tree_if(world& w, std::string prefix, std::uint64_t i
     co_return why;
   }
   if (made.lost)
-    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and keys have changed since");
+    co_return error(outcome::unknown, reason::no_answer, "a response was lost, and keys have changed since");
   co_return erased::conflict;
 }
 

@@ -47,7 +47,7 @@ task<result<hold>> mutex::acquire(patience whole) {
     co_return detail::session_error(session_);
   if (options_.how == recipe::claims) {
     if (!session_.has_claims())
-      co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+      co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
     detail::claim wanted(key_, "lock");
     wanted.value = options_.value;
     result<hold> claimed = co_await detail::take(session_, wanted, whole);

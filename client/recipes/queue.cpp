@@ -112,7 +112,7 @@ task<result<queue_item>> queue::take(patience whole) {
 
 task<status> queue::ack(queue_item item, patience limit) {
   if (!item.safe() && !CLIENT_MUTANT(queue_acks_unheld))
-    co_return error(outcome::refused, reason::session, "it was lost before it was done with");
+    co_return error(outcome::refused, reason::session, "the item was lost before it was acknowledged");
   world& w = session_.where();
   detail::transaction t;
   if (!CLIENT_MUTANT(queue_acks_unheld))
@@ -129,13 +129,13 @@ task<status> queue::ack(queue_item item, patience limit) {
   }
   item.held_.forget();
   if (made.lost)
-    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the item has changed since");
-  co_return error(outcome::refused, reason::session, "it was not held any more");
+    co_return error(outcome::unknown, reason::no_answer, "a response was lost, and the item has changed since");
+  co_return error(outcome::refused, reason::session, "the item was no longer held");
 }
 
 task<status> queue::give_back(queue_item item, patience limit) {
   if (!item.safe())
-    co_return error(outcome::refused, reason::session, "it was lost before it was given back");
+    co_return error(outcome::refused, reason::session, "the item was lost before it was released");
   world& w = session_.where();
   detail::transaction t;
   t.check_index(item.key(), item.entry_.index)

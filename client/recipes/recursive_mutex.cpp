@@ -44,7 +44,7 @@ task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner,
     if (have && have->count > 0) {
       bool lost = !have->held.safe() && !CLIENT_MUTANT(recursion_enters_lost);
       if (lost)
-        co_return error(outcome::refused, reason::session, "an outer hold of this owner was lost");
+        co_return error(outcome::refused, reason::session, "an outer lock of this owner was lost");
       ++have->count;
       co_return level(std::move(have));
     }
@@ -102,7 +102,7 @@ task<status> recursive_mutex::level::release(patience limit) {
   }
   if (mine->held.safe())
     co_return nothing();
-  co_return error(outcome::refused, reason::session, "it was lost before it was given back");
+  co_return error(outcome::refused, reason::session, "it was lost before it was released");
 }
 
 } // namespace v0

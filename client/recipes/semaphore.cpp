@@ -45,7 +45,7 @@ result<slots> slots_of(const answer& a, const std::string& lock_key, const std::
       continue;
     auto table = detail::slots_in(e.value);
     if (!table || e.flags != slot_flags)
-      return error(outcome::refused, reason::invalid, "the key " + lock_key + " is not that of a semaphore");
+      return error(outcome::refused, reason::invalid, "the key " + lock_key + " is not a semaphore");
     if (table->limit != limit)
       return error(outcome::refused, reason::invalid, "the semaphore has the limit " + std::to_string(table->limit));
     out.table = std::move(*table);
@@ -75,7 +75,7 @@ semaphore::semaphore(session& s, std::string name, std::uint64_t limit, recipe h
 task<result<hold>> semaphore::acquire(std::uint64_t permits, patience limit) {
   bool claims = session_.has_claims() && how_ != recipe::keys;
   if (!claims && (how_ == recipe::claims || permits != 1))
-    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+    co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!claims) {
     result<hold> slot = co_await acquire_slot(limit);
     co_return std::move(slot);

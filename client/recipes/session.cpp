@@ -60,9 +60,10 @@ task<status> session::open(patience limit) {
     probed_ = true;
   }
   if (options_.mode == session_mode::exact && !has_claims_)
-    co_return error(outcome::refused, reason::unsupported, "this server has no exact TTLs");
+    co_return error(outcome::refused, reason::unsupported, "this server does not support exact TTLs");
   if (!options_.on_end.empty() && !has_claims_)
-    co_return error(outcome::refused, reason::unsupported, "this server does nothing at the end of a session");
+    co_return error(outcome::refused, reason::unsupported,
+                    "this server does not support operations at the end of a session");
 
   auto question = creation();
   backoff pauses(milliseconds(100));
@@ -181,7 +182,7 @@ task<void> session::renew() {
       if (ended_.stopped())
         co_return;
       auto cause = detail::cause_in(told.body());
-      lose(cause.value_or("the server does not know it any more"));
+      lose(cause.value_or("the server no longer has the session"));
       co_return;
     }
     state_ = session_state::uncertain;

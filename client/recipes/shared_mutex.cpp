@@ -10,7 +10,7 @@ inline namespace v0 {
 
 task<result<hold>> shared_mutex::take(std::string mode, std::string value, patience limit) {
   if (!session_.has_claims())
-    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+    co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   detail::claim wanted(name_, "rw");
   wanted.mode = CLIENT_MUTANT(writer_asks_as_reader) ? "shared" : std::move(mode);
   wanted.value = std::move(value);

@@ -46,7 +46,7 @@ task<status> tree_hold::release(patience limit) {
 
 task<result<tree_hold>> tree_lock::acquire(std::string path, patience limit) {
   if (!session_.has_claims())
-    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+    co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   auto nodes = nodes_to(root_, path);
   if (nodes.size() > 1 && CLIENT_MUTANT(tree_without_root))
     nodes.erase(nodes.begin());

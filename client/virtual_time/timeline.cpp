@@ -94,7 +94,7 @@ void process::sleep(operation& op, instant until) {
 void process::ask(operation& op, const request& q, instant deadline) {
   auto ticket = enlist(op);
   maybe_pause(time_.rates().pause_before_send);
-  end(ticket, std::max(global_of(deadline), global()), false, answer::none(true, "no answer in time"));
+  end(ticket, std::max(global_of(deadline), global()), false, answer::none(true, "no response in time"));
 
   auto one_way = [this] {
     auto longest = static_cast<std::uint64_t>(std::chrono::microseconds(time_.rates().latency_max).count());

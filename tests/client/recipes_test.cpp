@@ -122,7 +122,7 @@ TEST_CASE("recipes on real servers", "[client]") {
       cluster->node(0).put("/v1/session/destroy/" + std::string(s.at("ID").as_string()), "");
     CHECK(harness::eventually(seconds(8), [&] { return told == 1; }));
     CHECK_FALSE(again->safe());
-    CHECK(again->lost_because() == (consul ? "the server does not know it any more" : "destroyed"));
+    CHECK(again->lost_because() == (consul ? "the server no longer has the session" : "destroyed"));
     CHECK(a.lock("jobs/x").acquire(seconds(20)));
   }
 }

@@ -205,7 +205,7 @@ TEST_CASE("lock: readers and writers need claims", "[lock]") {
   const auto s = say(lock_words(node, {"-shared", "-verbose", "a", "touch ran"}));
   CHECK(s.code == 1);
   CHECK(s.out == "Setting up shared lock: a\nAttempting lock acquisition\n");
-  CHECK(s.err == "Lock acquisition failed: this needs claims, which the server does not have\n");
+  CHECK(s.err == "Lock acquisition failed: this requires claims, which the server does not support\n");
   CHECK_FALSE(std::filesystem::exists("ran"));
   CHECK(node.sessions() == 0);
 }

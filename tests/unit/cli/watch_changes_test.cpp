@@ -144,7 +144,7 @@ TEST_CASE("watch: options that do not go together", "[watch]") {
       {{"-changes", "-stale"}, "-changes and -stale cannot be combined: "},
       {{"-changes", "-retry=1s"}, "-retry requires -group=<name>\n"},
       {{"-changes", "-tries=1"}, "-tries requires -group=<name>\n"},
-      {{"-changes", "-place=empty"}, "Error! this file has no place in it: empty\n"},
+      {{"-changes", "-place=empty"}, "Error! the file has no cursor: empty\n"},
       {{"-changes", "-place=."}, "Error! .: Is a directory\n"},
       {{"-changes", "-place=empty/below"}, "Error! empty/below: Not a directory\n"},
       {{"-changes", "-place=/dev/zero"}, "Error! /dev/zero: it is not a regular file\n"},

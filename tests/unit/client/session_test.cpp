@@ -80,7 +80,7 @@ TEST_CASE("why a session was lost is told where the server tells it", "[client]"
     CHECK(s.state() == session_state::lost);
     CHECK_FALSE(s.safe());
     CHECK(s.lost_because() ==
-          (speaks == dialect::belay ? "destroyed by operator" : "the server does not know it any more"));
+          (speaks == dialect::belay ? "destroyed by operator" : "the server no longer has the session"));
   }
 }
 
