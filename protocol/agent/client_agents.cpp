@@ -167,7 +167,7 @@ std::optional<std::string> client_agents::objection(const identity& who, const e
   // An agent of 0.2.0 at another address than it advertises: "alive" changes nothing of the node.
   if (what == says::is_there && by.authenticated && who.uuid == of.uuid && who.address == of.address)
     return std::nullopt;
-  return "node '" + who.name + "' is registered at " + of.address + ", and this agent speaks from " + by.source +
+  return "node '" + who.name + "' is registered at " + of.address + ", and this agent connects from " + by.source +
          " without the secret of the node: deregister the node if it has moved";
 }
 

@@ -102,21 +102,21 @@ result<std::int64_t> read_integer(const std::string& text) {
 result<std::string> as_text(const value& v) {
   const auto* text = written(v);
   if (text == nullptr || is_fraction(v))
-    return failure{"is no text"};
+    return failure{"is not a text"};
   return *text;
 }
 
 result<std::int64_t> as_integer(const value& v) {
   const auto* text = written(v);
   if (text == nullptr || is_fraction(v))
-    return failure{"is no whole number"};
+    return failure{"is not a whole number"};
   return read_integer(*text);
 }
 
 result<double> as_real(const value& v) {
   const auto* n = std::get_if<number>(&v.is);
   if (n == nullptr)
-    return failure{"is no number"};
+    return failure{"is not a number"};
   if (n->is_integer) {
     auto whole = read_integer(n->text);
     if (!whole)
@@ -138,7 +138,7 @@ result<bool> as_boolean(const value& v) {
     return *said;
   const auto* text = written(v);
   if (text == nullptr || is_fraction(v))
-    return failure{"is no boolean"};
+    return failure{"is not a boolean"};
   if (*text == "1" || equal_ignoring_case(*text, "true"))
     return true;
   if (*text == "0" || equal_ignoring_case(*text, "false"))

@@ -78,9 +78,8 @@ bool comes_from_another_site(const raw_request& r, const route_settings& s) {
 }
 
 response refuse_site() {
-  return error_response(403,
-                        "This request comes from a web page of another origin, which may not change anything here: see "
-                        "http_config.allowed_hosts");
+  return error_response(403, "This request comes from a web page of another origin, which must not change anything "
+                             "here: see http_config.allowed_hosts");
 }
 
 bool may_call_by_host(const raw_request& r, const route_settings& s) {
@@ -98,7 +97,7 @@ bool may_call_by_host(const raw_request& r, const route_settings& s) {
 
 response refuse_host(const raw_request& r) {
   constexpr std::size_t shown_bytes_max = 255; // no name is longer
-  return error_response(403, "This server may not be called \"" +
+  return error_response(403, "This server does not accept the host name \"" +
                                  std::string(name_in(host_header(r)).substr(0, shown_bytes_max)) +
                                  "\": see http_config.allowed_hosts in its configuration");
 }

@@ -311,7 +311,7 @@ response write_body(const state::command& command, const state::reply& reply, co
   if (const auto* row = std::get_if<state::acl_row>(&reply))
     return render_acl_written(command, *row, options);
   if (std::holds_alternative<state::claim_answer>(reply) && std::holds_alternative<state::kv_acquire>(command))
-    return error_response(500, "the acquire waits in the queue; whether it is granted is not known here");
+    return error_response(500, "the acquire waits in the queue; its outcome is unknown here");
   if (const auto* claim = std::get_if<state::claim_answer>(&reply))
     return render_claim(*claim, options, ttl_ms);
   if (const auto* no = std::get_if<state::claim_refusal>(&reply))

@@ -99,15 +99,15 @@ std::string text_of(const member_change& c) {
   const auto who = c.who.name + " (" + c.who.uuid + ") at " + c.who.address;
   switch (c.what) {
   case member_change::kind::added:
-    return who + (c.votes ? " is added with a vote" : " is added without a vote");
+    return who + (c.votes ? " is added as a voter" : " is added without a vote");
   case member_change::kind::removed:
     return who + " is removed";
   case member_change::kind::got_vote:
-    return who + " gets a vote";
+    return who + " becomes a voter";
   case member_change::kind::lost_vote:
     return who + " loses its vote";
   case member_change::kind::renamed:
-    return who + " has this name and address now";
+    return who + " changes to this name and address";
   }
   return who;
 }

@@ -10,7 +10,7 @@ namespace belay::raft {
 
 status core::impl::bootstrap(const configuration& initial) {
   if (!hard.term.is_zero() || !log.last().is_zero() || !config().empty())
-    return failure{"this node has a state already"};
+    return failure{"this node already has a state"};
   if (!well_formed(initial) || initial.joint())
     return failure{"not a well-formed first configuration"};
   if (!initial.is_voter(self))

@@ -18,7 +18,7 @@ CASES = [
     ("format", "m.asText(m.fromBase64('w6TDtsO8'))", "äöü"),
     ("format", "[m.asText(new Uint8Array([255, 254])), m.asText(new Uint8Array([0, 1])), m.asText(new Uint8Array([]))]", [None, None, ""]),
     ("format", "m.toBase64(m.fromBase64('AAH/'))", "AAH/"),
-    # Numbers stay what they were: 2^53 + 1 is no number of JavaScript.
+    # Numbers stay what they were: 2^53 + 1 is not a number of JavaScript.
     ("format", r"""m.asJson('{"a":9007199254740993,"b":[1,{"c":"x, y: {z}"}],"d":{},"e":[]}')""",
      '{\n  "a": 9007199254740993,\n  "b": [\n    1,\n    {\n      "c": "x, y: {z}"\n    }\n  ],\n  "d": {},\n  "e": []\n}'),
     ("format", "[m.asJson('8080'), m.asJson('{'), m.asJson(null)]", [None, None, None]),

@@ -12,7 +12,7 @@ namespace belay::actors {
 
 namespace {
 
-constexpr auto never_decided = "the acquire still waits in the queue; whether it is granted is not known here";
+constexpr auto never_decided = "the acquire still waits in the queue; its outcome is unknown here";
 
 // Limit for keys, including per-row memory. Beyond it the oldest is dropped: it waits until its
 // deadline. Results arrive within seconds, and fewer acquires are in progress than that.

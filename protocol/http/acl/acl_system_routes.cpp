@@ -81,7 +81,7 @@ action acl_authorize_route(request_context& c) {
 
 action acl_rules_route(request_context& c) {
   if (c.request.passed_on_by == nullptr)
-    return error_response(403, "only client agents ask this, on the connections that they make to the server port");
+    return error_response(403, "only client agents may send this request, on their connections to the server port");
   state::permissions_read read;
   read.rules_too = true;
   query_options o;

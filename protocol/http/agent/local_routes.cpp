@@ -103,7 +103,7 @@ std::string secret_of_node(const request_context& c) {
 action agent_alive_route(request_context& c) {
   const auto* by = c.request.passed_on_by;
   if (by == nullptr)
-    return error_response(403, "only client agents tell this, on the connections that they make to the server port");
+    return error_response(403, "only client agents may send this request, on their connections to the server port");
   return local_request{.kind = local_kind::agent_alive,
                        .heard = {by->uuid, by->address, c.request.method == "DELETE", by->node_name,
                                  std::string(c.request.remote_address), secret_of_node(c), by->authenticated}};

@@ -227,7 +227,7 @@ response render_claim_refusal(const state::claim_refusal& no) {
   auto text = no.text;
   for (const auto& edge : no.cycle) {
     text += "\nsession " + edge.session + " waits for ";
-    text += edge.hidden ? "what may not be read" : std::string(name_of(edge.on.space)) + " \"" + edge.on.name + '"';
+    text += edge.hidden ? "a redacted name" : std::string(name_of(edge.on.space)) + " \"" + edge.on.name + '"';
     text += edge.blocker_holds ? ", held by session " : ", behind session ";
     text += edge.blocker;
   }

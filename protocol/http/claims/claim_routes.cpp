@@ -121,7 +121,7 @@ action put_claim(request_context& c, claim_target t) {
 
 /// Only PUT has actions: names that end like one are rejected.
 response reserved_end(std::string_view action) {
-  return invalid_parameter("name", "it ends in \"" + std::string(action) + "\", which is no part of a name");
+  return invalid_parameter("name", "it ends in \"" + std::string(action) + "\", which names must not end in");
 }
 
 action delete_claim(const request_context& c, claim_target t) {

@@ -24,7 +24,7 @@ action guard_route(request_context& c) {
   if (auto r = read_resource(c, by))
     return std::move(*r);
   if (!by)
-    return invalid_parameter("claim", "\"claim\" or \"lock\" has to say whose fence is needed");
+    return invalid_parameter("claim", "\"claim\" or \"lock\" must name the holder whose fencing token is required");
   return write_request{state::guard_set{std::move(prefix), std::move(*by)}};
 }
 

@@ -103,7 +103,7 @@ refused read_signed(const request_context& c, std::string_view name, std::option
   if (!c.query.has(name))
     return std::nullopt;
   out = golang::parse_int(c.query.get(name));
-  return out ? std::nullopt : refused(invalid_parameter(name, "no number of 64 bits"));
+  return out ? std::nullopt : refused(invalid_parameter(name, "it must be a 64-bit integer"));
 }
 
 /// `?add=N[&min=N][&max=N]`.

@@ -71,11 +71,11 @@ refused refuse_command(const request_context& c, const state::command& command) 
     return wrong_key("not for acquires and claims: the session and the id of the claim make them safe to repeat");
   // The reply has a management token's secret, and there is no token yet to protect the outcome.
   if (is_any_of<state::acl_bootstrap>(command))
-    return wrong_key("not for the bootstrap of ACLs, which happens once anyway");
+    return wrong_key("not for the bootstrap of ACLs, which takes effect only once anyway");
   if (is_any_of<state::outcome_seal>(command))
-    return wrong_key("not where a key is sealed, which can be repeated anyway");
+    return wrong_key("not for the request that seals a key, which is safe to repeat");
   if (makes_acl_row(command) && c.request.body.size() > state::kept_answer_bytes_max)
-    return error_response(413, "with an Idempotency-Key policies, roles and tokens have at most " +
+    return error_response(413, "with an Idempotency-Key, policies, roles and tokens must have at most " +
                                    std::to_string(state::kept_answer_bytes_max) + " bytes");
   return std::nullopt;
 }
@@ -87,12 +87,12 @@ void make_idempotent(const request_context& c, action& a) {
     return; // no outcome is kept of read-only transactions
   auto key = c.idempotency_keys.size() == 1 ? unquoted(c.idempotency_keys.front()) : std::nullopt;
   if (!key || !state::is_once_key(*key)) {
-    a = wrong_key("one text of 1 to 64 printable characters without blanks and slashes");
+    a = wrong_key("it must have 1 to 64 printable characters without blanks and slashes, and be given once");
     return;
   }
   auto* write = std::get_if<write_request>(&a);
   if (write == nullptr) {
-    a = wrong_key("not for this request, which is no write to the log");
+    a = wrong_key("not for this request, which writes nothing to the log");
     return;
   }
   if (auto no = refuse_command(c, write->command))

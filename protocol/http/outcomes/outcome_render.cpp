@@ -16,15 +16,15 @@ std::string_view text_of(state::once_error why) {
   case state::once_error::key:
     return "Invalid Idempotency-Key";
   case state::once_error::other_request:
-    return "this Idempotency-Key was used for another request: method, path, query and body have to be the same";
+    return "this Idempotency-Key was used for another request: method, path, query and body must be the same";
   case state::once_error::sealed:
     return "this Idempotency-Key was sealed: the write has had no effect, and never will";
   case state::once_error::too_old:
-    return "the write was under way for too long, and has had no effect; it may be sent again";
+    return "the write took too long, and has had no effect; it may be sent again";
   case state::once_error::full:
     return "too many outcomes are kept: the write has had no effect; try again later, or without Idempotency-Key";
   case state::once_error::answer_size:
-    return "the answer is too large to be kept: the write has had no effect";
+    return "the response is too large to be kept: the write has had no effect";
   }
   return "";
 }

@@ -15,7 +15,7 @@ refused read_count(const request_context& c, std::string_view name, std::optiona
   if (!c.query.has(name))
     return std::nullopt;
   out = golang::parse_uint(c.query.get(name));
-  return out ? std::nullopt : refused(invalid_parameter(name, "no number"));
+  return out ? std::nullopt : refused(invalid_parameter(name, "it must be a number"));
 }
 
 refused read_patience(const request_context& c, std::string_view name, std::chrono::nanoseconds& out) {
@@ -63,7 +63,7 @@ refused read_fence(const request_context& c, std::optional<state::fence_ref>& ou
   if (!number)
     return invalid_parameter("fence", "missing");
   if (!of)
-    return invalid_parameter("fence", "\"claim\" or \"lock\" has to say of what");
+    return invalid_parameter("fence", "\"claim\" or \"lock\" must name what the fencing token belongs to");
   out = {std::move(*of), *number};
   return std::nullopt;
 }

@@ -128,7 +128,7 @@ bool leave_out(const filter::row_filter& f, agent::reply& reply) {
 
 response filter_too_costly(std::size_t bytes_max) {
   return error_response(413, "The filter examines more than " + std::to_string(bytes_max) +
-                                 " bytes of these rows: use fewer comparisons, or ask for fewer rows");
+                                 " bytes of these rows: use fewer comparisons, or request fewer rows");
 }
 
 } // namespace belay::http

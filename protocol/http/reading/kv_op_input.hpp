@@ -17,7 +17,7 @@ struct kv_op_input {
   /// The error in the members of the verb `add`; empty: none.
   std::string_view wrong_sum() const {
     if (verb == "add" && !amount_given)
-      return "add needs Add";
+      return "add requires Add";
     return adds && verb != "add" ? "Add, Min and Max are members of add only" : "";
   }
   bool amount_given = false;

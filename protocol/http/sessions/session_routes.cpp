@@ -182,7 +182,8 @@ refused make_on_end(std::vector<kv_op_input> in, std::vector<state::kv_op>& out)
   for (auto& each : in) {
     const auto verb = state::named<state::kv_verb>(each.verb);
     if (!verb || each.names_fence())
-      return invalid_parameter("OnEnd", verb ? "no operation names a fence" : "unknown verb \"" + each.verb + "\"");
+      return invalid_parameter("OnEnd", verb ? "operations must not have a fencing token"
+                                             : "unknown verb \"" + each.verb + "\"");
     if (const auto wrong = each.wrong_sum(); !wrong.empty())
       return invalid_parameter("OnEnd", wrong);
     each.op.verb = *verb;
@@ -206,7 +207,7 @@ refused make_session(request_context& c, session_body b, state::session_record& 
   if (auto r = read_ttl(b.session.ttl, least, b.session.ttl_ns))
     return r;
   if (exact && b.session.ttl_ns == 0)
-    return invalid_parameter("TTLMode", "an exact TTL needs a TTL");
+    return invalid_parameter("TTLMode", "an exact TTL requires a TTL");
   if (auto r = make_on_end(std::move(b.on_end), b.session.on_end))
     return r;
   b.session.ttl_mode = *mode;

@@ -121,7 +121,7 @@ TEST_CASE("what cannot be found is said where ACLs are in force, whoever asks") 
   CHECK(d.refusal(register_check{ttl_check("c", 10s, "x")}, "") == "403 Permission denied: Missing node:write on n1");
 }
 
-TEST_CASE("listings of the agent leave out what may not be read") {
+TEST_CASE("listings of the agent leave out what the token must not read") {
   furnished d;
   const std::string web_read = R"(service "web" { policy = "read" })";
   CHECK(names(std::get<service_rows>(d.say(list_services{}, ""))).empty());

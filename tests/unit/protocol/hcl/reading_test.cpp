@@ -78,7 +78,7 @@ TEST_CASE("values as texts") {
   CHECK(*as_text(only_value("0x10")) == "0x10");
   for (const auto* none : {"1.5", "true", "[]", "{}"}) {
     INFO(none);
-    CHECK(as_text(only_value(none)).why().text == "is no text");
+    CHECK(as_text(only_value(none)).why().text == "is not a text");
   }
 }
 
@@ -117,9 +117,9 @@ TEST_CASE("values as whole numbers") {
       {"9223372036854775808", "strconv.ParseInt: parsing \"9223372036854775808\": value out of range"},
       {"-9223372036854775809", "strconv.ParseInt: parsing \"-9223372036854775809\": value out of range"},
       {"99999999999999999999999", "strconv.ParseInt: parsing \"99999999999999999999999\": value out of range"},
-      {"1.0", "is no whole number"},
-      {"true", "is no whole number"},
-      {"[1]", "is no whole number"},
+      {"1.0", "is not a whole number"},
+      {"true", "is not a whole number"},
+      {"[1]", "is not a whole number"},
   };
   for (const auto& row : wrong) {
     INFO(row.text);
@@ -136,7 +136,7 @@ TEST_CASE("values as numbers") {
   CHECK(*as_real(only_value("0x10")) == 16.0);
   CHECK(as_real(only_value("1ex")).why().text == "strconv.ParseFloat: parsing \"1ex\": invalid syntax");
   CHECK(as_real(only_value("1e999")).why().text == "strconv.ParseFloat: parsing \"1e999\": value out of range");
-  CHECK(as_real(only_value("\"1.5\"")).why().text == "is no number");
+  CHECK(as_real(only_value("\"1.5\"")).why().text == "is not a number");
 }
 
 TEST_CASE("values as booleans") {
@@ -152,8 +152,8 @@ TEST_CASE("values as booleans") {
   }
   CHECK(as_boolean(only_value("\"yes\"")).why().text == "decodeBool: Unknown value for boolean: \"yes\"");
   CHECK(as_boolean(only_value("2")).why().text == "decodeBool: Unknown value for boolean: 2");
-  CHECK(as_boolean(only_value("1.0")).why().text == "is no boolean");
-  CHECK(as_boolean(only_value("[true]")).why().text == "is no boolean");
+  CHECK(as_boolean(only_value("1.0")).why().text == "is not a boolean");
+  CHECK(as_boolean(only_value("[true]")).why().text == "is not a boolean");
 }
 
 TEST_CASE("places in files") {

@@ -45,8 +45,8 @@ TEST_CASE("the refusal of a host names the setting, and comes before everything 
     for (const auto method : {"GET", "PUT", "OPTIONS"}) {
       const auto r = refusal_to(method, target, "", {{"Host", "evil.example:8500"}}, s);
       CHECK(r.status == 403);
-      CHECK(r.body ==
-            "This server may not be called \"evil.example\": see http_config.allowed_hosts in its configuration");
+      CHECK(r.body == "This server does not accept the host name \"evil.example\": see http_config.allowed_hosts in "
+                      "its configuration");
       CHECK(r.content_type == "text/plain; charset=utf-8");
     }
   }

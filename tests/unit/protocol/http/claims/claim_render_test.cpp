@@ -119,7 +119,7 @@ TEST_CASE("a deadlock shows its cycle, without names that may not be read", "[cl
   no.cycle = {{"a", "a", claim_n, false, "b", true}, {"b", "b", {}, true, "a", false}};
   CHECK(render_claim_refusal(no).body == "it would wait for itself\n"
                                          "session a waits for claim \"n\", held by session b\n"
-                                         "session b waits for what may not be read, behind session a");
+                                         "session b waits for a redacted name, behind session a");
 }
 
 TEST_CASE("who has waited is told what became of it", "[claims]") {

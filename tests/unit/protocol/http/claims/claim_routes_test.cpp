@@ -92,13 +92,14 @@ TEST_CASE("what is wrong with a claim is a 400 that names the parameter", "[clai
            row{"PUT", "/v1/claim/n?session=s&deadlock=kill", "Invalid deadlock: only \"refuse\""},
            row{"PUT", "/v1/claim/n/mode?id=i", "Invalid mode: missing"},
            row{"PUT", "/v1/claim/n/limit", "Invalid n: missing"},
-           row{"GET", "/v1/claim/n/mode", "Invalid name: it ends in \"/mode\", which is no part of a name"},
+           row{"GET", "/v1/claim/n/mode", "Invalid name: it ends in \"/mode\", which names must not end in"},
            row{"DELETE", "/v1/claim/n/hand-over?id=i",
-               "Invalid name: it ends in \"/hand-over\", which is no part of a name"},
+               "Invalid name: it ends in \"/hand-over\", which names must not end in"},
            row{"GET", "/v1/claims?prefix=a&node=b", "Conflicting flags: node=b&prefix=a"},
            row{"GET", "/v1/claims?after=xyz", "Invalid after: not a value of X-Belay-Next"},
            row{"PUT", "/v1/guard/?claim=n", "Missing prefix"},
-           row{"PUT", "/v1/guard/p", "Invalid claim: \"claim\" or \"lock\" has to say whose fence is needed"},
+           row{"PUT", "/v1/guard/p",
+               "Invalid claim: \"claim\" or \"lock\" must name the holder whose fencing token is required"},
            row{"PUT", "/v1/guard/p?claim=a&lock=b", "Invalid claim: not together with \"lock\""},
            row{"PUT", "/v1/guard/p?lock=", "Invalid lock: missing"},
            row{"DELETE", "/v1/guard/p?fence=x", "Invalid fence: no number"},
@@ -197,7 +198,8 @@ TEST_CASE("writes of keys may name a fence", "[claims]") {
   const auto gone = written<state::fenced_write>("DELETE", "/v1/kv/k?recurse&fence=812&lock=l");
   CHECK(gone.op.verb == state::kv_verb::remove_tree);
   CHECK(gone.fence.of == state::resource_name{"l", state::claim_space::keys});
-  CHECK(refusal_to("PUT", "/v1/kv/k?fence=812").body == "Invalid fence: \"claim\" or \"lock\" has to say of what");
+  CHECK(refusal_to("PUT", "/v1/kv/k?fence=812").body ==
+        "Invalid fence: \"claim\" or \"lock\" must name what the fencing token belongs to");
   CHECK(refusal_to("PUT", "/v1/kv/k?claim=n").body == "Invalid fence: missing");
   CHECK(refusal_to("PUT", "/v1/kv/k?fence=a&claim=n").body == "Invalid fence: no number");
 }
@@ -238,12 +240,13 @@ TEST_CASE("sessions with exact TTLs and with OnEnd", "[claims]") {
   };
   for (const auto& t : {
            row{R"({"TTL":"10s","TTLMode":"about"})", "Invalid TTLMode: only \"exact\""},
-           row{R"({"TTLMode":"exact"})", "Invalid TTLMode: an exact TTL needs a TTL"},
+           row{R"({"TTLMode":"exact"})", "Invalid TTLMode: an exact TTL requires a TTL"},
            row{R"({"TTL":"99ms","TTLMode":"exact"})", "Invalid Session TTL '99000000', must be between [100ms=24h0m0s]",
                500},
            row{R"({"OnEnd":[{"Verb":"double","Key":"k"}]})", "Invalid OnEnd: unknown verb \"double\""},
-           row{R"({"OnEnd":[{"Verb":"add","Key":"k"}]})", "Invalid OnEnd: add needs Add"},
-           row{R"({"OnEnd":[{"Verb":"set","Key":"k","Fence":7}]})", "Invalid OnEnd: no operation names a fence"},
+           row{R"({"OnEnd":[{"Verb":"add","Key":"k"}]})", "Invalid OnEnd: add requires Add"},
+           row{R"({"OnEnd":[{"Verb":"set","Key":"k","Fence":7}]})",
+               "Invalid OnEnd: operations must not have a fencing token"},
        }) {
     INFO(t.body);
     const auto r = refusal_to("PUT", "/v1/session/create", t.body);
