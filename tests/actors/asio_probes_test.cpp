@@ -219,8 +219,7 @@ TEST_CASE("secrets and the virtual host of an HTTP check go to no other server",
   }
 }
 
-TEST_CASE("an HTTP check that posts asks without a body where it is sent with 303, and is called what it is",
-          "[probes][redirects]") {
+TEST_CASE("an HTTP check with POST follows a 303 without a body, with the right headers", "[probes][redirects]") {
   text_server server({http_answer("303 See Other", "", "Location: /there\r\n"), http_answer("200 OK", "x")});
   auto c = check_every_second();
   c.http = "http://" + server.address();
@@ -286,7 +285,7 @@ TEST_CASE("an HTTP check connects where the configuration lets it, also where it
         "Get \"http://127.0.0.2:1/\": dial tcp 127.0.0.2:1: connect: the address is in no network of check_http_allow");
 }
 
-TEST_CASE("an HTTP check of nobody, of somebody silent, of nonsense", "[probes]") {
+TEST_CASE("an HTTP check of a closed port, of a silent server, of an invalid URL", "[probes]") {
   auto c = check_every_second();
   const closed_port nobody;
   c.http = "http://" + nobody.address() + "/";
@@ -307,7 +306,7 @@ TEST_CASE("an HTTP check of nobody, of somebody silent, of nonsense", "[probes]"
 }
 
 // The protocol itself is tested in tests/unit/actors/agent/grpc_call_test.cpp.
-TEST_CASE("a gRPC check of nobody, of somebody silent, of a web server", "[probes]") {
+TEST_CASE("a gRPC check of a closed port, of a silent server, of a web server", "[probes]") {
   auto c = check_every_second();
   const closed_port nobody;
   c.grpc = nobody.address() + "/my.Service";

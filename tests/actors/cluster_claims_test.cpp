@@ -77,7 +77,7 @@ TEST_CASE("a claim waits on any server, and is answered by the entry that grants
 
 // A follower may forward a claim and receive `waiting` long before its own tables have that entry.
 // They do not have the claim then, but it has not ended.
-TEST_CASE("a server that is behind does not know what became of a claim", "[actors][claims]") {
+TEST_CASE("a server that lags does not know the outcome of a claim", "[actors][claims]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto a = c.session(leader, seconds(3600)), b = c.session(leader, seconds(3600));
@@ -91,7 +91,7 @@ TEST_CASE("a server that is behind does not know what became of a claim", "[acto
   CHECK(failed(c.found(parked)));
 }
 
-TEST_CASE("others who come and go do not wake who waits", "[actors][claims]") {
+TEST_CASE("other waiters that join and leave do not wake a waiter", "[actors][claims]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto a = c.session(leader, seconds(3600)), b = c.session(leader, seconds(3600));

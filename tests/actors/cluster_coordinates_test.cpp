@@ -42,7 +42,8 @@ void add_node(cluster_fixture& c, const std::string& name) {
 
 } // namespace
 
-TEST_CASE("three servers know where each of them is, and what a client has told one of them", "[actors][coordinates]") {
+TEST_CASE("three servers know the coordinates of each other, and those a client reported to one of them",
+          "[actors][coordinates]") {
   cluster_fixture c(measuring());
   c.leader();
   for (std::size_t i = 0; i < 3; ++i)
@@ -69,7 +70,7 @@ TEST_CASE("three servers know where each of them is, and what a client has told 
   REQUIRE(c.until([&] { return places_at(c, 0).size() == 5; }));
 }
 
-TEST_CASE("who waits for coordinates is woken when they change", "[actors][coordinates]") {
+TEST_CASE("a query that waits for coordinates is woken when they change", "[actors][coordinates]") {
   cluster_fixture c(measuring());
   c.leader();
   REQUIRE(c.until([&] { return places_at(c, 1).size() == 3; }));

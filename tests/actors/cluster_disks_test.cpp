@@ -140,7 +140,7 @@ TEST_CASE("changes are kept over a checkpoint that found no room", "[actors][dis
   CHECK(keys_in(rows) == keys_between(0, static_cast<int>(acknowledged.size())));
 }
 
-TEST_CASE("a server that was sent a snapshot has no changes of before, also after a restart", "[actors][disks]") {
+TEST_CASE("a server that received a snapshot has no earlier changes, also after a restart", "[actors][disks]") {
   // Its own window is still on its disk; the changes in between are not.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;
@@ -392,7 +392,7 @@ TEST_CASE("a checkpoint that found no room loses nothing, and the next one is wh
   check_all_there(c, 0, acknowledged);
 }
 
-TEST_CASE("a full disk is not asked for a whole checkpoint all the time", "[actors][disks][L1]") {
+TEST_CASE("a full disk is not asked for a full checkpoint all the time", "[actors][disks][L1]") {
   // Each attempt copies all rows on the HTTP thread. A disk may stay full for hours.
   cluster_options o = small_steps();
   o.nodes = 1;
@@ -448,7 +448,7 @@ TEST_CASE("nothing is acknowledged while the logs have no room", "[actors][disks
     check_all_there(c, i, acknowledged);
 }
 
-TEST_CASE("one full disk of three stops nobody", "[actors][disks][R5]") {
+TEST_CASE("one full disk of three stops no writes", "[actors][disks][R5]") {
   // The leader's own disk is full. Two others are a quorum; after a while it transfers the
   // leadership, since it cannot write its own log. It keeps no entry that it could acknowledge.
   cluster_fixture c;
@@ -469,7 +469,7 @@ TEST_CASE("one full disk of three stops nobody", "[actors][disks][R5]") {
   check_all_there(c, old, acknowledged);
 }
 
-TEST_CASE("a follower without room for the snapshot that it needs is told as not healthy", "[actors][disks]") {
+TEST_CASE("a follower without space for the snapshot that it needs is reported as unhealthy", "[actors][disks]") {
   // It may be a few entries behind, and its log may have space.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;
@@ -495,7 +495,7 @@ TEST_CASE("a follower without room for the snapshot that it needs is told as not
   check_all_there(c, node, acknowledged);
 }
 
-TEST_CASE("a follower without room answers within the hold time, and is told as not healthy", "[actors][disks]") {
+TEST_CASE("a follower without space responds within the hold time, and is reported as unhealthy", "[actors][disks]") {
   // It gets no new entry: a default read waits for one, as does a forwarded write's response.
   cluster_fixture c;
   const auto leader = c.leader();

@@ -53,7 +53,7 @@ std::size_t entries_in(cluster_fixture& c, std::size_t node, const std::string& 
 
 } // namespace
 
-TEST_CASE("a forwarded command that cannot be read is refused and stops nobody", "[actors][guards]") {
+TEST_CASE("a malformed forwarded command is rejected and stops no server", "[actors][guards]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
@@ -278,7 +278,7 @@ TEST_CASE("frames of a server that is no member change nothing, though it knows 
   c.put_done(follower, "after", "x");
 }
 
-TEST_CASE("servers that do not belong here are told of in few lines", "[actors][guards]") {
+TEST_CASE("servers of other clusters are logged in few lines", "[actors][guards]") {
   // Each hello with another name was a line in the log, as fast as a peer could send them.
   const harness::scratch_folder folder;
   cluster_fixture c;
@@ -305,7 +305,7 @@ TEST_CASE("servers that do not belong here are told of in few lines", "[actors][
   CHECK(lines < 30);
 }
 
-TEST_CASE("a server that was away follows a leader whom its log does not name", "[actors][guards]") {
+TEST_CASE("a server that was away follows a leader that its log does not name", "[actors][guards]") {
   // While one of five is cut off, another loses its disk, returns as a new server, and leads.
   cluster_options o;
   o.nodes = 5;
@@ -375,7 +375,8 @@ state::command acquire(const std::string& key, const std::string& session) {
 
 } // namespace
 
-TEST_CASE("wall clocks that are a year off change no lock-delay, whoever leads", "[actors][guards][locks][time]") {
+TEST_CASE("wall clocks that are a year off change no lock delay, whichever server leads",
+          "[actors][guards][locks][time]") {
   constexpr milliseconds delay{5000};
   const auto ahead = GENERATE(year, -year, milliseconds(20'000), milliseconds(-20'000));
   const bool failover = GENERATE(false, true);

@@ -40,7 +40,7 @@ std::string complaint(const std::string& pool, const std::string& lines) {
 
 } // namespace
 
-TEST_CASE("a key is replaced on all servers through any of them, and nobody is disconnected", "[actors][keyring]") {
+TEST_CASE("a key is replaced on all servers through any of them, without a disconnect", "[actors][keyring]") {
   cluster_fixture c(with_keys({one}));
   const auto term = c.view(c.leader()).soft.term;
   const auto at = static_cast<std::size_t>(GENERATE(0, 1, 2));
@@ -129,7 +129,7 @@ TEST_CASE("without encryption the answer is Consul's", "[actors][keyring]") {
     CHECK(operated(c, 0, verb, one) == all("No keyring to modify (encryption not enabled)"));
 }
 
-TEST_CASE("keys are not sent in the clear, and who asks for them must have proved himself", "[actors][keyring]") {
+TEST_CASE("keys are not sent unencrypted, and only to peers that have authenticated", "[actors][keyring]") {
   cluster_fixture c(with_keys({one}));
   c.leader();
   SECTION("a server that is still dialled without a key") {

@@ -116,7 +116,7 @@ TEST_CASE("a server stays whose cluster could not go on without it", "[actors][l
   CHECK(**again == "");
 }
 
-TEST_CASE("without a leader nobody leaves, and says so", "[actors][leave]") {
+TEST_CASE("without a leader a server cannot leave, and reports that", "[actors][leave]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto others = c.all_but(leader);

@@ -187,7 +187,7 @@ TEST_CASE("nothing is written while nothing happens to the members", "[actors][m
   CHECK(commands_in(c.log(next)) == before);
 }
 
-TEST_CASE("a server that left the configuration leaves the catalog, by whoever leads", "[actors][members]") {
+TEST_CASE("a server that left the configuration leaves the catalog, whichever server leads", "[actors][members]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto gone = c.all_but(leader).front(), stays = c.all_but(leader).back();
@@ -233,7 +233,7 @@ TEST_CASE("a server that lost its disk takes its name back", "[actors][members]"
   CHECK(health_of(c, leader, name) == "passing");
 }
 
-TEST_CASE("who takes the place of a server that restarts is no voter beside it", "[actors][members]") {
+TEST_CASE("a server that replaces a restarted one is not a voter beside it", "[actors][members]") {
   // Without credentials. An unverified peer claims the name and address of a server that is down.
   const bool speaks = GENERATE(true, false);
   CAPTURE(speaks);
@@ -279,7 +279,7 @@ TEST_CASE("who takes the place of a server that restarts is no voter beside it",
   CHECK_FALSE(config.contains(stranger));
 }
 
-TEST_CASE("a newcomer is taken in when it has proved who it is, and not when credentials are given up",
+TEST_CASE("a joining server is added once it has authenticated, and not when credentials are removed",
           "[actors][members]") {
   // The connection decides, not how the server was started: a reload may have opened the port.
   cluster_options o;

@@ -50,7 +50,7 @@ TEST_CASE("a leader that gives up its lease stops default reads of other HTTP th
   CHECK(c.shared(leader).read(0, get, c.now()));
 }
 
-TEST_CASE("a default read needs nobody else while the lease lasts", "[actors][reads][R12]") {
+TEST_CASE("a default read needs no other server while the lease lasts", "[actors][reads][R12]") {
   // No frame arrives any more. While its lease holds the leader answers alone; a consistent read
   // trusts no clock and waits; and when the lease has expired, default reads wait too.
   cluster_fixture c;
@@ -272,7 +272,7 @@ TEST_CASE("reads without a leader fail after the hold time, stale ones do not", 
   CHECK(value_of(c.found(r)) == "(failed: No cluster leader)");
 }
 
-TEST_CASE("a server that never heard of a leader does not serve stale reads", "[actors][reads]") {
+TEST_CASE("a server that has never heard a leader does not serve stale reads", "[actors][reads]") {
   // It was restarted and is alone: its state may be days old, and it cannot know. Consul waits, and
   // then refuses.
   cluster_fixture c;

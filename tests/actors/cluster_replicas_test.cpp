@@ -76,8 +76,9 @@ TEST_CASE("a read replica answers all kinds of reads and forwards writes", "[act
   CHECK(count(health, R"("Voter":true)") == 3);
 }
 
-TEST_CASE("a read replica is no help for a majority: alone with one voter nobody leads, and stale reads go on",
-          "[actors][replicas]") {
+TEST_CASE(
+    "a read replica does not count for a majority: with one voter of three no server leads, and stale reads continue",
+    "[actors][replicas]") {
   cluster_fixture c(with_replica());
   const auto leader = c.leader({0, 1, 2});
   REQUIRE(c.until([&] { return is_learner(c, leader, replica); }));
@@ -169,7 +170,7 @@ TEST_CASE("a leader that is to be a read replica hands over to the voter that is
   CHECK(value_of(c.found(c.get(1, "k"))) == "1");
 }
 
-TEST_CASE("who is to be a read replica and is the only voter leads on", "[actors][replicas]") {
+TEST_CASE("a server configured as a read replica that is the only voter continues to lead", "[actors][replicas]") {
   cluster_options o;
   o.nodes = 1;
   cluster_fixture c(o);
@@ -250,8 +251,7 @@ TEST_CASE("a read replica that is gone is removed, and is one again when it come
   }
 }
 
-TEST_CASE("a leader writes its configuration's settings of autopilot once, if nobody has set any",
-          "[actors][replicas]") {
+TEST_CASE("a leader writes the autopilot settings of its configuration once, if there are none", "[actors][replicas]") {
   cluster_options o;
   o.machine.autopilot.emplace();
   o.machine.autopilot->min_quorum = 3;

@@ -337,7 +337,7 @@ TEST_CASE("timers run on the leader only, and from the start of its leadership",
   CHECK(r.proposed().front().required_term == term_id{4});
 }
 
-TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessions]") {
+TEST_CASE("a session that is about to expire cannot be renewed any longer", "[actors][sessions]") {
   // Otherwise a client believes its lock safe while the entry that ends it is in flight.
   reaper_alone r;
   r.lead(1);
@@ -365,7 +365,7 @@ TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessi
   CHECK(r.renewed().back().session != nullptr);
 }
 
-TEST_CASE("whoever renews a session that is about to end is told by his deadline", "[actors][sessions][R38]") {
+TEST_CASE("a renewal of a session that is about to expire is answered by its deadline", "[actors][sessions][R38]") {
   // Its end may be proposed and not committed: the others' disks may be full.
   reaper_alone r;
   r.lead(1);
@@ -532,7 +532,7 @@ TEST_CASE("after a stall an exact session lives longer by as much", "[actors][se
   CHECK(r.ended() == std::vector<std::string>{"e"});
 }
 
-TEST_CASE("a claim that is held is told what its session has left", "[actors][sessions][claims]") {
+TEST_CASE("a held claim shows the remaining time of its session", "[actors][sessions][claims]") {
   reaper_alone r;
   r.lead(1);
   r.create_exact("e", milliseconds(500));

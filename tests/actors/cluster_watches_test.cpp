@@ -80,7 +80,7 @@ TEST_CASE("a parked query is woken by the deletion of the tree it is in", "[acto
   CHECK(index_of(c.found(list)) >= removed.index.value);
 }
 
-TEST_CASE("an identical write wakes nobody", "[actors][watches][C7]") {
+TEST_CASE("an identical write wakes no query", "[actors][watches][C7]") {
   // Consul keeps the index when a write changes nothing, and clients rely on not being woken.
   cluster_fixture c;
   const auto leader = c.leader();
@@ -170,7 +170,7 @@ TEST_CASE("no write between two questions is missed", "[actors][watches]") {
 }
 
 // Otherwise a hundred of them would take a hundred times as long, on the HTTP thread.
-TEST_CASE("who waits for the same large tree gets the same rows, looked up once", "[actors][watches]") {
+TEST_CASE("queries that wait for the same large tree share its rows, which are looked up once", "[actors][watches]") {
   cluster_options o;
   o.nodes = 1;
   cluster_fixture c(o);
@@ -204,7 +204,7 @@ TEST_CASE("who waits for the same large tree gets the same rows, looked up once"
   CHECK(std::get<state::key_names>(std::get<state::query_result>(keys.answer).data).keys.size() == 100);
 }
 
-TEST_CASE("who follows keys that nobody writes loses nothing while others write more than the window holds",
+TEST_CASE("a follower of keys without writes loses nothing while others write more than the window holds",
           "[actors][watches][changes]") {
   // The changes after the cursor have left the window, but were about other keys: no need to reset.
   cluster_options o;

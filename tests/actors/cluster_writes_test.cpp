@@ -127,7 +127,7 @@ TEST_CASE("a write is answered once, by whichever node it came to", "[actors][wr
   CHECK(times_in_log(c.log(leader), set_key("b", "2")) == 1);
 }
 
-TEST_CASE("a peer that we cannot reach and still hear is not forgotten", "[actors][writes][F13]") {
+TEST_CASE("a peer that cannot be reached but is still heard is not dropped", "[actors][writes][F13]") {
   // Our connection to it broke, its own did not: the leader handles what it forwards.
   cluster_fixture c;
   const auto leader = c.leader();
@@ -243,7 +243,7 @@ TEST_CASE("answers of the leader find their request", "[actors][writes][R24]") {
   CHECK(c.stale(one, "k") == "new");
 }
 
-TEST_CASE("without a leader a write waits for the next one, for as long as it was told to", "[actors][writes][C2]") {
+TEST_CASE("without a leader a write waits for the next one until its deadline", "[actors][writes][C2]") {
   // An election takes a fraction of a second. If requests failed meanwhile, locks would be lost
   // with every change of leader.
   cluster_fixture c;

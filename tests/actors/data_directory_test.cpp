@@ -129,7 +129,7 @@ TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][dat
   refused(extra);
 }
 
-TEST_CASE("an identity of before there was a checksum is read, and gets one", "[actors][data_directory][L6]") {
+TEST_CASE("an identity without a checksum, from an old version, is read and gets one", "[actors][data_directory][L6]") {
   scratch_folder d;
   const auto born = open_data_directory(d.path(), "", "dc1");
   REQUIRE(born.ok());
@@ -196,7 +196,7 @@ TEST_CASE("what was registered with the agent is readable by its owner only", "[
   CHECK(fs::status(old).permissions() == fs::perms::owner_all);
 }
 
-TEST_CASE("an identity that cannot be read is not told as damage", "[actors][data_directory]") {
+TEST_CASE("an identity that cannot be read is not reported as damage", "[actors][data_directory]") {
   // If the text advised to remove the data, an operator would lose them because of a wrong owner.
   scratch_folder d;
   REQUIRE(open_data_directory(d.path(), "", "dc1").ok());

@@ -212,7 +212,7 @@ agent::check_definition ttl_check(std::string id, std::chrono::nanoseconds ttl) 
 
 } // namespace
 
-TEST_CASE("a TTL check that nobody renews turns critical here and in the catalog", "[health_checks]") {
+TEST_CASE("a TTL check that is not renewed turns critical here and in the catalog", "[health_checks]") {
   agent_fixture f;
   f.leader(1);
   auto c = ttl_check("c", 5s);
@@ -276,7 +276,7 @@ TEST_CASE("a client that waits for a catalog that says nothing is answered in th
   CHECK(f.answered(id));
 }
 
-TEST_CASE("what somebody removed from the catalog comes back with the next comparison", "[health_checks]") {
+TEST_CASE("a row that a client removed from the catalog returns with the next comparison", "[health_checks]") {
   agent_fixture f;
   f.leader(1);
   f.ask(agent::register_check{ttl_check("c", 10h)});
@@ -343,7 +343,7 @@ TEST_CASE("an alias of another node shows what the catalog says of it", "[health
   CHECK(f.probes->started.empty());
 }
 
-TEST_CASE("events go to every peer, leader or not, and wake who waits for them", "[health_checks]") {
+TEST_CASE("events reach every peer, leader or not, and wake the queries that wait for them", "[health_checks]") {
   agent_fixture f;
   f.leader(0);
   const auto waits = f.ask(agent::list_events{"", 1, 10s});

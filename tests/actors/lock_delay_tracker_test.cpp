@@ -57,7 +57,7 @@ TEST_CASE("an acquire waits for the end of the lock-delay, on any server", "[act
   CHECK(c.now() - lost <= delay + delay_slack);
 }
 
-TEST_CASE("who waits for a lock-delay outlives the leader", "[actors][locks]") {
+TEST_CASE("a client that waits for a lock delay outlives the leader", "[actors][locks]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto node = c.all_but(leader).front();
@@ -77,7 +77,7 @@ TEST_CASE("who waits for a lock-delay outlives the leader", "[actors][locks]") {
     CHECK(milliseconds(r.reply.note.retry_after_ms) <= gap + delay_slack);
 }
 
-TEST_CASE("who does not wait any more is not tried again", "[actors][locks]") {
+TEST_CASE("a client that no longer waits is not retried", "[actors][locks]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto next = c.session(leader, seconds(3600));

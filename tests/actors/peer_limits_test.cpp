@@ -34,7 +34,7 @@ raft::message append_of(node_id from, node_id to, std::size_t bytes) {
 
 } // namespace
 
-TEST_CASE("connections that say nothing are few, and keep nobody out", "[actors][peer_link][limits]") {
+TEST_CASE("silent connections are limited, and exclude no other peer", "[actors][peer_link][limits]") {
   // 120 connections from the host of a peer, twelve times the limit. The peer comes last.
   peer_link_settings s;
   s.lobby.per_address_max = 10;
@@ -156,7 +156,7 @@ TEST_CASE("an introduction with a name instead of an address is not looked up", 
   CHECK(a.hellos_from(node_id{9}) == 0);
 }
 
-TEST_CASE("a name in retry_join that is not answered holds up nobody", "[actors][peer_link][limits]") {
+TEST_CASE("an unresolved name in retry_join delays no other one", "[actors][peer_link][limits]") {
   // getaddrinfo() ran on the Raft core's thread: an unresolvable name left 36 writes in 15 s.
   struct gate {
     std::mutex mutex;
@@ -247,7 +247,7 @@ TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link]
   says.join();
 }
 
-TEST_CASE("somebody with a member's id does not take its place", "[actors][peer_link][limits]") {
+TEST_CASE("a server with a member's id does not replace it", "[actors][peer_link][limits]") {
   // Hellos with members' ids stopped all writes: frames were sent to the address in the last hello.
   link_fixture f;
   link_end a(f, node_id{1});
@@ -265,7 +265,7 @@ TEST_CASE("somebody with a member's id does not take its place", "[actors][peer_
   CHECK(a.times_lost(b.id()) == 0);
 }
 
-TEST_CASE("strangers are counted by connection, and one of the many gives way", "[actors][peer_link][limits]") {
+TEST_CASE("unverified peers are counted by connection, and one of the many is closed", "[actors][peer_link][limits]") {
   // They were counted by the addresses that they claimed: a known address was not counted, and 512
   // of them kept all others out for any time.
   peer_link_settings s;
@@ -291,7 +291,7 @@ TEST_CASE("strangers are counted by connection, and one of the many gives way", 
   CHECK(newcomer.is_open());
 }
 
-TEST_CASE("strangers inside give way to whoever comes from a member's host", "[actors][peer_link][limits]") {
+TEST_CASE("connections of unverified peers are closed for one from a member's host", "[actors][peer_link][limits]") {
   const bool in_all = GENERATE(false, true);
   peer_link_settings s;
   if (in_all)
@@ -366,7 +366,7 @@ TEST_CASE("a stranger that gives a member's address does not become known there"
   CHECK(a.times_connected(node_id{9}) == 0);
 }
 
-TEST_CASE("nobody introduces himself with this server's own id", "[actors][peer_link][limits]") {
+TEST_CASE("no peer can use this server's own id", "[actors][peer_link][limits]") {
   // It was taken for a member: the configuration has this server, too. A server that dials itself,
   // by an address of its own in retry_join, detects it and continues.
   peer_link_settings s;

@@ -55,7 +55,7 @@ TEST_CASE("large frames arrive whole", "[actors][peer_link]") {
   CHECK(b.entry_bytes_from(a.id()) == big);
 }
 
-TEST_CASE("garbage on the server port is rejected and harms nobody", "[actors][peer_link]") {
+TEST_CASE("garbage on the server port is rejected without harm", "[actors][peer_link]") {
   // A port scanner, a browser, a peer of another version: only its own connection ends.
   link_fixture f;
   link_end a(f, node_id{1});
@@ -81,7 +81,7 @@ TEST_CASE("garbage on the server port is rejected and harms nobody", "[actors][p
   CHECK(a.times_lost(b.id()) == 0);
 }
 
-TEST_CASE("garbage behind a good introduction ends that connection only", "[actors][peer_link]") {
+TEST_CASE("garbage after a valid hello ends only that connection", "[actors][peer_link]") {
   link_fixture f;
   link_end a(f, node_id{1});
   black_hole nowhere; // the address that it claims
@@ -114,7 +114,7 @@ TEST_CASE("a peer that was restarted is dialled again", "[actors][peer_link]") {
   CHECK(b->numbers_from(node_id{1}) == counted(10, 3));
 }
 
-TEST_CASE("an address that never answers delays nobody else", "[actors][peer_link]") {
+TEST_CASE("an address that does not respond delays no other one", "[actors][peer_link]") {
   // A server was switched off: its address swallows what is sent there. If the dialler waited for
   // it, the live peers would lose their leader. With limits of ten minutes such a wait would show.
   black_hole hole;
@@ -284,7 +284,8 @@ TEST_CASE("a port that is taken is refused with what to do", "[actors][peer_link
 }
 
 // The port listens before the server knows its cluster: early agents must not be rejected.
-TEST_CASE("a client agent that comes before the server has said who it is waits for that", "[actors][peer_link]") {
+TEST_CASE("a client agent that connects before the server's own identity is known waits for it",
+          "[actors][peer_link]") {
   link_fixture f;
   std::atomic<int> passed_on{0};
   peer_link_settings settings;

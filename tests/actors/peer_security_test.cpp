@@ -80,7 +80,7 @@ TEST_CASE("frames arrive in order between peers with credentials", "[actors][pee
   }
 }
 
-TEST_CASE("who has the wrong credentials is not heard", "[actors][peer_link][tls]") {
+TEST_CASE("a peer with wrong credentials is not accepted", "[actors][peer_link][tls]") {
   const tls::certificate_files files;
   const auto ours = tls::authority_named("ours");
   const auto server = files.signed_by(ours, "server");
@@ -164,7 +164,7 @@ TEST_CASE("a reload counts for new connections, and ends none", "[actors][peer_l
   CHECK(a.hellos_from(c.id()) == 0);
 }
 
-TEST_CASE("frames about keys go over encrypted connections only, and say who has proved himself",
+TEST_CASE("frames about keys use only encrypted connections, and carry whether the peer has authenticated",
           "[actors][peer_link][tls][keyring]") {
   const tls::certificate_files files;
   const auto certificate = files.signed_by(tls::authority_named("ours"), "server");

@@ -147,7 +147,7 @@ TEST_CASE("snapshot_archives: an archive that ends too early, or is none, is ref
   CHECK(restore(archives, archive, 64).error.empty()); // none of them is left over
 }
 
-TEST_CASE("snapshot_archives: without a checkpoint there is nothing to save, and the next try begins anew",
+TEST_CASE("snapshot_archives: without a checkpoint there is nothing to save, and the next attempt starts over",
           "[actors]") {
   sim::simulated_checkpoints empty;
   snapshot_archives archives(empty);

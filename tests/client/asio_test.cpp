@@ -283,7 +283,7 @@ TEST_CASE("asio: keys, locks, permits and offices on one io_context, with the se
   CHECK(cluster->node(0).get("/v1/session/list").body == "[]");
 }
 
-TEST_CASE("asio: who is cancelled leaves the queue", "[client][asio]") {
+TEST_CASE("asio: a cancelled waiter leaves the queue", "[client][asio]") {
   auto cluster = started(our_server(), 1);
   play(cancelled_waits, options_for(*cluster));
 }
@@ -326,7 +326,7 @@ TEST_CASE("asio: on a pool of threads, with futures", "[client][asio]") {
   CHECK(cluster->node(0).get("/v1/session/list").body == "[]");
 }
 
-TEST_CASE("asio: losses are told, and calls end by their limits", "[client][asio]") {
+TEST_CASE("asio: losses are reported, and calls end at their deadlines", "[client][asio]") {
   auto cluster = started(our_server(), 1);
   play([&](const client_options& o) { return losses(o, *cluster); }, options_for(*cluster, milliseconds(3000)));
 }
@@ -373,7 +373,7 @@ TEST_CASE("asio: a context that is destroyed destroys what waits in it", "[clien
   CHECK(cluster->node(0).get("/v1/session/list").body != "[]");
 }
 
-TEST_CASE("asio: nobody listens, and options are wrong", "[client][asio]") {
+TEST_CASE("asio: no server listens, and options are wrong", "[client][asio]") {
   net::io_context loop;
   client_options nobody;
   nobody.servers = {"http://127.0.0.1:1"};

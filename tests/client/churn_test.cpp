@@ -45,7 +45,7 @@ bool come_and_go(const client_options& options, int round) {
 
 } // namespace
 
-TEST_CASE("client: clients that come and go leave nothing behind", "[.churn]") {
+TEST_CASE("client: clients that start and stop leave nothing behind", "[.churn]") {
   auto cluster = started(our_server(), 1);
   auto options = options_for(*cluster);
   const auto length = seconds(std::stol(harness::environment("BELAY_CHURN_SECONDS", "600")));

@@ -52,7 +52,7 @@ TEST_CASE("client: servers are lost, and what is held stays held", "[client]") {
   CHECK(second_has_it);
 }
 
-TEST_CASE("client: a server that hangs holds up no caller and no destructor, and the loss is told in time",
+TEST_CASE("client: a server that hangs blocks no caller and no destructor, and the loss is reported in time",
           "[client]") {
   auto cluster = started(our_server(), 1);
   auto options = options_for(*cluster, milliseconds(3000));
@@ -115,7 +115,7 @@ TEST_CASE("client: a caller that is stopped comes back soon, and leaves the queu
   }));
 }
 
-TEST_CASE("client: nobody listens, and options are wrong", "[client]") {
+TEST_CASE("client: no server listens, and options are wrong", "[client]") {
   client_options nobody;
   nobody.servers = {"http://127.0.0.1:1", "http://127.0.0.1:2"};
   client c(nobody);
@@ -136,7 +136,7 @@ TEST_CASE("client: nobody listens, and options are wrong", "[client]") {
 }
 
 // The child has the memory of the parent but not its thread.
-TEST_CASE("client: the child of a fork holds nothing, asks nothing, and ends", "[client]") {
+TEST_CASE("client: a forked child holds nothing, sends nothing, and ends", "[client]") {
   auto cluster = started(our_server(), 1);
   auto* c = new client(options_for(*cluster));
   auto held = c->lock("x").acquire(seconds(10));

@@ -51,7 +51,7 @@ void never_mind(client& c, std::size_t connections, int names, harness::server_c
 
 } // namespace
 
-TEST_CASE("client: those who wait for many names leave connections to renewals and short calls", "[client]") {
+TEST_CASE("client: waiters for many names leave connections to renewals and short calls", "[client]") {
   auto cluster = started(our_server(), 1);
   client others(options_for(*cluster, milliseconds(30000)));
   never_mind(others, 64, 70, *cluster);

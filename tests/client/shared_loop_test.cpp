@@ -79,7 +79,7 @@ TEST_CASE("a caller runs the loop until what it waits for is done", "[client][lo
   CHECK(id.get_future().get() == own);
 }
 
-TEST_CASE("who runs the loop for long is sent away, and what it waits for goes on", "[client][loop]") {
+TEST_CASE("a program that blocks the loop for long is interrupted, and its calls continue", "[client][loop]") {
   running_loop loop;
   std::promise<std::thread::id> done;
   std::function<void()> tick;
@@ -108,7 +108,7 @@ TEST_CASE("what is the program's runs on the loop's own thread, while a caller r
   CHECK(id.get_future().get() == own);
 }
 
-TEST_CASE("as long as somebody waits for code of the program, no caller runs the loop", "[client][loop]") {
+TEST_CASE("while the program's code runs, no caller runs the loop", "[client][loop]") {
   running_loop loop;
   bool begun = false;
   auto begin = [&] { begun = true; };

@@ -251,7 +251,8 @@ private:
 
 // docs/reference/http-extensions.md, "Waiting for a lock". A grant to a client that is gone would block the
 // lock. A position lost with a restart would send a live client to the end of the queue.
-TEST_CASE("claims: a client that ends its connection leaves the queue of a lock, and nobody else does", "[.claims]") {
+TEST_CASE("claims: a client that ends its connection leaves the queue of a lock, and no other client does",
+          "[.claims]") {
   raise_file_limit();
   const auto command = server_command::from_environment(BELAY_BINARY_DIR);
   if (command.is_reference())

@@ -255,7 +255,8 @@ TEST_CASE("a client agent answers from its cache, and never what another token s
 }
 
 // The agent's own token may write its node but no service; a registration brings a token that may.
-TEST_CASE("services of a client agent are in the catalog in the name of whoever registered them", "[client_agents]") {
+TEST_CASE("services of a client agent are in the catalog on behalf of the token that registered them",
+          "[client_agents]") {
   const std::string root = "6d1f1c5e-2d0b-4c0c-9a8a-51f0f3a4b7c9";
   auto cluster = cluster_with_agents(
       1, 1, 0,
@@ -439,7 +440,7 @@ TEST_CASE("an agent that has joined is a member at once, and finds its servers a
 }
 
 // Certificates of agents expire, too, and with them the connection to the servers.
-TEST_CASE("a client agent tells how long its certificates last", "[client_agents]") {
+TEST_CASE("a client agent reports how long its certificates last", "[client_agents]") {
   scratch_folder folder;
   const std::string belay = BELAY_BINARY_DIR "/belay";
   REQUIRE(std::system(("cd " + folder.path().string() + " && " + belay + " tls ca create > made.txt 2>&1 && " + belay +
@@ -457,7 +458,7 @@ TEST_CASE("a client agent tells how long its certificates last", "[client_agents
   CHECK(agent.get("/v1/agent/metrics").body.find("tls.certificate_days_left") != std::string::npos);
 }
 
-TEST_CASE("client agents with certificates or a key are heard, and those without are not", "[client_agents]") {
+TEST_CASE("client agents with certificates or a key are accepted, and those without are not", "[client_agents]") {
   const std::string key = "pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=";
   auto cluster = cluster_with_agents(1, 2, 0, {{"encrypt", key}});
   auto& agent = cluster->agent(1);

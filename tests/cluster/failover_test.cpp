@@ -48,7 +48,7 @@ TEST_CASE("a killed leader loses nothing", "[failover]") {
 
 // A node that is stopped and later resumed assumes that no time has passed. As a follower it must
 // not disturb; as a leader it must not serve a state that its successor has changed meanwhile.
-TEST_CASE("a paused node harms nobody", "[failover]") {
+TEST_CASE("a paused node does no harm", "[failover]") {
   auto cluster = ready_cluster(3);
   workload load(http_ports(*cluster), 16);
   REQUIRE(load.wait_for_more(200));

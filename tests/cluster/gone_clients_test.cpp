@@ -285,7 +285,7 @@ TEST_CASE("gone clients: nor at a follower, nor when there is no leader", "[gone
 }
 
 // The server's wait ends, too; otherwise the agent's connections to it would be used up instead.
-TEST_CASE("gone clients: nor at a client agent, nor at the server that it asks", "[gone_clients]") {
+TEST_CASE("gone clients: neither at a client agent, nor at its server", "[gone_clients]") {
   raise_file_limit();
   auto cluster = std::make_unique<server_cluster>(server_command::from_environment(BELAY_BINARY_DIR),
                                                   cluster_options{1, "node", patient(), 0, 1});

@@ -27,7 +27,7 @@ std::uint64_t sleeps_of(pid_t process) {
 
 // A timer that fires when nothing is due costs every server's machine: once 400 wake-ups a second,
 // now about 14 (docs/internals/performance.md). Only voluntary sleeps count, on a busy machine, too.
-TEST_CASE("a server that nobody asks sleeps", "[idle]") {
+TEST_CASE("a server without requests sleeps", "[idle]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
   REQUIRE(node.put("/v1/kv/a", "1").body.starts_with("true"));

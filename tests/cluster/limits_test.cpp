@@ -38,7 +38,7 @@ TEST_CASE("connections of one client are limited", "[limits]") {
 }
 
 // A client requests much and reads nothing. Its unread data must not slow down others.
-TEST_CASE("a slow reader stalls nobody", "[limits]") {
+TEST_CASE("a slow reader stalls no other client", "[limits]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
   for (int i = 0; i < 40; ++i)

@@ -48,7 +48,7 @@ std::unique_ptr<server_cluster> cluster_with_replicas(std::size_t replicas, cons
 
 // Clients write and read through all five. Each server in turn is killed, cut off for longer than
 // an election, and paused. Only voters lead, and every acknowledged write is everywhere at the end.
-TEST_CASE("three servers and two read replicas: each is killed, not heard and restarted under load",
+TEST_CASE("three servers and two read replicas: each is killed, isolated and restarted under load",
           "[.long][replicas]") {
   const auto rounds = std::max<std::size_t>(1, number_from_environment("BELAY_CLUSTER_ROUNDS", 3) / 3);
   auto cluster = cluster_with_replicas(2, {{"autopilot", {{"server_stabilization_time", "1s"}}}});

@@ -75,7 +75,7 @@ TEST_CASE("a client agent says that it is ready without a server", "[service]") 
 }
 
 // A thread that hangs keeps the ports, the process and every connection: only the watchdog notices.
-TEST_CASE("a server of which one thread stands still does not feed its watchdog", "[service]") {
+TEST_CASE("a server with one stalled thread does not notify its watchdog", "[service]") {
   const std::string name = GENERATE("front", "caf.multiplexer");
   INFO(name);
   managed_server under(" WATCHDOG_USEC=4000000");

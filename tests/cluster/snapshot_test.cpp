@@ -161,7 +161,7 @@ TEST_CASE("a restore is interrupted by the death of the leader", "[snapshot]") {
 }
 
 // A client disconnects in the middle of its upload: what was collected is dropped on all servers.
-TEST_CASE("a restore whose client goes away leaves nothing behind", "[snapshot]") {
+TEST_CASE("a restore whose client disconnects leaves nothing behind", "[snapshot]") {
   auto cluster = ready_cluster(3);
   const auto leader = cluster->wait_leader();
   const auto follower = (leader + 1) % 3;

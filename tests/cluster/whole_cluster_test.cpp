@@ -74,7 +74,7 @@ void reads_right(server_cluster& cluster, int number) {
 
 } // namespace
 
-TEST_CASE("servers, read replicas and client agents: each is killed, stands still and is started again under load",
+TEST_CASE("servers, read replicas and client agents: each is killed, paused and restarted under load",
           "[.long][client_agents][replicas]") {
   raise_file_limit();
   server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR),

@@ -31,7 +31,7 @@ bool only_reads(const state::command& c) {
 
 } // namespace
 
-TEST_CASE("no command of somebody to whom nothing is permitted reaches the log", "[B16]") {
+TEST_CASE("no command of a token without permissions reaches the log", "[B16]") {
   state::machine m;
   state::effects changed;
   const cluster_time now{1'000};

@@ -143,7 +143,7 @@ TEST_CASE("acl checkers: a write is decided by what is in force at its entry") {
   }
 }
 
-TEST_CASE("acl checkers: what is refused without an entry must be forbidden since it was asked") {
+TEST_CASE("acl checkers: a rejection without an entry must have been forbidden since the request") {
   const auto write = in_name_of("a", set("k", "w"));
   SECTION("it is") {
     acl_run_by_hand r;
@@ -251,7 +251,7 @@ TEST_CASE("acl checkers: a deleted token opens nothing once that is known") {
   }
 }
 
-TEST_CASE("acl checkers: who waits in the name of a token that is gone is told so") {
+TEST_CASE("acl checkers: a waiter whose token is gone is notified") {
   kv_model model;
   watch_checker checker(model, {milliseconds(100), 1});
   const auto commit = [&](const state::command& c) { model.apply(entry(model.applied().value + 1, c)); };

@@ -82,7 +82,7 @@ struct two_servers {
 
 } // namespace
 
-TEST_CASE("who is let in is what the documentation says, and what the server does", "[sim]") {
+TEST_CASE("peers are accepted as documented, and as the server does", "[sim]") {
   struct row {
     const char* name;
     credential_facts dialler, accepter;
@@ -149,7 +149,7 @@ TEST_CASE("who is let in is what the documentation says, and what the server doe
 }
 
 // A client agent's certificate need not name a server, but all else must be right.
-TEST_CASE("a client agent is let in with a certificate of any name", "[sim]") {
+TEST_CASE("a client agent is accepted with a certificate of any name", "[sim]") {
   const auto other_name = certified('A', "client.dc1.consul");
   const struct {
     credential_facts dialler, accepter;
@@ -179,7 +179,7 @@ TEST_CASE("a client agent is let in with a certificate of any name", "[sim]") {
   }
 }
 
-TEST_CASE("a certificate ends by the clock of whoever looks at it, to the second", "[sim]") {
+TEST_CASE("a certificate expires by the clock of the checking side, to the second", "[sim]") {
   two_servers both;
   both.doors.orderly = false;
   const auto wall = static_cast<std::int64_t>(both.clocks[1]->wall().value / 1000);
@@ -195,7 +195,7 @@ TEST_CASE("a certificate ends by the clock of whoever looks at it, to the second
   CHECK_FALSE(both.doors.complaint());
 }
 
-TEST_CASE("what an operator was told to be done is in the keyring after a loss of power", "[sim]") {
+TEST_CASE("an operation that was reported to an operator as done is in the keyring after a power loss", "[sim]") {
   two_servers both;
   both.start(0, keyed(one));
   both.start(1, keyed(one));

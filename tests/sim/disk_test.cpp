@@ -371,7 +371,7 @@ TEST_CASE("log: each cut of an append leaves the whole of it or nothing", "[sim]
   CHECK(whole < cuts);
 }
 
-TEST_CASE("log: a flipped bit is told, or changes nothing", "[sim][disk]") {
+TEST_CASE("log: a flipped bit is reported, or changes nothing", "[sim][disk]") {
   // Any bit on the disk of a stopped node. Wrong: a log that opens with other contents.
   std::size_t told = 0, harmless = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
@@ -446,7 +446,7 @@ TEST_CASE("disk: the same tape makes the same bytes, and its taken items make th
   CHECK(again.taken() == first.taken());
 }
 
-TEST_CASE("disk: a wiped one is empty, and who held the old log cannot write to it", "[sim][disk]") {
+TEST_CASE("disk: a wiped one is empty, and a holder of the old log cannot write to it", "[sim][disk]") {
   owned_log log;
   REQUIRE(log.append({batch_of({make_entry(1, 1, "a")})}));
   auto one_row = delta_of(1, {});

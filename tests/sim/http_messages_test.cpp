@@ -245,7 +245,7 @@ TEST_CASE("http_messages: what is rendered of a write is understood", "[sim]") {
   CHECK(unknown.result == outcome::unknown);
 }
 
-TEST_CASE("http_messages: answers that do not fit are told", "[sim]") {
+TEST_CASE("http_messages: responses that do not match are reported", "[sim]") {
   const write_decision done{forward::call_outcome::done, log_index{12}};
   const write_decision lost{forward::call_outcome::unknown, {}};
   auto put = asked(state::kv_write{op_of(state::kv_verb::set)});

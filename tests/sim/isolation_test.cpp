@@ -42,7 +42,7 @@ TEST_CASE("isolation: report and tape are those of the run") {
   CHECK(out.taken.size() >= 5);
 }
 
-TEST_CASE("isolation: a run that dies still tells its tape") {
+TEST_CASE("isolation: a run that dies still reports its tape") {
   struct row {
     int signal;
     const char* name;

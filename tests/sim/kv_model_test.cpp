@@ -212,7 +212,7 @@ TEST_CASE("model of keys: a restore brings back keys, tombstones and indexes as 
   CHECK(log.model.entry_at("q", i(19))->modify_index == i(12));
 }
 
-TEST_CASE("model of keys: what is lacking of a restore is told") {
+TEST_CASE("model of keys: rows missing after a restore are reported") {
   log_writer log;
   log(set("a", "1"))(set("a", "2"));
   const auto parts = restore("r", 1);

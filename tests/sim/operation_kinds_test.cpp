@@ -26,7 +26,7 @@ TEST_CASE("kinds of operations: every route and method has an example, or is lef
   CHECK(without == std::set<std::string>{"GET /v1/agent/monitor", "PUT /v1/agent/leave"});
 }
 
-TEST_CASE("kinds of operations: names are told apart") {
+TEST_CASE("kinds of operations: names are distinct") {
   std::set<std::string> names;
   for (const auto& kind : operation_kinds()) {
     INFO(kind.name);

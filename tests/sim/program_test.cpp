@@ -171,7 +171,7 @@ TEST_CASE("program: lists") {
   CHECK(f.run("--list-profiles").out == "swarm\ncalm\n");
 }
 
-TEST_CASE("program: a sweep tells failures with their command, and writes figures") {
+TEST_CASE("program: a sweep reports failures with their command, and writes figures") {
   const folder f;
   const auto o = f.run("--seeds 15..25 --profile calm --virtual-seconds 9 --jobs 2 --report " + f / "r.json");
   CHECK(o.code == 1);

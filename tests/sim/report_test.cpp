@@ -144,7 +144,7 @@ TEST_CASE("report: required probes") {
   CHECK(missing({}, {}).empty());
 }
 
-TEST_CASE("report: told to people") {
+TEST_CASE("report: rendered for humans") {
   figures f;
   f.add(passed_run(1, 120, 900));
   f.add(failed_run(42, verdict::safety));

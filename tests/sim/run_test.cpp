@@ -121,7 +121,7 @@ TEST_CASE("run: the faults of the profile reference are those of its day") {
 }
 
 // No checker fails if a kind of request never succeeds, so each must be seen to succeed.
-TEST_CASE("run: archives are saved and restored, and who holds claims by then leaves ghosts") {
+TEST_CASE("run: archives are saved and restored, and holders at that time become delayed holders") {
   const auto claims = *profile_named("claims");
   const auto before = probe_counts();
   std::set<std::string> wanted = {"clients: archive saved", "state: restore came into force",

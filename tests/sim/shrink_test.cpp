@@ -97,7 +97,7 @@ TEST_CASE("shrink: values go down as far as they may") {
   CHECK(s.minimal);
 }
 
-TEST_CASE("shrink: another failure is not the one that was asked for") {
+TEST_CASE("shrink: a different failure does not count") {
   // Without the first item it also fails, but elsewhere: following that would lose the bug.
   const tape_item first{{stream_kind::disk, 0}, 1, 1}, second{{stream_kind::disk, 0}, 2, 1};
   const auto run = [&](const tape_items& items) {
@@ -164,7 +164,7 @@ TEST_CASE("shrink: the limit of runs is kept, and what is left still fails") {
   CHECK_FALSE(no_time.minimal);
 }
 
-TEST_CASE("shrink: progress is told after each success") {
+TEST_CASE("shrink: progress is reported after each success") {
   std::vector<std::size_t> sizes;
   const auto items = many_items(200, 2);
   shrink(items, fails_with({items[10]}), {}, [&](std::size_t left, std::uint64_t) { sizes.push_back(left); });

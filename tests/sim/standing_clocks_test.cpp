@@ -68,7 +68,7 @@ TEST_CASE("standing clocks: a lease is in doubt from when they stop until one co
   CHECK(clocks.stood_since(seconds(21)) == seconds(0));
 }
 
-TEST_CASE("replies: a default read may be old while a lease is in doubt, but not if the setting asks a majority") {
+TEST_CASE("replies: a default read may be old while a lease is in doubt, but not if the setting requires a majority") {
   const bool asks_quorum = GENERATE(false, true);
   const bool in_doubt = GENERATE(false, true);
   const auto mode = GENERATE(http::consistency::normal, http::consistency::consistent);

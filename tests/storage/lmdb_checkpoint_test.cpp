@@ -296,7 +296,7 @@ TEST_CASE("the map grows from a tiny one") {
   CHECK(load(*store) == expected);
 }
 
-TEST_CASE("a large commit leaves no memory behind, and the store goes on") {
+TEST_CASE("a large commit leaks no memory, and the store continues") {
   scratch_folder scratch;
   auto store = open_store(scratch.path());
   const auto in_use = [] { return mallinfo2().uordblks; }; // 0 with sanitizers
@@ -597,7 +597,7 @@ TEST_CASE("a changed byte among many rows is found before its row is given to an
   }
 }
 
-TEST_CASE("what the system says of a checkpoint is not told as damage") {
+TEST_CASE("errors of the system about a checkpoint are not reported as damage") {
   for (const int code : {EACCES, EROFS, EIO, ENOMEM, ENOSPC, EMFILE}) {
     const auto said = lmdb_failure("cannot open", "/data/state/checkpoint.mdb", code).text;
     CHECK(said.find(std::strerror(code)) != std::string::npos);

@@ -340,7 +340,7 @@ TEST_CASE("a changed bit in a last value that is mostly zeros is damage") {
   CHECK(open_log(disk)->load().error().find("is not an incomplete write") != std::string::npos);
 }
 
-TEST_CASE("a segment that is missing, shortened or of a newer version is told") {
+TEST_CASE("a segment that is missing, shortened or of a newer version is reported") {
   simulated_files disk;
   {
     auto log = open_log(disk);

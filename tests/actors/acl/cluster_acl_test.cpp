@@ -157,8 +157,7 @@ TEST_CASE("a master token that was deleted comes back with the next leader, not 
   CHECK(read(second) == "");
 }
 
-TEST_CASE("before ACLs have their rows, reads in somebody's name wait and writes are to be tried again",
-          "[actors][acl]") {
+TEST_CASE("before ACLs have their rows, reads with a token wait and writes are rejected for a retry", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto reading = c.read(0, as(master_secret, get_key("a")), consistency::normal);
   const auto why = refusal_in(c.written(c.write(0, as(master_secret, set_key("a", "1")))));
@@ -168,7 +167,7 @@ TEST_CASE("before ACLs have their rows, reads in somebody's name wait and writes
   CHECK(refusal_in(c.written(c.write(0, as(master_secret, set_key("a", "1"))))) == "");
 }
 
-TEST_CASE("without ACLs nothing is made for them, and nobody is judged", "[actors][acl]") {
+TEST_CASE("without ACLs no rows are written for them, and nothing is authorized", "[actors][acl]") {
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "a", "1");
@@ -215,7 +214,7 @@ TEST_CASE("a write in the name of a deleted token is refused at every server", "
 }
 
 // Otherwise clients without a token could fill the log, on the disks of all servers.
-TEST_CASE("a write that its token may not do comes into no log, whichever server is asked", "[actors][acl]") {
+TEST_CASE("a write that its token does not permit enters no log, whichever server receives it", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto follower = c.all_but(leader).front();
@@ -335,7 +334,7 @@ TEST_CASE("a token that is over opens nothing, also where no entry comes", "[act
 }
 
 // Nothing is written meanwhile that would wake the query; its own wait would end much later.
-TEST_CASE("who waits in the name of a token is told when it is over", "[actors][acl]") {
+TEST_CASE("a waiter with a token is notified when the token expires", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto node = GENERATE(0u, 1u, 2u);
@@ -360,7 +359,7 @@ TEST_CASE("who waits in the name of a token is told when it is over", "[actors][
   CHECK_FALSE(c.answered(stays));
 }
 
-TEST_CASE("sessions are made and ended by who may write them", "[actors][acl]") {
+TEST_CASE("sessions are created and destroyed with the permission to write them", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   c.pass(seconds(2)); // the members are in the catalog

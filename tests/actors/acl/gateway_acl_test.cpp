@@ -21,7 +21,7 @@ const std::string some_id = "aaaaaaaa-2222-4333-8444-555555555555";
 } // namespace
 
 // Old clients use it to test whether they can manage ACLs (docs/contract/10, section 5.5).
-TEST_CASE("the list of before Consul 1.4, on the wire", "[gateway][acl]") {
+TEST_CASE("the token list from before Consul 1.4, on the wire", "[gateway][acl]") {
   tables t(rules_by_name{{"acl-read", R"(acl = "read")"}, {"acl-write", R"(acl = "write")"}});
   gateway_fixture f(with_acls(), nullptr, true);
   f.behind().answer = [&t](const state::query& q) { return t.machine.evaluate(q, cluster_time{1}); };
@@ -85,7 +85,7 @@ TEST_CASE("a large body is understood when its token is known, on every path tha
   CHECK(f.behind().check_count() == 1);
 }
 
-TEST_CASE("without ACLs no token is looked at", "[gateway][acl]") {
+TEST_CASE("without ACLs no token is looked up", "[gateway][acl]") {
   gateway_fixture f;
   f.behind().status = cluster_of_two();
   auto c = f.client();
@@ -103,7 +103,7 @@ TEST_CASE("without ACLs no token is looked at", "[gateway][acl]") {
 }
 
 // A client has just created a token at the leader, and uses it at a follower that may lag.
-TEST_CASE("who is refused by tables that may be behind is asked for once more", "[gateway][acl]") {
+TEST_CASE("a rejection by tables that may be stale is checked once more", "[gateway][acl]") {
   tables behind(rules_by_name{{"old", ""}}),
       caught_up(rules_by_name{{"old", R"(agent "n1" { policy = "read" })"},
                               {"new", R"(agent "n1" { policy = "read" } node_prefix "" { policy = "read" })"}});
@@ -165,7 +165,7 @@ TEST_CASE("the token agent_master opens this agent without asking anybody, and n
 }
 
 // Otherwise clients without a token could fill the log, on the disks of all servers.
-TEST_CASE("writes in somebody's name are looked at before they go to the log", "[gateway][acl]") {
+TEST_CASE("writes with a token are authorized before they are proposed", "[gateway][acl]") {
   gateway_fixture f(with_acls());
   auto c = f.client();
   for (std::size_t n = 1; n <= 3; ++n) {
@@ -183,8 +183,7 @@ TEST_CASE("writes in somebody's name are looked at before they go to the log", "
 
 // A deleted token must give no permission at a follower that has not applied the deletion. Requests
 // that concern only this server are decided by its own tables, so they need no leader.
-TEST_CASE("permissions are asked of tables that have all that was decided, but for what concerns this server alone",
-          "[gateway][acl]") {
+TEST_CASE("permissions are checked on up-to-date tables, except for what concerns only this server", "[gateway][acl]") {
   struct row {
     const char* method;
     const char* target;
@@ -273,7 +272,7 @@ TEST_CASE("a blocking read of the agent ends when its token does, not with its w
 }
 
 // It may see less now, so what it waits for has changed (docs/contract/13).
-TEST_CASE("a blocking read of the agent is asked anew when the policies of its token change", "[gateway][acl]") {
+TEST_CASE("a blocking read of the agent is authorized again when the policies of its token change", "[gateway][acl]") {
   tables t(rules_by_name{{"sees", R"(event_prefix "" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
   judge_by(f, t);
@@ -301,7 +300,7 @@ TEST_CASE("a blocking read of the agent is asked anew when the policies of its t
   CHECK(agent::wait_of(b.agent_calls[1].what) < agent::wait_of(b.agent_calls[0].what));
 }
 
-TEST_CASE("the log is not told to whom it may not be any more", "[gateway][acl][monitor]") {
+TEST_CASE("the log stream ends for a client whose permission is revoked", "[gateway][acl][monitor]") {
   tables t(rules_by_name{{"reads", R"(agent_prefix "" { policy = "read" })"},
                          {"also-reads", R"(agent_prefix "" { policy = "read" })"},
                          {"stays", R"(agent_prefix "" { policy = "read" })"}});
@@ -343,7 +342,7 @@ TEST_CASE("the log is not told to whom it may not be any more", "[gateway][acl][
   }));
 }
 
-TEST_CASE("a refusal of the agent by tables that may be behind is asked for once more", "[gateway][acl]") {
+TEST_CASE("a rejection of the agent by tables that may be stale is checked once more", "[gateway][acl]") {
   const std::string rules = R"(service "web" { policy = "write" })";
   tables behind(rules_by_name{{"t", ""}}), caught_up(rules_by_name{{"t", rules}});
   gateway_fixture f(with_acls(), nullptr, true);

@@ -66,7 +66,7 @@ TEST_CASE("a cursor above the commit index is rejected by every server, in every
   }
 }
 
-TEST_CASE("a follower that is behind does not reject a cursor that the leader has", "[actors][changes]") {
+TEST_CASE("a follower that lags does not reject a cursor that the leader has", "[actors][changes]") {
   // The write was acknowledged without this server; its client got the change elsewhere.
   const auto mode = GENERATE(consistency::stale, consistency::normal);
   const bool named = GENERATE(false, true);
@@ -129,7 +129,7 @@ TEST_CASE("without a leader a cursor above what is applied waits, and is decided
   CHECK(rejected(c.found(long_one)));
 }
 
-TEST_CASE("whoever goes away while its cursor is looked into is forgotten", "[actors][changes]") {
+TEST_CASE("a client that disconnects while its cursor is looked up is dropped", "[actors][changes]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto newest = c.put_done(leader, "k", "v");
@@ -198,7 +198,7 @@ TEST_CASE("all servers name the same history, once all can read it", "[actors][c
   CHECK(history_at(c, 1).is_none());
 }
 
-TEST_CASE("a member that is lost for good keeps nobody from naming the history", "[actors][changes]") {
+TEST_CASE("a lost member does not keep the others from naming the history", "[actors][changes]") {
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");

@@ -83,7 +83,7 @@ TEST_CASE("a commit that reads back different costs nothing: the server goes on,
   CHECK(s.all_there());
 }
 
-TEST_CASE("a damaged checkpoint of a stopped server gives way to an older one and the log after it",
+TEST_CASE("a damaged checkpoint of a stopped server is replaced by an older one and the log after it",
           "[actors][disks]") {
   const auto limits = GENERATE(never, storage::generation_limits{2'000, std::chrono::hours(1), 0},
                                storage::generation_limits{0, std::chrono::nanoseconds(0), 0});

@@ -147,7 +147,7 @@ std::string audit_numbers(const metrics& m) {
 
 } // namespace
 
-TEST_CASE("audit log: a line for each request, without values and without what is asked all the time", "[gateway]") {
+TEST_CASE("audit log: a line for each request, without values and without frequent probes", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
   {
@@ -176,7 +176,7 @@ TEST_CASE("audit log: a line for each request, without values and without what i
   CHECK(events_in(text).at(3).at("belay").at("targets").at(0).at("verb").as_string() == "cas");
 }
 
-TEST_CASE("audit log: who it was, and no secret anywhere", "[gateway]") {
+TEST_CASE("audit log: the token is identified, and no secret appears anywhere", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
   {
@@ -218,7 +218,7 @@ TEST_CASE("audit log: who it was, and no secret anywhere", "[gateway]") {
 }
 
 // A client that tries tokens, or sends garbage, must be identifiable by its address.
-TEST_CASE("audit log: a request that is refused at once says who it was, from where, and why", "[gateway]") {
+TEST_CASE("audit log: a request that is rejected at once has its client, address and reason", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
   const std::string unknown = "00000000-1111-2222-3333-444444444444";
@@ -396,7 +396,7 @@ TEST_CASE("audit log: enforced, what was done while the disk was full is written
   CHECK(lines[1] == "PUT /v1/kv/later by '': done");
 }
 
-TEST_CASE("audit log: best effort, what is lost is counted and told", "[gateway]") {
+TEST_CASE("audit log: best effort, lost lines are counted and reported", "[gateway]") {
   told_log log;
   log.error = "no room";
   {

@@ -109,7 +109,7 @@ TEST_CASE("a connection that waits for its next turn may be closed", "[gateway]"
   CHECK(f.front.targets.size() == looked_at);
 }
 
-TEST_CASE("a client that hangs up behind many requests gets all answers", "[gateway]") {
+TEST_CASE("a client that shuts down its side after many requests receives all responses", "[gateway]") {
   turns_fixture f;
   turns_fixture::client many(f);
   many.send("/many", 300);

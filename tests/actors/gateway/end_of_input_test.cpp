@@ -253,7 +253,7 @@ TEST_CASE("the end of the input ends the wait for a leader of what this server k
 }
 
 // It has sent more than the server reads ahead, so the end of its input is not read yet.
-TEST_CASE("the end of the input is seen behind requests that are not read yet", "[gateway]") {
+TEST_CASE("the end of the input is noticed after requests that are not read yet", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_reads = true;
   auto c = f.client();
@@ -269,7 +269,7 @@ TEST_CASE("the end of the input is seen behind requests that are not read yet", 
   CHECK(c.closed());
 }
 
-TEST_CASE("a reset behind requests that are not read yet is seen, too", "[gateway]") {
+TEST_CASE("a reset after requests that are not read yet is noticed, too", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_reads = true;
   auto c = f.client();

@@ -117,7 +117,7 @@ TEST_CASE("a read waits for the writes before it", "[gateway]") {
   CHECK(c.read().body == "true");
 }
 
-TEST_CASE("a lock is looked at by the state machine first, and waits for what came before it", "[gateway]") {
+TEST_CASE("an acquire reaches the state machine first, and waits for earlier commands", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_writes = true;
   auto c = f.client();
@@ -246,7 +246,7 @@ TEST_CASE("HEAD has the headers of its answer and no body", "[gateway]") {
   CHECK(c.ask(get("/v1/kv/a")).status == 200);
 }
 
-TEST_CASE("HTTP/1.0 keeps the connection only when asked to", "[gateway]") {
+TEST_CASE("HTTP/1.0 keeps the connection only on request", "[gateway]") {
   gateway_fixture f;
   auto c = f.client();
   CHECK(c.ask("GET /v1/kv/a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").has("Connection: keep-alive"));
@@ -310,7 +310,7 @@ TEST_CASE("a client that goes away takes its blocking query along", "[gateway]")
   f.sync();
 }
 
-TEST_CASE("a blocking query waits a little longer than asked, at random", "[gateway]") {
+TEST_CASE("a blocking query waits a little longer than requested, at random", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_reads = true;
   std::vector<raw_client> clients;
@@ -331,7 +331,7 @@ TEST_CASE("a blocking query waits a little longer than asked, at random", "[gate
   CHECK(std::unique(extra.begin(), extra.end()) == extra.end());
 }
 
-TEST_CASE("deadlines are told by the clock of the node, which those who keep them look at", "[gateway]") {
+TEST_CASE("deadlines use the clock of the node", "[gateway]") {
   // After a suspension that clock is ahead of the system's: its deadlines would be over at once.
   struct ahead final : node_clock {
     monotonic_time now() const override { return std::chrono::steady_clock::now() + 24h; }
@@ -396,7 +396,7 @@ TEST_CASE("connections beyond the limit are closed at once", "[gateway]") {
 
 // Idle connections were never closed: eight addresses took all descriptors, and new clients were
 // rejected for as long as those connections stayed.
-TEST_CASE("idle connections give way when there are too many, the oldest first", "[gateway][B12]") {
+TEST_CASE("idle connections are closed when there are too many, oldest first", "[gateway][B12]") {
   gateway_settings s;
   s.connections_max = 3;
   gateway_fixture f(s);
@@ -581,7 +581,7 @@ TEST_CASE("a session on the own node waits until that is in the catalog", "[gate
   CHECK(f.behind().check_count() == 4);
 }
 
-TEST_CASE("who goes away does not get the lock when the delay is over", "[gateway]") {
+TEST_CASE("a client that disconnects does not get the lock when the delay is over", "[gateway]") {
   gateway_fixture f;
   f.behind().check_replies = {refused_for_delay(300)};
   auto c = f.client();
@@ -593,7 +593,7 @@ TEST_CASE("who goes away does not get the lock when the delay is over", "[gatewa
   CHECK(f.behind().check_count() == 1);
 }
 
-TEST_CASE("at shutdown nobody waits for a lock-delay any more", "[gateway]") {
+TEST_CASE("at shutdown no client waits for a lock delay any longer", "[gateway]") {
   gateway_fixture f;
   f.behind().check_replies = {refused_for_delay(60'000)};
   auto c = f.client();
@@ -604,7 +604,7 @@ TEST_CASE("at shutdown nobody waits for a lock-delay any more", "[gateway]") {
   CHECK(c.read().status == 500);
 }
 
-TEST_CASE("a request that nobody answers is answered 500", "[gateway]") {
+TEST_CASE("a request without a response gets 500", "[gateway]") {
   gateway_settings s;
   s.hold = 10ms;
   s.answer_slack = 10ms;
@@ -631,7 +631,7 @@ TEST_CASE("half a request without progress does not keep its connection", "[gate
   CHECK(idle.ask(get("/v1/kv/a")).status == 200); // between requests a client may be silent for any time
 }
 
-TEST_CASE("a header that trickles in does not keep its connection, and who waits between requests keeps his",
+TEST_CASE("a header that trickles in does not keep its connection, and an idle client between requests keeps its own",
           "[gateway]") {
   gateway_settings s;
   s.limits.pace.header = 1s;
@@ -997,7 +997,7 @@ std::uint64_t gauge_in(const metrics& m, const std::string& name) {
 
 // A hundred clients wait for a tree, and one key of it changes. A body for each would be a hundred
 // times the work, on the HTTP thread, and a hundred times the memory.
-TEST_CASE("one rendering serves all who were woken by the same change", "[gateway][large]") {
+TEST_CASE("one rendering serves all queries woken by the same change", "[gateway][large]") {
   gateway_fixture f;
   f.behind().hold_reads = true;
   constexpr std::size_t watchers = 100;
@@ -1062,7 +1062,7 @@ TEST_CASE("what is shown in another form, or filtered, has a rendering of its ow
   CHECK(clients[0].ask(get("/v1/kv/a")).status == 200);
 }
 
-TEST_CASE("who asks while others still take the same answer shares it, and gets his own when a row has changed",
+TEST_CASE("a request during the same response shares it, and gets its own after a row has changed",
           "[gateway][large]") {
   gateway_fixture f;
   const auto rows = tree_of(8'000, 1'000);
@@ -1160,7 +1160,7 @@ TEST_CASE("a large answer to a write counts while its client takes it", "[gatewa
   CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < 100'000; }));
 }
 
-TEST_CASE("a rendering that nobody waits for any more ends", "[gateway][large]") {
+TEST_CASE("a rendering without a waiting client ends", "[gateway][large]") {
   gateway_fixture f;
   f.behind().hold_reads = true;
   auto large = f.client();

@@ -165,7 +165,8 @@ TEST_CASE("https: bytes may come one by one", "[https]") {
   CHECK(a.status == 200);
 }
 
-TEST_CASE("https: a large answer comes whole, and who does not read it makes us keep little more", "[https]") {
+TEST_CASE("https: a large response arrives complete, and a client that does not read it costs little memory",
+          "[https]") {
   https_fixture f;
   const std::string value(8 << 20, 'x');
   f.gateway->behind().answer = [&](const state::query&) { return entry_result("k", value); };
@@ -238,7 +239,7 @@ TEST_CASE("https: what is no TLS is refused, and others are served meanwhile", "
   CHECK(half.rest().empty());
 }
 
-TEST_CASE("https: a handshake that does not end keeps nobody's place", "[https]") {
+TEST_CASE("https: a handshake that does not complete does not block others", "[https]") {
   gateway_settings s;
   s.limits.handshake = 100ms;
   https_fixture f(s);
@@ -274,7 +275,7 @@ TEST_CASE("https: clients must show a certificate where that is set", "[https]")
   CHECK(f.gateway->behind().read_count() == 2);
 }
 
-TEST_CASE("https: other certificates are shown to who comes after a reload, and nobody is disconnected", "[https]") {
+TEST_CASE("https: new certificates are presented after a reload, and no client is disconnected", "[https]") {
   https_fixture f;
   secure_client before(f, f.trusting());
   CHECK(before.ask(get("/v1/kv/a")).status == 200);

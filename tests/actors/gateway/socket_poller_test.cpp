@@ -76,7 +76,7 @@ struct fixture {
 
 } // namespace
 
-TEST_CASE("socket_poller: who does not take what is there is told again, until it says otherwise", "[actors]") {
+TEST_CASE("socket_poller: a reader that leaves data is notified again, until it pauses", "[actors]") {
   fixture f;
   watched s(*f.poller);
   REQUIRE(s.want({true, false}));
@@ -97,7 +97,7 @@ TEST_CASE("socket_poller: who does not take what is there is told again, until i
   }
 }
 
-TEST_CASE("socket_poller: reading and writing are told apart", "[actors]") {
+TEST_CASE("socket_poller: reading and writing are distinguished", "[actors]") {
   fixture f;
   watched s(*f.poller);
   s.want_once({true, true});

@@ -24,7 +24,7 @@ Message about(std::uint64_t id) {
 
 } // namespace
 
-TEST_CASE("caf: a hold ends with its actor, however that ends, and who waits has it", "[caf]") {
+TEST_CASE("caf: a lock ends with its actor, however that ends, and the waiter gets it", "[caf]") {
   for (auto how : {caf::exit_reason::kill, caf::exit_reason::normal, caf::exit_reason::user_shutdown}) {
     virtual_actors v;
     auto one = v.coordinator();
@@ -145,7 +145,7 @@ TEST_CASE("caf: permits and an office go from actor to actor", "[caf]") {
   CHECK(q->holds());
 }
 
-TEST_CASE("caf: only who holds it can check it, hand it over and give it back", "[caf]") {
+TEST_CASE("caf: only the holder can check, transfer and release it", "[caf]") {
   virtual_actors v;
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(c);
@@ -169,7 +169,7 @@ TEST_CASE("caf: only who holds it can check it, hand it over and give it back", 
   CHECK(a->errors.size() == 1);
 }
 
-TEST_CASE("caf: who has it is told of its loss, and who asks afterwards has a new session", "[caf]") {
+TEST_CASE("caf: the holder is notified of its loss, and later requests have a new session", "[caf]") {
   virtual_actors v;
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(c);
@@ -191,7 +191,7 @@ TEST_CASE("caf: who has it is told of its loss, and who asks afterwards has a ne
   CHECK(v.run_until(seconds(20), [&] { return b->holds(); })); // a lock delay has ended by then
 }
 
-TEST_CASE("caf: nobody is told late: servers that are silent end a hold by its time", "[caf]") {
+TEST_CASE("caf: notifications are never late: with silent servers a lock ends by its time", "[caf]") {
   virtual_actors v;
   auto a = v.spawn(v.coordinator());
   v.tell(a, lock_of("x"));
@@ -207,7 +207,7 @@ TEST_CASE("caf: nobody is told late: servers that are silent end a hold by its t
   CHECK(a->losses[0].because == "no renewal was acknowledged in time");
 }
 
-TEST_CASE("caf: a link ends who linked, and not the coordinator", "[caf]") {
+TEST_CASE("caf: a link ends the linked actor, not the coordinator", "[caf]") {
   virtual_actors v;
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(c), idle = v.spawn(c);
@@ -231,7 +231,7 @@ TEST_CASE("caf: a link ends who linked, and not the coordinator", "[caf]") {
   CHECK(v.server.holders("x").empty());
 }
 
-TEST_CASE("caf: who is closed gives back, ends its session, and refuses", "[caf]") {
+TEST_CASE("caf: a coordinator that is closed releases its locks, ends its session, and rejects requests", "[caf]") {
   virtual_actors v;
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(c), next = v.spawn(v.coordinator());
@@ -255,7 +255,7 @@ TEST_CASE("caf: who is closed gives back, ends its session, and refuses", "[caf]
   CHECK(b->errors[2].how() == belay::outcome::unknown);
 }
 
-TEST_CASE("caf: a coordinator that is killed answers who waits, and its session ends by the TTL", "[caf]") {
+TEST_CASE("caf: a coordinator that is killed answers its waiters, and its session expires", "[caf]") {
   virtual_actors v;
   belay::client_options options;
   options.session.lock_delay = milliseconds(0);
@@ -308,7 +308,7 @@ TEST_CASE("caf: requests and holds are bounded", "[caf]") {
   CHECK(d->errors.size() == 2);
 }
 
-TEST_CASE("caf: keys are read, written and followed; who is slow sees the newest", "[caf]") {
+TEST_CASE("caf: keys are read, written and followed; a slow reader sees the newest value", "[caf]") {
   virtual_actors v;
   auto c = v.coordinator();
   auto a = v.spawn(c);

@@ -165,7 +165,7 @@ TEST_CASE("caf: actors that wait for many names leave connections to renewals an
   ::caf::anon_send_exit(own, ::caf::exit_reason::kill);
 }
 
-TEST_CASE("caf: nobody listens, options are wrong, and errors are shown", "[caf]") {
+TEST_CASE("caf: no server listens, options are wrong, and errors are shown", "[caf]") {
   system_with_messages s;
   ::caf::scoped_actor self(s.system);
   for (auto [server, why] :

@@ -46,7 +46,7 @@ struct everywhere {
 
 } // namespace
 
-TEST_CASE("changes: streams that are cut anywhere and go on at any node tell each change once, in order") {
+TEST_CASE("changes: streams that are cut anywhere and continue at any node deliver each change once, in order") {
   everywhere all;
   std::minstd_rand random(7);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
@@ -149,7 +149,7 @@ TEST_CASE("changes: a long poll goes on from where it was, and below the floor s
   CHECK(late.judge().known() == read_all(all.ports[0], "p/"));
 }
 
-TEST_CASE("changes: a restart of all servers resets nobody") {
+TEST_CASE("changes: a restart of all servers resets no follower") {
   // All servers restarted while a client was away since before the last checkpoint. It resumes.
   auto cluster = ready_cluster(3, {{"raft_snapshot_threshold", 40}, {"raft_snapshot_interval", "1s"}});
   const auto before = index_of(http_put(cluster->node(0).http_port(), "/v1/kv/w/before", "b"));
@@ -190,7 +190,7 @@ TEST_CASE("changes: a restart of all servers resets nobody") {
   }
 }
 
-TEST_CASE("changes: a restore resets who follows") {
+TEST_CASE("changes: a restore resets followers") {
   everywhere all;
   http_put(all.ports[0], "/v1/kv/r/a", "1");
   const auto archive = http_get(all.ports[0], "/v1/snapshot");

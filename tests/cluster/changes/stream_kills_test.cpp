@@ -10,7 +10,8 @@ using namespace belay::harness;
 
 // Eighty streams and twenty long polls, while sixteen clients write. Each round kills the leader,
 // each third one a busy follower, too. Any lost, duplicate or misplaced change shows.
-TEST_CASE("changes: a hundred follow, whoever is killed, and each is told every change once", "[changes][failover]") {
+TEST_CASE("changes: with a hundred followers, each gets every change once, whichever server is killed",
+          "[changes][failover]") {
   const auto rounds = number_from_environment("BELAY_STREAM_ROUNDS", 1);
   auto cluster = ready_cluster(3);
   crowd_of_followers crowd(http_ports(*cluster), "load/", 80, 20);

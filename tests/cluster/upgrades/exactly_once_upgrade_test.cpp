@@ -210,7 +210,7 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
 }
 
 // A restore brings rows into the log. One that an older server cannot read would stop it.
-TEST_CASE("an archive with outcomes is refused while a server is older, and stops nobody",
+TEST_CASE("an archive with outcomes is rejected while a server is older, and stops no server",
           "[.upgrade][no_once_before]") {
   raise_file_limit();
   const auto old_program = program_of_before();

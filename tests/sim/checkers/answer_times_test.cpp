@@ -48,7 +48,7 @@ TEST_CASE("answer_times: a request has the hold time and the slack, not more", "
   CHECK(c.look(0, true, seconds(21), seconds(21))->find("write 1 ") == 0);
 }
 
-TEST_CASE("answer_times: who has an answer is late no more, and other nodes' time does not count", "[sim]") {
+TEST_CASE("answer_times: a client with a response is no longer late, and time of other nodes does not count", "[sim]") {
   answer_time_checker c(rules);
   c.look(0, true, {}, {});
   c.begun(write_at(0));
@@ -101,7 +101,7 @@ TEST_CASE("answer_times: a request through a client agent has its waits, too", "
   CHECK(first_complaint(reads, seconds(60)) == milliseconds(46'600)); // 7 + 3 * (7 + 5.5) + 2
 }
 
-TEST_CASE("answer_times: a request of another kind has what it is told, and the slack", "[sim]") {
+TEST_CASE("answer_times: a request of another kind has its limit, and the slack", "[sim]") {
   answer_time_checker c(rules);
   c.look(0, true, {}, {});
   c.begun(7, 0, "PUT /v1/agent/x", seconds(1));
@@ -112,9 +112,8 @@ TEST_CASE("answer_times: a request of another kind has what it is told, and the 
         "PUT /v1/agent/x at node 0 is without an answer after 3000 ms (hold time 7000 ms)");
 }
 
-TEST_CASE(
-    "answer_times: a node that stands still, or whose clock is slow, has more time; one whose clock jumps not less",
-    "[sim]") {
+TEST_CASE("answer_times: a node that is paused, or whose clock is slow, has more time; one whose clock jumps does not",
+          "[sim]") {
   answer_time_checker paused(rules);
   paused.look(0, true, {}, {});
   paused.begun(write_at(0));

@@ -32,7 +32,7 @@ std::string health_with(const std::string& part, const std::string& instead) {
 
 } // namespace
 
-TEST_CASE("autopilot: what is told has to be so") {
+TEST_CASE("autopilot: reports must be true") {
   CHECK_FALSE(judge_health(right, truth()));
   CHECK(judge_health(health_with("\"Healthy\":false,\"F", "\"Healthy\":true,\"F"), truth()));
   CHECK(judge_health(health_with("\"FailureTolerance\":0", "\"FailureTolerance\":1"), truth()));

@@ -68,7 +68,7 @@ private:
 
 } // namespace
 
-TEST_CASE("lock-delays: nobody has the lock before its delay is over, but for what clocks may be fast") {
+TEST_CASE("lock-delays: no session has the lock before its delay is over, except for fast clocks") {
   delayed_lock l;
   CHECK_FALSE(l.end_session(seconds(100)));
   SECTION("over") {
@@ -85,7 +85,7 @@ TEST_CASE("lock-delays: nobody has the lock before its delay is over, but for wh
   }
 }
 
-TEST_CASE("lock-delays: it counts from when the entry was made; if nobody saw that, nothing is said") {
+TEST_CASE("lock-delays: it counts from the creation of the entry; if that was not observed, there is no verdict") {
   delayed_lock l;
   CHECK_FALSE(l.end_session(std::nullopt));
   CHECK_FALSE(l.acquire(seconds(101)));
@@ -100,7 +100,7 @@ TEST_CASE("lock-delays: a release begins none") {
   CHECK_FALSE(l.acquire(seconds(101)));
 }
 
-TEST_CASE("lock-delays: when it is over nobody is refused for it") {
+TEST_CASE("lock-delays: after its end no request is rejected for it") {
   delayed_lock l;
   CHECK_FALSE(l.end_session(seconds(100)));
   CHECK_FALSE(l.refused(seconds(105)));
@@ -116,8 +116,7 @@ TEST_CASE("lock-delays: when it is over nobody is refused for it") {
   }
 }
 
-TEST_CASE(
-    "lock-delays: what passes while a node's clocks stand still is not counted, whenever the entry is committed") {
+TEST_CASE("lock-delays: time during which a node's clocks are paused does not count, whenever the entry is committed") {
   delayed_lock l;
   const bool committed_before = GENERATE(true, false);
   if (committed_before)

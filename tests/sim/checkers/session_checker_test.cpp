@@ -87,7 +87,7 @@ TEST_CASE("sessions: none ends before its TTL after a renewal") {
   }
 }
 
-TEST_CASE("sessions: a restore begins the time of all anew") {
+TEST_CASE("sessions: a restore restarts the time of all sessions") {
   story s;
   const auto archive = s.applied();
   const auto rows = std::make_shared<const std::vector<state::dirty_row>>();
@@ -110,7 +110,7 @@ TEST_CASE("sessions: a restore begins the time of all anew") {
   }
 }
 
-TEST_CASE("sessions: a renewal is told the truth of some moment between question and answer") {
+TEST_CASE("sessions: a renewal reports the state at some moment between request and response") {
   story s;
   const auto alive = s.applied();
   CHECK(s.renewal(seconds(1), seconds(2), false, alive)); // it lived all the time
@@ -120,7 +120,7 @@ TEST_CASE("sessions: a renewal is told the truth of some moment between question
   CHECK_FALSE(s.renewal(seconds(31), seconds(32), true, alive));
 }
 
-TEST_CASE("sessions: one that nobody renews ends some time") {
+TEST_CASE("sessions: one that is not renewed ends at some time") {
   story s;
   s.checker().led(term_id{1}, seconds(2));
   s.renewal(seconds(3), seconds(4), true);
@@ -130,7 +130,7 @@ TEST_CASE("sessions: one that nobody renews ends some time") {
   CHECK_FALSE(s.checker().finish(seconds(90)));
 }
 
-TEST_CASE("sessions: whoever leads makes the entry of a session's end in time") {
+TEST_CASE("sessions: every leader proposes the end of a session in time") {
   story s;
   s.checker().led(term_id{1}, seconds(2));
   s.renewal(seconds(3), seconds(4), true);

@@ -209,7 +209,7 @@ TEST_CASE("watches: queries of a life that is over are forgotten") {
   CHECK(r.fine(20'000));
 }
 
-TEST_CASE("watches: a query that waits for its barrier is not missed yet, but must not be told what is old") {
+TEST_CASE("watches: a query that waits for its barrier is not overdue, but must not return old data") {
   watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
   const auto id = r.asks(watched_key, 1, 10, 3'000, consistency::normal);
@@ -226,7 +226,7 @@ TEST_CASE("watches: a query that waits for its barrier is not missed yet, but mu
   }
 }
 
-TEST_CASE("watches: a restore takes news away that nobody has looked at yet") {
+TEST_CASE("watches: a restore removes changes that no query has seen") {
   watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
   const auto id = r.asks(watched_key, 1, 10, 20'000, consistency::normal);
@@ -252,7 +252,7 @@ TEST_CASE("watches: a restore takes news away that nobody has looked at yet") {
   }
 }
 
-TEST_CASE("watches: reaping takes news away that nobody has looked at yet") {
+TEST_CASE("watches: reaping removes changes that no query has seen") {
   watch_run_by_hand r;
   r.commit(set("p/a", "1")).applies(1, 0);
   const auto id = r.asks(p, 1, 10, 20'000, consistency::normal);
@@ -355,7 +355,7 @@ struct judged_stream {
 
 } // namespace
 
-TEST_CASE("a stream that tells everything once and in order is fine") {
+TEST_CASE("a stream that delivers every change once and in order is accepted") {
   judged_stream j;
   j.begin();
   CHECK_FALSE(j.change("3.0", "set", "k/a", 1, "Mg=="));
@@ -401,7 +401,7 @@ TEST_CASE("a server that goes on from a cursor of another history is found") {
   CHECK(j.told("0", "reset", R"({"Index":2,"Reason":"permissions"})")); // there are none in these runs
 }
 
-TEST_CASE("what a stream leaves out, or tells twice, is found") {
+TEST_CASE("changes that a stream skips, or delivers twice, are found") {
   SECTION("the rest of an entry behind a cut") {
     judged_stream j;
     j.begin();

@@ -8,7 +8,7 @@
 namespace belay::sim {
 namespace {
 
-TEST_CASE("connection numbers: each belongs to whoever counted it") {
+TEST_CASE("connection numbers: each belongs to the side that counted it") {
   CHECK(owner_of(1) == connections_of::clients);
   CHECK(owner_of(counted_from(connections_of::change_followers) - 1) == connections_of::clients);
   constexpr connections_of all[] = {connections_of::change_followers,  connections_of::archive_transfers,

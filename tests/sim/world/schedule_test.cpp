@@ -35,7 +35,7 @@ struct stage {
 
 } // namespace
 
-TEST_CASE("schedule: a long handler delays its own thread, and nobody else", "[sim]") {
+TEST_CASE("schedule: a long handler delays only its own thread", "[sim]") {
   stage s;
   s.add("tables", 0, actor_kind::fsm);
   s.add("gateway", 0, actor_kind::gateway);
@@ -61,7 +61,7 @@ TEST_CASE("schedule: a long handler delays its own thread, and nobody else", "[s
   CHECK(s.handled["gateway"] == milliseconds(500));
 }
 
-TEST_CASE("schedule: what a dead node's thread was busy with delays nobody", "[sim]") {
+TEST_CASE("schedule: work of a dead node's thread delays no other one", "[sim]") {
   stage s;
   s.add("tables", 0, actor_kind::fsm);
   s.run({});

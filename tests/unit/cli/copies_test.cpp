@@ -85,7 +85,7 @@ TEST_CASE("copies: calls that are wrong", "[copies]") {
   }
 }
 
-TEST_CASE("diff: each server is asked in its own name", "[copies]") {
+TEST_CASE("diff: each server gets its own token", "[copies]") {
   for (const std::string copy_token : {"", "other"}) {
     fake_node original({keys(one_key), keys(one_key)}), copy({keys(no_keys), keys(no_keys)});
     arguments words = {"diff", "-settle=1ms", "-token=secret"};

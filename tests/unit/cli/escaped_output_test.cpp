@@ -55,7 +55,7 @@ TEST_CASE("a line of the program's own is written over, with no stranger's text 
   CHECK(plain.str() == "\r");
 }
 
-TEST_CASE("a terminal that is gone is told as a stream that failed", "[B24]") {
+TEST_CASE("a terminal that is gone is reported as a failed stream", "[B24]") {
   std::stringbuf closed(std::ios_base::in); // writes fail
   escaped_output buffer(closed);
   std::ostream out(&buffer);

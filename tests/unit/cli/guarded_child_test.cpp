@@ -113,7 +113,7 @@ TEST_CASE("signals reach everything that a command has started", "[child]") {
   CHECK(becomes_true([&] { return is_dead(inner); }));
 }
 
-TEST_CASE("what a command leaves behind ends with it", "[child]") {
+TEST_CASE("processes that a command leaves behind end with it", "[child]") {
   const working_directory here;
   pid_t left = 0;
   {

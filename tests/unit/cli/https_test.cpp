@@ -24,7 +24,7 @@ std::unique_ptr<boost::asio::ssl::context> showing(const tls::credential_setting
 
 } // namespace
 
-TEST_CASE("verbs over HTTPS: who is trusted, and what is shown", "[https]") {
+TEST_CASE("verbs over HTTPS: which servers are trusted, and what is presented", "[https]") {
   tls::certificate_files folder;
   const auto ca = tls::authority_named("ca"), other = tls::authority_named("other");
   const auto server = folder.signed_by(ca, "server"), client = folder.signed_by(ca, "client");

@@ -75,7 +75,7 @@ void leave_an_orphan() {
 
 } // namespace
 
-TEST_CASE("init_process: whatever a program leaves behind is waited for when it has ended") {
+TEST_CASE("init_process: processes that a program leaves behind are reaped after its end") {
   const auto code = code_of([] {
     const auto init = ::getppid();
     for (int i = 0; i < 20; ++i)
@@ -86,7 +86,7 @@ TEST_CASE("init_process: whatever a program leaves behind is waited for when it 
   CHECK(code == 7);
 }
 
-TEST_CASE("init_process: signals reach the program, and its end is told as a shell tells it") {
+TEST_CASE("init_process: signals reach the program, and its end is reported as a shell does") {
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   static int said = -1;

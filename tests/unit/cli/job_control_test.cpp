@@ -334,7 +334,7 @@ TEST_CASE("a command that has the terminal gets its signals", "[child][terminal]
   CHECK(line_of("out") == "interrupted");
 }
 
-TEST_CASE("a terminal that a killed command has left in other modes has those of before", "[child][terminal]") {
+TEST_CASE("terminal modes changed by a killed command are restored", "[child][terminal]") {
   const working_directory here;
   shell s(script("stty -echo -icanon </dev/tty; kill -9 $$"));
   CHECK(s.event() == "exited " + std::to_string(128 + SIGKILL));

@@ -20,7 +20,7 @@ constexpr auto two_pools =
 
 } // namespace
 
-TEST_CASE("keyring: what is asked and printed", "[keyring]") {
+TEST_CASE("keyring: requests and output", "[keyring]") {
   struct row {
     arguments words;
     fake_node::answer answer;
@@ -78,7 +78,7 @@ TEST_CASE("keyring: what is asked and printed", "[keyring]") {
   }
 }
 
-TEST_CASE("keyring: what is refused before anybody is asked", "[keyring]") {
+TEST_CASE("keyring: rejected before any request", "[keyring]") {
   const std::pair<arguments, const char*> rows[] = {
       {{"-list", "-install=k"}, "Only a single action is allowed\n"},
       {{"-use=k", "-remove=k"}, "Only a single action is allowed\n"},

@@ -77,7 +77,7 @@ TEST_CASE("lock: exit codes", "[lock]") {
             .err.starts_with("Error querying Consul agent: GET http://127.0.0.1:1/"));
 }
 
-TEST_CASE("lock: who waits gives up in time, or gets it when it is free", "[lock]") {
+TEST_CASE("lock: a waiter gives up in time, or gets it when it is free", "[lock]") {
   const working_directory here;
   small_node node;
   node.put("a/.lock", {"", "another", lock_flags});

@@ -239,7 +239,7 @@ TEST_CASE("verbs of the key-value store") {
   }
 }
 
-TEST_CASE("verbs that are refused before anything is asked") {
+TEST_CASE("verbs that are rejected before any request") {
   struct row {
     arguments words;
     const char* complaint;
@@ -318,7 +318,7 @@ TEST_CASE("under the name of consul the version is the one that it is compatible
   }
 }
 
-TEST_CASE("a token goes with the request, and nobody there is an error") {
+TEST_CASE("a token is sent with the request, and a missing server is an error") {
   std::string address;
   {
     fake_node node({{200, key_with_blank}});

@@ -61,7 +61,7 @@ TEST_CASE("watch -changes: goes on where the file says, and keeps where it is", 
   CHECK(asked[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=13");
 }
 
-TEST_CASE("watch -changes: the history is kept in the file, and told to the command", "[watch]") {
+TEST_CASE("watch -changes: the history is stored in the file, and passed to the command", "[watch]") {
   const working_directory here;
   const auto named = [](const std::string& list, const std::string& place) {
     auto a = answered(list, place);
@@ -121,7 +121,7 @@ TEST_CASE("watch -changes: a command that fails leaves its change to the next ca
   CHECK(std::string(std::istreambuf_iterator<char>(told), {}) == "12.0\n13.1\n");
 }
 
-TEST_CASE("watch -changes: a server that fails is told of once, and asked again", "[watch]") {
+TEST_CASE("watch -changes: a server that fails is reported once, and retried", "[watch]") {
   const working_directory here;
   fake_node node({{500, "No cluster leader"}, {500, "No cluster leader"}, answered("[]", "5"), no_more});
   const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/"});

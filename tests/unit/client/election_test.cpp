@@ -101,7 +101,7 @@ TEST_CASE("offices keep their promises under faults", "[client][faults]") {
     check_seeds(30, [=](std::uint64_t seed) { return run_office(speaks, seed); });
 }
 
-TEST_CASE("observers see who leads", "[client][faults]") {
+TEST_CASE("observers see the leader", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(20, [=](std::uint64_t seed) { return run_observed(speaks, seed); });
 }

@@ -406,7 +406,7 @@ TEST_CASE("places have an order, and are kept in a file or in a key", "[client]"
   CHECK(*c.run(key.load(c.within(seconds(5)))) == "12");
 }
 
-TEST_CASE("changes begin where they are told to", "[client]") {
+TEST_CASE("changes start at the given cursor", "[client]") {
   virtual_cluster c;
   c.server.put("in/a", "1");
   changes from_now(c.client, "in/", "now");
@@ -487,7 +487,7 @@ TEST_CASE("a change comes again after a nack and after its time, and is buried i
   CHECK(c.run(member.leave(c.within(seconds(5)))));
 }
 
-TEST_CASE("a mirror repairs what somebody else has changed", "[client]") {
+TEST_CASE("a mirror repairs what another client has changed", "[client]") {
   virtual_cluster c;
   mirror copying(c.client, "in/", c.client, "copy/", "mirror");
   c.server.put("in/a", "1");

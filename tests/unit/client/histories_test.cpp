@@ -291,7 +291,7 @@ TEST_CASE("a key with a place keeps its history as its flags", "[client]") {
   CHECK(store("2@1234567800000000") == "2@1234567800000000"); // of another history: indexes are not comparable
 }
 
-TEST_CASE("changes go on in their history, and begin anew in another one", "[client]") {
+TEST_CASE("changes continue in their history, and start over in another one", "[client]") {
   virtual_cluster c;
   c.server.history = first_history;
   for (int i = 0; i < 20; ++i)

@@ -343,7 +343,7 @@ TEST_CASE("an owner whose outer hold was lost does not get an inner one", "[clie
   check_seeds(10, run_lost_owner);
 }
 
-TEST_CASE("readers share, writers are alone, and who comes behind a writer waits for it", "[client]") {
+TEST_CASE("readers share, writers are alone, and requests after a writer wait for it", "[client]") {
   virtual_cluster c;
   session s(c.client, session_options());
   virtual_time::process other(c.time, c.server);

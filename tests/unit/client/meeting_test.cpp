@@ -265,7 +265,7 @@ TEST_CASE("a barrier opens when all are there, and ends when all have left", "[c
   }
 }
 
-TEST_CASE("who gives up at a barrier is not counted, and another number is refused", "[client]") {
+TEST_CASE("a participant that gives up at a barrier does not count, and another number is rejected", "[client]") {
   virtual_cluster c;
   session s(c.client, session_options());
   session t(c.client, session_options());

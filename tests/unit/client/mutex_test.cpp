@@ -58,7 +58,7 @@ TEST_CASE("a mutex goes from one to the next, with larger fences", "[client]") {
   }
 }
 
-TEST_CASE("who gives up leaves the queue: by deadline, by stop, by destroying the task", "[client]") {
+TEST_CASE("a waiter leaves the queue by its deadline, by a stop, or by destroying the task", "[client]") {
   virtual_cluster c;
   contender a(c), b(c);
   mutex of_a(a.s, "x");
@@ -92,7 +92,7 @@ TEST_CASE("who gives up leaves the queue: by deadline, by stop, by destroying th
 }
 
 // The server would grant the lock to each of them, since the session is the same.
-TEST_CASE("those who share a session take turns", "[client]") {
+TEST_CASE("users of one session take turns", "[client]") {
   virtual_cluster c;
   contender a(c);
   mutex one(a.s, "x");
@@ -135,7 +135,7 @@ TEST_CASE("the loss of a session ends what waits and what is held by it", "[clie
   }
 }
 
-TEST_CASE("a semaphore lets in as many as its limit says", "[client]") {
+TEST_CASE("a semaphore grants as many permits as its limit", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     INFO((speaks == dialect::belay ? "belay" : "consul"));
     virtual_cluster c(speaks);
@@ -248,7 +248,7 @@ TEST_CASE("a key is erased as it was seen, or not at all", "[client]") {
 }
 
 // The lock delay is for holders that die. A client that releases and leaves delays no other.
-TEST_CASE("a session that is closed gives back first", "[client]") {
+TEST_CASE("a session that is closed releases its locks first", "[client]") {
   virtual_cluster c;
   virtual_time::process leaves(c.time, c.server);
   session s(leaves, session_options());

@@ -310,7 +310,7 @@ verdict run_compensation(dialect speaks, std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("a queue gives each item to one, in order, again when it was given back", "[client]") {
+TEST_CASE("a queue gives each item to one consumer, in order, and again after its release", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);
     virtual_time::process other(c.time, c.server);
@@ -355,7 +355,7 @@ TEST_CASE("a queue gives each item to one, in order, again when it was given bac
   }
 }
 
-TEST_CASE("a fenced resource refuses who comes late", "[client]") {
+TEST_CASE("a fenced resource rejects late holders", "[client]") {
   fenced<int> resource(1, 10);
   CHECK(resource.apply(9, [](int& n) { n = 9; }).because() == reason::held);
   CHECK(resource.apply(10, [](int& n) { n = 10; }));

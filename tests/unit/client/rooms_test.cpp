@@ -48,7 +48,8 @@ TEST_CASE("an eighth of the connections is kept from those that wait, and one is
   }
 }
 
-TEST_CASE("who queues for a connection has it in order, renewals first, and those that wait only theirs", "[client]") {
+TEST_CASE("waiters for a connection get it in order, renewals first, and blocking requests only their own",
+          "[client]") {
   rooms r(2, 1000);
   REQUIRE(let_in(r, room::waiting, 9) == 1);
   REQUIRE(let_in(r, room::brief, 9) == 1);

@@ -84,7 +84,7 @@ TEST_CASE("scene: ten clients and three slots", "[client][scenes]") {
   }
 }
 
-TEST_CASE("scene: the holder of a lock stands still, and goes on when somebody else has it", "[client][scenes]") {
+TEST_CASE("scene: the holder of a lock is paused, and continues when another client has it", "[client][scenes]") {
   // Split brain: the former holder believes that it holds the lock. The resource compares tokens.
   virtual_cluster c;
   virtual_time::process other(c.time, c.server);

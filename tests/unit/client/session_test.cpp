@@ -36,7 +36,7 @@ TEST_CASE("a session is renewed at a third of its TTL and lives on", "[client]")
 
 // An election of eight seconds: the session is uncertain and survives. One that takes longer than
 // the TTL loses it, at safe_until() and not later.
-TEST_CASE("a session rides over an election, and is lost when nobody answers in time", "[client]") {
+TEST_CASE("a session survives an election, and is lost without responses in time", "[client]") {
   virtual_cluster c;
   session s(c.client, ten_seconds());
   REQUIRE(c.run(s.open(c.within(seconds(5)))));
@@ -69,7 +69,7 @@ TEST_CASE("a session rides over an election, and is lost when nobody answers in 
   CHECK_FALSE(s.ended().stopped());
 }
 
-TEST_CASE("why a session was lost is told where the server tells it", "[client]") {
+TEST_CASE("the reason for the loss of a session is reported if the server provides it", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);
     session s(c.client, ten_seconds());

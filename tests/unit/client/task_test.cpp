@@ -76,7 +76,7 @@ TEST_CASE("a task does nothing before it is started, and a loop over tasks that 
   CHECK(t.take() == 1'000'000);
 }
 
-TEST_CASE("what a task throws comes to who awaits it", "[client]") {
+TEST_CASE("an exception of a task reaches the awaiting one", "[client]") {
   auto t = catches();
   t.start();
   REQUIRE(t.done());

@@ -227,7 +227,7 @@ TEST_CASE("whatever else a server says is a reason", "[grpc]") {
             "rpc error: code = Internal desc = stream terminated by RST_STREAM with error code: REFUSED_STREAM"));
 }
 
-TEST_CASE("who speaks no HTTP/2, or hangs up, is unavailable", "[grpc]") {
+TEST_CASE("a server that does not support HTTP/2, or closes the connection, is unavailable", "[grpc]") {
   const std::string closed = "rpc error: code = Unavailable desc = connection closed"; // Consul's text, by experiment
   grpc_call web({"h:1", "s", false});
   web.take_output();
@@ -244,7 +244,7 @@ TEST_CASE("who speaks no HTTP/2, or hangs up, is unavailable", "[grpc]") {
 }
 
 // A response of megabytes takes a buffer of some kilobytes.
-TEST_CASE("of a long answer only the beginning is looked at", "[grpc]") {
+TEST_CASE("only the beginning of a long response is read", "[grpc]") {
   health_server s;
   s.body = message("\x08\x01") + std::string(60'000, 'x');
   grpc_call call({"h:1", "s", false});

@@ -102,7 +102,7 @@ TEST_CASE("audit: a gap says how many lines are missing") {
   CHECK(o.at("payload").at("belay").at("lost").as_int64() == 3);
 }
 
-TEST_CASE("audit: secrets are hidden wherever they stand") {
+TEST_CASE("audit: secrets are hidden wherever they appear") {
   const std::string secret = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
   std::string text = "x=" + secret + "," + secret + secret;
   hide_secret(text, secret);

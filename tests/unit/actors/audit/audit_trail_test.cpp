@@ -160,7 +160,7 @@ TEST_CASE("audit_trail: a line waits until it is known whose the token is, and t
 }
 
 // A follower gets a token after the leader, which has authorized the request.
-TEST_CASE("audit_trail: a token that this server did not know is asked for once more when its request was done") {
+TEST_CASE("audit_trail: a token that was unknown to this server is looked up once more when its request is done") {
   trail_fixture f(false);
   auto& done = f.writes(true);
   f.knows_nobody(f.out.take<read_query>());

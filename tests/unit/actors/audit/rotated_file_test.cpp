@@ -72,7 +72,7 @@ private:
 
 } // namespace
 
-TEST_CASE("rotated_file: without rules it is one file, for nobody else to read, and continued") {
+TEST_CASE("rotated_file: without rules it is one file, readable only by its owner, and continued") {
   scratch_folder in;
   const auto path = in / "new/folder/audit.json";
   {
@@ -91,7 +91,7 @@ TEST_CASE("rotated_file: without rules it is one file, for nobody else to read, 
   CHECK(mode_of(path) == 0640);
 }
 
-TEST_CASE("rotated_file: a large file gives way before it is too long") {
+TEST_CASE("rotated_file: a large file is replaced before it is too long") {
   scratch_folder in;
   auto f = opened({.path = in / "audit.json", .rotate_bytes = 12});
   f.append("12345\n", start_ns);
@@ -104,7 +104,7 @@ TEST_CASE("rotated_file: a large file gives way before it is too long") {
                                    {name_at(start_ns + 8), "x\ny\n"}});
 }
 
-TEST_CASE("rotated_file: an old file gives way, an empty one does not") {
+TEST_CASE("rotated_file: an old file is replaced, an empty one is not") {
   scratch_folder in;
   auto f = opened({.path = in / "audit", .rotate_after = 1h});
   const auto hour = std::chrono::nanoseconds(1h).count();
@@ -190,7 +190,7 @@ TEST_CASE("rotated_file: a new file that cannot be begun costs no line") {
   CHECK(harness::file_text(in / name_at(start_ns)) == "a\nb\n");
 }
 
-TEST_CASE("rotated_file: a file that somebody moved away or removed is begun again") {
+TEST_CASE("rotated_file: a file that was moved or removed is created again") {
   scratch_folder in;
   const auto path = in / "audit.json";
   auto f = opened({.path = path});
@@ -203,7 +203,7 @@ TEST_CASE("rotated_file: a file that somebody moved away or removed is begun aga
   CHECK(files_in(in.path()) == map{{"moved", "a\n"}, {"audit.json", "c\n"}});
 }
 
-TEST_CASE("rotated_file: a device never rotates, and its errors are told") {
+TEST_CASE("rotated_file: a device never rotates, and its errors are reported") {
   auto full = opened({.path = "/dev/full", .rotate_bytes = 1, .files_max = 1});
   const auto a = full.append("a\n", start_ns);
   CHECK(a.lines == 0);

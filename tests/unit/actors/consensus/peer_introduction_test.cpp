@@ -43,7 +43,7 @@ result<std::optional<peer_introduction::outcome>> fed(peer_introduction& door, s
 
 } // namespace
 
-TEST_CASE("an introduction may come in pieces, with its first frames behind it", "[peers]") {
+TEST_CASE("a handshake may arrive in pieces, followed by its first frames", "[peers]") {
   const auto step = static_cast<std::size_t>(GENERATE(1, 3, 1000));
   const auto hello = hello_of("seven");
   const auto words = bytes_of(hello) + bytes_of(wire::gossip{});
@@ -83,7 +83,7 @@ TEST_CASE("an introduction may come in pieces, with its first frames behind it",
   }
 }
 
-TEST_CASE("who does not introduce himself is refused, and told what can be told", "[peers]") {
+TEST_CASE("a peer without a valid hello is rejected, with an alert where possible", "[peers]") {
   struct row {
     const char* name;
     const char* key;

@@ -46,7 +46,7 @@ std::string piece(exchange& e, std::string bytes, bool ended, bool& all) {
 
 } // namespace
 
-TEST_CASE("append_answer: HEAD has all headers and no body; HTTP/1.0 is told that the connection stays") {
+TEST_CASE("append_answer: HEAD has all headers and no body; HTTP/1.0 gets the header that the connection stays") {
   auto whole = refused_exchange();
   CHECK(written(whole, false) == text_head + "Date: today\r\nContent-Length: 2\r\n\r\nno");
   auto last = refused_exchange();

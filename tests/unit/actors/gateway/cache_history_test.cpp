@@ -50,7 +50,7 @@ TEST_CASE("cache history: a read that waited is a miss, and the age says for how
   CHECK(h.says(web) == "0");
 }
 
-TEST_CASE("cache history: Cache-Control decides where nothing tells of changes, and nowhere else") {
+TEST_CASE("cache history: Cache-Control decides where changes are not followed, and nowhere else") {
   history h;
   auto list = read_of("/v1/catalog/datacenters", false);
   CHECK(h.says(list) == "MISS");
@@ -72,7 +72,7 @@ TEST_CASE("cache history: Cache-Control decides where nothing tells of changes, 
   CHECK(h.says(web) == "0");
 }
 
-TEST_CASE("cache history: what nobody reads is forgotten, and so is what is too much") {
+TEST_CASE("cache history: unread entries are dropped, and so is what exceeds the limit") {
   history h{cache_history({.entries_max = 3, .unused = 60s})};
   for (const auto* name : {"a", "b", "c"})
     CHECK(h.says(read_of(name)) == "MISS");

@@ -39,7 +39,7 @@ TEST_CASE("client_admission: clients of a Unix socket and those without a limit 
   CHECK(unlimited.admit("10.0.0.1") == nullptr);
 }
 
-TEST_CASE("client_admission: who was refused does not count") {
+TEST_CASE("client_admission: rejected clients do not count") {
   client_admission a(10, 1);
   const auto* first = a.admit("10.0.0.1");
   CHECK(a.admit("10.0.0.1") == nullptr);

@@ -103,7 +103,7 @@ TEST_CASE("exchange_queue: writes are decided together, their answers keep the o
   CHECK(f.front.statuses == std::vector<int>{500, 500, 404});
 }
 
-TEST_CASE("exchange_queue: a read begins when all before it is answered, and nothing begins behind it") {
+TEST_CASE("exchange_queue: a read starts when all before it are answered, and nothing starts after it") {
   queue_fixture f;
   f.request("PUT /plain");
   CHECK(f.queue.may_begin(0));
@@ -140,7 +140,7 @@ TEST_CASE("exchange_queue: limits of what one client may have under way") {
   CHECK(f.queue.may_begin(0));
 }
 
-TEST_CASE("exchange_queue: behind the last answer nothing is written") {
+TEST_CASE("exchange_queue: after the last response nothing is written") {
   queue_fixture f;
   SECTION("the client wants no more") {
     f.request("GET /one", "Connection: close\r\n");
@@ -202,7 +202,7 @@ TEST_CASE("exchange_queue: an upload is passed on as it comes, and not too far a
   }
 }
 
-TEST_CASE("exchange_queue: pieces of a download are asked for as the client takes them") {
+TEST_CASE("exchange_queue: pieces of a download are requested as the client reads them") {
   queue_fixture f;
   f.request("GET /read");
   f.write();
@@ -281,7 +281,7 @@ TEST_CASE("exchange_queue: at shutdown what is under way is finished, what may t
   CHECK(f.queue.closing());
 }
 
-TEST_CASE("exchange_queue: when the client goes, those are told who work for it") {
+TEST_CASE("exchange_queue: when the client disconnects, the workers for it are notified") {
   queue_fixture f;
   f.request("PUT /plain");
   f.request("PUT /plain");
@@ -293,7 +293,7 @@ TEST_CASE("exchange_queue: when the client goes, those are told who work for it"
 }
 
 // A response that may not be sent until the audit log has it.
-TEST_CASE("exchange_queue: an answer that must wait holds up those behind it") {
+TEST_CASE("exchange_queue: a response that must wait delays those after it") {
   queue_fixture f;
   f.front.may = false;
   f.request("PUT /plain");
@@ -307,7 +307,7 @@ TEST_CASE("exchange_queue: an answer that must wait holds up those behind it") {
   CHECK(f.front.gone == 0);
 }
 
-TEST_CASE("exchange_queue: it is told of all whose answer was not sent") {
+TEST_CASE("exchange_queue: it learns of all requests whose response was not sent") {
   queue_fixture f;
   f.front.may = false;
   f.request("PUT /plain");
@@ -319,7 +319,7 @@ TEST_CASE("exchange_queue: it is told of all whose answer was not sent") {
 }
 
 // A client that has closed its side may read on. Only the handlers know which requests wait.
-TEST_CASE("exchange_queue: behind the end of the input nothing waits") {
+TEST_CASE("exchange_queue: after the end of the input nothing waits") {
   queue_fixture f;
   f.request("PUT /plain");
   f.request("GET /wait");

@@ -58,7 +58,7 @@ TEST_CASE("addresses need no name server", "[name_lookups]") {
   CHECK_FALSE(names.find("", 8300));
 }
 
-TEST_CASE("names are few, whoever brings them", "[name_lookups]") {
+TEST_CASE("the number of names is bounded, whichever client brings them", "[name_lookups]") {
   const auto asked = std::make_shared<std::atomic<int>>(0);
   name_lookups names([asked](const std::string&) {
     ++*asked;
@@ -125,7 +125,7 @@ void let_answer(slow_server& server) {
 
 } // namespace
 
-TEST_CASE("who asks for a name is told once, and what was told just now is told again", "[name_lookups]") {
+TEST_CASE("a request for a name is answered once, and repeated ones are answered again", "[name_lookups]") {
   const auto server = std::make_shared<slow_server>();
   name_lookups names(lookup_asking(server));
   listener first, second, third, gone;

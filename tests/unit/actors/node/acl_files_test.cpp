@@ -19,7 +19,7 @@ void put_file(const std::string& file, const std::string& text) {
 
 } // namespace
 
-TEST_CASE("tokens that clients have set are kept, for nobody else to read") {
+TEST_CASE("tokens set by clients are stored, readable only by the owner") {
   harness::scratch_folder d;
   const auto dir = d.path().string();
   auto none = read_agent_tokens(dir);

@@ -12,7 +12,7 @@
 
 using namespace belay::actors;
 
-TEST_CASE("unused_memory: what was free at each of eight looks is given back, once") {
+TEST_CASE("unused_memory: memory that was free at eight samples is returned, once") {
   constexpr std::size_t mib = 1 << 20;
   unused_memory m;
   const auto due_after = [&m](std::initializer_list<std::size_t> looks) {
@@ -43,7 +43,7 @@ std::size_t resident_bytes() {
 
 } // namespace
 
-TEST_CASE("memory that was freed is free until it is given back") {
+TEST_CASE("freed memory stays free until it is returned") {
   constexpr std::size_t piece = 1024, pieces = 64 * 1024;
   using text = std::vector<char>;
   const auto before = free_memory();

@@ -46,7 +46,7 @@ TEST_CASE("what cannot be the address of a server is not kept, and not more than
   CHECK(kept->front() == "10.0.0.0:8300");
 }
 
-TEST_CASE("who has servers has not left; only the newest list is written") {
+TEST_CASE("an agent with servers has not left; only the newest list is written") {
   const belay::harness::scratch_folder folder;
   const auto directory = folder.path().string();
   known_servers_keeper keeper(directory);

@@ -47,7 +47,7 @@ TEST_CASE("the file counts, in its order, whatever the configuration says", "[ke
     CHECK(*keys_in_force(dir, encrypt) == std::vector<std::string>{two, one});
 }
 
-TEST_CASE("a keyring that is none is told, with its name", "[keyring]") {
+TEST_CASE("a malformed keyring is reported with its name", "[keyring]") {
   const harness::scratch_folder folder;
   const auto dir = folder.path().string();
   for (const auto& text : std::vector<std::string>{"", "[]", "{}", "[1]", "[\"QUJD\"]", "[\"" + one + "\""}) {
@@ -59,7 +59,7 @@ TEST_CASE("a keyring that is none is told, with its name", "[keyring]") {
   }
 }
 
-TEST_CASE("what is no file of keys at all is told, and not read for ever", "[keyring]") {
+TEST_CASE("a path that is not a keyring file is reported, and not read forever", "[keyring]") {
   const harness::scratch_folder folder;
   const auto dir = folder.path().string();
   std::filesystem::create_directories(dir + "/serf");

@@ -89,7 +89,7 @@ TEST_CASE("of a configuration that is wrong in one point nothing is taken over",
   CHECK(n.logged().find("node: configuration not reloaded; nothing changed reason=") != std::string::npos);
 }
 
-TEST_CASE("whoever asks for a reload wakes the thread that waits for signals, and is answered once", "[reload]") {
+TEST_CASE("a request for a reload wakes the thread that waits for signals, and is answered once", "[reload]") {
   sigset_t signals, before;
   sigemptyset(&signals);
   sigaddset(&signals, SIGHUP);
@@ -117,7 +117,7 @@ TEST_CASE("whoever asks for a reload wakes the thread that waits for signals, an
 }
 
 // A request with a token is forwarded to the other servers with its secret.
-TEST_CASE("an open server port is told of, and with ACLs that tokens can be read there") {
+TEST_CASE("an open server port is logged, and with ACLs that tokens are not encrypted there") {
   const auto told = [](const node_config& config) {
     log::tap lines(log::level::warn, false, 1 << 16);
     warn_of_open_port(config, **tls::credentials::load(config.peer_tls));

@@ -141,7 +141,7 @@ http::cached_read datacenters() {
 
 } // namespace
 
-TEST_CASE("cache: the first who asks waits for servers, the next does not", "[cached_answers]") {
+TEST_CASE("cache: the first request waits for servers, the next does not", "[cached_answers]") {
   world w;
   const auto first = w.ask("", service("web")), beside = w.ask("", service("web"));
   CHECK(w.servers.begun == 1); // one request for both
@@ -170,7 +170,7 @@ TEST_CASE("cache: the first who asks waits for servers, the next does not", "[ca
   CHECK(hit->header("X-Cache") == "HIT");
 }
 
-TEST_CASE("cache: what one token is told no other one is told", "[cached_answers]") {
+TEST_CASE("cache: the response for one token is returned for no other token", "[cached_answers]") {
   world w;
   const auto one = w.ask("token-1", service("web"));
   REQUIRE(w.servers.calls.front()->request.headers == header_list{{"X-Consul-Token", "token-1"}});
@@ -190,7 +190,8 @@ TEST_CASE("cache: what one token is told no other one is told", "[cached_answers
   CHECK_FALSE(again->ended);
 }
 
-TEST_CASE("cache: who waits for a change gets it, or what there is when the wait is over", "[cached_answers]") {
+TEST_CASE("cache: a query that waits for a change gets it, or the present value at the end of the wait",
+          "[cached_answers]") {
   world w;
   w.ask("", service("web"));
   w.pass(seconds(1));
@@ -223,7 +224,7 @@ TEST_CASE("cache: who waits for a change gets it, or what there is when the wait
 }
 
 // Its client may be gone: its connection does not wait any longer; others of the same entry do.
-TEST_CASE("cache: who may be gone gets what there is", "[cached_answers]") {
+TEST_CASE("cache: a request of a client that may be gone gets the present value", "[cached_answers]") {
   world w;
   w.ask("", service("web"));
   w.pass(seconds(1));
@@ -349,7 +350,7 @@ TEST_CASE("cache: entries, bytes and time are bounded", "[cached_answers]") {
   CHECK(w.servers.calls.back()->request.target == "/v1/health/service/d?cached");
 }
 
-TEST_CASE("cache: changes that come one upon another are asked for ten times a second", "[cached_answers]") {
+TEST_CASE("cache: changes in quick succession are fetched ten times a second", "[cached_answers]") {
   world w;
   w.ask("", service("web"));
   w.servers.answer("[1]", 1);

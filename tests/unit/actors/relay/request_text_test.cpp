@@ -24,7 +24,7 @@ TEST_CASE("a request is written as it is", "[relay]") {
         "PUT /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
 }
 
-TEST_CASE("no text with a meaning for the frame can be written, wherever it stands", "[relay][B1]") {
+TEST_CASE("no text with a meaning for the framing can be written, wherever it appears", "[relay][B1]") {
   REQUIRE(can_be_written(usual()));
   for (unsigned byte = 0; byte < 256; ++byte) {
     INFO("byte " << byte);

@@ -105,7 +105,7 @@ TEST_CASE("a server that has no leader is left for another one, however fast it 
   CHECK(f.loop.server(3).times("PUT", "/v1/x") == 1);
 }
 
-TEST_CASE("while no server has a leader, all of them are asked in turn, and the last one as ever", "[relay]") {
+TEST_CASE("while no server has a leader, all are tried in turn, and the last one again and again", "[relay]") {
   for (const std::size_t servers : {1, 3}) {
     fixture f(servers == 1 ? std::vector{at(1)} : std::vector{at(1), at(2), at(3)});
     for (const std::uint16_t port : {1, 2, 3})
@@ -124,7 +124,7 @@ TEST_CASE("while no server has a leader, all of them are asked in turn, and the 
   }
 }
 
-TEST_CASE("a read is asked for again at another server, a write never: it may have happened", "[relay]") {
+TEST_CASE("a read is retried at another server, a write never: it may have taken effect", "[relay]") {
   for (const auto* method : {"GET", "PUT", "DELETE"}) {
     INFO(method);
     fixture f({at(1), at(2)});
@@ -153,7 +153,7 @@ TEST_CASE("a read is asked for again at another server, a write never: it may ha
   }
 }
 
-TEST_CASE("what a server that stands still was asked fails within 6 s, or is asked again at another one", "[relay]") {
+TEST_CASE("requests to a server that hangs fail within 6 s, or are retried at another one", "[relay]") {
   for (const auto* method : {"GET", "PUT"}) {
     INFO(method);
     fixture f({at(1), at(2)});
@@ -217,7 +217,7 @@ TEST_CASE("an answer that was held back does not hold back the next one", "[rela
   CHECK(next.body == "true");
 }
 
-TEST_CASE("a read is not asked for without end", "[relay]") {
+TEST_CASE("a read is not retried without limit", "[relay]") {
   fixture f({at(1)});
   f.loop.server(1).answer = [&](const made_up_server::asked& a) -> std::optional<made_up_server::said> {
     if (a.target == "/v1/x")
@@ -243,7 +243,7 @@ TEST_CASE("what no server could get fails after a while, and nothing was sent", 
   CHECK(c.nothing_sent);
 }
 
-TEST_CASE("the servers are told every second that the agent is there", "[relay]") {
+TEST_CASE("the servers get a heartbeat of the agent every second", "[relay]") {
   fixture f({at(1)});
   f.loop.run_for(milliseconds{10'000});
   CHECK(f.loop.server(1).times("PUT", alive) >= 9);
@@ -266,7 +266,7 @@ TEST_CASE("the servers are told every second that the agent is there", "[relay]"
 }
 
 // The log of an agent without servers must say why before it counts as failed.
-TEST_CASE("an agent that is not heard says so in time, with the reason, and every 10 s", "[relay]") {
+TEST_CASE("an agent that is not heard logs that in time, with the reason, and every 10 s", "[relay]") {
   const std::string line = "servers not reached; the node becomes critical after 5 s";
   SECTION("no server is named") {
     fixture f({});
@@ -348,7 +348,7 @@ TEST_CASE("a join is answered when the servers have heard the agent, or with the
   CHECK(f.servers.back() == std::vector<std::string>{at(2), at(3)});
 }
 
-TEST_CASE("remembered servers are asked until the servers name others; named ones always", "[relay]") {
+TEST_CASE("remembered servers are used until the servers name others; configured ones always", "[relay]") {
   fixture f({at(1)}, {at(2), at(1)});
   f.loop.server(1).accepts = made_up_server::way::refuses;
   const auto peers = [](const made_up_server::asked& a) {
@@ -368,7 +368,7 @@ TEST_CASE("remembered servers are asked until the servers name others; named one
 
 // The agent's client closes its side while a server lets its request wait. Without a report the
 // server would keep the wait and one of the agent's connections for up to ten minutes.
-TEST_CASE("the server is told that a client may be gone, and its answer is the client's", "[relay]") {
+TEST_CASE("the server is notified that a client may be gone, and its response goes to the client", "[relay]") {
   const bool before_it_was_sent = GENERATE(false, true);
   for (const auto* method : {"GET", "PUT"}) {
     INFO(method << (before_it_was_sent ? " before it was sent" : " while it waits"));
@@ -398,7 +398,7 @@ TEST_CASE("the server is told that a client may be gone, and its answer is the c
 }
 
 // The end of the connection alone says nothing: a killed agent looks the same.
-TEST_CASE("the server is told that the client of a request that waits for a lock is gone, and not that an agent is",
+TEST_CASE("the server is notified when the client of a request that waits for a lock is gone, and not when an agent is",
           "[relay]") {
   const auto last_words = [](const made_up_server& s) { return s.times("DELETE", "/v1/internal/agent/wait"); };
   for (const auto* how : {"input ends", "connection ends", "before it was sent", "agent gives up", "another request"}) {
@@ -432,7 +432,7 @@ TEST_CASE("the server is told that the client of a request that waits for a lock
   }
 }
 
-TEST_CASE("a server of 0.2.0 closes instead, and is not asked again", "[relay]") {
+TEST_CASE("a server of 0.2.0 closes the connection instead, and gets no further request", "[relay]") {
   fixture f({at(1), at(2)});
   for (const std::uint16_t port : {1, 2})
     f.loop.server(port).answer = [](const made_up_server::asked& a) {
@@ -484,7 +484,7 @@ TEST_CASE("a connection on which more comes than an answer carries no other requ
   }
 }
 
-TEST_CASE("a request that cannot be written fails, and no server hears of it", "[relay][B1]") {
+TEST_CASE("a request that cannot be written fails, and reaches no server", "[relay][B1]") {
   fixture f({at(1)});
   asking_client bad, good;
   const auto call = f.relay->begin({"GET", "/v1/x", {{"X-Consul-Token", "a\r\nb: c"}}, {}, false}, bad);

@@ -91,7 +91,7 @@ TEST_CASE("an abstract socket is spoken to as well as one in a folder", "[servic
   }
 }
 
-TEST_CASE("a service manager hears of a start, signs of life, a reload and the end", "[service]") {
+TEST_CASE("a service manager is notified of a start, heartbeats, a reload and the end", "[service]") {
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
   const auto heard = [&] { return manager.next(harness::milliseconds{0}); };
@@ -159,7 +159,7 @@ TEST_CASE("of several threads of clients each has to move", "[service]") {
   CHECK(numbers.fewest_front_turns() == 6);
 }
 
-TEST_CASE("without a watchdog only news are told", "[service]") {
+TEST_CASE("without a watchdog only changes are sent", "[service]") {
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
   const auto heard = [&] { return manager.next(harness::milliseconds{0}); };
@@ -208,7 +208,7 @@ TEST_CASE("without a service manager there is nothing to do", "[service]") {
 }
 
 // A reload may wait for names or disks, a departure for servers: neither is a stall.
-TEST_CASE("signs of life are told while the thread that handles signals is busy, and none after the end", "[service]") {
+TEST_CASE("heartbeats are sent while the thread that handles signals is busy, and none after the end", "[service]") {
   using harness::milliseconds;
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");

@@ -24,7 +24,7 @@ TEST_CASE("the watchdog is fed while both parts move, however little", "[service
 }
 
 // A thread hangs in a loop or a call: the server still holds its ports, and answers no request.
-TEST_CASE("one part that stands still is enough for the watchdog to starve", "[service]") {
+TEST_CASE("one stalled component is enough to stop the watchdog notifications", "[service]") {
   struct row {
     const char* what;
     std::uint64_t front_per_look, raft_per_look;

@@ -56,7 +56,7 @@ TEST_CASE("an acquire that does not come through the log is not waited for longe
   CHECK(a.empty());
 }
 
-TEST_CASE("nobody is kept when very many are", "[acquires_underway]") {
+TEST_CASE("no row is kept when there are very many", "[acquires_underway]") {
   acquires_underway a;
   CHECK_FALSE(a.keep(acquire(1, "a"), t0));
   for (std::size_t i = 0; i < acquires_underway::kept_max; ++i)

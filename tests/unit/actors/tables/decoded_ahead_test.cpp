@@ -48,7 +48,7 @@ TEST_CASE("commands of a batch are decoded in their places") {
   }
 }
 
-TEST_CASE("entries that nobody asks for are passed over") {
+TEST_CASE("entries that are not requested are skipped") {
   const state::machine tables;
   std::vector<raft::entry> entries;
   entries.reserve(50);
@@ -59,7 +59,7 @@ TEST_CASE("entries that nobody asks for are passed over") {
   CHECK(key_of(commands.of(49)) == "k49");
 }
 
-TEST_CASE("a command that cannot be read spoils none before it or behind it") {
+TEST_CASE("a malformed command spoils none before or after it") {
   const state::machine tables;
   const std::vector<raft::entry> entries{put_of("before", 1), entry_of(raft::entry_kind::command, "no command"),
                                          put_of("behind", 1)};

@@ -72,7 +72,7 @@ TEST_CASE("shared_tables: default reads wait for what is committed, stale ones d
   CHECK(value_in(f.read(f.get("a"))) == "2");
 }
 
-TEST_CASE("shared_tables: stale reads need to have heard of a leader, and say how long ago", "[fronts]") {
+TEST_CASE("shared_tables: stale reads require that a leader was heard, and report how long ago", "[fronts]") {
   tables_fixture f;
   const auto stale = f.get("a", http::consistency::stale);
   CHECK_FALSE(f.read(stale));
@@ -88,7 +88,7 @@ TEST_CASE("shared_tables: stale reads need to have heard of a leader, and say ho
   CHECK(f.read(stale)->last_contact_ms == 0);
 }
 
-TEST_CASE("shared_tables: what needs more than the row of a key is asked for", "[fronts]") {
+TEST_CASE("shared_tables: reads of more than the row of a key are forwarded", "[fronts]") {
   tables_fixture f;
   f.shared.stands(true, true, now + 1s);
   auto r = f.get("a");
@@ -109,7 +109,7 @@ TEST_CASE("shared_tables: what needs more than the row of a key is asked for", "
   CHECK(f.read(f.get("a")));
 }
 
-TEST_CASE("shared_tables: nobody looks while they are written", "[fronts]") {
+TEST_CASE("shared_tables: nothing reads while they are written", "[fronts]") {
   tables_fixture f;
   f.shared.stands(true, true, now + 1s);
   {

@@ -9,7 +9,7 @@
 using namespace belay::actors;
 namespace json = boost::json;
 
-TEST_CASE("memory is told in bytes, and what is used is without buffers and caches") {
+TEST_CASE("memory is reported in bytes, and used memory is without buffers and caches") {
   const auto m = json::parse(memory_json("MemTotal:       1000 kB\nMemFree:         400 kB\nBuffers:          50 kB\n"
                                          "Cached:          100 kB\nSReclaimable:     30 kB\nShmem:             7 kB\n"
                                          "HugePages_Total:       3\nCommitted_AS:      9 kB\nodd line\n"));
@@ -24,7 +24,7 @@ TEST_CASE("memory is told in bytes, and what is used is without buffers and cach
   CHECK(json::parse(memory_json("")).at("usedPercent").to_number<double>() == 0);
 }
 
-TEST_CASE("each processor is told, with its flags") {
+TEST_CASE("each processor is reported, with its flags") {
   const auto all = json::parse(processors_json("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu MHz\t\t: 2596.096\n"
                                                "cache size\t: 1024 KB\nflags\t\t: fpu vme\n\nprocessor\t: 1\n\n"));
   REQUIRE(all.as_array().size() == 2);

@@ -75,7 +75,7 @@ TEST_CASE("what is below the level is not written, and the level changes while r
 }
 
 // An operator streams the log at DEBUG: the log file and other streams must not change.
-TEST_CASE("whoever reads along sees his own level, in his own form") {
+TEST_CASE("each follower of the log has its own level and format") {
   log_file f;
   REQUIRE(belay::log::configure({belay::log::level::warn, false, false, f.path}).empty());
   {

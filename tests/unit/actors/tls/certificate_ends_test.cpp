@@ -29,7 +29,7 @@ TEST_CASE("days are whole, and negative when it is over") {
   CHECK(left(-day - 1) == -2);
 }
 
-TEST_CASE("each threshold is told once, and a certificate that was replaced begins anew") {
+TEST_CASE("each threshold is reported once, and a replaced certificate starts over") {
   certificate_watch w;
   const certificate_end c{"CN = a", now + 100 * day, false};
   const auto at = [&](std::int64_t days_before) { return w.look({c}, c.at - days_before * day); };

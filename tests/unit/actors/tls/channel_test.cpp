@@ -55,7 +55,7 @@ bool says(const std::string& text, const std::string& part) {
 
 } // namespace
 
-TEST_CASE("who proves what gets through, and is known by it", "[tls]") {
+TEST_CASE("which credentials are accepted, and what is known about the peer", "[tls]") {
   const certificate_files files;
   const auto ca = authority_named("ours");
   const auto server = files.signed_by(ca, "server");
@@ -99,7 +99,7 @@ TEST_CASE("who proves what gets through, and is known by it", "[tls]") {
   }
 }
 
-TEST_CASE("a peer that is refused is told why, and so is the one who refuses", "[tls]") {
+TEST_CASE("a rejected peer gets the reason, and so does the rejecting side", "[tls]") {
   const certificate_files files;
   const auto ca = authority_named("ours");
   const auto other_ca = authority_named("theirs");
@@ -174,7 +174,7 @@ TEST_CASE("bytes may come one by one", "[tls]") {
   }
 }
 
-TEST_CASE("what is said behind the handshake arrives, in whatever pieces", "[tls]") {
+TEST_CASE("data after the handshake arrives, in whatever pieces", "[tls]") {
   pair_of_ends ends(with_keys({key_a}), with_keys({key_a}));
   REQUIRE(ends.both_established());
   std::string large(5'000'000, '\0');
@@ -242,7 +242,7 @@ TEST_CASE("garbage ends a connection, and a handshake without end, too", "[tls]"
   CHECK(fed <= handshake_bytes_max);
 }
 
-TEST_CASE("a changed byte behind the handshake is noticed", "[tls]") {
+TEST_CASE("a changed byte after the handshake is noticed", "[tls]") {
   pair_of_ends ends(with_keys({key_a}), with_keys({key_a}));
   REQUIRE(ends.both_established());
   REQUIRE(ends.dialler.write("hello").ok());

@@ -29,7 +29,7 @@ TEST_CASE("keys are derived as RFC 5869 says, and wrong ones are refused", "[tls
   CHECK(*made != *generate_peer_secret());
 }
 
-TEST_CASE("what is missing is told", "[tls]") {
+TEST_CASE("missing files are reported", "[tls]") {
   const certificate_files files;
   const auto good = files.signed_by(authority_named("ours"), "good");
   const auto other = files.signed_by(authority_named("theirs"), "other");

@@ -118,7 +118,7 @@ TEST_CASE("https: bytes may come one by one", "[https]") {
   CHECK(p.to_server == "GET / HTTP/1.1\r\n");
 }
 
-TEST_CASE("https: only what is wanted of clients gets in, and each is told why", "[https]") {
+TEST_CASE("https: only clients with the required credentials are accepted, and each gets the reason", "[https]") {
   certificate_files files;
   const auto ca = authority_named("ca"), other = authority_named("other");
   const auto server = files.signed_by(ca, "server");
@@ -154,7 +154,7 @@ TEST_CASE("https: only what is wanted of clients gets in, and each is told why",
     }
 }
 
-TEST_CASE("https: what is wrong with a client is told", "[https]") {
+TEST_CASE("https: errors of a client are reported", "[https]") {
   certificate_files files;
   const auto ca = authority_named("ca");
   const auto server = files.signed_by(ca, "server");
@@ -188,7 +188,7 @@ TEST_CASE("https: what is wrong with a client is told", "[https]") {
 }
 
 // Go's servers, and thus Consul, send unrecognized_name: clients show the same for both.
-TEST_CASE("https: without a certificate the client hears that its name is not recognized", "[https]") {
+TEST_CASE("https: without a certificate the client gets the alert unrecognized_name", "[https]") {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION})
     for (const char* name : {"localhost", ""}) {
       INFO(version << " " << name);
@@ -199,7 +199,7 @@ TEST_CASE("https: without a certificate the client hears that its name is not re
     }
 }
 
-TEST_CASE("https: HTTP/1.1 is chosen where it is offered, wherever it stands", "[https]") {
+TEST_CASE("https: HTTP/1.1 is chosen where it is offered, at any position", "[https]") {
   certificate_files files;
   const auto mine = loaded(shown(files.signed_by(authority_named("ca"), "server")));
   const std::pair<std::string, std::string> rows[] = {
@@ -319,7 +319,7 @@ TEST_CASE("https: a session is gone on with, also after a reload, but not under 
     }
 }
 
-TEST_CASE("https: what is missing or wrong in the settings is told", "[https]") {
+TEST_CASE("https: missing or wrong settings are reported", "[https]") {
   certificate_files files;
   const auto ca = authority_named("ca");
   const auto good = files.signed_by(ca, "good"), other = files.signed_by(ca, "other");

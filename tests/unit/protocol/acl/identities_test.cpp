@@ -42,7 +42,7 @@ TEST_CASE("identities are policies among others") {
   CHECK(both.service_write("web-sidecar-proxy"));
 }
 
-TEST_CASE("global-management grants all there is, and gives way to denials beside it") {
+TEST_CASE("global-management grants everything, except what another policy denies") {
   for (const auto& all : {pooled({management_rules()}), authorizer::manage_all()}) {
     for (std::size_t on = 0; on < resource_count; ++on)
       for (const auto* name : {"", "a", "a/b"})

@@ -101,7 +101,7 @@ std::vector<rules> some_policies(seeded_random& chance) {
 
 } // namespace
 
-TEST_CASE("the compiled decision is that of a look at all rules") {
+TEST_CASE("the compiled decision equals that of a scan of all rules") {
   seeded_random chance(20201116);
   std::size_t granted = 0, refused = 0, deleted = 0;
   for (int round = 0; round < 3000; ++round) {

@@ -80,7 +80,7 @@ TEST_CASE("a lookup costs about the same among 10,000 rules as among 100") {
   CHECK(found > 0);
 }
 
-TEST_CASE("deletes of a prefix do not look at the rules below it") {
+TEST_CASE("deletes of a prefix ignore the rules below it") {
   const auto few = compiled(of_teams(2, 50)), many = compiled(of_teams(200, 50));
   std::size_t only_write = 0;
   const auto questions = [&](const rule_tree& tree) {

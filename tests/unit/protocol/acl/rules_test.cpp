@@ -176,7 +176,7 @@ TEST_CASE("policies that are none, with Consul's texts") {
             .starts_with("Invalid service_prefix intentions policy: "));
 }
 
-TEST_CASE("of several offences the first in Consul's order is told") {
+TEST_CASE("of several errors the first in Consul's order is reported") {
   const auto bad = [](const char* word) { return item({word, "x"}, policy("zz")); };
   CHECK(complaint_of({bad("query"), bad("key"), bad("agent")}).starts_with("Invalid agent policy: "));
   CHECK(complaint_of({bad("query"), bad("key_prefix"), bad("key")}).starts_with("Invalid key policy: "));

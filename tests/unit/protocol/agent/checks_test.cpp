@@ -4,7 +4,7 @@
 
 using namespace belay::agent;
 
-TEST_CASE("a TTL check nobody renews turns critical, once, and not before its time") {
+TEST_CASE("a TTL check that is not renewed turns critical, once, and not before its time") {
   agent_driver d;
   auto c = ttl_check("c", 10s);
   c.status = "passing";

@@ -196,7 +196,8 @@ TEST_CASE("an entry of silence that takes effect late, when what said otherwise 
   CHECK(r.status() == "passing");
 }
 
-TEST_CASE("where somebody else writes an agent's rows the leader writes them less and less often", "[client_agents]") {
+TEST_CASE("where another client writes an agent's rows, the leader writes them less and less often",
+          "[client_agents]") {
   rows r;
   leader l(r);
   l.agents.heard(a, 1s);
@@ -305,7 +306,7 @@ TEST_CASE("a new leader gives an agent time before another one gets its name", "
   CHECK(r.status() == "passing");
 }
 
-TEST_CASE("who had the name of a silent agent before is critical, and that is written once", "[client_agents]") {
+TEST_CASE("the previous owner of a silent agent's name is critical, and that is written once", "[client_agents]") {
   const client_agents::identity other{"a", "id-b", "10.0.0.2"};
   rows r;
   leader l(r);
@@ -319,8 +320,7 @@ TEST_CASE("who had the name of a silent agent before is critical, and that is wr
     CHECK_FALSE(l.go_on(now));
 }
 
-TEST_CASE("rows of an agent that was not heard for three days are deregistered; there is room for so many",
-          "[client_agents]") {
+TEST_CASE("rows of an agent that was silent for three days are deregistered, within a limit", "[client_agents]") {
   rows r;
   leader l(r);
   l.agents.heard(a, 1s);
@@ -388,7 +388,8 @@ TEST_CASE("an agent is shown alive when the catalog was seen to say so", "[clien
 }
 
 // Consul's agents object to that; here the leader does it for them, and nothing is lost.
-TEST_CASE("an agent that was told to leave and lives is leaving for a while, and then alive again", "[client_agents]") {
+TEST_CASE("an agent that got a request to leave and lives is leaving for a while, and then alive again",
+          "[client_agents]") {
   rows r;
   leader l(r);
   l.agents.heard(a, 1s);
@@ -532,7 +533,7 @@ TEST_CASE("the first agent keeps its node while its row is on its way", "[client
       }
 }
 
-TEST_CASE("a node whose agent dies is critical, whoever else speaks for it", "[client_agents][B3]") {
+TEST_CASE("a node whose agent dies is critical, whichever other agent claims its name", "[client_agents][B3]") {
   rows r = settled(from("10.0.0.1", secret_hash));
   leader l(r, 100s); // has not found the row
   for (auto now = 101s; now < 108s; now += 1s) {
@@ -572,7 +573,7 @@ TEST_CASE("a node without a secret is its address's, until the first secret come
 }
 
 // What a server of 0.2.0 forwards has no origin: while one is a member all works as before.
-TEST_CASE("agents of two versions are heard through servers of 0.2.0, whatever was proved before",
+TEST_CASE("agents of two versions are accepted through servers of 0.2.0, whatever was proved before",
           "[client_agents][B3]") {
   const auto with_secret = settled(from("10.0.0.1", secret_hash));
   rows r = with_secret;
@@ -586,7 +587,7 @@ TEST_CASE("agents of two versions are heard through servers of 0.2.0, whatever w
   }
 }
 
-TEST_CASE("a node that no agent has left in the catalog is nobody's to take out", "[client_agents][B3]") {
+TEST_CASE("a node in the catalog without an agent is not removed", "[client_agents][B3]") {
   rows r; // PUT /v1/catalog/register, without an ID
   r.node.emplace();
   r.node->node = "prod-db";

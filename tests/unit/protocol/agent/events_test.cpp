@@ -25,7 +25,7 @@ TEST_CASE("the index of an event is the XOR of both halves of its ID") {
     CHECK(index_of(none) == 1);
 }
 
-TEST_CASE("an event is listed once, wherever it came from, and carries the time of whoever fired it") {
+TEST_CASE("an event is listed once, wherever it came from, and has the time of its sender") {
   agent_driver d;
   const auto fired = d.ask<event_fired>(fire_event{event(one)});
   CHECK(fired.event.time == 0); // as in Consul's response
@@ -44,7 +44,7 @@ TEST_CASE("an event is listed once, wherever it came from, and carries the time 
   CHECK(d.agent.take_fired().at(0).time == 42); // after what was received
 }
 
-TEST_CASE("a reader of the list waits as long as the index is his") {
+TEST_CASE("a reader of the list waits while it has the newest index") {
   agent_driver d;
   CHECK(d.ask<event_rows>(list_events{"", 0, 0s}).events.index == 1);
   CHECK_FALSE(d.agent.handle(list_events{"", 1, 1min}, d.now));

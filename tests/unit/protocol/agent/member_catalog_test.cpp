@@ -67,7 +67,7 @@ TEST_CASE("what the catalog says already is not written again", "[member_catalog
   CHECK(member_changes({member(alive)}, rows_of({member(alive)}), "dc1").empty());
 }
 
-TEST_CASE("members nobody has heard of yet are left as they are", "[member_catalog]") {
+TEST_CASE("members that have not been heard yet stay unchanged", "[member_catalog]") {
   // A new leader must not mark a dead member alive until the next timeout.
   CHECK(member_changes({member(std::nullopt)}, {}, "dc1").empty());
   CHECK(member_changes({member(std::nullopt)}, rows_of({member(false)}), "dc1").empty());
@@ -134,7 +134,7 @@ TEST_CASE("a member that was renamed keeps its node ID and is not removed first"
   CHECK(r.skip_node_update); // there is none with that name: the catalog renames it
 }
 
-TEST_CASE("nodes that clients registered are nobody's members and stay", "[member_catalog]") {
+TEST_CASE("nodes that clients registered are not members, and stay", "[member_catalog]") {
   auto rows = rows_of({member(true), member(true, "id-x", "x"), member(true, "id-y", "y")});
   auto other = *rows.instances[1].service;
   other.id = "consul-of-theirs";

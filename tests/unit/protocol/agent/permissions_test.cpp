@@ -110,7 +110,7 @@ TEST_CASE("what is replaced has to be writable, too") {
   CHECK(d.agent.registry().check("disk")->row->service_name.empty());
 }
 
-TEST_CASE("what cannot be found is said where ACLs are in force, whoever asks") {
+TEST_CASE("missing resources are reported with ACLs enabled, to every token") {
   furnished d;
   CHECK(d.refusal(deregister_service{"x"}, "") == "500 Unknown service {\"x\" {}}");
   CHECK(d.refusal(service_maintenance{"x", true, ""}, "") == "500 Unknown service {\"x\" {}}");
@@ -146,7 +146,7 @@ TEST_CASE("a service that may not be read is not waited for") {
   CHECK_FALSE(d.agent.handle(read_service{"web", hash, 60s}, d.now, false, &may));
 }
 
-TEST_CASE("events are fired by who may write them, and seen by who may read them") {
+TEST_CASE("events are fired with the permission to write, and seen with the permission to read") {
   furnished d;
   user_event e;
   e.id = "11111111-2222-4333-8444-555555555555";

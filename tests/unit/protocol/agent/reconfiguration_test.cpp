@@ -93,7 +93,7 @@ TEST_CASE("what a configuration says as before goes on as it is") {
   CHECK(d.writes == writes + 2);
 }
 
-TEST_CASE("the configuration goes before what a client registered under the same ID, as at a start") {
+TEST_CASE("the configuration takes precedence over a client's registration with the same ID, as at a start") {
   agent_driver d;
   d.ask(register_service{at_port(service_named("web", {ttl_check("w", 10s)}), 1)});
   d.ask(register_check{ttl_check("disk", 10s)});

@@ -220,7 +220,7 @@ TEST_CASE("a wrong checksum inside an archive whose compression is right names i
   CHECK(tar.find("\"ConfigurationIndex\":1,\"Size\":9}\n") != std::string::npos);
 }
 
-TEST_CASE("behind the last file an archive may be filled up with some zeros, and with nothing else") {
+TEST_CASE("after the last file an archive may have some zeros, and nothing else") {
   const auto tar = tar_in(packed("the state", 100));
   const auto with = [&](std::string more) { return unpack(gzipped(tar + std::move(more)), 1000); };
   const std::string refusal = "failed to read snapshot file: there is data after the end of the archive";
@@ -231,7 +231,7 @@ TEST_CASE("behind the last file an archive may be filled up with some zeros, and
   CHECK(unpack(gzipped(tar) + "more", 1000).error == "failed to decompress snapshot: gzip: invalid header");
 }
 
-TEST_CASE("files that nobody reads have limits, and come once") {
+TEST_CASE("files that are not read have limits, and occur once") {
   const std::string meta(1u << 20, 'm');
   const auto of = [](const std::string& tar) { return unpack(gzipped(tar), 1000).error.value_or("(taken)"); };
   CHECK(of(tar_head("meta.json", meta.size()) + meta) ==

@@ -26,7 +26,7 @@ void check(host_port (*split)(std::string_view), const row& r) {
 
 } // namespace
 
-TEST_CASE("host_port: the last colon outside brackets stands before the port") {
+TEST_CASE("host_port: the last colon outside brackets precedes the port") {
   for (const auto& r :
        {row{"node:8300", "node", "8300", 8300}, row{"10.0.0.1:1", "10.0.0.1", "1", 1}, row{"node", "node", none, 0},
         row{"[::1]:8300", "::1", "8300", 8300}, row{"[::1]", "::1", none, 0}, row{"::1:8300", "::1", "8300", 8300},

@@ -49,7 +49,7 @@ errors after_measuring(std::size_t nodes, const round_trips& truth, std::uint64_
 
 } // namespace
 
-TEST_CASE("who is farther than expected moves away") {
+TEST_CASE("a node that is farther than expected moves away") {
   estimator e(1);
   coordinate other;
   other.vec[2] = 0.001;
@@ -108,7 +108,7 @@ TEST_CASE("places in a line are found, whatever chance does") {
   CHECK(e.worst < 0.0092 * 4 / 3);
 }
 
-TEST_CASE("two places with 10 ms between them are told apart") {
+TEST_CASE("two coordinates with 10 ms between them are distinguished") {
   const auto seed = GENERATE(1u, 2u, 3u, 4u);
   const auto e = after_measuring(
       25, [](std::size_t i, std::size_t j) { return (i <= 12) == (j <= 12) ? nanoseconds(1ms) : nanoseconds(11ms); },

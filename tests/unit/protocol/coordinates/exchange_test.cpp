@@ -78,7 +78,7 @@ TEST_CASE("each server comes to know where all are, and how far apart") {
   }
 }
 
-TEST_CASE("who is alone says that it is at the origin, after a while") {
+TEST_CASE("a lone node reports that it is at the origin, after a while") {
   servers s(1);
   s.seconds(10);
   CHECK(s.all[0].known().size() == 0);
@@ -90,7 +90,7 @@ TEST_CASE("who is alone says that it is at the origin, after a while") {
   CHECK(s.all[0].known().newest() == stamp); // nothing new, and no query is woken
 }
 
-TEST_CASE("what a client has told one server is known to all a second later, and the newer one counts") {
+TEST_CASE("a coordinate that a client reports to one server reaches all a second later, and the newer one counts") {
   servers s(3);
   s.seconds(2);
   CHECK(s.all[0].put("far", "", place(1), s.wall()));
@@ -106,7 +106,7 @@ TEST_CASE("what a client has told one server is known to all a second later, and
   CHECK(s.known(1, "far")->at == place(2));
 }
 
-TEST_CASE("rows are told by who was told first, and all of them to who is connected again") {
+TEST_CASE("rows are sent by the server that received them, and all of them to a reconnected one") {
   servers s(3);
   s.seconds(2);
   for (int i = 0; i < 1000; ++i)

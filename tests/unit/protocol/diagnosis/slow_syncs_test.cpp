@@ -70,7 +70,7 @@ TEST_CASE("a disk that always was slow is measured by what it usually needs") {
   CHECK(write_for(s, now, 500, 300ms, 1s) == 0);
 }
 
-TEST_CASE("microseconds harm nobody, however many medians they are") {
+TEST_CASE("microseconds do no harm, however many medians they are") {
   slow_syncs s;
   local_time now = 1h;
   REQUIRE(write_for(s, now, 1000, 30us, 10ms) == 0);

@@ -42,7 +42,7 @@ TEST_CASE("a leader that commits something every now and then, or has nothing to
   CHECK_FALSE(w.look(log_index{200}, log_index{201}, 100ms));
 }
 
-TEST_CASE("the next leadership begins to wait anew") {
+TEST_CASE("the next leadership starts to wait over") {
   commit_watch w;
   CHECK_FALSE(w.look(log_index{1}, log_index{2}, 1s));
   CHECK_FALSE(w.look(log_index{1}, log_index{2}, 1900ms));

@@ -140,7 +140,7 @@ TEST_CASE("complaints are go-bexpr's") {
   }
 }
 
-TEST_CASE("what one request may ask for is bounded") {
+TEST_CASE("the cost of one request is bounded") {
   CHECK(parse(repeated("(", nesting_max) + "a == 1" + repeated(")", nesting_max)));
   for (const auto depth : {nesting_max + 1, std::size_t{10'000}}) {
     CHECK(complaint(repeated("(", depth) + "a == 1" + repeated(")", depth)) ==

@@ -125,7 +125,7 @@ TEST_CASE("arrival_shedder: a probe that is late is known to be before it is ser
   CHECK(p.shedder.share() == before);
 }
 
-TEST_CASE("arrival_shedder: behind a pause it is late once, however long the pause was") {
+TEST_CASE("arrival_shedder: after a pause it is late once, however long the pause was") {
   probes p;
   for (int i = 0; i < 5; ++i) {
     p.shedder.begin_probe(p.now);

@@ -37,7 +37,7 @@ bool is_ok(const departure::step& s) {
 
 } // namespace
 
-TEST_CASE("a leader that leaves hands over first, then asks its heir") {
+TEST_CASE("a leader that leaves transfers its leadership first, then sends its request to the new leader") {
   leaver l;
   const auto first = l.at(milliseconds(0));
   REQUIRE(std::holds_alternative<departure::hand_over>(first));
@@ -53,7 +53,7 @@ TEST_CASE("a leader that leaves hands over first, then asks its heir") {
 }
 
 // The transfer target may be unable to lead, or leave as well: this must not go on forever.
-TEST_CASE("a leader that nobody takes over from is taken out by itself") {
+TEST_CASE("a leader without a transfer target removes itself") {
   leaver l;
   CHECK(std::get<departure::hand_over>(l.at(milliseconds(0))).to == b);
   CHECK(std::get<departure::hand_over>(l.at(milliseconds(1500))).to == c);
@@ -61,7 +61,7 @@ TEST_CASE("a leader that nobody takes over from is taken out by itself") {
   CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(3000))));
 }
 
-TEST_CASE("a leader leaves nobody behind without a majority") {
+TEST_CASE("a leader leaves no cluster without a majority") {
   leaver l;
   l.heard = {a, b};
   CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(0)))); // it may lead for a moment only
@@ -82,7 +82,7 @@ TEST_CASE("what the leader refuses is how it ends") {
   CHECK(std::get<departure::over>(s).how.error() == "no");
 }
 
-TEST_CASE("who is all of its cluster, or in none, need not ask") {
+TEST_CASE("the only member of a cluster, or of none, needs no request") {
   leaver alone;
   alone.config = voters({a});
   alone.heard = {a};
@@ -98,14 +98,14 @@ TEST_CASE("who is all of its cluster, or in none, need not ask") {
   CHECK(is_ok(removed.at(milliseconds(0))));
 }
 
-TEST_CASE("without a leader it asks whoever is elected") {
+TEST_CASE("without a leader it sends its request to the next one") {
   leaver l;
   l.leader = {};
   l.serves = false;
   CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(0))));
 }
 
-TEST_CASE("a majority of those who stay is counted among those who vote") {
+TEST_CASE("the majority of the remaining servers counts voters only") {
   struct row {
     std::vector<node_id> heard;
     bool too_few;

@@ -31,7 +31,8 @@ introduction peer(std::uint64_t id, std::uint32_t expect, std::uint64_t cluster 
 
 } // namespace
 
-TEST_CASE("before there is a cluster it says who is heard with which bootstrap_expect, and who is not") {
+TEST_CASE(
+    "before there is a cluster it reports which servers are heard with which bootstrap_expect, and which are not") {
   auto f = one_that_expects(3);
   CHECK(why_leaderless(f, {}, {}, {"10.0.0.1:8300", "10.0.0.2:8300"}) ==
         "3 servers with the same bootstrap_expect must discover each other, and 1 have, including this one; heard: "
@@ -51,7 +52,7 @@ TEST_CASE("before there is a cluster it says who is heard with which bootstrap_e
 }
 
 // It once contradicted itself: "heard: e1 at 127.0.0.1:12611 (of datacenter dc1); not heard: 127.0.0.1:12611".
-TEST_CASE("a server of another datacenter is heard, and so is not told as missing") {
+TEST_CASE("a server of another datacenter is heard, and so is not reported as missing") {
   auto f = one_that_expects(3);
   auto elsewhere = peer(2, 3);
   elsewhere.datacenter = "dc2";
@@ -62,7 +63,7 @@ TEST_CASE("a server of another datacenter is heard, and so is not told as missin
 }
 
 // With two of three disks full, all voters can communicate, and an election lasts for hours.
-TEST_CASE("a full disk is told as what is in the way of a leader") {
+TEST_CASE("a full disk is reported as the obstacle to a leader") {
   auto f = one_that_expects(3);
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
   auto full = peer(2, 3);

@@ -69,7 +69,7 @@ TEST_CASE("load_shedder: a pause is no overload") {
   CHECK(w.pass({2ms}, 100) == 0);
 }
 
-TEST_CASE("load_shedder: what comes in time between two late windows begins the count anew") {
+TEST_CASE("load_shedder: a request in time between two late windows restarts the count") {
   windows w;
   for (int i = 0; i < 5; ++i) {
     CHECK(w.pass({1000ms}, 30'000) == 0);

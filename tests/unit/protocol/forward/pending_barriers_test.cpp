@@ -63,7 +63,7 @@ struct barrier_story {
 
 } // namespace
 
-TEST_CASE("whom a barrier asks") {
+TEST_CASE("which server a barrier asks") {
   struct row {
     const char* story;
     leadership now;
@@ -218,7 +218,7 @@ TEST_CASE("a barrier that waits for a leader fails at its deadline") {
 }
 
 // The client of such a read has closed its side, and may be gone.
-TEST_CASE("a barrier that does not wait fails as long as nobody leads") {
+TEST_CASE("a barrier that does not wait fails while there is no leader") {
   barrier_story s;
   s.hold(1);
   s.barriers.hold({self, 2, false, barrier_deadline, {}, false});

@@ -142,7 +142,7 @@ TEST_CASE("a call that was handed over to this node is not passed on") {
   }
 }
 
-TEST_CASE("who brings more than is held is refused at once") {
+TEST_CASE("a request above the limit of what is held is rejected at once") {
   story s;
   for (std::size_t i = 0; i < held_calls::count_max; ++i)
     REQUIRE(s.calls.hold({{self, request_id{i + 1}}, call_kind::propose, make_payload(""), deadline}));
@@ -204,7 +204,7 @@ TEST_CASE("an answer waits until this node has the entry") {
   CHECK(s.take().empty());
 }
 
-TEST_CASE("whoever was asked in vain is asked again, but not at once") {
+TEST_CASE("a server that was asked in vain is retried, but not at once") {
   story s;
   s.hold(1, "a");
   s.go_on(led_by(second));
@@ -250,7 +250,7 @@ TEST_CASE("a forwarded write whose leader is lost is of unknown outcome, a renew
   CHECK(s.answered(second, 1, call_outcome::done, "true").empty());
 }
 
-TEST_CASE("nobody waits for ever") {
+TEST_CASE("no call waits forever") {
   story s;
   SECTION("held: refused at its deadline, for it did not happen and will not") {
     s.hold(1, "a");
@@ -297,7 +297,7 @@ TEST_CASE("nobody waits for ever") {
   }
 }
 
-TEST_CASE("what the leader has done is told by the deadline, even if this node does not come to know the entry") {
+TEST_CASE("a write that the leader has done is answered by the deadline, even if this node does not learn the entry") {
   // A follower's disk is full: the write is done, and its client must not wait forever.
   story s;
   s.hold(1, "a");
@@ -333,7 +333,7 @@ TEST_CASE("a call that is held again when there is no room is refused, not forgo
   }
 }
 
-TEST_CASE("a renewal that the session timers could not decide is asked again") {
+TEST_CASE("a renewal that the session timers could not decide is retried") {
   story s;
   s.calls.renewal_undecided({self, request_id{1}}, make_payload("mine"), deadline);
   s.calls.renewal_undecided({third, request_id{2}}, make_payload("theirs"), deadline);
@@ -378,7 +378,7 @@ TEST_CASE("a leader without a lease has itself confirmed before it renews") {
   }
 }
 
-TEST_CASE("each committed entry knows who waits for it") {
+TEST_CASE("each committed entry finds its waiters") {
   story s;
   SECTION("none was proposed here: nothing to tell") {
     CHECK(s.calls.committed(entries(1, 3)).empty());
@@ -427,7 +427,7 @@ TEST_CASE("what was proposed here becomes unknown with the leadership") {
   CHECK(ids(s.calls.committed(entries(4, 7))) == std::vector<std::uint64_t>{11, 12, 0, 0});
 }
 
-TEST_CASE("who has no request is told nothing") {
+TEST_CASE("a node without a request gets no answer") {
   story s;
   s.calls.tell({self, {}}, call_outcome::unknown, "x");
   s.calls.tell({}, call_outcome::refused, "x");
@@ -436,7 +436,7 @@ TEST_CASE("who has no request is told nothing") {
 
 // A client that closes its side while its write waits for a leader may be gone. A call that keeps
 // waiting keeps the connection; two hundred of them lock out all others at that address.
-TEST_CASE("a call whose client may be gone is refused as long as nobody leads") {
+TEST_CASE("a call whose client may be gone is rejected while there is no leader") {
   story s;
   s.hold(1, "a");
   s.hold(2, "b");
@@ -458,7 +458,7 @@ TEST_CASE("a call whose client may be gone is refused as long as nobody leads") 
   }
 }
 
-TEST_CASE("a call whose client may be gone is refused when the leader sends it back and nobody leads") {
+TEST_CASE("a call whose client may be gone is rejected when the leader returns it and there is no leader") {
   story s;
   s.hold(1, "a");
   s.go_on(led_by(second));

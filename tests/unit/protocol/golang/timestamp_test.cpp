@@ -25,7 +25,7 @@ TEST_CASE("times are written with as many digits as they need") {
   CHECK(format_timestamp(timestamp::none()) == "0001-01-01T00:00:00Z");
 }
 
-TEST_CASE("offsets are taken off, digits behind the ninth cut off") {
+TEST_CASE("offsets are subtracted, digits after the ninth cut off") {
   struct row {
     const char *text, *same;
   };

@@ -60,7 +60,7 @@ TEST_CASE("blocks look the same however they were written") {
   }
 }
 
-TEST_CASE("blocks: labels behind the name come first, others are not lost") {
+TEST_CASE("blocks: labels after the name come first, others are kept") {
   const auto d = document(R"(k { x = 1 } k "y" "z" "w" {} k = 2 other "v" {})");
   const auto found = blocks(d, "k");
   REQUIRE(found.size() == 2);

@@ -18,8 +18,7 @@ bool allowed(std::string_view host, std::vector<std::string> names = {}) {
 
 } // namespace
 
-TEST_CASE(
-    "a server that looks at hosts is called by addresses, as localhost, by its own name, and by those it was told") {
+TEST_CASE("a server that checks hosts accepts addresses, localhost, its own name, and the configured ones") {
   for (const auto host : {"127.0.0.1", "127.0.0.1:8500", "10.1.2.3:80", "[::1]:8500", "[::1]", "[fe80::1]:1",
                           "localhost", "localhost:8500", "LocalHost.", "n1", "N1:8500", "consul", "Consul:8500",
                           "consul.service.consul", "consul.service.consul.", ""})
@@ -53,7 +52,7 @@ TEST_CASE("the refusal of a host names the setting, and comes before everything 
   CHECK(refusal_to("GET", "/", "", {{"Host", std::string(5000, 'x')}}, s).body.size() < 500);
 }
 
-TEST_CASE("without the setting, without a host, and through a Unix socket, nobody is refused for a host") {
+TEST_CASE("without the setting, without a host, and through a Unix socket, no request is rejected for its host") {
   auto s = usual_settings();
   const auto body_of = [&](raw_request r) {
     return std::get<response>(parse(r, s, [] { return fresh_uuid; }).action).body;

@@ -174,7 +174,7 @@ TEST_CASE("piecewise_body: a piece ends with the row that fills it") {
   CHECK(body.longest < piece_bytes + 1'000); // and one row
 }
 
-TEST_CASE("list_rows: the size is estimated well enough to tell large answers from small ones") {
+TEST_CASE("list_rows: the size is estimated well enough to distinguish large responses from small ones") {
   for (const auto& a : all_kinds()) {
     INFO(a.target);
     const auto p = a.asked();

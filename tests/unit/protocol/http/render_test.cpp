@@ -290,7 +290,7 @@ TEST_CASE("writes that were decided") {
   CHECK(render_write(c, state::refusal{"Permission denied"}, {}).status == 403);
 }
 
-TEST_CASE("reads that failed: keys tell nothing, sessions and catalog tell that they know nothing") {
+TEST_CASE("reads that failed: keys return nothing, sessions and catalog return that they know nothing") {
   auto r = render_read_error(read_asked("GET", "/v1/kv/a"), "No cluster leader");
   CHECK(r.status == 500);
   CHECK(r.body == "No cluster leader");

@@ -20,7 +20,7 @@ TEST_CASE("unknown paths are 404 without a text, a type, or Vary") {
   }
 }
 
-TEST_CASE("the root tells who is there") {
+TEST_CASE("the root names the server") {
   const auto r = refusal_to("GET", "/");
   CHECK(r.status == 200);
   CHECK(r.body == "Consul Agent");
@@ -76,7 +76,7 @@ TEST_CASE("how large a body may be follows from path and method") {
   }
 }
 
-TEST_CASE("OPTIONS tells the methods and nothing else") {
+TEST_CASE("OPTIONS returns the methods and nothing else") {
   const auto r = refusal_to("OPTIONS", "/v1/kv/a");
   CHECK(r.status == 200);
   CHECK(r.body.empty());
@@ -161,7 +161,7 @@ TEST_CASE("malformed escapes: in the path 400 and close, in the query 500 before
   }
 }
 
-TEST_CASE("paths with characters nobody can see are 400, unless that is switched off") {
+TEST_CASE("paths with unprintable characters are 400, unless that is switched off") {
   for (const auto target :
        {"/v1/kv/a%00b", "/v1/kv/a%0Ab", "/v1/kv/a%7Fb", "/v1/kv/a%09b", "/v1/kv/%C2%A0", "/%01", "/v1/kv/%E2%80%8B"}) {
     const auto r = refusal_to("PUT", target, "1");
@@ -273,7 +273,7 @@ TEST_CASE("modes and times of reads") {
   CHECK(read_asked("GET", "/v1/health/node/n", {}, s).mode == consistency::stale);
 }
 
-TEST_CASE("namespaces are refused where the reference looks at them") {
+TEST_CASE("namespaces are rejected where the reference checks them") {
   const std::string in_query =
       "Bad request: Invalid query parameter: \"ns\" - Namespaces are a Consul Enterprise feature";
   const std::string in_header =
@@ -345,7 +345,7 @@ TEST_CASE("what the node answers by itself") {
   CHECK(local("/v1/agent/monitor?loglevel=debug&logjson").log_json);
 }
 
-TEST_CASE("whom a server is to join, and who is to leave") {
+TEST_CASE("which server is to join, and which is to leave") {
   struct row {
     const char *target, *address;
   };

@@ -70,7 +70,7 @@ TEST_CASE("a shared body is sent like an own one; its head can be had alone") {
   CHECK(whole == head + "value");
 }
 
-TEST_CASE("gzip gives back what went in, and only where there is a body to compress") {
+TEST_CASE("gzip returns its input, and only where there is a body to compress") {
   seeded_random random(7);
   for (const std::size_t size : {1u, 2u, 100u, 511u, 512u, 513u, 4096u, 70000u}) {
     for (const bool even : {true, false}) {

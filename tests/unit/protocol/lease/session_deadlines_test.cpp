@@ -22,7 +22,7 @@ TEST_CASE("renewal starts the timer again; unknown sessions have none") {
   CHECK(s.due(38s, 1s) == list{"a"});
 }
 
-TEST_CASE("what is due stays due until removed (C3), and is told again only after the pause") {
+TEST_CASE("due timers stay due until removed (C3), and are reported again only after the pause") {
   session_deadlines s;
   s.restart("b", 2s, 0s);
   s.restart("a", 1s, 0s);
@@ -49,7 +49,7 @@ TEST_CASE("restart with another TTL replaces the timer; clear forgets all") {
 }
 
 // docs/reference/claims.md, rule 20: "never before TTL after an acknowledged renewal"; a timer, not a tick.
-TEST_CASE("an exact session is due at its TTL, and tells when") {
+TEST_CASE("an exact session is due at its TTL, and reports when") {
   session_deadlines s;
   s.restart("a", 10s, 0s, belay::lease::precision::exact);
   s.restart("b", 3s, 0s);

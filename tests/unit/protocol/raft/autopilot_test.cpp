@@ -163,7 +163,7 @@ TEST_CASE("a server that joins votes when it has been healthy for the stabilisat
   CHECK(took < 40);
 }
 
-TEST_CASE("a new leader waits anew before it lets a server vote", "[autopilot]") {
+TEST_CASE("a new leader waits again before it makes a server a voter", "[autopilot]") {
   led_cluster t;
   autopilot_rules rules;
   rules.stabilization = seconds(1);
@@ -245,7 +245,7 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
   }
 }
 
-TEST_CASE("servers that are gone are removed, and taken in again when they are back", "[autopilot]") {
+TEST_CASE("dead servers are removed, and added again when they are back", "[autopilot]") {
   led_cluster t(5);
   t.c.add_node(6);
   t.hears(6, true);
@@ -326,7 +326,7 @@ TEST_CASE("a replica takes nothing from a leader that would make a voter of it",
   CHECK_FALSE(alone.next_promise());
 }
 
-TEST_CASE("a stranger in the place of a lost replica is taken in by an operator only", "[autopilot]") {
+TEST_CASE("an unverified server in the place of a lost replica is added only by an operator", "[autopilot]") {
   // As a learner it would be an additional voter as soon as it reported that it is not a replica.
   formation_settings s;
   formation f(make_member(1), "dc1", s, 77);

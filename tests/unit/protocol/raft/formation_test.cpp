@@ -163,7 +163,7 @@ TEST_CASE("of four or five servers those with the lowest ids make the cluster, a
 
 // 1 and 3 cannot communicate: each one's set lacks a server of the other's. A promise of one lets
 // the others go on to the next round, as fast as they receive it, while the link is broken.
-TEST_CASE("servers that want different sets promise anew after pauses that grow") {
+TEST_CASE("servers with different sets promise again after growing pauses") {
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3), d = of(4, 3);
   const std::vector<std::pair<formation*, formation*>> links{{&a, &b}, {&a, &d}, {&b, &c}, {&b, &d}, {&c, &d}};
   int promises = 0;
@@ -189,7 +189,7 @@ TEST_CASE("servers that want different sets promise anew after pauses that grow"
   CHECK(promises <= 4 * 24);
 }
 
-TEST_CASE("a promise outlives the process: who comes back and hears others does not make a second cluster") {
+TEST_CASE("a promise outlives the process: a server that returns and hears others does not form a second cluster") {
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3);
   meet({&a, &b, &c});
   const auto bytes = encode(a.own().first);
@@ -212,7 +212,7 @@ TEST_CASE("a promise outlives the process: who comes back and hears others does 
   CHECK(again.first_configuration());
 }
 
-TEST_CASE("a promise whose member is gone is given up, and those who gave it up never vote in its cluster") {
+TEST_CASE("a promise to a lost member is abandoned, and the servers that abandoned it never vote in its cluster") {
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3);
   meet({&a, &b, &c});
   auto d = of(4, 3);
@@ -268,7 +268,7 @@ TEST_CASE("a member of the set that is back after a long silence is not given up
   CHECK(a.may_follow(node_id{3}, false));
 }
 
-TEST_CASE("an unreadable promise is told from none") {
+TEST_CASE("an unreadable promise is distinguished from none") {
   CHECK(decode_promise(encode(promise{})) == promise{});
   auto bytes = encode(promise{3, {server(1), server(2)}, true, {7, 8}});
   CHECK(decode_promise(bytes) == promise{3, {server(1), server(2)}, true, {7, 8}});
@@ -280,7 +280,7 @@ TEST_CASE("an unreadable promise is told from none") {
   }
 }
 
-TEST_CASE("nobody bootstraps beside a cluster that is there, heard by himself or by another") {
+TEST_CASE("no server bootstraps beside an existing cluster, heard by itself or by another server") {
   auto a = of(11, 3), b = of(12, 3), c = of(13, 3), old = of(1, 3, 77);
   SECTION("before anything is promised") {
     introduce(a, old);
@@ -343,7 +343,7 @@ TEST_CASE("a stranger's word that a cluster was given up counts for nothing") {
   CHECK_FALSE(a.own().first.set.empty());
 }
 
-TEST_CASE("as long as somebody is missing who was named, a server waits for others to be met") {
+TEST_CASE("while a configured server is missing, a server waits to be discovered by others") {
   formation_settings s;
   s.expect = 1;
   s.patience_ticks = 3;
@@ -361,7 +361,7 @@ TEST_CASE("as long as somebody is missing who was named, a server waits for othe
   CHECK(f.next_promise());
 }
 
-TEST_CASE("who is in no cluster follows the first whose frames it takes") {
+TEST_CASE("a server without a cluster follows the first whose frames it accepts") {
   auto f = of(9, 0);
   introduce(f, of(1, 3, 77));
   introduce(f, of(2, 3, 78));
@@ -373,7 +373,7 @@ TEST_CASE("who is in no cluster follows the first whose frames it takes") {
   CHECK(f.belongs(node_id{1}));
 }
 
-TEST_CASE("servers of another datacenter or cluster are told apart") {
+TEST_CASE("servers of another datacenter or cluster are distinguished") {
   auto a = of(1, 3, 77), foreign = of(3, 3, 78);
   formation other(server(2), "dc2", {}, 77);
   CHECK(a.met(other.own()));
@@ -421,7 +421,7 @@ TEST_CASE("a server that is in no cluster is bound to the first one that leads i
   CHECK_FALSE(f.may_follow(node_id{3}, true));
 }
 
-TEST_CASE("after the formation only who replaces a lost member, or whom an operator wants, is taken in") {
+TEST_CASE("after the formation only a replacement of a lost member, or a server chosen by an operator, is added") {
   auto leader = of(1, 3, 77);
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
   const auto admits = [&](const member& m) { return leader.admits(said_by(m), config); };
@@ -449,7 +449,7 @@ TEST_CASE("after the formation only who replaces a lost member, or whom an opera
   CHECK(formation(server(1), "dc1", s, 77).admits(said_by(server(5)), config));
 }
 
-TEST_CASE("who takes the place of a lost member votes from when that one does not, and never beside it") {
+TEST_CASE("a replacement of a lost member votes once that one does not, and never beside it") {
   cluster_with_one_lost t;
   t.c.add_node(9);
   const auto heir = t.in_place_of(t.lost, 9);

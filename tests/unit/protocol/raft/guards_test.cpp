@@ -39,7 +39,7 @@ std::string state_of(const raft::core& c) {
 
 } // namespace
 
-TEST_CASE("a term far above the own one changes nothing, whoever says it and in whatever message") {
+TEST_CASE("a term far above the own one changes nothing, in whichever message") {
   raft_cluster c;
   c.start(3);
   const auto l = c.elect();
@@ -92,7 +92,7 @@ TEST_CASE("requests of a server that is no member change nothing and are not ans
   CHECK(c.leader() == l);
 }
 
-TEST_CASE("a server that is in no cluster listens to whoever leads") {
+TEST_CASE("a server without a cluster follows every leader") {
   raft_cluster c;
   c.add_node(2);
   CHECK(c.core(2).counts(stranger));
@@ -101,7 +101,7 @@ TEST_CASE("a server that is in no cluster listens to whoever leads") {
   CHECK(c.core(2).soft().leader == stranger);
 }
 
-TEST_CASE("a server that is taken in listens to its leader, although the log begins with others' configurations") {
+TEST_CASE("a server that is added follows its leader, although the log begins with others' configurations") {
   raft_cluster c;
   c.introductions = false;
   c.add_node(2);
@@ -132,7 +132,7 @@ TEST_CASE("a server that was removed listens to members only") {
   CHECK_FALSE(c.core(removed).counts(stranger));
 }
 
-TEST_CASE("a leader that removes itself leaves when nobody serves reads under its lease any more") {
+TEST_CASE("a leader that removes itself leaves once no server serves reads under its lease") {
   raft_cluster c;
   c.start(3);
   const auto l = c.elect();
@@ -198,7 +198,7 @@ std::uint64_t led_by_a_newcomer(raft_cluster& c) {
 
 } // namespace
 
-TEST_CASE("a server that was away follows a leader that its log does not name, once members have told of it") {
+TEST_CASE("a server that was away follows a leader that its log does not name, once members have named it") {
   raft_cluster c;
   REQUIRE(led_by_a_newcomer(c) == 4);
   REQUIRE_FALSE(c.core(3).config().contains(node_id{4}));
@@ -225,7 +225,7 @@ TEST_CASE("a server that was away follows a leader that its log does not name, o
   }
 }
 
-TEST_CASE("a vote is given to a candidate that the own log does not name, once members have told of it") {
+TEST_CASE("a vote is given to a candidate that the own log does not name, once members have named it") {
   // 2 is gone, so 4 needs the vote of 3, which does not know 4.
   raft_cluster c;
   REQUIRE(led_by_a_newcomer(c) == 4);

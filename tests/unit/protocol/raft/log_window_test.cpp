@@ -23,7 +23,7 @@ snapshot_meta meta(std::uint64_t index, std::uint64_t term, const configuration&
 
 } // namespace
 
-TEST_CASE("a log goes on behind its snapshot, or is dropped") {
+TEST_CASE("a log continues after its snapshot, or is dropped") {
   const auto c = make_config({1, 2, 3});
   struct row {
     const char* name;

@@ -58,7 +58,7 @@ bool has_bytes(const snapshot_chunk& s) {
 } // namespace
 
 // The followers hear from it until it steps down, and would wait for an election time then.
-TEST_CASE("a leader that is heard and hears nobody names its successor as its lease is over") {
+TEST_CASE("a leader that is heard but hears no follower names its successor when its lease is over") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     raft_cluster c(seed);
@@ -85,7 +85,8 @@ TEST_CASE("a leader that is heard and hears nobody names its successor as its le
   }
 }
 
-TEST_CASE("who refuses a vote because the other's log is shorter campaigns without the shuffled part of its timeout") {
+TEST_CASE("a server that rejects a vote because the other's log is shorter campaigns without the random part of its "
+          "timeout") {
   const auto lim = small_limits();
   int longest = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -112,7 +113,7 @@ TEST_CASE("who refuses a vote because the other's log is shorter campaigns witho
   CHECK(longest <= lim.election_ticks + 3);
 }
 
-TEST_CASE("a leader sends at once to whom it is connected with again") {
+TEST_CASE("a leader sends at once to a reconnected peer") {
   raft_cluster c;
   c.start(3);
   const auto l = c.elect();
@@ -130,7 +131,7 @@ TEST_CASE("a leader sends at once to whom it is connected with again") {
   CHECK(c.core(away).last_index() == c.core(l).last_index());
 }
 
-TEST_CASE("a follower that is behind gets few large appends, one that keeps up the usual ones") {
+TEST_CASE("a follower that lags gets few large appends, one that keeps up the usual ones") {
   auto lim = small_limits();
   lim.append_entries_max = lim.inflight_appends_max = 1;
   lim.catch_up_append_entries_max = 4096;

@@ -205,7 +205,7 @@ TEST_CASE("entries wait no longer than the gap for an answer that does not come"
   CHECK(appends_to(c, f) == std::vector<std::size_t>{1, 1});
 }
 
-TEST_CASE("behind a large append nothing waits") {
+TEST_CASE("after a large append nothing waits") {
   raft_cluster c;
   const auto l = start_gathering(c), f = l == 1 ? std::uint64_t{2} : std::uint64_t{1};
   c.propose(l, std::string(999, 'x'));
@@ -275,7 +275,7 @@ TEST_CASE("a candidate's own vote counts only when it is on disk") {
   CHECK(one.soft().role == role::leader);
 }
 
-TEST_CASE("a checkpoint is kept up with: entries behind it go, those not applied stay") {
+TEST_CASE("a checkpoint is kept up with: entries before it are dropped, those not applied stay") {
   raft_cluster c;
   c.start(1);
   c.tick_all();
@@ -296,7 +296,7 @@ TEST_CASE("a checkpoint is kept up with: entries behind it go, those not applied
 
 // docs/internals/pitfalls.md R16: the same leader replaces correct entries, in the same term. No correct
 // leader does that. The follower must not treat as committed what it has truncated again.
-TEST_CASE("a leader that contradicts itself within its term stops nobody") {
+TEST_CASE("a leader that contradicts itself within its term stops no server") {
   raft::core one(node_id{1}, small_limits(), {}, 1);
   REQUIRE(one.bootstrap(make_config({1, 2, 3})));
   const local_time now{std::chrono::seconds(1)};
@@ -337,7 +337,7 @@ TEST_CASE("a follower knows how far its leader has committed, also while it can 
   CHECK(c.core(f).leader_commit() == c.core(l).commit_index());
 }
 
-TEST_CASE("what a leader of before had committed is not taken for what the next one has") {
+TEST_CASE("entries committed by a previous leader are not attributed to the next one") {
   raft_cluster c;
   c.start(3);
   const auto old = c.elect();

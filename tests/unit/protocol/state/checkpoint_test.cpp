@@ -141,7 +141,7 @@ TEST_CASE("take_dirty accumulates to all_rows") {
   }
 }
 
-TEST_CASE("the digest tells apart what differs in one field, and does not depend on the order of writes") {
+TEST_CASE("the digest distinguishes states that differ in one field, and does not depend on the order of writes") {
   driver a, b;
   a.set("x", "1");
   b.set("x", "2");

@@ -45,7 +45,7 @@ TEST_CASE("sample of the contract, step by step") {
   CHECK(d.key_index("p/a") == 9);
 }
 
-TEST_CASE("list_index_after_delete (C5): the newest key of a list is deleted; its readers must not be left behind") {
+TEST_CASE("list_index_after_delete (C5): the newest key of a list is deleted; its readers must notice") {
   driver d;
   d.set("d/a");
   d.set("d/b");
@@ -102,7 +102,7 @@ TEST_CASE("deleting everything leaves no tombstone but no index goes back") {
   CHECK(d.m.newest_tombstone() == log_index{2});
 }
 
-TEST_CASE("reaping: table indexes stay, a prefix falls to its newest key, nobody is told") {
+TEST_CASE("reaping: table indexes stay, a prefix falls to its newest key, no query is woken") {
   driver d;
   d.set("d/a");                                         // 1
   d.set("d/b");                                         // 2

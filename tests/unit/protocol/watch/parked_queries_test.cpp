@@ -86,7 +86,7 @@ TEST_CASE("long prefixes wake their readers and cost no more than short ones") {
   CHECK(cost(12'000) < 10 * cost(100)); // 120 times as many lengths
 }
 
-TEST_CASE("who follows several prefixes is woken by each, once, and is gone from all") {
+TEST_CASE("a follower of several prefixes is woken by each, once, and is removed from all") {
   parked_queries p;
   p.park(1, kv_list{"a/"});
   p.park(2, kv_changes{{"a/", "b/", "a/", "c"}, {}});
@@ -136,7 +136,7 @@ TEST_CASE("sessions and catalog: by id, by node in any case, by service in any c
   CHECK(woken(p, {everything_changed{}}).size() == 10);
 }
 
-TEST_CASE("coordinates change by themselves, and wake who waits for them alone") {
+TEST_CASE("coordinates change alone, and wake only the queries that wait for them") {
   parked_queries p;
   p.park(1, coordinate_nodes{});
   p.park(2, coordinate_node{"n", {}});
@@ -145,7 +145,7 @@ TEST_CASE("coordinates change by themselves, and wake who waits for them alone")
   CHECK(woken(p, {catalog_changed{"n", {}}}) == ids{3});
 }
 
-TEST_CASE("who waits for a claim is woken by what becomes of his own", "[claims]") {
+TEST_CASE("a waiter for a claim is woken by the outcome of its own claim", "[claims]") {
   const resource_name of{"n", claim_space::claims}, lock{"n", claim_space::keys};
   parked_queries p;
   p.park(1, claim_status{of, "a"});
@@ -236,8 +236,7 @@ TEST_CASE("no wake-up is missed: whatever changes the index of a key read wakes 
   }
 }
 
-TEST_CASE(
-    "a change of policies, roles or tokens wakes who waits for them, and everybody who waits in somebody's name") {
+TEST_CASE("a change of policies, roles or tokens wakes the queries for them, and all that wait with a token") {
   parked_queries p;
   query named = kv_get{"a"};
   named.by = authority{"s", true, "dc1"};

@@ -310,7 +310,7 @@ TEST_CASE("fields of policies, roles and tokens come back as they were") {
 }
 
 // A token around a token could differ between authorization and apply(), and would recurse.
-TEST_CASE("a command in somebody's name has one spelling, and one name") {
+TEST_CASE("a command with a token has one encoding, and one name") {
   command plain = kv_write{full_op(kv_verb::set)};
   const auto inner = encode_command(plain);
   plain.by = authority{"s", true, "dc1"};
@@ -596,7 +596,7 @@ TEST_CASE("another version is refused") {
   CHECK_FALSE(decode_reply(""));
 }
 
-TEST_CASE("a command says which feature level it needs, also to those who do not know its kind") {
+TEST_CASE("a command has the feature level that it needs, also for versions without its kind") {
   const auto of_acls = commands_of_acls().size(), all = commands().size();
   for (std::size_t i = 0; i < all; ++i) {
     const auto needs = needs_of(encode_command(commands()[i]));

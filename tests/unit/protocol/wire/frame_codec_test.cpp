@@ -159,7 +159,7 @@ TEST_CASE("a hello says what its sender understands; one that does not is of lev
   CHECK(read.agreed.size() == 1);
 }
 
-TEST_CASE("what a hello says more is read by those who know it, and by earlier versions as one more member") {
+TEST_CASE("additional fields of a hello are read by versions that know them, and by earlier ones as one more member") {
   wire::hello h{member_a(), "dc1", 0, 3, {member_a()}};
   const auto without = bytes_of(h);
   h.known = {"10.0.0.1:8300", "10.0.0.2:8300"};
@@ -231,7 +231,7 @@ TEST_CASE("an unknown block of a hello is skipped, a damaged one ends the connec
   CHECK_FALSE(wire::frame_decoder().feed(frame_with(promise), received).ok());
 }
 
-TEST_CASE("a decoder can be told to refuse large frames, and tells what it holds") {
+TEST_CASE("a decoder can be set to reject large frames, and reports what it holds") {
   // Few bytes of an unverified peer are kept: the length alone is rejected.
   wire::forward_call large;
   large.id = request_id{1};

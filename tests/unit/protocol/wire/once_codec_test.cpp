@@ -63,7 +63,7 @@ TEST_CASE("commands of exactly once: there and back, at their level") {
 }
 
 // Older servers would read a verb that they do not know.
-TEST_CASE("an add that does not show in its tag is not read, and tags do not stand in themselves") {
+TEST_CASE("an add that is not visible in its tag is not read, and tags do not nest") {
   const auto bytes = encode_command(kv_write{add_op()});
   const auto head = encode_needs({exactly_once_level, std::string(first_version_of(exactly_once_level))}).size() + 1;
   CHECK_FALSE(decode_command(bytes.substr(head)));

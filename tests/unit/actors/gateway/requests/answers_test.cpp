@@ -30,7 +30,7 @@ std::string header(const http::response& r, std::string_view name) {
 
 } // namespace
 
-TEST_CASE("answer_to a write: what the state machine says, or why nobody knows") {
+TEST_CASE("answer_to a write: the result of the state machine, or why the outcome is unknown") {
   const auto put = a_put();
   write_result done{{}, wire::call_outcome::done, true, log_index{9}, {}};
   auto r = answer_to(put, done);

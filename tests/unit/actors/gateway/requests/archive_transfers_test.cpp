@@ -126,7 +126,7 @@ TEST_CASE("archive_transfers: stale downloads need no leader, others are refused
 }
 
 // Once the head is sent, its status is final: only the end of the connection reports the failure.
-TEST_CASE("archive_transfers: a download that fails is a 500 before its first piece, and cut off behind it") {
+TEST_CASE("archive_transfers: a download that fails is a 500 before its first piece, and truncated after it") {
   transfers_fixture f;
   auto& early = f.save();
   f.packed(f.checkpointed(early).id, "", false, "disk is gone");
@@ -143,7 +143,7 @@ TEST_CASE("archive_transfers: a download that fails is a 500 before its first pi
   CHECK(late.transfer->failed);
 }
 
-TEST_CASE("archive_transfers: who goes away during a download is forgotten by those who work for it") {
+TEST_CASE("archive_transfers: a client that disconnects during a download is dropped by the workers for it") {
   transfers_fixture f;
   auto& e = f.save();
   f.checkpointed(e);
@@ -196,8 +196,7 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
 }
 
 // A restore through another server may be in progress, which only the tables show.
-TEST_CASE(
-    "archive_transfers: the beginning of a restore is looked at before it is proposed, also when it is tried again") {
+TEST_CASE("archive_transfers: the beginning of a restore is checked before it is proposed, also at a retry") {
   transfers_fixture f;
   auto& e = f.restore("abc", true);
   e.by = state::authority{"secret", false, "dc1"};
@@ -248,7 +247,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("archive_transfers: a part whose outcome nobody knows is proposed again, for as long as requests are held") {
+TEST_CASE("archive_transfers: a part with an unknown outcome is proposed again, within the hold time") {
   transfers_fixture f;
   auto& e = f.restore("abc", true);
   f.unpacked(f.out.take<unpack_archive>(), "command", false);
@@ -267,7 +266,7 @@ TEST_CASE("archive_transfers: a part whose outcome nobody knows is proposed agai
   f.check_aborted(e.transfer->archive);
 }
 
-TEST_CASE("archive_transfers: an upload that is refused leaves nothing behind") {
+TEST_CASE("archive_transfers: an upload that is rejected leaves nothing behind") {
   transfers_fixture f;
   SECTION("by the log") {
     auto& e = f.restore("abc", true);

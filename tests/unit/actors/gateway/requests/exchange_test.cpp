@@ -147,7 +147,7 @@ TEST_CASE("logged_request: no token is shown") {
 }
 
 // A client that confuses accessor and secret, or names a key by it, mostly does so with its own.
-TEST_CASE("logged_request: the token that the request brings is not shown, wherever it stands") {
+TEST_CASE("logged_request: the token of the request is not shown, wherever it appears") {
   const std::string own = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11", escaped = "%35f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
   const auto shown = [&](const std::string& target, bool found = false) {
     return logged_request({"PUT", target, {}, {}, {}}, own, found);

@@ -45,7 +45,7 @@ write_result told_by_leader(wire::call_outcome outcome, state::reply reply = tru
 
 } // namespace
 
-TEST_CASE("local_questions: who leads is answered at once, as soon as it is known") {
+TEST_CASE("local_questions: the leader's name is returned at once, as soon as it is known") {
   questions_fixture f;
   CHECK_FALSE(f.questions.leaderless());
   auto& first = f.begin({.kind = local_kind::status_leader});
@@ -140,7 +140,7 @@ TEST_CASE("local_questions: an order to add a server goes to the leader under a 
   CHECK(e.answer->status == 200);
 }
 
-TEST_CASE("local_questions: a probe is told whether this node moves, and within a second") {
+TEST_CASE("local_questions: a probe returns within a second whether this node runs") {
   questions_fixture f;
   auto& live = f.begin({.kind = local_kind::agent_live});
   CHECK(live.deadline == f.now + 1s);
@@ -198,7 +198,7 @@ TEST_CASE("local_questions: a probe is told whether this node moves, and within 
   }
 }
 
-TEST_CASE("local_questions: health is asked of the leader with the settings that say what is healthy") {
+TEST_CASE("local_questions: health is requested from the leader with the settings that define it") {
   questions_fixture f;
   auto& e = f.begin({.kind = local_kind::autopilot_health});
   const auto q = f.out.take<read_query>();
@@ -318,7 +318,7 @@ TEST_CASE("local_questions: members are the servers, and the client agents that 
   }
 }
 
-TEST_CASE("local_questions: before there ever was a leader, and for -wan, nobody looks into the catalog") {
+TEST_CASE("local_questions: before there was a leader, and for -wan, the catalog is not read") {
   questions_fixture f;
   f.begin({.kind = local_kind::agent_members});
   f.out.take<status_request>();
@@ -328,9 +328,8 @@ TEST_CASE("local_questions: before there ever was a leader, and for -wan, nobody
   CHECK(f.out.list.empty());
 }
 
-TEST_CASE("local_questions: an agent that is lost is taken out of the catalog, one that lives is told to leave, "
-          "servers are the "
-          "leader's matter") {
+TEST_CASE("local_questions: a lost agent is removed from the catalog, a live one gets a request to leave, servers are "
+          "left to the leader") {
   questions_fixture f;
   f.questions.view_changed(view_of_one(true));
   SECTION("lost") {

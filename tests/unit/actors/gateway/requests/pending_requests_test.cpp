@@ -27,7 +27,7 @@ TEST_CASE("pending_requests: an answer finds its exchange once") {
 }
 
 // Its result comes later and must not be taken for that of another request.
-TEST_CASE("pending_requests: who was forgotten is not found") {
+TEST_CASE("pending_requests: a dropped request is not found") {
   asked_fixture f;
   auto& e = f.client->asks(std::monostate{});
   const auto id = f.pending.add(e);
@@ -49,7 +49,7 @@ TEST_CASE("pending_requests: asking again keeps the deadline") {
 }
 
 // A connection may close when it is notified; others are notified nevertheless.
-TEST_CASE("pending_requests: clients that go away between answer and turn stay until they were told") {
+TEST_CASE("pending_requests: clients that disconnect between response and batch stay until they are notified") {
   asked_fixture f;
   auto gone = std::make_shared<counting_client>();
   auto& e = gone->asks(std::monostate{});

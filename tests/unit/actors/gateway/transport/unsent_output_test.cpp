@@ -93,7 +93,7 @@ TEST_CASE("unsent_output: a client that is gone is noticed") {
 }
 
 // Ten thousand idle connections must not each keep the buffer of their largest response.
-TEST_CASE("unsent_output: a large buffer goes back to who shares it, one that is too large is freed") {
+TEST_CASE("unsent_output: a large buffer returns to the pool, one that is too large is freed") {
   socket_pair s;
   unsent_output o;
   std::string fresh(10'000, 'x');
@@ -123,7 +123,7 @@ belay::http::shared_body_ptr body_of(const std::vector<std::string>& pieces) {
 
 } // namespace
 
-TEST_CASE("unsent_output: bodies that are shared stand where they were appended, between the bytes around them") {
+TEST_CASE("unsent_output: shared bodies keep their position between the bytes around them") {
   socket_pair s;
   unsent_output o;
   const std::string large(700'000, 'b'), other(5, 'd');
@@ -168,7 +168,7 @@ TEST_CASE("unsent_output: a turn is over after so many bytes, though the socket 
   CHECK(taken == all);
 }
 
-TEST_CASE("unsent_output: who shares a body holds his share of it") {
+TEST_CASE("unsent_output: each user of a shared body holds a share of it") {
   auto body = body_of({std::string(1000, 'x')});
   unsent_output a, b;
   a.append(body);

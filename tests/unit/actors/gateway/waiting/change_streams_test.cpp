@@ -154,7 +154,7 @@ std::size_t count(const std::string& text, const std::string& word) {
 
 } // namespace
 
-TEST_CASE("streams that ask for the same are one group, and get one rendering", "[changes]") {
+TEST_CASE("streams with the same request form one group, and get one rendering", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& one = f.open(asked_for::place);
@@ -173,7 +173,7 @@ TEST_CASE("streams that ask for the same are one group, and get one rendering", 
   CHECK(count(one.text, "event: set") == 1);
 }
 
-TEST_CASE("groups that are told the same get one rendering", "[changes]") {
+TEST_CASE("groups with the same changes get one rendering", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   std::vector<streams_fixture::follower*> all;
@@ -206,7 +206,7 @@ TEST_CASE("groups that are told the same get one rendering", "[changes]") {
   CHECK(f.held.used() == 0);
 }
 
-TEST_CASE("each stream is told its place every ten seconds, whatever happens", "[changes]") {
+TEST_CASE("each stream gets its cursor every ten seconds, whatever happens", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& s = f.open(asked_for::place);
@@ -235,7 +235,7 @@ TEST_CASE("a stream that comes back reads what was missed and joins its group", 
   CHECK(f.parked.size() == 1);
 }
 
-TEST_CASE("who joins between a write and its telling gets it once", "[changes]") {
+TEST_CASE("a stream that joins between a write and its delivery gets it once", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& there = f.open(asked_for::place);
@@ -250,7 +250,7 @@ TEST_CASE("who joins between a write and its telling gets it once", "[changes]")
   }
 }
 
-TEST_CASE("a stream names its history, and one of another history begins anew", "[changes]") {
+TEST_CASE("a stream names its history, and one of another history starts over", "[changes]") {
   // The client was at a cluster that was lost, further than this one, or at an index that this one
   // has passed.
   constexpr std::uint64_t cluster = 7;
@@ -297,7 +297,7 @@ TEST_CASE("a stream names its history, and one of another history begins anew", 
   CHECK(count(own.text, "id: 8.0" + at + "\n") == 1);
 }
 
-TEST_CASE("a snapshot comes first, then what changed behind it", "[changes]") {
+TEST_CASE("a snapshot comes first, then the changes after it", "[changes]") {
   streams_fixture f;
   for (int i = 0; i < 1000; ++i)
     f.d.set("a/" + std::to_string(i), std::string(200, 'v'));
@@ -310,7 +310,7 @@ TEST_CASE("a snapshot comes first, then what changed behind it", "[changes]") {
   CHECK(count(s.text, "id: 1001.0\n") == 1);
 }
 
-TEST_CASE("what is written while a snapshot is on its way comes behind it", "[changes]") {
+TEST_CASE("writes during the transfer of a snapshot are delivered after it", "[changes]") {
   streams_fixture f;
   for (int i = 0; i < 10; ++i)
     f.d.set("a/" + std::to_string(i));
@@ -325,7 +325,7 @@ TEST_CASE("what is written while a snapshot is on its way comes behind it", "[ch
   CHECK(s.text.find("id: 10\n") < s.text.find("id: 11.0\n"));
 }
 
-TEST_CASE("below the floor all begin anew, with one look at the keys", "[changes]") {
+TEST_CASE("below the oldest retained index all streams start over, with one read of the keys", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& one = f.open(asked_for::place);
@@ -352,7 +352,7 @@ TEST_CASE("below the floor all begin anew, with one look at the keys", "[changes
   CHECK(count(late.text, "event: reset") == 1);
 }
 
-TEST_CASE("who came from ahead of its group does not begin anew with it", "[changes]") {
+TEST_CASE("a stream that was ahead of its group does not start over with it", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& behind = f.open(asked_for::place);
@@ -369,7 +369,7 @@ TEST_CASE("who came from ahead of its group does not begin anew with it", "[chan
   CHECK(count(ahead.text, "event: set") == 1);
 }
 
-TEST_CASE("who takes nothing is cut with what is on its way, and nothing more is kept", "[changes]") {
+TEST_CASE("a client that does not read is cut off with what is in transit, and nothing more is buffered", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& slow = f.open(asked_for::place);
@@ -395,7 +395,7 @@ TEST_CASE("who takes nothing is cut with what is on its way, and nothing more is
   CHECK(f.held.used() == 0);
 }
 
-TEST_CASE("who may not read is refused at first, and ends when he may not any more", "[changes]") {
+TEST_CASE("a stream without permission is rejected at first, and ends when the permission is revoked", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& s = f.open(asked_for::place);
@@ -407,7 +407,7 @@ TEST_CASE("who may not read is refused at first, and ends when he may not any mo
   CHECK(late.e->answer->status == 403);
 }
 
-TEST_CASE("who is ahead of this server waits for it", "[changes]") {
+TEST_CASE("a stream with a cursor ahead of this server waits for it", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& s = f.open(asked_for::changes, {log_index{3}, 0});
@@ -421,7 +421,7 @@ TEST_CASE("who is ahead of this server waits for it", "[changes]") {
   CHECK(count(s.text, "id: 4.0\n") == 1);
 }
 
-TEST_CASE("who has taken everything is sent a change at once, and nobody else is overtaken", "[changes]") {
+TEST_CASE("a client that has read everything gets a change at once, and overtakes no other one", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& slow = f.open(asked_for::place);
@@ -446,7 +446,7 @@ TEST_CASE("who has taken everything is sent a change at once, and nobody else is
   CHECK(sent.size() == 3);
 }
 
-TEST_CASE("clients may be lost while they are told", "[changes]") {
+TEST_CASE("clients may be lost during delivery", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   for (int i = 0; i < 6; ++i)
@@ -472,7 +472,7 @@ TEST_CASE("clients may be lost while they are told", "[changes]") {
   CHECK(sent == 7);
 }
 
-TEST_CASE("how far streams are behind is counted", "[changes]") {
+TEST_CASE("the lag of streams is counted", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   const auto shown = [&](const std::string& name) {

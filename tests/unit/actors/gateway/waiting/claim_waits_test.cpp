@@ -51,7 +51,7 @@ state::kv_acquire acquire(std::uint64_t wait_ms) {
 
 } // namespace
 
-TEST_CASE("claim_waits: who is granted at once, or has no patience, does not wait", "[claims]") {
+TEST_CASE("claim_waits: a request that is granted at once, or has no deadline, does not wait", "[claims]") {
   waits_fixture f;
   CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 30s), standing(state::claim_state::held)));
   CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 0s), standing(state::claim_state::waiting)));
@@ -62,7 +62,7 @@ TEST_CASE("claim_waits: who is granted at once, or has no patience, does not wai
   CHECK(f.out.list.empty());
 }
 
-TEST_CASE("claim_waits: a claim is asked for what this server applies, until its patience ends", "[claims]") {
+TEST_CASE("claim_waits: a claim is looked up in what this server applies, until its deadline", "[claims]") {
   waits_fixture f;
   auto& e = f.asks(state::claim_ask{}, 30s);
   e.load = 3;
@@ -135,7 +135,7 @@ TEST_CASE("claim_waits: an acquire is decided by the entry that ends its wait, a
   }
 }
 
-TEST_CASE("claim_waits: beside a server of before claims an acquire waits as it did there", "[claims]") {
+TEST_CASE("claim_waits: with a server from before claims an acquire waits as it did there", "[claims]") {
   waits_fixture f;
   const write_result too_new{{}, wire::call_outcome::refused, {}, {}, "server n2 may not have feature level 5: x"};
   auto& plain = f.asks(acquire(1000), 1s);
@@ -167,8 +167,7 @@ state::claim_answer waiting_for_lock(std::uint64_t asked_at) {
 
 } // namespace
 
-TEST_CASE("claim_waits: the queued acquire of a client that disconnects is named, with the entry that asked for it",
-          "[claims]") {
+TEST_CASE("claim_waits: the queued acquire of a client that disconnects is named, with its entry", "[claims]") {
   waits_fixture f;
   auto& e = f.asks(acquire(30'000), 30s);
   REQUIRE(f.told(e, waiting_for_lock(5)));

@@ -60,7 +60,7 @@ TEST_CASE("disconnected_waits: a place is kept for 5 s, and all that are due are
   CHECK(f.waits.size() == 0);
 }
 
-TEST_CASE("disconnected_waits: who asks again keeps the place") {
+TEST_CASE("disconnected_waits: a request with the same id keeps its position") {
   waits_of_clients f;
   f.disconnects("a", 5);
   f.now += 4s;

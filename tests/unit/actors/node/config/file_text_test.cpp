@@ -44,7 +44,7 @@ TEST_CASE("a pipe is read to its end: configuration may come from another progra
   CHECK(*text == "one two");
 }
 
-TEST_CASE("what is wrong with a file is told with its name", "[file_text]") {
+TEST_CASE("errors in a file are reported with its name", "[file_text]") {
   const harness::scratch_folder folder;
   const auto dir = folder.path().string();
   CHECK(read_file_text(dir + "/none").error() == "open " + dir + "/none: no such file or directory");

@@ -131,7 +131,7 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(p.warnings.empty());
 }
 
-TEST_CASE("names of hosts are looked at where HTTP listens on the loopback only, or where they are listed") {
+TEST_CASE("host names are checked where HTTP listens only on loopback, or where they are listed") {
   scratch_folder f;
   const auto hosts = [&](const char* text) { return accepted(file_with(f, text)).config.allowed_hosts; };
   const std::optional<std::vector<std::string>> any, none = std::vector<std::string>{};
@@ -392,7 +392,7 @@ TEST_CASE("a read replica, by Consul's older and newer name") {
   CHECK(accepted(file_with(f, R"("read_replica":true)")).warnings.empty());
 }
 
-TEST_CASE("autopilot: what the leader writes if nobody has set anything") {
+TEST_CASE("autopilot: what the leader writes if there are no settings") {
   scratch_folder f;
   CHECK_FALSE(accepted(file_with(f, "")).config.autopilot);
   const auto a = accepted(file_with(f, R"("autopilot":{"cleanup_dead_servers":false,"last_contact_threshold":"1s",
@@ -515,7 +515,7 @@ TEST_CASE("keys of Consul without effect are accepted and named in one line") {
                          "telemetry.disable_hostname, translate_wan_addrs");
 }
 
-TEST_CASE("keys without effect that ask for what is so anyway are not mentioned") {
+TEST_CASE("keys without effect that request the present behaviour are not mentioned") {
   scratch_folder f;
   CHECK(accepted(file_with(f, R"("retry_max":0,"leave_on_terminate":false,"skip_leave_on_interrupt":true,
       "telemetry":{"disable_hostname":true},"ports":{"serf_lan":8301})"))
@@ -551,7 +551,7 @@ TEST_CASE("listening on Unix sockets and on several addresses") {
 }
 
 // Servers on other machines that get 127.0.0.1 would dial themselves, without any error.
-TEST_CASE("the address told to peers when all are bound") {
+TEST_CASE("the address advertised to peers when all are bound") {
   const auto chosen = [](const std::vector<std::string>& of, bool single = false) {
     return choose_own_address(of, single).value().address;
   };
@@ -633,7 +633,7 @@ TEST_CASE("a service or check that cannot be is refused at the start, not left o
 }
 
 // An operator who migrates from Consul needs all errors at once, with their locations.
-TEST_CASE("all that is wrong is told at once, each with its place") {
+TEST_CASE("all errors are reported at once, each with its position") {
   scratch_folder in;
   const auto a = in.write("a.json", R"({"server": true,
   "bogus_key": 1, "ports": {"http": "x"},
@@ -681,7 +681,7 @@ TEST_CASE("all that is wrong is told at once, each with its place") {
                     "\n\n");
 }
 
-TEST_CASE("contradictions are told at the key to blame, and only if nothing of the configuration is unknown") {
+TEST_CASE("contradictions are reported at the key to blame, and only if the whole configuration is known") {
   scratch_folder in;
   const auto file = in.write("c.json", "{\"bind_addr\":\"127.0.0.1\",\n\"bootstrap\": true, \"bootstrap_expect\": 3,\n"
                                        "\"verify_incoming_rpc\": true, \"verify_outgoing\": true}");
@@ -818,7 +818,7 @@ TEST_CASE("files of certificates are opened, and what is wrong with them has its
 }
 
 // Of two listeners with one address the second would fail at the start.
-TEST_CASE("who listens where somebody else does is told, in Consul's words where it has some") {
+TEST_CASE("listeners on a used address are reported, in Consul's words where there are some") {
   scratch_folder in;
   struct row {
     const char *more, *text;
@@ -993,7 +993,7 @@ TEST_CASE("the audit log: what is refused") {
   }
 }
 
-TEST_CASE("the audit log: all that is wrong is told at its place, whatever the sink is called") {
+TEST_CASE("the audit log: all errors are reported at their position, whatever the name of the sink") {
   scratch_folder f;
   const auto hcl = f.write("a.hcl", R"(audit {
   enabled = true

@@ -182,7 +182,7 @@ TEST_CASE("lists, and empty ones") {
   CHECK_FALSE(same_rows(result, {log_index{9}, state::acl_rows{{row_of(some_token())}, true}}));
 }
 
-TEST_CASE("the list of before Consul 1.4 shows secrets as IDs") {
+TEST_CASE("the token list from before Consul 1.4 shows secrets as IDs") {
   auto t = some_token();
   t.description = "Master Token";
   const auto r = answered(state::acl_legacy_list{}, {{row_of(t), row_of(t)}, true});

@@ -22,7 +22,7 @@ std::string quoted_body(std::string_view text) {
 
 } // namespace
 
-TEST_CASE("with ACLs off everything about them is 401, but for methods that are none") {
+TEST_CASE("with ACLs off everything about them is 401, except wrong methods") {
   struct row {
     const char *method, *target, *body;
   };
@@ -71,7 +71,7 @@ TEST_CASE("policies are read by id, by name, and all") {
 }
 
 // Without the permission to read them, a client does not even learn the format of an ID.
-TEST_CASE("an id that is none is judged behind the permission, and never waited for") {
+TEST_CASE("an invalid id is rejected after the permission, and never waited for") {
   CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/abc").which == state::acl_link{"abc", ""});
   CHECK(acl_asked<state::acl_role_read>("/v1/acl/role/abc").which == state::acl_link{"abc", ""});
   CHECK(acl_asked<state::acl_token_read>("/v1/acl/token/abc").accessor == "abc");
@@ -114,7 +114,7 @@ TEST_CASE("a policy is made with a fresh id and changed under its own") {
   CHECK(acl_written<state::acl_policy_delete>("DELETE", "/v1/acl/policy/" + some_id).id == some_id);
 }
 
-TEST_CASE("policies that are refused before anybody is asked") {
+TEST_CASE("policies that are rejected before any request") {
   const auto id = quoted_body("{'ID':'" + some_id + "'}");
   CHECK(told("PUT", "/v1/acl/policy", id) == "400 Bad request: Cannot specify the ID when creating a new policy");
   CHECK(told("PUT", "/v1/acl/policy/" + fresh_uuid, id) ==
@@ -166,7 +166,7 @@ TEST_CASE("tokens are read one by one, as one's own, and in lists") {
 }
 
 // Recorded from Consul 1.8.7: it checks neither a datacenter nor a namespace there.
-TEST_CASE("the list of before Consul 1.4 waits and has the consistency modes, and minds nothing else") {
+TEST_CASE("the token list from before Consul 1.4 waits and has the consistency modes, and ignores everything else") {
   const auto r = read_asked("GET", "/v1/acl/list?index=7&wait=3s&stale&dc=far&ns=a", {}, acl_settings());
   CHECK(std::holds_alternative<state::acl_legacy_list>(r.query));
   CHECK(r.min_index == 7);
@@ -204,7 +204,7 @@ TEST_CASE("a token is made with what the client chose, and fresh ids for the res
         "abc");
 }
 
-TEST_CASE("tokens that are refused before anybody is asked") {
+TEST_CASE("tokens that are rejected before any request") {
   for (const auto& secret : {std::string("a\\r\\nX: b"), std::string("a b"), std::string(256, 'x')})
     CHECK(told("PUT", "/v1/acl/token", "{\"SecretID\":\"" + secret + "\"}") ==
           "500 Invalid Token: SecretID is not a valid UUID");
@@ -298,7 +298,7 @@ TEST_CASE("there is no replication to report") {
   CHECK(r.body.starts_with("{\"Enabled\":false,\"Running\":false,\"SourceDatacenter\":\"\""));
 }
 
-TEST_CASE("rules are translated only when whoever asks may read ACLs") {
+TEST_CASE("rules are translated only for tokens that may read ACLs") {
   const auto p = ask("POST", "/v1/acl/rules/translate", "key \"a\" { policy = \"read\" }", {}, acl_settings());
   CHECK(p.needs == access::acl_read);
   const auto& local = std::get<local_request>(p.action);

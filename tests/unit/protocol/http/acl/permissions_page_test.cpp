@@ -256,7 +256,7 @@ TEST_CASE("the page has a rule for each request, and no rule without a request")
 }
 
 // A route without a rule would be open to all clients.
-TEST_CASE("a route says whom it is for, or does not compile") {
+TEST_CASE("a route has its permission, or does not compile") {
   STATIC_REQUIRE_FALSE(std::is_default_constructible_v<access_rule>);
   STATIC_REQUIRE_FALSE(std::is_default_constructible_v<route>);
 }

@@ -84,7 +84,7 @@ TEST_CASE("a header never carries a text that cannot be a token", "[B1]") {
 }
 
 // A client agent rewrites a request from what it has parsed, for every route.
-TEST_CASE("a client agent asks servers with path and query as it understood them, without the token", "[B1]") {
+TEST_CASE("a client agent sends servers path and query as it parsed them, without the token", "[B1]") {
   auto s = usual_settings();
   s.client_agent = true;
   const std::string smuggled = "x%0d%0a%0d%0aPUT%20/v1/kv/smuggled%20HTTP/1.1%0d%0a";
@@ -110,7 +110,7 @@ TEST_CASE("a client agent asks servers with path and query as it understood them
   CHECK(passed_on > 50);
 }
 
-TEST_CASE("reads and writes carry in whose name they are asked, with the settings of the server") {
+TEST_CASE("reads and writes carry their token, with the settings of the server") {
   auto s = acl_settings();
   s.acl_lists_need_permission = true;
   const state::authority expected{"t", false, "dc1"};
@@ -134,7 +134,7 @@ TEST_CASE("reads and writes carry in whose name they are asked, with the setting
 }
 
 // The audit log names them. An unreadable request has no token, not the anonymous one.
-TEST_CASE("a request that is refused at once says who it was") {
+TEST_CASE("a request that is rejected at once has its token") {
   const header_list token{{"X-Consul-Token", "t"}};
   for (const auto* target : {"/v1/kv/a?cas=x", "/v1/txn", "/v1/acl/policies", "/v1/agent/reload?token=t"}) {
     INFO(target);
@@ -157,7 +157,7 @@ TEST_CASE("with ACLs off tokens are ignored") {
 }
 
 // An unknown token must not prevent the first token, so the state machine does not check it.
-TEST_CASE("what needs nothing is asked in the server's own name") {
+TEST_CASE("a request without permissions is made on behalf of the server") {
   const auto p = ask("PUT", "/v1/acl/bootstrap", {}, {{"X-Consul-Token", "nobody"}}, acl_settings());
   CHECK(p.needs == access::nobody);
   CHECK_FALSE(std::get<write_request>(p.action).command.by);

@@ -69,7 +69,7 @@ response read_answer(state::query q, decltype(state::query_result::data) data) {
 
 } // namespace
 
-TEST_CASE("a claim that is held tells its fence, one that waits its place", "[claims]") {
+TEST_CASE("a claim that is held shows its fencing token, one that waits its position", "[claims]") {
   const state::command c = state::claim_ask{};
   auto r = render_write(c, held(), {}, log_index{811}, 14200);
   CHECK(r.status == 200);
@@ -122,7 +122,7 @@ TEST_CASE("a deadlock shows its cycle, without names that may not be read", "[cl
                                          "session b waits for a redacted name, behind session a");
 }
 
-TEST_CASE("who has waited is told what became of it", "[claims]") {
+TEST_CASE("a waiter gets the outcome of its wait", "[claims]") {
   const state::command claim = state::claim_ask{}, acquire = state::kv_acquire{};
   auto r = render_wait(claim, {held(), nullptr}, {}, 5);
   CHECK(r.body == R"({"ID":"i","Session":"s","State":"held","Fence":812,"Index":811,"TtlMs":5})");
@@ -228,7 +228,7 @@ TEST_CASE("a session shows what Consul's have not only if it has it", "[claims]"
   CHECK(shown().ends_with(R"("ModifyIndex":0,"TTLMode":"exact","OnEndCount":2}])"));
 }
 
-TEST_CASE("renewals of many tell each one's time", "[claims]") {
+TEST_CASE("renewals of several sessions return the time of each", "[claims]") {
   CHECK(render_renewals({"a", "b", "c"}, {20000, std::nullopt, 0}, {}).body ==
         R"([{"ID":"a","Renewed":true,"TtlMs":20000},{"ID":"b","Renewed":false},{"ID":"c","Renewed":true}])");
 }

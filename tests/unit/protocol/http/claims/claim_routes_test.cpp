@@ -204,7 +204,7 @@ TEST_CASE("writes of keys may name a fence", "[claims]") {
   CHECK(refusal_to("PUT", "/v1/kv/k?fence=a&claim=n").body == "Invalid fence: no number");
 }
 
-TEST_CASE("check-fence stands among the operations of a transaction", "[claims]") {
+TEST_CASE("check-fence is one of the operations of a transaction", "[claims]") {
   const auto t = written<state::fenced_txn>(
       "PUT", "/v1/txn",
       R"([{"KV":{"Verb":"check-fence","Fence":812,"Claim":"n"}},{"KV":{"Verb":"set","Key":"k","Value":"dg=="}}])");

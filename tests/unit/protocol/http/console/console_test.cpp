@@ -28,7 +28,7 @@ struct asked_console {
 
 } // namespace
 
-TEST_CASE("the page is asked for each time, what it is made of is kept forever") {
+TEST_CASE("the page is revalidated each time, its parts are cached forever") {
   const asked_console c;
   const auto page = c.get("/ui/");
   CHECK(page.status == 200);
@@ -45,7 +45,7 @@ TEST_CASE("the page is asked for each time, what it is made of is kept forever")
   CHECK(header(script, "Etag") == "(none)");
 }
 
-TEST_CASE("who has the page already is not sent it again") {
+TEST_CASE("a client with the current page gets no second copy") {
   const asked_console c;
   for (const auto* tag : {"\"abc\"", "W/\"abc\"", "\"old\", \"abc\"", "*"})
     CHECK(c.get("/ui/", {{"If-None-Match", tag}}).status == 304);
@@ -54,7 +54,7 @@ TEST_CASE("who has the page already is not sent it again") {
   CHECK(c.get("/ui/abc/main.js", {{"If-None-Match", "\"abc\""}}).status == 200);
 }
 
-TEST_CASE("who takes gzip is sent what was compressed when the program was built") {
+TEST_CASE("a client that accepts gzip gets the compressed copy of the build") {
   const asked_console c;
   const auto packed = c.get("/ui/", {{"Accept-Encoding", "br, gzip"}});
   CHECK(*packed.body_shared == "packed page");
@@ -66,7 +66,7 @@ TEST_CASE("who takes gzip is sent what was compressed when the program was built
   CHECK_FALSE(ask("GET", "/ui/", {}, {{"Accept-Encoding", "gzip"}}, c.settings).options.gzip);
 }
 
-TEST_CASE("a page that says nothing but what this server serves, in nobody's frame") {
+TEST_CASE("a page without anything of other servers, and in no frame") {
   const asked_console c;
   for (const auto* path : {"/ui/", "/ui/abc/main.js"}) {
     const auto r = c.get(path);

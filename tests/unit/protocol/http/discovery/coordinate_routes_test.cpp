@@ -90,7 +90,7 @@ TEST_CASE("coordinates that cannot be read, or are none") {
   CHECK(refusal_to("PUT", "/v1/coordinate/update?dc=other", zeros).body == "No path to datacenter");
 }
 
-TEST_CASE("with disable_coordinates all of it is 401, but for a wrong method") {
+TEST_CASE("with disable_coordinates all of it is 401, except wrong methods") {
   auto s = usual_settings();
   s.coordinates_disabled = true;
   for (const auto* path : {"/v1/coordinate/nodes", "/v1/coordinate/node/n", "/v1/coordinate/datacenters"}) {

@@ -114,7 +114,7 @@ TEST_CASE("a registration of a newer Go client is taken") {
   }
 }
 
-TEST_CASE("a wrong filter goes before a wrong passing, and gateways have no filter") {
+TEST_CASE("a wrong filter takes precedence over a wrong passing, and gateways have no filter") {
   for (const auto* path : {"/v1/health/service/web", "/v1/health/connect/web", "/v1/health/ingress/web"}) {
     CHECK(refusal_to("GET", std::string(path) + "?passing=maybe").status == 400);
     CHECK(refusal_to("GET", std::string(path) + "?passing=maybe&filter=((").status == 500);

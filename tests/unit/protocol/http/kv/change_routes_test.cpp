@@ -44,7 +44,7 @@ TEST_CASE("a long poll of changes names keys, kinds and a place", "[changes]") {
   CHECK(r.wait == 20s);
 }
 
-TEST_CASE("a whole index is all of its changes; none is where the server stands", "[changes]") {
+TEST_CASE("a plain index means all of its changes; none means the present", "[changes]") {
   CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&index=7")).after == places{log_index{7}});
   CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&index=7")).prefixes == std::vector<std::string>{""});
   CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&prefix=a")).prefixes == std::vector<std::string>{"a"});
@@ -57,7 +57,7 @@ TEST_CASE("a whole index is all of its changes; none is where the server stands"
   CHECK(std::get<read_request>(state.action).mode == consistency::stale);
 }
 
-TEST_CASE("a stream goes on behind the id that its client has seen last", "[changes]") {
+TEST_CASE("a stream continues after the last id that its client has received", "[changes]") {
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes")).asked == kind_asked::place);
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5")).after == places{log_index{5}});
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&snapshot")).asked == kind_asked::snapshot);
@@ -93,7 +93,7 @@ TEST_CASE("a cursor may name its history", "[changes]") {
   CHECK(std::get<response>(part.action).body == "Invalid at: no index");
 }
 
-TEST_CASE("what is wrong with a request for changes is told", "[changes]") {
+TEST_CASE("errors in a request for changes are reported", "[changes]") {
   const auto told = [](std::string_view target) {
     const auto p = ask("GET", target);
     const auto* r = std::get_if<response>(&p.action);

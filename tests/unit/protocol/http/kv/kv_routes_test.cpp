@@ -120,7 +120,7 @@ TEST_CASE("mistakes in requests for keys") {
 }
 
 // A body that is too large is not read. What Consul finds before the length has precedence.
-TEST_CASE("a body that is too large is refused behind what is wrong with the head") {
+TEST_CASE("a body that is too large is rejected after errors in the head") {
   const auto answer = [](std::string_view method, std::string_view target, std::uint64_t bytes = 600'000) {
     const auto r = refuse_large_body({method, target, {}, {}, "127.0.0.1", request_time_ns}, bytes, usual_settings());
     CHECK(r.close);

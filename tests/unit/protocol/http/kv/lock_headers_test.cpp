@@ -22,7 +22,7 @@ state::reply noted(bool yes, state::lock_note note) {
 
 } // namespace
 
-TEST_CASE("writes tell their index only if they succeeded") {
+TEST_CASE("writes return their index only if they succeeded") {
   const state::command c = state::kv_write{};
   state::txn_reply failed;
   failed.errors = {{0, "x"}};
@@ -66,7 +66,7 @@ TEST_CASE("a refused acquire says why, beside the body of Consul") {
   CHECK(header(r, "X-Belay-Reason") == "(none)");
 }
 
-TEST_CASE("remaining times and the holder's fence stand beside a read") {
+TEST_CASE("remaining times and the holder's fencing token are part of a read") {
   state::kv_draft e;
   e.key = "k";
   e.value = make_payload("v");

@@ -83,7 +83,7 @@ TEST_CASE("operations on nodes, services and checks") {
   CHECK(std::get<state::kv_op>(txn.ops[3]).key == "first");
 }
 
-TEST_CASE("a transaction that only reads is a read in the mode asked for and never waits") {
+TEST_CASE("a transaction that only reads is a read in the requested mode and never waits") {
   const auto r = read_asked("PUT", "/v1/txn?stale&index=5&wait=1s", kv_op_text("get"));
   CHECK(r.mode == consistency::stale);
   CHECK(r.min_index == 0);

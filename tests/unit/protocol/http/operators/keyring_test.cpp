@@ -114,7 +114,7 @@ TEST_CASE("keyring: parameters as Consul judges them", "[keyring]") {
   CHECK(refusal_to("POST", "/v1/operator/autopilot/health").status == 405);
 }
 
-TEST_CASE("keyring: a list counts who has which key", "[keyring]") {
+TEST_CASE("keyring: a list counts which server has which key", "[keyring]") {
   const auto o = outcome({with_keys("s1", {one}), with_keys("s2", {two, one}), with_keys("s3", {one, two})});
   CHECK(keyring_complaint(o, "dc1").empty());
   const std::string rest = R"("Datacenter":"dc1","Segment":"","Keys":{")" + one + R"(":3,")" + two +
@@ -127,7 +127,7 @@ TEST_CASE("keyring: a list counts who has which key", "[keyring]") {
   CHECK(render_keyring(outcome({with_keys("s1", {"a\"b"})}, true), "dc1").find(R"("a\"b":1)") != std::string::npos);
 }
 
-TEST_CASE("keyring: who did not do it is named, in both pools", "[keyring]") {
+TEST_CASE("keyring: servers that failed are named, in both pools", "[keyring]") {
   const std::string no = "Removing the primary key is not allowed";
   CHECK(keyring_complaint(outcome({refusing("s1", no), refusing("s2", no), refusing("s3", no)}), "dc1") ==
         "8 errors occurred:\n\t* WAN error: 3/3 nodes reported failure\n\t* s1.dc1: " + no + "\n\t* s2.dc1: " + no +

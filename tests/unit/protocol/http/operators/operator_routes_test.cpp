@@ -74,7 +74,7 @@ TEST_CASE("a PUT of autopilot's settings replaces all of them") {
   CHECK(empty.check == log_index{0});
 }
 
-TEST_CASE("autopilot: what is wrong is told in Consul's words") {
+TEST_CASE("autopilot: errors are reported in Consul's words") {
   const auto refused = [](std::string_view query, std::string_view body) {
     const auto r = refusal_to("PUT", std::string(configuration) + std::string(query), body);
     CHECK(r.status == 400);

@@ -141,7 +141,7 @@ TEST_CASE("counters: parameters") {
   CHECK(refusal_to("PUT", "/v1/txn", R"([{"KV":{"Verb":"set","Key":"a","Add":1}}])").status == 400);
 }
 
-TEST_CASE("outcomes are asked for with a consistent read") {
+TEST_CASE("outcomes are requested with a consistent read") {
   const auto read = read_asked("GET", "/v1/outcome/k-1?stale");
   CHECK(read.mode == consistency::consistent);
   CHECK(std::get<state::outcome_read>(read.query).key == "k-1");

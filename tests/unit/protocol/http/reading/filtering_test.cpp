@@ -54,7 +54,7 @@ TEST_CASE("nodes and the services of one") {
   CHECK(answered("/v1/catalog/node/x", "Port == 1", state::node_services{}).body == "null");
 }
 
-TEST_CASE("every field of a service's row can be asked for") {
+TEST_CASE("every field of a service's row can be filtered") {
   for (const auto* filter :
        {"ID == `id-n1`", "Node == n1", "NodeMeta.rack == 1", "ServiceID == db1", "`t-db1` in ServiceTags",
         "ServicePort == 5432", "ServiceTaggedAddresses.lan.Port == 5432", "ServiceMeta.role matches `^prim`",

@@ -81,8 +81,8 @@ TEST_CASE("bootstrap happens once, and once more for each index of the last time
 }
 
 // As in Consul 1.8.7: tokens that it created itself, until they are changed.
-TEST_CASE("the list of before Consul 1.4 has the tokens of the configuration and of a bootstrap, as long as they are "
-          "unchanged") {
+TEST_CASE(
+    "the token list from before Consul 1.4 has the tokens of the configuration and of a bootstrap, until they change") {
   driver d;
   d.apply(acl_initialize{"", uuid(9), 1});
   const auto listed = [&] { return names_in(std::get<acl_rows>(d.m.evaluate(acl_legacy_list{}).data)); };
@@ -162,7 +162,7 @@ TEST_CASE("a policy that is made twice by the same entry is made once") {
   CHECK(role_in(d.apply(r)).modify_index == role.modify_index);
 }
 
-TEST_CASE("the built-in policy stays what it is, but for its name and description") {
+TEST_CASE("the built-in policy cannot be changed, except for its name and description") {
   acl_driver d;
   const auto all = std::get<acl_policy_ptr>(
       std::get<acl_rows>(d.m.evaluate(acl_policy_read{{std::string(management_policy_id), ""}}).data).list.front().row);
@@ -246,7 +246,7 @@ TEST_CASE("tokens: what a new one must be like") {
   CHECK(d.token_count() == 3);
 }
 
-TEST_CASE("tokens: capitals of an accessor are kept where the entry names its client, and never told apart") {
+TEST_CASE("tokens: capitals of an accessor are kept where the entry names its client, and never compared") {
   const std::string given = "ABCDEFAB-0000-4000-8000-00000000DEAD", small = "abcdefab-0000-4000-8000-00000000dead";
   acl_driver d;
   auto old = d.new_token();

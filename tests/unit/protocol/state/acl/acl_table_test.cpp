@@ -34,7 +34,8 @@ authority by(const std::string& secret, bool allowed = false, const std::string&
 
 } // namespace
 
-TEST_CASE("what a token may do is compiled once, and anew when its policies, roles or it itself have changed") {
+TEST_CASE(
+    "the permissions of a token are compiled once, and again when its policies, its roles or the token have changed") {
   change_journal journal;
   acl_table t(journal);
   t.put(policy_row(uuid(1), "p", R"(key "a" { policy = "write" })"));

@@ -142,7 +142,7 @@ TEST_CASE("mutant: waiter_outlives_token") {
 }
 
 // A client whose token is replaced retries with the new one, and keeps its position.
-TEST_CASE("the newest request of a waiter counts, and one without a token is nobody's", "[B15]") {
+TEST_CASE("the newest request of a waiter counts, and one without a token is anonymous", "[B15]") {
   later_driver d;
   const auto holder = d.open(1), rotated = d.open(2);
   const auto old = d.token(all_keys), fresh = d.token(all_keys);

@@ -71,8 +71,7 @@ kv_op op(kv_verb verb, const std::string& key) {
 
 } // namespace
 
-TEST_CASE(
-    "a token that is unknown, deleted or over opens nothing, whatever is asked; reserved ones are refused otherwise") {
+TEST_CASE("a token that is unknown, deleted or expired permits nothing; reserved ones are rejected differently") {
   acl_driver d;
   d.allowed_by_default = true;
   const auto secret = d.token(R"(key_prefix "" { policy = "write" })");
@@ -151,7 +150,7 @@ TEST_CASE("writes in a server's own name, and where ACLs are not in force, are n
   CHECK(d.denied(management_secret, acl_initialize{}) == denied);
 }
 
-TEST_CASE("writes are judged when they are applied; before that whoever asks can look") {
+TEST_CASE("writes are authorized when they are applied; before that the sender can check") {
   const auto judged = [] {
     acl_driver d;
     const auto secret = d.token(R"(key "mine" { policy = "write" })");
@@ -221,7 +220,7 @@ TEST_CASE("a judgement that comes with a write holds until policies, roles or to
   CHECK(tells_mutant("judgement_outlives_policies", revoked));
 }
 
-TEST_CASE("nobody's permissions are the default policy's, also before the first entry about ACLs") {
+TEST_CASE("anonymous permissions are those of the default policy, also before the first entry about ACLs") {
   machine empty;
   driver d;
   for (const bool allowed : {false, true}) {
@@ -362,7 +361,7 @@ TEST_CASE("transactions name each operation that is refused, and apply none") {
 }
 
 // B20: 200 or 409 would reveal whether any row exists.
-TEST_CASE("whether a row is there is not told by a transaction to whom it is closed", "[B20]") {
+TEST_CASE("a transaction does not reveal whether a row exists to a token without permission", "[B20]") {
   acl_driver d;
   d.set("r");
   d.set("there");
@@ -444,7 +443,7 @@ TEST_CASE("a listing in a transaction that reads needs list, where the configura
   CHECK(d.read<txn_reply>(lists, q).results.size() == 2);
 }
 
-TEST_CASE("a lock-delay is not told to whom the key is closed") {
+TEST_CASE("a lock delay is not revealed to a token without permission for the key") {
   acl_driver d;
   const auto s = d.open(1, 10'000);
   d.acquire("k", s);
@@ -525,7 +524,7 @@ TEST_CASE("registrations need what they change, and what they write over") {
   CHECK(d.denied("anonymous", catalog_register{}) == "Must provide node");
 }
 
-TEST_CASE("nobody takes a node over by its ID or by the case of its name") {
+TEST_CASE("no token can take over a node by its ID or by the case of its name") {
   acl_driver d;
   auto victim = node_named("victim");
   victim.node.id = uuid(1);
@@ -648,7 +647,7 @@ TEST_CASE("catalog and health show nodes and services that may be read") {
 }
 
 // docs/contract/10, section 1: an invalid token comes first, then permissions, then the request.
-TEST_CASE("an id that cannot be one is told to who may read or write") {
+TEST_CASE("an invalid id is reported to tokens that may read or write") {
   acl_driver d;
   const auto reader = d.token(R"(acl = "read")"), writer = d.token(R"(acl = "write")"), other = d.token("");
   const std::pair<query, std::string> reads[] = {
@@ -689,7 +688,7 @@ TEST_CASE("coordinates of nodes that may be read") {
 
 // 600 instances, each shown with 800 checks, are refused. A client that may see one of them on
 // another node must get it, and must not learn from a refusal how many there are.
-TEST_CASE("nobody is refused for the size of what he may not see") {
+TEST_CASE("no request is rejected for the size of rows that its token may not see") {
   acl_driver d;
   auto many = service_on("n", "s0", "web");
   for (int i = 0; i < 800; ++i) {
@@ -749,7 +748,7 @@ TEST_CASE("settings, archives and ACLs need operator and acl") {
         "Deletion of the request's authorization token is not permitted");
 }
 
-TEST_CASE("an archive is put in force in the name of one who may, and not of one who no longer may") {
+TEST_CASE("an archive is restored on behalf of a token with permission, and not of one that lost it") {
   acl_driver d;
   d.set("before");
   std::vector<dirty_row> rows;
@@ -766,7 +765,7 @@ TEST_CASE("an archive is put in force in the name of one who may, and not of one
   CHECK_FALSE(d.get("after"));
 }
 
-TEST_CASE("what a token may do is told to whoever decides elsewhere") {
+TEST_CASE("the permissions of a token are sent to the server that decides elsewhere") {
   acl_driver d;
   const auto secret = d.token(R"(
     agent "a" { policy = "read" } event "e" { policy = "write" } query "q" { policy = "read" }
@@ -803,7 +802,7 @@ TEST_CASE("what a token may do is told to whoever decides elsewhere") {
   CHECK_FALSE(own.may);
 }
 
-TEST_CASE("two who ask the same in different names do not ask the same") {
+TEST_CASE("two tokens with the same request do not share it") {
   query a = kv_get{"k"}, b = kv_get{"k"};
   CHECK(same_question(a, b));
   a.by = authority{"s", true, "dc1"};

@@ -45,7 +45,7 @@ const auto of_instance = [](const auto& row) { return row.node->node; };
 
 } // namespace
 
-TEST_CASE("lists begin with what is near, and end with what nobody has measured, in its order") {
+TEST_CASE("lists begin with what is near, and end with what was not measured, in its order") {
   driver d;
   for (const auto* node : {"a", "b", "c", "d", "e"}) {
     d.add_service(node, "w1", "web");

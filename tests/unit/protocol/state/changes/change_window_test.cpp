@@ -98,7 +98,7 @@ TEST_CASE("prefixes and kinds choose, and never renumber") {
         texts{"4.0 delete a/1", "4.1 delete b/1", "4.2 delete c/1"});
 }
 
-TEST_CASE("a server that is behind sends nothing, and nothing older") {
+TEST_CASE("a server that lags sends nothing, and nothing older") {
   driver d;
   d.set("a");
   const change_place ahead{log_index{d.index().value + 5}, 3};
@@ -203,7 +203,7 @@ TEST_CASE("a key is shown as it was, as far as its changes are known") {
   CHECK(value_at(one.prev()) == "?");
 }
 
-TEST_CASE("tables that were loaded know no changes of before") {
+TEST_CASE("loaded tables have no earlier changes") {
   driver d;
   d.set("a");
   machine fresh;
@@ -323,7 +323,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a snapshot and the changes behind it are the state, whatever is written and wherever it is cut") {
+TEST_CASE("a snapshot and the changes after it are the state, whatever is written and wherever it is cut") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);
     CHECK(random_follower(seed).run() == "");

@@ -189,7 +189,7 @@ TEST_CASE("from exclusive to shared") {
 }
 
 // Rule 9: "`Ahead` lists at most 10"; "listings are paged".
-TEST_CASE("who is ahead, and pages") {
+TEST_CASE("which waiters are ahead, and pages") {
   claims_driver d;
   for (int i = 1; i <= 15; ++i)
     d.asks("x", d.open(i), "c" + std::to_string(i));

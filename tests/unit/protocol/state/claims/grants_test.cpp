@@ -7,7 +7,7 @@ using namespace belay;
 using namespace belay::state;
 
 // docs/reference/claims.md, "The model": the grant rule, and what fits beside holders and delayed holders.
-TEST_CASE("who fits: table") {
+TEST_CASE("which requests fit: table") {
   struct row {
     claim_kind kind;
     std::uint64_t limit;
@@ -60,14 +60,14 @@ texts order_of_queue() {
 } // namespace
 
 // "stop at the first that does not fit"; "Within one priority no claim overtakes another".
-TEST_CASE("the queue: priority descending, ticket ascending, nobody overtakes") {
+TEST_CASE("the queue: priority descending, ticket ascending, nothing overtakes") {
   CHECK(who_is_let_in() == "waiting 2");
   CHECK(order_of_queue() == texts{"d", "b", "c", "a"});
   CHECK(tells_mutant("unfit_head_overtaken", [] { return who_is_let_in() == "waiting 2"; }));
   CHECK(tells_mutant("tickets_before_priorities", [] { return order_of_queue() == texts{"d", "b", "c", "a"}; }));
 }
 
-TEST_CASE("readers are let in together, and a writer between them keeps its place") {
+TEST_CASE("readers are granted together, and a writer between them keeps its position") {
   claims_driver d;
   const auto w = d.open(1);
   d.asks("x", w, "w1", writer());

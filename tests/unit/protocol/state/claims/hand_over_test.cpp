@@ -363,7 +363,7 @@ TEST_CASE("permissions of claims", "[B14][B17][B18]") {
 }
 
 // B19: the response shows whether the fencing token is valid. As before for 0.2.0's entries.
-TEST_CASE("a write that names a fence needs to read the lock or claim of it, when it is asked for", "[B19]") {
+TEST_CASE("a write with a fencing token needs the permission to read its lock or claim, at the request", "[B19]") {
   acl_driver d;
   const auto s = d.open(10);
   kv_op op;

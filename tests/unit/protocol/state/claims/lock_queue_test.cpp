@@ -102,7 +102,7 @@ TEST_CASE("a wait whose client disconnected is withdrawn, and the next one gets 
   CHECK(d.sound());
 }
 
-TEST_CASE("a wait that was asked for again keeps its place, whatever order the entries have") {
+TEST_CASE("a wait that is requested again keeps its position, whatever order the entries have") {
   const auto keeps = [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2), c = d.open(3);

@@ -75,7 +75,7 @@ TEST_CASE("claims of now that the archive does not know") {
 
 // The session held the lock when the archive was saved, and its end since left a lock delay, which
 // continues: rule 38. When it holds the lock again, it must not queue after itself.
-TEST_CASE("a holder that a restore brings back asks again while a lock delay runs") {
+TEST_CASE("a holder that a restore brings back requests again while a lock delay runs") {
   const auto refused = [] {
     claims_driver d;
     const auto a = d.open(1, 5000);
@@ -117,7 +117,7 @@ TEST_CASE("a holder that a restore brings back gets a fence above all that other
 
 // An older archive is restored, and then a newer one. With the older one b waits and is granted
 // again; the fencing token of b's first grant in the newer one is smaller.
-TEST_CASE("a fence of before an older archive does not come back with a newer one") {
+TEST_CASE("a fencing token from before an older archive does not return with a newer one") {
   const auto above = [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2);

@@ -35,7 +35,7 @@ TEST_CASE("identical_write_changes_nothing (C7)") {
   CHECK(d.get("a")->modify_index == log_index{3});
 }
 
-TEST_CASE("cas table: who may write at which index") {
+TEST_CASE("cas table: which write succeeds at which index") {
   struct row {
     const char* name;
     bool exists;

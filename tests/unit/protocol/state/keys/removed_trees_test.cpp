@@ -96,7 +96,7 @@ txn random_txn(seeded_random& random, const std::function<std::string()>& any_ke
 
 } // namespace
 
-TEST_CASE("nobody notices when removed keys are torn down") {
+TEST_CASE("the removal of deleted keys in slices is invisible") {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     seeded_random random(seed);
@@ -174,7 +174,7 @@ TEST_CASE("an entry that changes more keys than the window holds is not kept, an
   CHECK(d.m.changes_counted().count == 1);
 }
 
-TEST_CASE("a removed tree is torn down in as many rows a slice as were asked for") {
+TEST_CASE("a deleted tree is removed in slices of the requested number of rows") {
   constexpr std::size_t keys = 1'000, slice = 64;
   driver d;
   d.m.tear_down_at_once(10);

@@ -187,7 +187,7 @@ TEST_CASE("values that are not shown are not kept") {
   CHECK(d.m.outcomes_counted().bytes < 2000);
 }
 
-TEST_CASE("each token has its own keys; who may not write has not used his") {
+TEST_CASE("each token has its own keys; a write without permission does not use its key") {
   acl_driver d;
   d.allowed_by_default = true;
   d.set_policy("none", "key_prefix \"\" { policy = \"read\" }");

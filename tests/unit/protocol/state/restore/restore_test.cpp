@@ -130,7 +130,7 @@ TEST_CASE("a session that a restore brings back is not ended by what was decided
   CHECK_FALSE(d.session(s));
 }
 
-TEST_CASE("who follows changes begins anew with a restore") {
+TEST_CASE("followers of changes start over with a restore") {
   driver d;
   populate(d);
   const auto saved = save(d.m);
@@ -148,7 +148,7 @@ TEST_CASE("who follows changes begins anew with a restore") {
   CHECK(read(d.index().prev()).list.size() == 1);
 }
 
-TEST_CASE("until its last entry a restore is seen by nobody, and nothing stays of one that ends early") {
+TEST_CASE("until its last entry a restore is invisible, and nothing remains of one that ends early") {
   driver model;
   populate(model);
   const auto saved = save(model.m);
@@ -309,7 +309,7 @@ TEST_CASE("an archive of another cluster does not bring indexes from the future"
   CHECK(fence(acquire(d, "lock", s)) > old_fence + 1);
 }
 
-TEST_CASE("who holds a lock by the archive has a new grant, unless it is his newest one anyway") {
+TEST_CASE("a holder in the archive has a new grant, unless it is its newest one anyway") {
   driver d;
   const auto s1 = d.open(1), s2 = d.open(2);
   const auto first = fence(acquire(d, "passed on", s1));
