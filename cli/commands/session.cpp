@@ -207,7 +207,7 @@ std::vector<command> session_commands() {
       {.name = "session why",
        .help = "Explain why a session has ended",
        .operands = "ID",
-       .text = "Servers remember the last 10,000 ended sessions. There is no answer for a live session.",
+       .text = "Servers remember the last 10,000 ended sessions. They have no entry for a live session.",
        .examples = {{"session why 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print the cause, and what was released"},
                     {"session why -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2 | jq -r .Cause",
                      "Print only the cause"}},

@@ -84,7 +84,7 @@ v0::task<key_holding::reading> key_holding::read(std::string key, bool consisten
   if (rows)
     out.rows = std::move(*rows);
   else
-    out.complaint = "the answer is not a list of keys";
+    out.complaint = "the response is not a list of keys";
   co_return out;
 }
 

@@ -86,7 +86,7 @@ result<snapshot_facts> verify_snapshot(const std::string& path) {
   boost::system::error_code ec;
   const auto meta = boost::json::parse(reader.meta_text(), ec);
   if (ec || !meta.is_object())
-    return failure{"Error verifying snapshot: failed to read snapshot file: meta.json is no object"};
+    return failure{"Error verifying snapshot: failed to read snapshot file: meta.json is not a JSON object"};
   return snapshot_facts{member_text(meta, "ID"), member_number(meta, "Size"), member_number(meta, "Index"),
                         member_number(meta, "Term"), member_number(meta, "Version")};
 }

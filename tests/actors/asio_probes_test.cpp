@@ -102,7 +102,7 @@ agent::check_definition script(std::vector<std::string> args) {
 
 } // namespace
 
-TEST_CASE("a TCP check connects, or says why not", "[probes]") {
+TEST_CASE("a TCP check connects, or reports why not", "[probes]") {
   boost::asio::io_context loop;
   tcp::acceptor listens(loop, {boost::asio::ip::address_v4::loopback(), 0});
   auto c = check_every_second();
@@ -155,7 +155,7 @@ TEST_CASE("an HTTP check follows redirects and shows the end of a long body", "[
 }
 
 // Beast's limits are stricter than those of Go's client: each of these ended sessions.
-TEST_CASE("an HTTP check understands what Go's client understands", "[probes]") {
+TEST_CASE("an HTTP check accepts the responses that Go's client accepts", "[probes]") {
   std::string many_headers, long_header = "X-Long: " + std::string(200'000, 'h') + "\r\n";
   for (int i = 0; i < 500; ++i)
     many_headers += "X-" + std::to_string(i) + ": " + std::string(100, 'h') + "\r\n";
@@ -349,7 +349,7 @@ TEST_CASE("a request that cannot be written is a critical check, and nothing lea
   CHECK(run(c).status == "critical");
 }
 
-TEST_CASE("an HTTP check sends one request, whatever its URL and header say", "[probes]") {
+TEST_CASE("an HTTP check sends one request, whatever its URL and header contain", "[probes]") {
   text_server server({http_answer("200 OK", "")});
   auto c = check_every_second();
   c.http = "http://" + server.address() + "/a b\r\n?c=\xc3\xa9";

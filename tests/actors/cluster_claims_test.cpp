@@ -152,7 +152,7 @@ TEST_CASE("the leader sees to it that waits end in time", "[actors][claims]") {
   CHECK(c.now() - asked <= seconds(5) + claims_slack);
 }
 
-TEST_CASE("a new leader knows what is due from the state", "[actors][claims]") {
+TEST_CASE("a new leader knows due timers from the state", "[actors][claims]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto others = c.all_but(leader);
@@ -223,7 +223,7 @@ TEST_CASE("a leader with its lease refuses a late acquire without an entry", "[a
   CHECK_FALSE(other.index.is_zero());
 }
 
-TEST_CASE("of acquires that come together one has an entry", "[actors][claims]") {
+TEST_CASE("of concurrent acquires one gets an entry", "[actors][claims]") {
   cluster_fixture c;
   const auto leader = c.leader();
   std::vector<std::string> sessions;

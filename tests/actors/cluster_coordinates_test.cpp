@@ -85,7 +85,7 @@ TEST_CASE("a query that waits for coordinates is woken when they change", "[acto
 }
 
 // A server of the previous version would close the connection at a frame that it cannot read.
-TEST_CASE("nothing is said to servers that have not said that they understand it", "[actors][coordinates]") {
+TEST_CASE("nothing is sent to servers that have not announced that they support it", "[actors][coordinates]") {
   cluster_fixture c; // none of them measures
   c.leader();
   c.put_coordinate(0, place("node", 5));

@@ -176,7 +176,7 @@ TEST_CASE("a server that received a snapshot has no earlier changes, also after 
   CHECK(keys_in(rows) == keys_between(210, 270));
 }
 
-TEST_CASE("a restart of all nodes keeps what was acknowledged", "[actors][disks][J19]") {
+TEST_CASE("a restart of all nodes keeps acknowledged writes", "[actors][disks][J19]") {
   // Power fails everywhere in the middle of writing, with a checkpoint and a log after it.
   const auto shuffle = GENERATE(0u, 1u, 2u);
   auto o = small_steps();
@@ -294,7 +294,7 @@ TEST_CASE("a wiped follower is rebuilt by a snapshot while writes go on", "[acto
   check_all_there(c, node, acknowledged);
 }
 
-TEST_CASE("a snapshot that takes the place of the tables wakes parked queries", "[actors][disks][watches][C6]") {
+TEST_CASE("a snapshot that replaces the tables wakes parked queries", "[actors][disks][watches][C6]") {
   // A follower was away for so long that it gets a snapshot. The changes that it missed have no
   // effects that wake a query; one that waits there must still be woken.
   cluster_fixture c(small_steps());

@@ -71,7 +71,7 @@ TEST_CASE("a malformed forwarded command is rejected and stops no server", "[act
   CHECK(nobody_gave_up(c));
 }
 
-TEST_CASE("a forwarded command of a newer level is refused with what to install", "[actors][guards][levels]") {
+TEST_CASE("a forwarded command of a newer level is rejected with the version to install", "[actors][guards][levels]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
@@ -123,8 +123,7 @@ TEST_CASE("a new kind of command is proposed once all members are known to have 
 }
 
 // Rows have the same form for every server; their contents decide which versions can read them.
-TEST_CASE("rows of a restore are proposed once all members are known to read what is in them",
-          "[actors][guards][levels]") {
+TEST_CASE("rows of a restore are proposed once all members are known to read them", "[actors][guards][levels]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front(), old = c.all_but(leader).back();
@@ -167,7 +166,7 @@ TEST_CASE("rows of a restore are proposed once all members are known to read wha
   CHECK(nobody_gave_up(c));
 }
 
-TEST_CASE("a server whose log brings a command of a newer level stops", "[actors][guards][levels]") {
+TEST_CASE("a server whose log has a command of a newer level stops", "[actors][guards][levels]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto behind = c.all_but(leader).front();
@@ -233,7 +232,7 @@ TEST_CASE("a snapshot with a wrong digest costs a follower nothing", "[actors][g
   CHECK(c.stale(follower, "k3") == "v");
 }
 
-TEST_CASE("frames of a server that is no member change nothing, though it knows the cluster's id", "[actors][guards]") {
+TEST_CASE("frames of a server that is not a member change nothing, even with the cluster's id", "[actors][guards]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front();
@@ -411,7 +410,7 @@ TEST_CASE("wall clocks that are a year off change no lock delay, whichever serve
   CHECK(c.now() - lost <= delay + gap + milliseconds(100));
 }
 
-TEST_CASE("a server says how long a lock-delay lasts without asking its wall clock", "[actors][guards][locks][time]") {
+TEST_CASE("a server reports the length of a lock delay without its wall clock", "[actors][guards][locks][time]") {
   constexpr milliseconds delay{60'000};
   cluster_fixture c;
   const auto leader = c.leader();

@@ -33,7 +33,7 @@ std::string forced_out(cluster_fixture& c, std::size_t through, const std::strin
 
 } // namespace
 
-TEST_CASE("a server that leaves is no member any more, and its node is gone", "[actors][leave]") {
+TEST_CASE("a server that leaves is no longer a member, and its node is removed", "[actors][leave]") {
   const bool leads = GENERATE(true, false);
   const bool credentials = GENERATE(true, false); // with credentials every server that connects is admitted
   const auto shuffle = GENERATE(0u, 1u, 2u);
@@ -71,7 +71,7 @@ TEST_CASE("a server that leaves is no member any more, and its node is gone", "[
 }
 
 // Two operators, or an orchestrator that stops all machines at once.
-TEST_CASE("servers that leave at the same time leave one that can write", "[actors][leave]") {
+TEST_CASE("servers that leave at the same time leave a majority", "[actors][leave]") {
   const auto shuffle = GENERATE(0u, 1u, 2u, 3u);
   CAPTURE(shuffle);
   cluster_options o;
@@ -95,7 +95,7 @@ TEST_CASE("servers that leave at the same time leave one that can write", "[acto
   CHECK(c.put_done(now, "k", "v").value > 0);
 }
 
-TEST_CASE("a server stays whose cluster could not go on without it", "[actors][leave]") {
+TEST_CASE("a server stays if its cluster could not continue without it", "[actors][leave]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto others = c.all_but(leader);

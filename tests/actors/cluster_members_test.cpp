@@ -54,7 +54,7 @@ std::size_t commands_in(memory_log& log) {
 
 } // namespace
 
-TEST_CASE("every server is in the catalog, alive, with what its agent says of it", "[actors][members]") {
+TEST_CASE("every server is in the catalog, alive, with what its agent reports", "[actors][members]") {
   cluster_fixture c;
   const auto leader = c.leader();
   for (std::size_t i = 0; i < 3; ++i) {
@@ -66,7 +66,7 @@ TEST_CASE("every server is in the catalog, alive, with what its agent says of it
   }
 }
 
-TEST_CASE("whose write a new cluster has answered finds the leader in the catalog", "[actors][members]") {
+TEST_CASE("a client whose write a new cluster answered finds the leader in the catalog", "[actors][members]") {
   cluster_options o;
   o.machine.first_node_wait = seconds(2);
   cluster_fixture c(o);
@@ -84,7 +84,7 @@ TEST_CASE("whose write a new cluster has answered finds the leader in the catalo
   CHECK(c.now() - began < seconds(1));
 }
 
-TEST_CASE("a new cluster whose agent writes no node answers writes in the end", "[actors][members]") {
+TEST_CASE("a new cluster whose agent writes no node answers writes at last", "[actors][members]") {
   cluster_options o;
   o.nodes = 1;
   o.machine.first_node_wait = seconds(2);
@@ -300,7 +300,7 @@ TEST_CASE("a joining server is added once it has authenticated, and not when cre
   CHECK_FALSE(c.view(leader).config.contains(c.id_of(4)));
 }
 
-TEST_CASE("a server that has another name and address is known by them everywhere", "[actors][members]") {
+TEST_CASE("a server with another name and address is known by them everywhere", "[actors][members]") {
   // A container returns with another host name: the old node and its sessions must not stay.
   cluster_fixture c;
   const auto leader = c.leader();
@@ -323,7 +323,7 @@ TEST_CASE("a server that has another name and address is known by them everywher
   CHECK(row->address == "10.9.9.9");
 }
 
-TEST_CASE("all servers may come back at each other's addresses", "[actors][members]") {
+TEST_CASE("all servers may restart at each other's addresses", "[actors][members]") {
   cluster_fixture c;
   c.leader();
   std::vector<raft::member> before = c.view(0).config.members;

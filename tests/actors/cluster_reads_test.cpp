@@ -32,7 +32,7 @@ void hold_everything(cluster_fixture& c) {
 
 // The leader is about to transfer the leadership. It gives up its lease first: the next leader may
 // be elected at once. A thread that still used the old lease would return replaced values.
-TEST_CASE("a leader that gives up its lease stops default reads of other HTTP threads", "[actors][reads][fronts]") {
+TEST_CASE("a leader that releases its lease stops default reads of other HTTP threads", "[actors][reads][fronts]") {
   cluster_options o;
   o.fronts = true;
   cluster_fixture c(o);
@@ -74,7 +74,7 @@ TEST_CASE("a default read needs no other server while the lease lasts", "[actors
   CHECK(value_of(c.found(fast)) == "v");
 }
 
-TEST_CASE("a leader whose machine was suspended trusts its lease no more", "[actors][reads][R12]") {
+TEST_CASE("a leader whose machine was suspended no longer trusts its lease", "[actors][reads][R12]") {
   // Its machine is suspended for ten seconds: no frame was handled, no tick passed, another one may
   // lead. With a stopped clock it would answer from its tables, and renew ended sessions.
   cluster_fixture c;
@@ -148,7 +148,7 @@ TEST_CASE("deposed_leader_reads: a replaced leader answers nothing from the past
   }
 }
 
-TEST_CASE("a follower answers a consistent read when it has what the leader had", "[actors][reads]") {
+TEST_CASE("a follower answers a consistent read once it has applied what the leader had", "[actors][reads]") {
   // A quorum without this follower acknowledged the write. The follower requests from the leader
   // the index to wait for, and then waits.
   const auto mode = GENERATE(consistency::normal, consistency::consistent);

@@ -185,7 +185,7 @@ TEST_CASE("a server configured as a read replica that is the only voter continue
   c.put_done(0, "k", "2");
 }
 
-TEST_CASE("a read replica takes nothing from a leader that knows no replicas", "[actors][replicas]") {
+TEST_CASE("a read replica does not follow a leader without support for replicas", "[actors][replicas]") {
   // That version would make a voter of it.
   auto o = with_replica();
   o.older = {0, 1, 2};
@@ -218,7 +218,7 @@ TEST_CASE("a read replica takes nothing from a leader that knows no replicas", "
   CHECK(is_learner(c, leader, replica));
 }
 
-TEST_CASE("a read replica that is gone is removed, and is one again when it comes back", "[actors][replicas]") {
+TEST_CASE("a lost read replica is removed, and added again when it returns", "[actors][replicas]") {
   auto o = with_replica();
   o.peer.autopilot.cleanup_dead_servers = true;
   cluster_fixture c(o);

@@ -267,7 +267,7 @@ private:
 
 } // namespace
 
-TEST_CASE("sessions whose TTL runs are counted on the leader", "[actors][sessions]") {
+TEST_CASE("sessions with a running TTL are counted on the leader", "[actors][sessions]") {
   reaper_alone r;
   const auto active = [&](int n) {
     r.pass(milliseconds(60));
@@ -284,7 +284,7 @@ TEST_CASE("sessions whose TTL runs are counted on the leader", "[actors][session
   CHECK(active(0));
 }
 
-TEST_CASE("a session that is due stays due until it is gone", "[actors][sessions][C3]") {
+TEST_CASE("a session that is due stays due until it is removed", "[actors][sessions][C3]") {
   // Consul gave up after six attempts, and the session lived forever. Belay retries each second.
   reaper_alone r;
   r.lead(5);
@@ -395,7 +395,7 @@ TEST_CASE("a renewal counts only under the lease", "[actors][sessions]") {
   CHECK_FALSE(r.renewed().front().known);
 }
 
-TEST_CASE("a renewal counts without a lease if a quorum has confirmed this leader since it came",
+TEST_CASE("a renewal counts without a lease if a quorum has confirmed this leader since its arrival",
           "[actors][sessions]") {
   reaper_alone r;
   r.lead(4);
@@ -507,7 +507,7 @@ TEST_CASE("an exact session ends at its TTL, and not with the next tick", "[acto
   CHECK(r.ended() == std::vector<std::string>{"e"});
 }
 
-TEST_CASE("a renewal counts from when it comes, also of an exact session", "[actors][sessions][claims]") {
+TEST_CASE("a renewal counts from its arrival, also of an exact session", "[actors][sessions][claims]") {
   reaper_alone r;
   r.lead(1);
   r.create_exact("e", milliseconds(500));

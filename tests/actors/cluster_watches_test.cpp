@@ -93,7 +93,7 @@ TEST_CASE("an identical write wakes no query", "[actors][watches][C7]") {
   CHECK(value_of(c.found(w)) == "different");
 }
 
-TEST_CASE("a parked query is answered at its deadline with what there is", "[actors][watches]") {
+TEST_CASE("a parked query returns the present data at its deadline", "[actors][watches]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto index = c.put_done(leader, "k", "v").value;
@@ -107,7 +107,7 @@ TEST_CASE("a parked query is answered at its deadline with what there is", "[act
   CHECK(parked(c, leader) == 0);
 }
 
-TEST_CASE("a query whose client went away is forgotten, wherever it is", "[actors][watches]") {
+TEST_CASE("a query whose client disconnected is dropped, wherever it is", "[actors][watches]") {
   // A client that disconnects and retries a thousand times must not leave a thousand parked
   // queries, nor responses without a receiver.
   cluster_fixture c;

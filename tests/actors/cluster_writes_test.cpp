@@ -60,7 +60,7 @@ TEST_CASE("of five servers that expect three, three form the cluster, and the ot
     CHECK(c.cluster_id(i) == c.cluster_id(leader));
 }
 
-TEST_CASE("newcomers that expect a cluster of their own wait at the door of the one that is there",
+TEST_CASE("joining servers that expect a cluster of their own wait to be admitted to the existing one",
           "[actors][formation]") {
   cluster_options o;
   o.nodes = 6;
@@ -100,7 +100,7 @@ TEST_CASE("newcomers that expect a cluster of their own wait at the door of the 
   CHECK(std::get<state::refusal>(nobody.reply).text.find("10.0.0.77:8300") != std::string::npos);
 }
 
-TEST_CASE("a write is answered once, by whichever node it came to", "[actors][writes]") {
+TEST_CASE("a write is answered once, by the node that received it", "[actors][writes]") {
   // In whatever order the actors of all nodes run: one response, with the index of the entry; and a
   // client that wrote through a follower reads it there at once, even with a stale read.
   const auto shuffle = GENERATE(0u, 1u, 2u, 3u, 4u, 5u);
@@ -141,7 +141,7 @@ TEST_CASE("a peer that cannot be reached but is still heard is not dropped", "[a
   CHECK(times_in_log(c.log(leader), set_key("k", "v")) == (heard ? 1u : 0u));
 }
 
-TEST_CASE("what a state machine refuses early costs no log entry", "[actors][writes]") {
+TEST_CASE("a write that the state machine rejects early costs no log entry", "[actors][writes]") {
   // An acquire without a valid session is refused before the log, on a follower as well.
   cluster_fixture c;
   const auto leader = c.leader();

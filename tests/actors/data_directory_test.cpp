@@ -59,7 +59,7 @@ TEST_CASE("a start that broke off before the identity was whole is begun again",
   CHECK(open_data_directory(d.path(), "", "dc1").ok());
 }
 
-TEST_CASE("a directory with other files in it is refused and left as it is", "[actors][data_directory]") {
+TEST_CASE("a directory with other files in it is rejected and left unchanged", "[actors][data_directory]") {
   // The path was mistyped, or a disk was not mounted: starting there would hide the mistake, or
   // lose data.
   scratch_folder d;
@@ -182,7 +182,7 @@ TEST_CASE("node IDs are random UUIDs of version 4", "[actors][data_directory]") 
 }
 
 // Checks may contain passwords: in headers, bodies and commands.
-TEST_CASE("what was registered with the agent is readable by its owner only", "[actors][data_directory]") {
+TEST_CASE("the stored registrations of the agent are readable only by its owner", "[actors][data_directory]") {
   scratch_folder d;
   const auto all = fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read |
                    fs::perms::others_exec;
@@ -210,7 +210,7 @@ TEST_CASE("an identity that cannot be read is not reported as damage", "[actors]
   CHECK_FALSE(contains(r.error(), "move the whole data directory"));
 }
 
-TEST_CASE("what was promised to form a cluster is kept beside the identity", "[actors][data_directory]") {
+TEST_CASE("promises to form a cluster are stored beside the identity", "[actors][data_directory]") {
   scratch_folder d;
   REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
   const auto none = load_promise(d.path());

@@ -227,7 +227,7 @@ TEST_CASE("a TTL check that is not renewed turns critical here and in the catalo
   CHECK(f.checks.at("c").output == "TTL expired");
 }
 
-TEST_CASE("a client is answered when disk and catalog have what it registered, not before", "[health_checks]") {
+TEST_CASE("a client gets its response when disk and catalog have its registration, not before", "[health_checks]") {
   agent_fixture f;
   f.leader(1);
   f.catalog_is_slow = f.disk_is_slow = true;
@@ -265,7 +265,7 @@ TEST_CASE("a write that failed is tried again, and its client does not wait for 
   CHECK(f.checks.count("c") == 1);
 }
 
-TEST_CASE("a client that waits for a catalog that says nothing is answered in the end", "[health_checks]") {
+TEST_CASE("a client that waits for a catalog that does not respond gets a response at last", "[health_checks]") {
   agent_fixture f;
   f.leader(1);
   f.catalog_is_slow = true;
@@ -307,7 +307,7 @@ TEST_CASE("probes are run and their results shown", "[health_checks]") {
   CHECK(f.probes->started.size() == 2);
 }
 
-TEST_CASE("an alias of another node shows what the catalog says of it", "[health_checks]") {
+TEST_CASE("an alias of another node shows that node's health in the catalog", "[health_checks]") {
   agent_fixture f;
   f.leader(1);
   agent::check_definition c;

@@ -314,7 +314,7 @@ TEST_CASE("connections of unverified peers are closed for one from a member's ho
   CHECK(soon([&] { return open_ones(many) == 2; }));
 }
 
-TEST_CASE("what strangers say of themselves is short at every time", "[actors][peer_link][limits]") {
+TEST_CASE("texts of unverified peers are short at every time", "[actors][peer_link][limits]") {
   // The limit applied to the first frame only: later ones could name a thousand servers.
   link_fixture f;
   link_end a(f, node_id{1});
@@ -340,7 +340,7 @@ TEST_CASE("what strangers say of themselves is short at every time", "[actors][p
   CHECK(soon([&] { return a.hellos_from(node_id{2}) == 2; }));
 }
 
-TEST_CASE("a stranger that gives a member's address does not become known there", "[actors][peer_link][limits]") {
+TEST_CASE("an unverified peer with a member's address is not recorded there", "[actors][peer_link][limits]") {
   // Each made-up id left an entry forever, and the member's connection counted as the other's.
   link_fixture f;
   link_end a(f, node_id{1});
@@ -388,7 +388,7 @@ TEST_CASE("no peer can use this server's own id", "[actors][peer_link][limits]")
   CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
 }
 
-TEST_CASE("a member that comes from its own host is believed before one from another host",
+TEST_CASE("a member that connects from its own host takes precedence over one from another host",
           "[actors][peer_link][limits]") {
   // An impostor that connected during the member's restart kept the member out.
   const bool configuration_followed = GENERATE(false, true);

@@ -133,7 +133,7 @@ TEST_CASE("an address that does not respond delays no other one", "[actors][peer
   REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == 100; }));
 }
 
-TEST_CASE("a peer that comes back drops its earlier connection", "[actors][peer_link]") {
+TEST_CASE("a peer that reconnects drops its earlier connection", "[actors][peer_link]") {
   // Its machine was cut off and dialled again before the old connection was found dead. Later
   // frames from the old connection must not be accepted after the new one's; the peer is not lost.
   link_fixture f;
@@ -191,7 +191,7 @@ TEST_CASE("a name and an address of the same peer are one connection", "[actors]
   CHECK(lasted);
 }
 
-TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all the same", "[actors][peer_link]") {
+TEST_CASE("a peer whose machine lost power closes nothing, and is lost all the same", "[actors][peer_link]") {
   link_fixture f;
   peer_link_settings s;
   s.hello_limit = std::chrono::milliseconds(1000);
@@ -216,7 +216,7 @@ TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all t
   CHECK(gone.is_closed());
 }
 
-TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same", "[actors][peer_link]") {
+TEST_CASE("a peer that closes our connection and keeps its own is known all the same", "[actors][peer_link]") {
   // raft_peer forgets a lost peer, with all that is not in a hello. A write forwarded before the
   // next hello would get no response; so raft_peer is notified that this peer is still heard.
   link_fixture f;
@@ -233,7 +233,7 @@ TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same
   CHECK_FALSE(a.is_heard_still(node_id{9}));
 }
 
-TEST_CASE("two members that trade addresses are found at their new ones by one that lives on", "[actors][peer_link]") {
+TEST_CASE("two members that swap addresses are found at their new ones by a running member", "[actors][peer_link]") {
   // Both addresses respond. Frames were sent to the member's old address, now another server's.
   link_fixture f;
   link_end a(f, node_id{1});
@@ -269,7 +269,7 @@ TEST_CASE("two members that trade addresses are found at their new ones by one t
   CHECK(arrives(3, first));
 }
 
-TEST_CASE("a port that is taken is refused with what to do", "[actors][peer_link]") {
+TEST_CASE("a port in use is rejected with advice", "[actors][peer_link]") {
   peer_link_settings s;
   s.listen_host = "127.0.0.1";
   auto first = listen_for_peers(s);

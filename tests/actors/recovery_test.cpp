@@ -92,7 +92,7 @@ TEST_CASE("a survivor becomes a cluster of its own, with all it has and another 
   CHECK(core.config().voters == std::vector{now->id});
 }
 
-TEST_CASE("a survivor that stopped while it took a snapshot goes on from the snapshot", "[actors][recovery]") {
+TEST_CASE("a survivor that stopped while it received a snapshot continues from the snapshot", "[actors][recovery]") {
   // The checkpoint is in force, and the log is still the old one: it ends earlier, or is of another
   // history. An entry at its end would be dropped with it: the server would wait for the lost ones.
   scratch_folder d;

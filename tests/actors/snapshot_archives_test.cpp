@@ -109,7 +109,7 @@ restored restore(snapshot_archives& archives, const std::string& archive, std::s
 
 } // namespace
 
-TEST_CASE("snapshot_archives: what was saved is what is restored, whatever the pieces", "[actors]") {
+TEST_CASE("snapshot_archives: the restored data equals the saved data, whatever the pieces", "[actors]") {
   auto store = checkpoint_of(700, 1000); // several pieces, several batches
   snapshot_archives archives(*store);
   const auto archive = saved(archives);
@@ -282,7 +282,7 @@ TEST_CASE("snapshot_archives: a check of a service that is not there is left out
 }
 
 // A megabyte that unpacks to a gigabyte must not be buffered before its checksum can be verified.
-TEST_CASE("snapshot_archives: what claims to be a huge block is refused before it is there", "[actors]") {
+TEST_CASE("snapshot_archives: a block with a huge length is rejected before it is read", "[actors]") {
   auto store = checkpoint_of(10, 100);
   const auto chunk = store->read_snapshot(log_index{0}, 0, 1u << 20); // the newest
   REQUIRE(chunk);

@@ -331,7 +331,7 @@ TEST_CASE("asio: losses are reported, and calls end at their deadlines", "[clien
   play([&](const client_options& o) { return losses(o, *cluster); }, options_for(*cluster, milliseconds(3000)));
 }
 
-TEST_CASE("asio: a client that is destroyed ends what waits, and its session", "[client][asio]") {
+TEST_CASE("asio: a client that is destroyed ends its waiting calls, and its session", "[client][asio]") {
   auto cluster = started(our_server(), 1);
   net::io_context loop;
   auto c = std::make_optional<belay::asio::client>(loop, options_for(*cluster));
@@ -358,7 +358,7 @@ TEST_CASE("asio: a client that is destroyed ends what waits, and its session", "
 }
 
 // The context is destroyed while a waiting coroutine has a client and its leases in its frame.
-TEST_CASE("asio: a context that is destroyed destroys what waits in it", "[client][asio]") {
+TEST_CASE("asio: a context that is destroyed destroys the calls that wait in it", "[client][asio]") {
   auto cluster = started(our_server(), 1);
   int destroyed = 0;
   {

@@ -22,7 +22,7 @@ milliseconds since(steady_clock::time_point begun) {
 
 // Three servers. The one in use is killed while a lock is held and another client waits for it;
 // then the next one hangs. The session survives, and calls continue to work.
-TEST_CASE("client: servers are lost, and what is held stays held", "[client]") {
+TEST_CASE("client: servers are lost, and held locks stay held", "[client]") {
   auto cluster = started(our_server(), 3);
   client a(options_for(*cluster));
   client b(options_for(*cluster));
@@ -79,7 +79,7 @@ TEST_CASE("client: a server that hangs blocks no caller and no destructor, and t
 
 // The server receives the request and is paused: no response arrives in time. When it runs again
 // the library requests the outcome of the write, and the caller gets it.
-TEST_CASE("client: a write whose answer was lost is decided", "[client]") {
+TEST_CASE("client: a write whose response was lost is resolved", "[client]") {
   auto cluster = started(our_server(), 1);
   client c(options_for(*cluster));
   REQUIRE(c.put("k", "before"));
@@ -94,7 +94,7 @@ TEST_CASE("client: a write whose answer was lost is decided", "[client]") {
   CHECK(c.get("k")->found->value == "after");
 }
 
-TEST_CASE("client: a caller that is stopped comes back soon, and leaves the queue", "[client]") {
+TEST_CASE("client: a caller that is stopped returns soon, and leaves the queue", "[client]") {
   auto cluster = started(our_server(), 1);
   client a(options_for(*cluster));
   client b(options_for(*cluster));

@@ -47,7 +47,7 @@ public:
 
 } // namespace
 
-TEST_CASE("a caller runs the loop until what it waits for is done", "[client][loop]") {
+TEST_CASE("a caller runs the loop until its call is done", "[client][loop]") {
   running_loop loop;
   auto own = loop.own();
   // On a busy machine the loop's own thread may take over before a call is done, and runs the rest.
@@ -100,7 +100,7 @@ TEST_CASE("a program that blocks the loop for long is interrupted, and its calls
   CHECK(done.get_future().get() == own);
 }
 
-TEST_CASE("what is the program's runs on the loop's own thread, while a caller runs the loop too", "[client][loop]") {
+TEST_CASE("the program's code runs on the loop's own thread, while a caller runs the loop too", "[client][loop]") {
   running_loop loop;
   auto own = loop.own();
   std::promise<std::thread::id> id;

@@ -45,7 +45,7 @@ std::string secret_in(const std::string& json) {
 } // namespace
 
 // Reading a log, a graph or a bug report must not give anyone the permissions of the tokens in use.
-TEST_CASE("no token is in the log, in metrics or in what the agent says of itself", "[acl]") {
+TEST_CASE("no token is in the log, in metrics or in the agent's data about itself", "[acl]") {
   auto cluster = cluster_with_acls(1);
   auto& node = cluster->node(0);
   REQUIRE(

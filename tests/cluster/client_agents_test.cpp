@@ -42,7 +42,7 @@ std::size_t sessions(server_node& asked) {
 
 } // namespace
 
-TEST_CASE("a client agent passes on what servers answer, and keeps its own services", "[client_agents]") {
+TEST_CASE("a client agent forwards the servers' responses, and keeps its own services", "[client_agents]") {
   auto cluster = cluster_with_agents(1, 1);
   auto& server = cluster->node(0);
   auto& agent = cluster->agent(0);
@@ -152,7 +152,7 @@ std::map<std::string, std::int64_t> members_according_to(server_node& asked) {
 
 } // namespace
 
-TEST_CASE("members are servers and client agents, and one that is lost can be forced out", "[client_agents]") {
+TEST_CASE("members are servers and client agents, and a lost one can be forced out", "[client_agents]") {
   auto cluster = cluster_with_agents(1, 2);
   auto& server = cluster->node(0);
   auto& stays = cluster->agent(0);
@@ -194,7 +194,7 @@ TEST_CASE("members are servers and client agents, and one that is lost can be fo
 }
 
 // The cache as clients see it: hits, changes, only permitted rows, responses without servers.
-TEST_CASE("a client agent answers from its cache, and never what another token sees", "[client_agents]") {
+TEST_CASE("a client agent answers from its cache, and never with another token's data", "[client_agents]") {
   const std::string root = "6d1f1c5e-2d0b-4c0c-9a8a-51f0f3a4b7c9";
   auto cluster = cluster_with_agents(
       1, 1, 0,

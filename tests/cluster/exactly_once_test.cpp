@@ -203,7 +203,7 @@ TEST_CASE("writes with idempotency keys take effect once", "[exactly_once]") {
   CHECK(writers.replayed() > 0);
 }
 
-TEST_CASE("what was sealed never takes effect, through whichever server it comes", "[exactly_once]") {
+TEST_CASE("a sealed write never takes effect, through whichever server it arrives", "[exactly_once]") {
   auto cluster = ready_cluster(3);
   const auto ports = http_ports(*cluster);
   const auto put = [&](std::size_t node, const std::string& key) {

@@ -9,7 +9,7 @@ namespace json = boost::json;
 
 // The usual configuration: all servers name the same seed, which names none. Only the seed
 // introduces the second and the third to each other, and the first server to start finds no other.
-TEST_CASE("servers whose retry_join names one seed only form one cluster", "[formation]") {
+TEST_CASE("servers whose retry_join has only one seed form one cluster", "[formation]") {
   const auto seed = static_cast<std::size_t>(GENERATE(0, 2)); // starts first, or last
   const auto command = server_command::from_environment(BELAY_BINARY_DIR);
   server_cluster cluster(command, cluster_options{3, "node", {}});

@@ -28,7 +28,7 @@ std::vector<std::uint64_t> used_by_fronts(pid_t pid) {
 
 } // namespace
 
-TEST_CASE("several fronts share the connections, and none answers with what was before", "[limits][fronts]") {
+TEST_CASE("several HTTP threads share the connections, and none returns old data", "[limits][fronts]") {
   auto cluster =
       ready_cluster(1, {{"http_config", {{"fronts", fronts}}}, {"limits", {{"http_max_conns_per_client", clients}}}});
   auto& node = cluster->node(0);

@@ -254,7 +254,7 @@ TEST_CASE("gone clients: no wait at a server keeps the connection of a client th
   check_waited(end_all(server, known_now(server), [&] { return session_at(server); }));
 }
 
-TEST_CASE("gone clients: nor at a follower, nor when there is no leader", "[gone_clients]") {
+TEST_CASE("gone clients: neither at a follower, nor when there is no leader", "[gone_clients]") {
   auto cluster = ready_cluster(3, patient());
   const auto leader = cluster->wait_leader();
   const auto follower = (leader + 1) % 3;

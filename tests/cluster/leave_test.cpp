@@ -26,7 +26,7 @@ bool is_in_catalog(server_node& node, const std::string& name) {
 
 } // namespace
 
-TEST_CASE("the leader leaves: it ends with 0, the others go on, and it may come back", "[leave]") {
+TEST_CASE("the leader leaves: it exits with 0, the others continue, and it may return", "[leave]") {
   auto cluster = ready_cluster(3, encrypted);
   const auto leader = cluster->wait_leader();
   auto& node = cluster->node(leader);
@@ -72,7 +72,7 @@ TEST_CASE("a signal makes a server leave if it is set to mean that", "[leave]") 
   CHECK(last->code == 1);
 }
 
-TEST_CASE("the only server leaves, and has what it had when it is back", "[leave]") {
+TEST_CASE("the only server leaves, and has its data when it returns", "[leave]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
   REQUIRE(node.put("/v1/kv/a", "here").body.starts_with("true"));
@@ -86,7 +86,7 @@ TEST_CASE("the only server leaves, and has what it had when it is back", "[leave
 }
 
 // Without retry_join a server that has left stays out; -rejoin contacts the known members.
-TEST_CASE("a server that has left comes back to the members it knew if it is set to rejoin", "[leave]") {
+TEST_CASE("a server that has left returns to the members it knew if rejoin_after_leave is set", "[leave]") {
   auto cluster = ready_cluster(3, encrypted);
   const auto leader = cluster->wait_leader();
   const auto i = (leader + 1) % 3;
@@ -119,7 +119,7 @@ TEST_CASE("a server that has left comes back to the members it knew if it is set
   CHECK_FALSE(std::filesystem::exists(node.data_folder() / "left"));
 }
 
-TEST_CASE("the only server with a vote stays while a read replica is there", "[leave]") {
+TEST_CASE("the only voter stays while there is a read replica", "[leave]") {
   raise_file_limit();
   server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR),
                          cluster_options{1, "node", {{"admit_unverified_servers", true}}, 1});

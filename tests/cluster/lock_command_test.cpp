@@ -92,7 +92,7 @@ TEST_CASE("belay lock: never two at once while leaders are killed", "[.lock][fai
 }
 
 // A holder's server is killed for good: it must kill its command before the next grant.
-TEST_CASE("belay lock: a holder whose server is gone stops its command before the next one begins",
+TEST_CASE("belay lock: a holder whose server is lost stops its command before the next one starts",
           "[.lock][failover]") {
   auto cluster = ready_cluster(3);
   if (cluster->command().is_reference())

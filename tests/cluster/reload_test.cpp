@@ -40,7 +40,7 @@ std::set<std::string> names_at(server_node& node, const char* target) {
 
 } // namespace
 
-TEST_CASE("validate says what a start says", "[reload]") {
+TEST_CASE("validate reports what a start reports", "[reload]") {
   scratch_folder folder;
   const std::string belay = BELAY_BINARY_DIR "/belay";
   const auto good = folder.write("good.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1"})");

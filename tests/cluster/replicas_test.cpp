@@ -105,7 +105,7 @@ TEST_CASE("without a majority of the votes read replicas write nothing, and answ
 }
 
 // Autopilot's settings remove a lost replica, readmit it, promote one, and demote a voter.
-TEST_CASE("read replicas are removed, promoted and demoted as the settings of autopilot say", "[replicas]") {
+TEST_CASE("read replicas are removed, promoted and demoted by the settings of autopilot", "[replicas]") {
   auto cluster = cluster_with_replicas(1, {{"autopilot", {{"server_stabilization_time", "2s"}}}});
   const auto is_now = [&](std::size_t voters, std::size_t others) {
     return eventually(milliseconds{40000}, [&] {

@@ -45,7 +45,7 @@ struct managed_server {
 
 } // namespace
 
-TEST_CASE("a server says that it is ready when clients are answered, that it reloads, and that it stops", "[service]") {
+TEST_CASE("a server notifies when it answers clients, when it reloads, and when it stops", "[service]") {
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->start();
   REQUIRE(under.manager.heard("READY=1", manager_patience));
@@ -61,7 +61,7 @@ TEST_CASE("a server says that it is ready when clients are answered, that it rel
   CHECK(under.node->process().wait(manager_patience));
 }
 
-TEST_CASE("a client agent says that it is ready without a server", "[service]") {
+TEST_CASE("a client agent notifies that it is ready without a server", "[service]") {
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->configure({{"server", false}, {"retry_join", boost::json::array{"127.0.0.1:1"}}});
   under.node->start();

@@ -3,7 +3,7 @@
 using namespace belay::harness;
 
 // The other tests rely on the workload to notice lost writes. Here the test itself loses them.
-TEST_CASE("the workload notices what is lost, changed or made up", "[workload]") {
+TEST_CASE("the workload detects lost, changed and invented writes", "[workload]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
   auto port = node.http_port();

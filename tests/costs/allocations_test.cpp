@@ -84,7 +84,7 @@ void operator delete[](void* p, const std::nothrow_t&) noexcept {
   std::free(p);
 }
 
-TEST_CASE("no step of a request allocates more often than its limit says") {
+TEST_CASE("no step of a request allocates more often than its limit") {
   const auto allowed = limits();
   std::size_t known = 0;
   for (const auto& step : belay::bench::request_steps()) {

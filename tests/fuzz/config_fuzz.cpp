@@ -34,7 +34,7 @@ EOF
 
 } // namespace
 
-TEST_CASE("stored configurations are what they were", "[corpus]") {
+TEST_CASE("stored configurations are unchanged", "[corpus]") {
   check_stored("config", config_samples());
 }
 

@@ -179,8 +179,7 @@ TEST_CASE("http front: the stored requests are understood") {
 }
 
 // Audit of November 2026, B1: a client's line break made two requests of an agent's one.
-TEST_CASE(
-    "http front: what a client agent passes on is one request, which servers understand as they would the client's") {
+TEST_CASE("http front: a forwarded request of a client agent is one request, which servers parse like the client's") {
   std::size_t passed_on = 0, refused = 0;
   const auto pass_on = [&](const std::string& input) {
     const auto found = run_input(fuzz_passed_on, input);

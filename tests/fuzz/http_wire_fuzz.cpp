@@ -175,7 +175,7 @@ TEST_CASE("undamaged requests are all found", "[fuzz][http]") {
   }
 }
 
-TEST_CASE("a header without end is given up, a byte at a time or at once", "[fuzz][http]") {
+TEST_CASE("a header without end is dropped, a byte at a time or at once", "[fuzz][http]") {
   const std::string endless = "GET / HTTP/1.1\r\nHost: x\r\n";
   std::string many;
   for (int i = 0; i < 2000; ++i)
@@ -184,7 +184,7 @@ TEST_CASE("a header without end is given up, a byte at a time or at once", "[fuz
     CHECK(run_input(fuzz_http, endless + more).refused);
 }
 
-TEST_CASE("trailers and chunk extensions without end are given up", "[fuzz][http]") {
+TEST_CASE("trailers and chunk extensions without end are dropped", "[fuzz][http]") {
   const std::string head = "PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (const auto& more : {"5;" + std::string(20000, 'x'), "0\r\nA: " + std::string(20000, 'x')})
     CHECK(run_input(fuzz_http, head + more).refused);

@@ -117,7 +117,7 @@ const state::refusal denied{"Permission denied"}, not_found{"ACL not found"};
 
 } // namespace
 
-TEST_CASE("acl checkers: a write is decided by what is in force at its entry") {
+TEST_CASE("acl checkers: a write is decided by the rules at its entry") {
   const auto write = in_name_of("a", set("k", "w"));
   SECTION("refused, as it should be") {
     acl_run_by_hand r;
@@ -215,7 +215,7 @@ TEST_CASE("acl checkers: a read shows the rows that its token may see, and no ot
   }
 }
 
-TEST_CASE("acl checkers: a deleted token opens nothing once that is known") {
+TEST_CASE("acl checkers: a deleted token permits nothing once that is known") {
   const auto found = key_rows({key_row("k", 5)});
   SECTION("asked before") {
     acl_run_by_hand r;

@@ -47,7 +47,7 @@ std::string told(const std::optional<state::reply>& r) {
 
 } // namespace
 
-TEST_CASE("acl model: what is read of rules") {
+TEST_CASE("acl model: how rules are read") {
   const auto all =
       read_acl_rules("key_prefix \"k/\" { policy = \"write\" }\nkey \"a\" { policy = \"list\" }\nacl = \"read\"\n");
   REQUIRE(all.has_value());
@@ -75,7 +75,7 @@ TEST_CASE("acl model: an exact rule wins over the longest prefix, that over the 
   CHECK(rights("key_prefix \"app/\" { policy = \"deny\" }\n", true).writes_key("app2"));
 }
 
-TEST_CASE("acl model: of two rules for the same thing deny goes first, then write") {
+TEST_CASE("acl model: of two rules for the same resource deny takes precedence, then write") {
   const auto same = [](const char* a, const char* b) {
     return rights(std::string("key_prefix \"k\" { policy = \"") + a + "\" }\nkey_prefix \"k\" { policy = \"" + b +
                   "\" }\n");

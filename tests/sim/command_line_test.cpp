@@ -31,7 +31,7 @@ command_line good(const std::string& text) {
 
 } // namespace
 
-TEST_CASE("command line: what is to be done") {
+TEST_CASE("command line: the action") {
   struct row {
     const char* words;
     action what;
@@ -67,7 +67,7 @@ TEST_CASE("command line: what is to be done") {
   CHECK(good("--regressions tests/regressions").regressions_folder == "tests/regressions");
 }
 
-TEST_CASE("command line: options and what holds without them") {
+TEST_CASE("command line: options and their defaults") {
   const auto plain = good("--seeds 0..10");
   CHECK_FALSE(plain.profile.has_value());
   CHECK_FALSE(plain.mutant.has_value());

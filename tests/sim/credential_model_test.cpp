@@ -214,7 +214,7 @@ TEST_CASE("an operation that was reported to an operator as done is in the keyri
   CHECK(both.doors.complaint()->second.find("n1 refuses n0") == 0);
 }
 
-TEST_CASE("a keyring whose write was cut is the one before or the one after", "[sim]") {
+TEST_CASE("a keyring whose write was cut off is the previous or the next one", "[sim]") {
   for (std::uint64_t calls = 1; calls <= 7; ++calls) {
     CAPTURE(calls);
     two_servers both;

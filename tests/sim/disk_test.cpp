@@ -145,7 +145,7 @@ status transfer(simulated_checkpoints& from, simulated_checkpoints& to, std::siz
 
 // ---- files
 
-TEST_CASE("files: what was synced survives, what was not is lost, kept, cut or there in parts", "[sim][disk]") {
+TEST_CASE("files: synced data survives; unsynced data is lost, kept, cut or partly there", "[sim][disk]") {
   simulated_files files;
   auto f = files.open("d/f", storage::open_mode::fresh);
   REQUIRE(f.ok());
@@ -222,7 +222,7 @@ TEST_CASE("files: names that were not synced are lost from the last one on", "[s
     CHECK(*files.contents("d/b") == "d/a");
 }
 
-TEST_CASE("files: a full disk takes what fits, and room that is made can be used", "[sim][disk]") {
+TEST_CASE("files: a full disk accepts what fits, and freed space can be used", "[sim][disk]") {
   simulated_files files;
   auto f = files.open("d/f", storage::open_mode::fresh);
   REQUIRE(f.ok());
@@ -271,7 +271,7 @@ TEST_CASE("files: a lock ends with the process that held it", "[sim][disk]") {
 
 // ---- the real log on them
 
-TEST_CASE("log: power losses and kills keep what was acknowledged and nothing half", "[sim][disk]") {
+TEST_CASE("log: power losses and kills keep acknowledged entries and nothing partial", "[sim][disk]") {
   // Situation: a long life of appends, truncations, votes, restarts after snapshots, compactions.
   // Event: the process is repeatedly killed or loses power, often in the middle of an append. Wrong
   // would be: a log that does not open, a lost acknowledged entry or vote, half a batch, a gap.
@@ -304,7 +304,7 @@ TEST_CASE("log: power losses and kills keep what was acknowledged and nothing ha
   CHECK(interrupted > 100);
 }
 
-TEST_CASE("log: what a restarted process has read stays, whatever happens to the power", "[sim][disk]") {
+TEST_CASE("log: data that a restarted process has read stays, whatever happens to the power", "[sim][disk]") {
   // Situation: a process is killed between the write and the sync of an append. The next one reads
   // it from the page cache, and may at once acknowledge the entry to a leader, or rely on the vote.
   // Event: power loss before the next write. Wrong would be: the entry or the vote is gone.

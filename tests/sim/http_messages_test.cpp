@@ -72,7 +72,7 @@ http_answer rendered(const http::response& r) {
 
 } // namespace
 
-TEST_CASE("http_messages: commands about ACLs, in whose name they are given", "[sim]") {
+TEST_CASE("http_messages: commands about ACLs, with their tokens", "[sim]") {
   known_access known;
   std::set<std::size_t> kinds;
   for (std::uint64_t n = 1; n < 400; ++n) {
@@ -95,7 +95,7 @@ TEST_CASE("http_messages: commands about ACLs, in whose name they are given", "[
   CHECK(kinds.size() == 6);
 }
 
-TEST_CASE("http_messages: what is forbidden is understood as refused", "[sim]") {
+TEST_CASE("http_messages: a forbidden request is parsed as rejected", "[sim]") {
   http_answer no;
   no.status = 403;
   no.body = "Permission denied";
@@ -173,7 +173,7 @@ TEST_CASE("http_messages: the router makes the same command of a request", "[sim
   }
 }
 
-TEST_CASE("http_messages: an acquire that may wait says how long", "[sim]") {
+TEST_CASE("http_messages: an acquire that may wait has its deadline", "[sim]") {
   auto o = asked(state::kv_write{op_of(state::kv_verb::lock)});
   o.lock_wait = std::chrono::milliseconds(1500);
   const auto action = routed(o);
@@ -209,7 +209,7 @@ TEST_CASE("http_messages: reads and renewals", "[sim]") {
   CHECK(std::get<http::session_renew>(action).id == id);
 }
 
-TEST_CASE("http_messages: what is rendered of a write is understood", "[sim]") {
+TEST_CASE("http_messages: rendered writes are parsed", "[sim]") {
   const write_decision done{forward::call_outcome::done, log_index{12}};
   auto lock = asked(state::kv_write{op_of(state::kv_verb::lock)});
   state::reply refused = false;

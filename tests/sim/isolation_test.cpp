@@ -107,7 +107,7 @@ TEST_CASE("isolation: too slow") {
   CHECK(out->report.what == "not over after 1 seconds of real time");
 }
 
-TEST_CASE("isolation: a message larger than a pipe holds comes through") {
+TEST_CASE("isolation: a message larger than a pipe arrives") {
   const auto out = ran([](tape& t, const run_options& o) {
     for (int i = 0; i < 200'000; ++i)
       t.choose(nemesis, 1000);

@@ -127,7 +127,7 @@ TEST_CASE("model of keys: a transaction has all of its effects or none") {
   CHECK(log.model.entry_at("c", i(4))->modify_index == i(4));
 }
 
-TEST_CASE("model of keys: what the catalog decides is not judged, the rest is") {
+TEST_CASE("model of keys: decisions of the catalog are not checked, the rest is") {
   log_writer log;
   log(set("p/a", "1"))(set("p/b", "1"));
   CHECK(log(txn(key_op(kv_verb::set, "p/b", "9"), write_of_node("m"))).says() == "not judged");

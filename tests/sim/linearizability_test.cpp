@@ -194,7 +194,7 @@ private:
 
 } // namespace
 
-TEST_CASE("linearizability: one history that is fine and one that is not, for each rule") {
+TEST_CASE("linearizability: one valid history and one invalid one, for each rule") {
   struct row {
     const char* rule;
     std::vector<register_op> good, bad;
@@ -255,7 +255,7 @@ TEST_CASE("linearizability: one history that is fine and one that is not, for ea
   }
 }
 
-TEST_CASE("linearizability: keys are judged apart, the text names the bad one's operations") {
+TEST_CASE("linearizability: keys are checked separately, the text names the operations of the bad one") {
   auto other = saw("lost", 100, 110);
   other.key = "other";
   auto before = put("kept", 0, 10);
@@ -268,7 +268,7 @@ TEST_CASE("linearizability: keys are judged apart, the text names the bad one's 
   CHECK(r.text.find("\"a\"") == std::string::npos);
 }
 
-TEST_CASE("linearizability: the window leaves out what does not matter") {
+TEST_CASE("linearizability: the window leaves out irrelevant operations") {
   std::vector<register_op> history;
   for (int i = 0; i < 200; ++i)
     history.push_back(put("v" + std::to_string(i), i * 10, i * 10 + 5));
@@ -282,7 +282,7 @@ TEST_CASE("linearizability: the window leaves out what does not matter") {
   CHECK(std::count(r.text.begin(), r.text.end(), '\n') <= 3);
 }
 
-TEST_CASE("linearizability: with too few steps it says so") {
+TEST_CASE("linearizability: it reports too few steps") {
   std::vector<register_op> history;
   for (int i = 0; i < 12; ++i) {
     history.push_back(put("v" + std::to_string(i), 0, 100));

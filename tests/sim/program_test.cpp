@@ -247,7 +247,7 @@ TEST_CASE("program: shrinking writes a smaller tape with its story") {
   CHECK(saved(f, "c.tape").items.empty());
 }
 
-TEST_CASE("program: regressions are compared with what they expect") {
+TEST_CASE("program: regressions are compared with their expectations") {
   const folder f;
   std::filesystem::create_directory(f / "kept");
   CHECK(f.run("--regressions " + f / "kept").code == 0);

@@ -219,7 +219,7 @@ TEST_CASE("report: as JSON") {
   CHECK(text.ends_with("}\n"));
 }
 
-TEST_CASE("report: a run's report comes through to another process whole") {
+TEST_CASE("report: a run's report reaches another process complete") {
   auto r = passed_run(UINT64_MAX, 120, 900);
   r.waited_ms = {{"votes", 100}, {"entries", 20}};
   r.outcome = verdict::nondeterminism;

@@ -141,7 +141,7 @@ TEST_CASE("run: archives are saved and restored, and holders at that time become
 }
 
 // A process without acknowledgements would not send servers the requests that it exists for.
-TEST_CASE("run: processes that are written with the client library do what the library is for") {
+TEST_CASE("run: processes that use the client library do what the library is for") {
   auto p = *profile_named("once");
   p.library_per_million = 1'000'000;
   const auto before = probe_counts();

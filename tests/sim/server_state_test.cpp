@@ -53,7 +53,7 @@ struct place {
 
 } // namespace
 
-TEST_CASE("server_state: what a server must remember outlives the power") {
+TEST_CASE("server_state: what a server must remember survives a power loss") {
   place p;
   const auto who = p.joins_and_ends();
   const auto again = p.open();
@@ -67,7 +67,7 @@ TEST_CASE("server_state: what a server must remember outlives the power") {
   CHECK(found->promised.refused == std::vector<std::uint64_t>{5});
 }
 
-TEST_CASE("server_state: without its log a member does not start, and goes on when it is mounted again") {
+TEST_CASE("server_state: without its log a member does not start, and continues when it is mounted again") {
   place p;
   p.joins_and_ends();
   p.disk.lose(simulated_disk::part::log);

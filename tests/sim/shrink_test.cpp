@@ -117,7 +117,7 @@ TEST_CASE("shrink: a different failure does not count") {
   CHECK(s.report.checker == "replies");
 }
 
-TEST_CASE("shrink: goes on with what the run took, which may be less than it was given") {
+TEST_CASE("shrink: continues with what the run used, which may be less than it was given") {
   const tape_item needed{{stream_kind::nemesis, 0}, 3, 1};
   const auto run = [&](const tape_items& items) {
     attempt a;
@@ -143,7 +143,7 @@ TEST_CASE("shrink: a tape that passes is left alone") {
   CHECK(s.runs == 1);
 }
 
-TEST_CASE("shrink: the limit of runs is kept, and what is left still fails") {
+TEST_CASE("shrink: the limit of runs is kept, and the result still fails") {
   const auto items = many_items(5000, 2);
   const tape_items needed = {items[100], items[2000], items[4000]};
   for (const std::uint64_t limit : {1u, 2u, 20u, 40u}) {

@@ -45,7 +45,7 @@ TEST_CASE("simulated clocks: a suspension is counted by one of them, a stop by n
   CHECK(clock.wall().value - wall == 6000); // it was not set meanwhile
 }
 
-TEST_CASE("standing clocks: a lease is in doubt from when they stop until one could be over") {
+TEST_CASE("paused clocks: a lease is in doubt from the pause until one could be over") {
   standing_clocks clocks(milliseconds(500));
   CHECK_FALSE(clocks.lease_in_doubt(0, seconds(1)));
   CHECK(clocks.goes_on(0, seconds(1)) == seconds(0));

@@ -58,7 +58,7 @@ TEST_CASE("sweep: every seed is run once, whatever the number of jobs") {
   }
 }
 
-TEST_CASE("sweep: failures are listed by seed with what they said") {
+TEST_CASE("sweep: failures are listed by seed with their texts") {
   const auto run = [](tape& t, const run_options& o) {
     auto r = harmless_run(t, o);
     if (t.seed() % 40 == 7)

@@ -51,7 +51,7 @@ TEST_CASE("tape: a seed decides all answers, and streams do not disturb each oth
   CHECK(answers(d, disk_2, 50) != first);
 }
 
-TEST_CASE("tape: what was taken makes the same run again") {
+TEST_CASE("tape: a recorded tape reproduces the run") {
   tape drawn(3);
   std::vector<std::uint64_t> was;
   const auto ask = [](tape& t, std::vector<std::uint64_t>& into) {

@@ -175,7 +175,7 @@ TEST_CASE("a start survives any damage to the newest checkpoint", "[storage]") {
   CHECK(started_from[5] > 0);
 }
 
-TEST_CASE("pages of a whole file are accepted, and of one that another program wrote refused", "[storage]") {
+TEST_CASE("pages of a valid file are accepted, and those of another program rejected", "[storage]") {
   harness::scratch_folder folder;
   CHECK_FALSE(check_lmdb_pages(folder / "missing"));
   for (const std::size_t bytes : {0, 10, 151, 4096, 8192, 65'536}) {

@@ -33,7 +33,7 @@ void refuses_every_cut(const std::string& bytes, Value into, Decode decode) {
 
 } // namespace
 
-TEST_CASE("entries, hard states and snapshot metas come back as they went") {
+TEST_CASE("entries, hard states and snapshot metas survive a round trip") {
   std::string bytes;
   byte_writer w(bytes);
   const auto e = make_entry(~0ull, 3, std::string("\0binary\xff", 8), raft::entry_kind::configuration);

@@ -122,7 +122,7 @@ std::optional<window> load(lmdb_checkpoint& store) {
 
 } // namespace
 
-TEST_CASE("the window that is kept beside a checkpoint is there after a restart") {
+TEST_CASE("the stored window of changes is loaded after a restart") {
   scratch_folder scratch;
   {
     auto store = open_store(scratch.path());
@@ -268,7 +268,7 @@ TEST_CASE("a large window is written in parts, and grows with its file") {
   CHECK(fs::file_size(scratch / "state/changes.mdb") < 2 * size); // dropped rows make room
 }
 
-TEST_CASE("when the disk takes no more, the window stays as it was") {
+TEST_CASE("when the disk is full, the window stays unchanged") {
   scratch_folder scratch;
   const auto code = [&] {
     const auto child = fork();

@@ -151,7 +151,7 @@ result<std::uint64_t> install(lmdb_checkpoint& store, const raft::snapshot_meta&
 
 } // namespace
 
-TEST_CASE("what is committed is loaded after a restart") {
+TEST_CASE("committed rows are loaded after a restart") {
   scratch_folder scratch;
   rows_by_key expected;
   {
@@ -363,7 +363,7 @@ private:
 
 } // namespace
 
-TEST_CASE("when the disk takes no more, commits are refused and the old checkpoint stays") {
+TEST_CASE("when the disk is full, commits are rejected and the old checkpoint stays") {
   // The limit of a file's size stands for the full disk: LMDB's writes fail halfway through.
   scratch_folder scratch;
   seeded_random random(3);
@@ -422,7 +422,7 @@ TEST_CASE("a snapshot of 100,000 rows travels to another server") {
   CHECK_FALSE(fs::exists(there / "snapshots/incoming"));
 }
 
-TEST_CASE("a follower goes on with the snapshot it began, while checkpoints move on") {
+TEST_CASE("a follower continues with the snapshot it started, while new checkpoints are committed") {
   scratch_folder here, there;
   seeded_random random(5);
   auto from = open_store(here.path());
@@ -513,7 +513,7 @@ TEST_CASE("chunks must continue each other") {
   CHECK(*store->write_snapshot(meta_at(6), 0, "y", false) == 1); // afresh
 }
 
-TEST_CASE("what a crash left unfinished is removed") {
+TEST_CASE("unfinished files of a crash are removed") {
   scratch_folder scratch;
   auto store = open_store(scratch.path());
   auto d = delta_at(5);
@@ -682,7 +682,7 @@ struct strict_judge final : storage::snapshot_judge {
 
 } // namespace
 
-TEST_CASE("a snapshot that its judge refuses leaves the old checkpoint in place") {
+TEST_CASE("a snapshot that its judge rejects leaves the old checkpoint in place") {
   scratch_folder here, there;
   seeded_random random(7);
   auto from = open_store(here.path());

@@ -128,7 +128,7 @@ TEST_CASE("a commit that reads back different leaves the checkpoint before it in
   CHECK(s.loads());
 }
 
-TEST_CASE("a row whose bytes do not say what the row said is named") {
+TEST_CASE("a row whose bytes differ from the row is named") {
   scratch_folder scratch;
   story s(scratch.path());
   s.must(s.commit({stored_row(1, "a", "first")}));
@@ -151,7 +151,7 @@ TEST_CASE("a row whose bytes do not say what the row said is named") {
   CHECK(s.rows() == rows_by_key{{"a", "first"}});
 }
 
-TEST_CASE("a row that was to be removed, and one that was to be written, are looked for") {
+TEST_CASE("a row to be removed, and one to be written, are looked up") {
   scratch_folder scratch;
   story s(scratch.path());
   s.must(s.commit({stored_row(1, "a", "first"), stored_row(1, "b", "first")}));
@@ -180,8 +180,7 @@ TEST_CASE("damage that no commit touches is found by those that read the whole f
   CHECK(s.rows() == rows_by_key{{"a", "untouched"}, {"b", "third"}});
 }
 
-TEST_CASE(
-    "a start whose newest checkpoint is damaged falls back to the commit before it, then to the older generation") {
+TEST_CASE("a start with a damaged newest checkpoint falls back to the commit before it, then to the older generation") {
   scratch_folder scratch;
   story s(scratch.path());
   s.must(s.commit({stored_row(1, "a", "one"), stored_row(1, "b", "shared by all")}));
@@ -284,7 +283,7 @@ TEST_CASE("the older generation is a whole one, whenever the process ends") {
   }
 }
 
-TEST_CASE("a snapshot of the leader is both generations: the log before it is gone") {
+TEST_CASE("a snapshot from the leader replaces both generations: the log before it is removed") {
   scratch_folder here, there;
   story from(here.path()), to(there.path());
   from.must(from.commit({stored_row(1, "a", "one")}));

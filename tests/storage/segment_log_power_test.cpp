@@ -168,7 +168,7 @@ void check_recovers(simulated_files& disk, const expected_log& before, const exp
 
 } // namespace
 
-TEST_CASE("power loss after any operation keeps what was acknowledged and nothing half") {
+TEST_CASE("power loss after any operation keeps acknowledged entries and nothing partial") {
   // Situation: appends, truncations, votes, snapshots, compactions, segment switches, restarts.
   // Event: power loss after every disk operation; unsynced data is there, gone, torn or partly
   // there. Wrong: a log that does not open, a lost acknowledged entry or vote, half a batch, a gap.

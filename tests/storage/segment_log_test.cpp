@@ -48,7 +48,7 @@ using harness::scratch_folder;
 
 } // namespace
 
-TEST_CASE("what is appended is loaded again, on a real disk") {
+TEST_CASE("appended entries are loaded again, on a real disk") {
   scratch_folder scratch;
   const auto directory = scratch / "a/raft";
   expected_log expected;
@@ -96,7 +96,7 @@ TEST_CASE("many batches cost one write and one sync") {
   CHECK(disk.counted().writes == writes + 1);
 }
 
-TEST_CASE("a suffix that was truncated does not come back") {
+TEST_CASE("a truncated suffix does not return") {
   // A follower overwrites an old leader's entries: hard state, truncation, new entries in a batch.
   simulated_files disk;
   expected_log expected;
@@ -147,7 +147,7 @@ TEST_CASE("batches that do not follow the log are refused before anything is wri
   CHECK_FALSE(log->append({batch_of({make_entry(2, 1, "b")})}).ok()); // and it stays closed
 }
 
-TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes never come back") {
+TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes never return") {
   // Segments are reused: frames of their earlier life must not be taken for new ones.
   simulated_files disk;
   expected_log expected;
@@ -272,7 +272,7 @@ TEST_CASE("compaction makes room on a full disk") {
   fine(log->append({batch_of({make_entry(index, 1, std::string(300, 'v'))})}));
 }
 
-TEST_CASE("a changed bit in what was written is damage, never an end") {
+TEST_CASE("a changed bit in written data is damage, never an end") {
   // One flipped bit must not lose the acknowledged entries after it, nor the last one.
   simulated_files disk;
   {

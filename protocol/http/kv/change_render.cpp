@@ -101,7 +101,7 @@ response gone_response(const state::change_rows& found) {
   auto r = error_response(
       410, found.other_history
                ? "the index is of another history: this cluster was formed, recovered or restored since then"
-               : "changes up to index " + floor + " are gone");
+               : "changes up to index " + floor + " are no longer retained");
   r.headers.emplace_back("X-Belay-Floor", floor);
   return r;
 }

@@ -117,7 +117,7 @@ state::acl_token_set token_of_a_minute() {
 
 } // namespace
 
-TEST_CASE("the leader makes what ACLs need, and the next one does not do it again", "[actors][acl]") {
+TEST_CASE("the leader writes the rows that ACLs need, and the next leader does not repeat it", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto first = ready(c);
   CHECK(tokens_at(c, 0) == 2); // anonymous and master
@@ -131,7 +131,7 @@ TEST_CASE("the leader makes what ACLs need, and the next one does not do it agai
   CHECK(c.converged());
 }
 
-TEST_CASE("a master token that was deleted comes back with the next leader, not before", "[actors][acl]") {
+TEST_CASE("a deleted master token is created again by the next leader, not before", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto first = ready(c);
   make_token(c, first, "acl = \"write\"");
@@ -177,7 +177,7 @@ TEST_CASE("without ACLs no rows are written for them, and nothing is authorized"
   CHECK(std::get<state::acl_rows>(std::get<state::query_result>(tokens.answer).data).list.empty());
 }
 
-TEST_CASE("a token made at one server is known at every other one, and what it may do counts there", "[actors][acl]") {
+TEST_CASE("a token created at one server is valid at every other one, with its permissions", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   make_token(c, leader, R"(key_prefix "app/" { policy = "write" })");
@@ -254,7 +254,7 @@ TEST_CASE("a write that a server cut off from the others may not do is answered 
   CHECK(r.text == "No cluster leader");
 }
 
-TEST_CASE("a blocking read is judged again when its permissions change", "[actors][acl]") {
+TEST_CASE("a blocking read is authorized again when its permissions change", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto node = GENERATE(0u, 1u, 2u);
@@ -317,7 +317,7 @@ TEST_CASE("many blocking reads are authorized again when permissions change, a f
     CHECK(value_of(c.found(id)) == "2");
 }
 
-TEST_CASE("a token that is over opens nothing, also where no entry comes", "[actors][acl]") {
+TEST_CASE("an expired token permits nothing, even without a later entry", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   make_token(c, leader, R"(key "a" { policy = "read" })");
@@ -395,7 +395,7 @@ std::string begin_restore(cluster_fixture& c, std::size_t node, const std::strin
 
 // An archive takes minutes to arrive: a client without the permission must not keep others from
 // restoring, and one that has it must not be rejected by a server that does not know its token yet.
-TEST_CASE("a restore is judged by tables that have all that was decided before it", "[actors][acl]") {
+TEST_CASE("a restore is authorized by tables with all earlier decisions", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto behind = c.all_but(leader).front();
@@ -422,7 +422,8 @@ TEST_CASE("a restore is judged by tables that have all that was decided before i
 
 // The tables' level comes from the snapshot; no entry here states it. A server of an older version
 // that returns would stop at the earlier entries: it must not disable ACLs for all others.
-TEST_CASE("a server that learnt of ACLs by a snapshot leads as one that saw the entries", "[actors][acl][levels]") {
+TEST_CASE("a server that learned of ACLs from a snapshot leads like one that applied the entries",
+          "[actors][acl][levels]") {
   auto o = cluster_with_acls();
   o.machine.checkpoints.entries = 40;
   o.peer.trailing_entries = 10;

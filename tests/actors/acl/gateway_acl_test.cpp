@@ -46,7 +46,7 @@ TEST_CASE("the token list from before Consul 1.4, on the wire", "[gateway][acl]"
 
 // Bodies of 4 MB were parsed, and rejected with 400, before the token was checked: seconds and
 // gigabytes for anyone. The response to a large body that is not JSON shows the order.
-TEST_CASE("a large body is understood when its token is known, on every path that parses one", "[gateway][acl]") {
+TEST_CASE("a large body is parsed once its token is known, on every path that parses one", "[gateway][acl]") {
   tables t(rules_by_name{{"reader", R"(key_prefix "" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
   f.behind().status = cluster_of_two();
@@ -128,7 +128,7 @@ TEST_CASE("a rejection by tables that may be stale is checked once more", "[gate
   CHECK(denied.body == "Permission denied");
 }
 
-TEST_CASE("members are left out whose node may not be read", "[gateway][acl]") {
+TEST_CASE("members are left out if their node may not be read", "[gateway][acl]") {
   tables t(rules_by_name{{"one", R"(node "n2" { policy = "read" })"}});
   gateway_fixture f(with_acls());
   judge_by(f, t);
@@ -145,7 +145,8 @@ TEST_CASE("members are left out whose node may not be read", "[gateway][acl]") {
 }
 
 // In an emergency there is no leader to request anything from.
-TEST_CASE("the token agent_master opens this agent without asking anybody, and nothing else", "[gateway][acl]") {
+TEST_CASE("the token agent_master permits the routes of this agent without a server, and nothing else",
+          "[gateway][acl]") {
   gateway_fixture f(with_acls());
   f.behind().status = cluster_of_two();
   f.behind().hold_reads = true;
@@ -217,7 +218,7 @@ TEST_CASE("permissions are checked on up-to-date tables, except for what concern
   }
 }
 
-TEST_CASE("a blocking read of the agent is judged again before it is answered", "[gateway][acl]") {
+TEST_CASE("a blocking read of the agent is authorized again before it returns", "[gateway][acl]") {
   tables t(rules_by_name{{"reads-web", R"(service "web" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
   judge_by(f, t);
@@ -362,7 +363,7 @@ TEST_CASE("a rejection of the agent by tables that may be stale is checked once 
   CHECK(b.agent_calls.size() == 2);
 }
 
-TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and what requests without one may do",
+TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and the permissions of requests without one",
           "[gateway][acl]") {
   tables t(rules_by_name{{"agent-write", R"(agent_prefix "" { policy = "write" })"},
                          {"agent-read", R"(agent_prefix "" { policy = "read" })"}});
@@ -404,7 +405,7 @@ TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and what reque
   CHECK(c.ask(request("GET", "/v1/agent/self", "")).status == 403);
 }
 
-TEST_CASE("a bootstrap brings the index of the operator's file, which goes when it was used", "[gateway][acl]") {
+TEST_CASE("a bootstrap uses the index of the operator's file, which is removed after use", "[gateway][acl]") {
   auto settings = with_acls();
   int removed = 0;
   log_index in_file{7};

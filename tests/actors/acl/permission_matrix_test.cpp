@@ -317,7 +317,7 @@ bool gets_it(const expectation& e, const std::string& token) {
 
 } // namespace
 
-TEST_CASE("every route with every permission: what is answered, and which rows are seen", "[gateway][acl]") {
+TEST_CASE("every route with every permission: the response and the visible rows", "[gateway][acl]") {
   gateway_fixture f(with_acls(), nullptr, true);
   auto& b = f.behind();
   std::unique_ptr<tables> t;

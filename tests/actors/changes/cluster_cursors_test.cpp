@@ -101,7 +101,7 @@ TEST_CASE("a follower that lags does not reject a cursor that the leader has", "
   }
 }
 
-TEST_CASE("without a leader a cursor above what is applied waits, and is decided when there is one",
+TEST_CASE("without a leader a cursor above the applied index waits, and is decided when there is one",
           "[actors][changes]") {
   // Stale reads work without a leader; but no server can know whether a cursor is of this history.
   cluster_fixture c;

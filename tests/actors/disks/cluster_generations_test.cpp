@@ -60,7 +60,7 @@ struct story {
 
 } // namespace
 
-TEST_CASE("a commit that reads back different costs nothing: the server goes on, and restarts from the one before",
+TEST_CASE("a commit that reads back different costs nothing: the server continues, and restarts from the previous one",
           "[actors][disks]") {
   story s(one_server(GENERATE(never, storage::generation_limits{0, std::chrono::nanoseconds(0), 0})));
   s.write(30);
@@ -170,8 +170,8 @@ result<std::shared_ptr<state::machine>> load(const std::vector<state::dirty_row>
 
 } // namespace
 
-TEST_CASE("a checkpoint of 0.2.0 whose digest counts fencing tokens of kept answers is read; any other difference is "
-          "an error",
+TEST_CASE("a checkpoint of 0.2.0 whose digest includes fencing tokens of kept outcomes is read; any other difference "
+          "is an error",
           "[actors][disks]") {
   const state::dirty_row counter{state::table::counters, "kvs", state::counter{"kvs", 7}};
   const auto locked = outcome_showing("5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01", 7), free = outcome_showing("", 0);

@@ -253,7 +253,7 @@ TEST_CASE("audit log: a request that is rejected at once has its client, address
 }
 
 // A write that finds nothing to change was not done. A read that finds nothing was done.
-TEST_CASE("audit log: what is answered with 404 was done if it was a read", "[gateway]") {
+TEST_CASE("audit log: a read that returns 404 counts as done", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
   {
@@ -279,7 +279,7 @@ TEST_CASE("audit log: what is answered with 404 was done if it was a read", "[ga
 }
 
 // Secret and accessor of a token look alike, and clients mix them up: the log has accessors.
-TEST_CASE("audit log: what names a token is shown if there is a token that it names", "[gateway]") {
+TEST_CASE("audit log: a token's name is shown if the token exists", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
   const std::string others = "99999999-1111-4222-8333-444444444444"; // the secret of another client
@@ -380,7 +380,7 @@ TEST_CASE("audit log: enforced, nothing is begun while it cannot be written", "[
   CHECK(audit_numbers(f.numbers()) == "lines=0 lost_lines=0 refused_requests=4 broken=1 ");
 }
 
-TEST_CASE("audit log: enforced, what was done while the disk was full is written when it is not", "[gateway]") {
+TEST_CASE("audit log: enforced, requests during a full disk are written afterwards", "[gateway]") {
   told_log log;
   log.error = "no room";
   gateway_fixture f(audited(true), nullptr, false, log.spawn());

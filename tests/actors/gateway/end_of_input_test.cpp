@@ -131,7 +131,7 @@ std::vector<state::wait_ref> withdrawn(gateway_fixture& f) {
 } // namespace
 
 // docs/reference/http-extensions.md, "Waiting for a lock": 5 s after the connection's end, by a test clock.
-TEST_CASE("a client that ends its connection while it waits for a lock loses its place after 5 s",
+TEST_CASE("a client that ends its connection while it waits for a lock loses its position after 5 s",
           "[gateway][claims]") {
   const auto how = GENERATE(as<std::string>(), "closes", "resets", "ends its input", "asks again", "stops");
   INFO(how);
@@ -220,7 +220,7 @@ TEST_CASE("the end of the input ends the wait of the agent's lists", "[gateway]"
   CHECK(c.closed());
 }
 
-TEST_CASE("the end of the input ends a stream of the log, with the lines that are there", "[gateway][monitor]") {
+TEST_CASE("the end of the input ends a stream of the log, after the present lines", "[gateway][monitor]") {
   log::configure({log::level::error, false, false, {}});
   gateway_fixture f;
   auto c = f.client();
@@ -234,7 +234,7 @@ TEST_CASE("the end of the input ends a stream of the log, with the lines that ar
   log::configure({});
 }
 
-TEST_CASE("the end of the input ends the wait for a leader of what this server knows itself", "[gateway]") {
+TEST_CASE("the end of the input ends a request that waits for a leader", "[gateway]") {
   gateway_settings s;
   s.hold = 590s;
   for (const bool later : {false, true}) {

@@ -150,7 +150,7 @@ TEST_CASE("a request may arrive in any two pieces", "[gateway]") {
   }
 }
 
-TEST_CASE("chunked bodies are put together and limited by what arrives", "[gateway]") {
+TEST_CASE("chunked bodies are assembled and limited by their actual size", "[gateway]") {
   gateway_fixture f;
   auto c = f.client();
   const std::string head = "PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -194,7 +194,7 @@ TEST_CASE("a refused body that is sent anyway does not cost the client the answe
   CHECK(c.read().status == 413);
 }
 
-TEST_CASE("what is not HTTP is refused, and the connection ends", "[gateway]") {
+TEST_CASE("bytes that are not HTTP are rejected, and the connection ends", "[gateway]") {
   gateway_fixture f;
   const auto refused = [&](const std::string& bytes, int status, const std::string& body) {
     INFO(bytes.substr(0, 60));
@@ -295,7 +295,7 @@ TEST_CASE("a slow reader holds up only itself", "[gateway]") {
   }
 }
 
-TEST_CASE("a client that goes away takes its blocking query along", "[gateway]") {
+TEST_CASE("a client that disconnects ends its blocking query", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_reads = true;
   auto c = f.client();
@@ -363,7 +363,7 @@ TEST_CASE("a client may close its side and still read the answer", "[gateway]") 
   CHECK(c.closed());
 }
 
-TEST_CASE("one client address has so many connections and no more", "[gateway]") {
+TEST_CASE("connections of one client address are limited", "[gateway]") {
   gateway_settings s;
   s.connections_per_client_max = 3;
   gateway_fixture f(s);
@@ -798,7 +798,7 @@ TEST_CASE("under overload writes are refused first, then reads, and renewals and
   CHECK(keeper.ask(put(std::string("/v1/session/renew/") + session, "")).status == 404);
 }
 
-TEST_CASE("when the overload is over nothing is refused any more", "[gateway][overload]") {
+TEST_CASE("after an overload nothing is rejected any longer", "[gateway][overload]") {
   overloaded_gateway o;
   o.reach();
   for (std::size_t i = 0; i < 6; ++i)
@@ -809,7 +809,7 @@ TEST_CASE("when the overload is over nothing is refused any more", "[gateway][ov
 }
 
 // Clients that each wait for a response are not rejected, however slow the disk.
-TEST_CASE("what is slow but not too much is not refused", "[gateway][overload]") {
+TEST_CASE("requests that are slow within the limit are not rejected", "[gateway][overload]") {
   gateway_settings s;
   s.shedding = {1ms, 8};
   gateway_fixture f(s);
@@ -1029,7 +1029,7 @@ TEST_CASE("one rendering serves all queries woken by the same change", "[gateway
   CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < first.body.size() / 10; }));
 }
 
-TEST_CASE("what is shown in another form, or filtered, has a rendering of its own", "[gateway][large]") {
+TEST_CASE("a response in another format, or filtered, has its own rendering", "[gateway][large]") {
   gateway_fixture f;
   f.behind().hold_reads = true;
   std::vector<raw_client> clients;
@@ -1206,7 +1206,7 @@ TEST_CASE("a very large answer is rendered as its client takes it", "[gateway][l
   CHECK(other.ask(get("/nothing")).status == 404);
 }
 
-TEST_CASE("renewals go to raft_peer and come back", "[gateway]") {
+TEST_CASE("renewals reach raft_peer and return", "[gateway]") {
   gateway_fixture f;
   auto c = f.client();
   const auto r = c.ask(put("/v1/session/renew/aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", ""));
@@ -1214,7 +1214,7 @@ TEST_CASE("renewals go to raft_peer and come back", "[gateway]") {
   CHECK(r.body == "Session id 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee' not found");
 }
 
-TEST_CASE("questions about the cluster are answered from what raft_peer knows", "[gateway]") {
+TEST_CASE("questions about the cluster are answered from raft_peer's view", "[gateway]") {
   gateway_settings s;
   s.facts.node_name = "n1";
   s.facts.node_uuid = "11111111-2222-3333-4444-555555555555";
@@ -1288,7 +1288,7 @@ TEST_CASE("requests are counted", "[gateway]") {
   CHECK(text.body.find("belay_raft_fsync_seconds_bucket{le=\"+Inf\"} 1\n") != std::string::npos);
 }
 
-TEST_CASE("a reload that fails says why", "[gateway]") {
+TEST_CASE("a reload that fails returns the reason", "[gateway]") {
   gateway_settings s;
   auto text = std::make_shared<std::string>();
   s.reload = [text](const std::function<void(std::string)>& then) { then(*text); };
@@ -1301,7 +1301,7 @@ TEST_CASE("a reload that fails says why", "[gateway]") {
   CHECK(r.body == "no such file");
 }
 
-TEST_CASE("a client reads the log along, until it goes away or the server stops", "[gateway][monitor]") {
+TEST_CASE("a client streams the log, until it disconnects or the server stops", "[gateway][monitor]") {
   log::configure({log::level::error, false, false, {}});
   gateway_fixture f;
   {
@@ -1346,7 +1346,7 @@ TEST_CASE("a client reads the log along, until it goes away or the server stops"
 }
 
 // Each costs memory, and every line of the log is written once for each.
-TEST_CASE("so many clients may read the log along and no more", "[gateway][monitor]") {
+TEST_CASE("clients that stream the log are limited", "[gateway][monitor]") {
   log::configure({log::level::error, false, false, {}});
   gateway_fixture f;
   std::vector<raw_client> all;
@@ -1375,7 +1375,7 @@ TEST_CASE("the machine is described", "[gateway]") {
   CHECK(r.body.find("\"Errors\":") != std::string::npos);
 }
 
-TEST_CASE("a server that cannot leave says why, and one that can says so", "[gateway]") {
+TEST_CASE("a server that cannot leave returns the reason, and one that can returns that", "[gateway]") {
   gateway_settings s;
   auto text = std::make_shared<std::string>("not now");
   s.leave = [text](const std::function<void(std::string)>& then) { then(*text); };
@@ -1390,7 +1390,7 @@ TEST_CASE("a server that cannot leave says why, and one that can says so", "[gat
   CHECK(left.body.empty());
 }
 
-TEST_CASE("metrics that mean what Consul's mean have Consul's names", "[gateway]") {
+TEST_CASE("metrics with the meaning of Consul's have Consul's names", "[gateway]") {
   gateway_fixture f;
   auto c = f.client();
   CHECK(c.ask(get("/v1/agent/metrics")).body.find("autopilot") == std::string::npos); // unknown at this node

@@ -217,7 +217,7 @@ TEST_CASE("https: a client may end its side and still read the answer", "[https]
   }
 }
 
-TEST_CASE("https: what is no TLS is refused, and others are served meanwhile", "[https]") {
+TEST_CASE("https: connections without TLS are rejected, and others are served meanwhile", "[https]") {
   https_fixture f;
   auto plain = f.gateway->client();
   plain.send(get("/v1/kv/a"));
@@ -382,7 +382,7 @@ TEST_CASE("a socket at :: has both families, unless IPv4 has a socket of its own
 }
 
 // By TLS's close_notify, or by the end of the connection alone: clients do either.
-TEST_CASE("https: the end of the input ends a wait, and the answer comes", "[https]") {
+TEST_CASE("https: the end of the input ends a wait, and the response arrives", "[https]") {
   https_fixture f;
   f.gateway->behind().hold_reads = true;
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION})

@@ -64,7 +64,7 @@ private:
 } // namespace
 
 // The program of the other node.
-TEST_CASE("caf: a node whose actor takes the lock and keeps it", "[.caf-node]") {
+TEST_CASE("caf: a node whose actor acquires the lock and keeps it", "[.caf-node]") {
   auto port = static_cast<std::uint16_t>(std::stoi(belay::harness::environment("BELAY_CAF_NODE", "0")));
   node_config config;
   caf::actor_system system(config);

@@ -102,7 +102,7 @@ TEST_CASE("changes: streams that are cut anywhere and continue at any node deliv
   }
 }
 
-TEST_CASE("changes: a long poll goes on from where it was, and below the floor says so") {
+TEST_CASE("changes: a long poll continues from its cursor, and reports one below the oldest retained index") {
   everywhere all({{"limits", {{"kv_changes_bytes", 65536}}}});
   const auto begin = http_get(all.ports[1], "/v1/kv/p/?recurse&changes&consistent");
   REQUIRE(begin.ok());

@@ -43,7 +43,7 @@ int worker_after_raise(server_cluster& cluster, std::size_t at, const std::strin
 
 } // namespace
 
-TEST_CASE("claims name their clients when the last server of 0.2.0 is gone, and then it cannot come back",
+TEST_CASE("claims name their clients after the last server of 0.2.0 is replaced, and then it cannot return",
           "[.upgrade][no_histories_before]") {
   raise_file_limit();
   servers_of_before servers;
@@ -113,7 +113,7 @@ struct left_wait {
 } // namespace
 
 // An entry that withdraws waits would stop a server of 0.2.0.
-TEST_CASE("waits of clients that disconnect are withdrawn when the last server of 0.2.0 is gone",
+TEST_CASE("waits of clients that disconnect are withdrawn after the last server of 0.2.0 is replaced",
           "[.upgrade][no_histories_before]") {
   raise_file_limit();
   servers_of_before servers;

@@ -92,8 +92,9 @@ bool has_gap(const std::string& told) {
 
 } // namespace
 
-TEST_CASE("cursors name their history when the last server of 0.2.0 is gone, and followers go on, there and back",
-          "[.upgrade][no_histories_before]") {
+TEST_CASE(
+    "cursors name their history after the last server of 0.2.0 is replaced, and followers continue, there and back",
+    "[.upgrade][no_histories_before]") {
   raise_file_limit();
   const auto old_program = program_of_before();
   const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);

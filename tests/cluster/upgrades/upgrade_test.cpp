@@ -25,7 +25,7 @@ TEST_CASE("the version before is replaced server by server, and put back", "[.up
 
 // The order in docs/operate/security.md is: all servers first, then `acl`. Here an operator enables ACLs
 // while an old server is a member, and downgrades when they are in force.
-TEST_CASE("ACLs come into force when the last server of the version before is gone, and then it cannot come back",
+TEST_CASE("ACLs are enabled after the last server of the previous version is replaced, and then it cannot return",
           "[.upgrade][no_acl_before]") {
   raise_file_limit();
   const auto old_program = program_of_before();

@@ -56,7 +56,7 @@ TEST_CASE("values are compared by value and type") {
   }
 }
 
-TEST_CASE("matchers accept what they say and nothing else") {
+TEST_CASE("matchers accept what they describe and nothing else") {
   const row rows[] = {
       {"\"~any\"", "null", true},
       {"{\"a\":\"~any\"}", "{}", false},

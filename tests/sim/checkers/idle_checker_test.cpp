@@ -26,7 +26,7 @@ raft::entry put_entry(std::uint64_t term = 3) {
 
 } // namespace
 
-TEST_CASE("idle_checker: nothing is judged before and after", "[sim]") {
+TEST_CASE("idle_checker: nothing is checked before and after", "[sim]") {
   idle_checker c;
   CHECK_FALSE(c.committed(put_entry()));
   c.begin(term_id{3});

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST_CASE("least index: it is what was there all the time") {
+TEST_CASE("least index: it is the minimum that existed all the time") {
   least_index known(seconds(10));
   CHECK(known.since(seconds(1)) == log_index{});
   known.note(seconds(1), log_index{5});
@@ -39,7 +39,7 @@ TEST_CASE("least index: a fall counts at once, a rise when it lies back") {
   CHECK(known.since(seconds(6)) == log_index{1889});
 }
 
-TEST_CASE("least index: what is needed no more is forgotten, and the value in force is not") {
+TEST_CASE("least index: unneeded values are dropped, and the value in force is not") {
   least_index known(seconds(2));
   known.note(seconds(1), log_index{3});
   known.note(seconds(2), log_index{4});

@@ -193,7 +193,7 @@ TEST_CASE("replies: no command is in the log more often than it may be") {
   }
 }
 
-TEST_CASE("replies: without an entry only what may be refused early") {
+TEST_CASE("replies: without an entry only early rejections") {
   run_by_hand r;
   SECTION("a put never") {
     CHECK_FALSE(r.is_done(r.asks(set("k", "1")), 0).fine());
@@ -222,7 +222,7 @@ TEST_CASE("replies: without an entry only what may be refused early") {
   }
 }
 
-TEST_CASE("replies: a linearizable read shows a state not older than what was known") {
+TEST_CASE("replies: a linearizable read shows a state not older than a known one") {
   const auto old_row = row("k", "1", 1, 1), new_row = row("k", "2", 1, 2);
   run_by_hand r;
   r.wrote(set("k", "1")).wrote(set("k", "2"));
@@ -335,7 +335,7 @@ TEST_CASE("replies: lists, names and transactions that read") {
   }
 }
 
-TEST_CASE("replies: what is in doubt is not judged, what is beside it is") {
+TEST_CASE("replies: doubtful cases are not checked, those beside them are") {
   run_by_hand r;
   r.wrote(set("p/a", "1"));
   const auto unknown = txn(key_op(kv_verb::set, "p/l", "held"), write_of_node("m"));
@@ -346,7 +346,7 @@ TEST_CASE("replies: what is in doubt is not judged, what is beside it is") {
   CHECK_FALSE(r.read(state::kv_list{"p/"}, 2, rows(held)).fine());
 }
 
-TEST_CASE("replies: entries come in order") {
+TEST_CASE("replies: entries are in order") {
   reply_checker c;
   CHECK_FALSE(c.committed(noop(1)));
   CHECK_FALSE(c.committed(noop(2)));

@@ -190,7 +190,7 @@ TEST_CASE("sessions: a fence grows with each grant, and stays with it") {
   CHECK_FALSE(s.acquire(9));
 }
 
-TEST_CASE("sessions: no more hold the semaphore than may") {
+TEST_CASE("sessions: the semaphore has no more holders than its limit") {
   story s;
   const auto contend = [&](int n) {
     const auto id = std::to_string(n) + "0000000-0000-4000-8000-000000000000";

@@ -104,7 +104,7 @@ TEST_CASE("watches: news is answered within the slack") {
   }
 }
 
-TEST_CASE("watches: what is no news needs no answer before the wait is over") {
+TEST_CASE("watches: an unchanged row needs no response before the end of the wait") {
   watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
   const auto id = r.asks(watched_key, 1, 10, 5'000);
@@ -196,7 +196,7 @@ TEST_CASE("watches: a stopped node owes nothing until it is resumed") {
   }
 }
 
-TEST_CASE("watches: a stop does not excuse what was late before") {
+TEST_CASE("watches: a stop does not excuse earlier lateness") {
   watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0).asks(watched_key, 1, 10);
   CHECK_FALSE(r.commit(set("k", "2")).applies(2, 500).stops(700).fine(700));
@@ -368,7 +368,7 @@ TEST_CASE("a stream that delivers every change once and in order is accepted") {
   CHECK(j.judge.sent_up_to() == log_index{4});
 }
 
-TEST_CASE("cursors with a history are those without one, and what they name is judged") {
+TEST_CASE("cursors with a history equal those without one, and their positions are checked") {
   judged_stream j;
   j.begin();
   j.names.clear();
@@ -380,7 +380,7 @@ TEST_CASE("cursors with a history are those without one, and what they name is j
   CHECK(j.told("4.0@wrong", "delete", R"({"Key":"k/a","Value":null,"PreviousIndex":3,"Index":4})"));
 }
 
-TEST_CASE("a server that goes on from a cursor of another history is found") {
+TEST_CASE("a server that continues from a cursor of another history is found") {
   const auto* const history = R"({"Index":2,"Reason":"history"})";
   for (const auto& [kind, data] : {std::pair("progress", "{\"Index\":2}"),
                                    {"snapshot", "{\"Index\":2}"},

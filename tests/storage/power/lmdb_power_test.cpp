@@ -109,7 +109,7 @@ outcome run(const std::string& folder, std::uint64_t begin, std::uint64_t call, 
 
 } // namespace
 
-TEST_CASE("what was reported as durable is there after a loss of power, whole") {
+TEST_CASE("data reported as durable is there after a power loss, complete") {
   std::uint64_t calls = 0;
   std::size_t newer = 0;
   for (const auto how : {survival::nothing, survival::some})

@@ -103,14 +103,14 @@ TEST_CASE("diff: each server gets its own token", "[copies]") {
   }
 }
 
-TEST_CASE("diff: as JSON, and nothing of what is equal", "[copies]") {
+TEST_CASE("diff: as JSON, and nothing about equal keys", "[copies]") {
   fake_node original({keys(one_key)}), copy({keys(one_key)});
   const auto s = say({"diff", "-format=json", original.address(), copy.address(), "a/"});
   CHECK(s.code == 0);
   CHECK(s.out == "[]\n");
 }
 
-TEST_CASE("diff: a screen shows that it goes on", "[copies]") {
+TEST_CASE("diff: a screen shows the progress", "[copies]") {
   for (const bool screen : {true, false}) {
     fake_node original({keys(one_key), keys(one_key)}), copy({keys(no_keys), keys(no_keys)});
     const auto s = say({"diff", "-settle=1500ms", original.address(), copy.address(), "a/"}, "", screen);
@@ -191,7 +191,7 @@ TEST_CASE("diff: keys that no list can name", "[copies]") {
   CHECK(original.asked()[1] == "GET /v1/kv/a/%EF%BF%BD?consistent");
 }
 
-TEST_CASE("reconcile: what is printed and run", "[copies]") {
+TEST_CASE("reconcile: output and commands", "[copies]") {
   const working_directory here;
   {
     fake_node node({keys(one_key)});

@@ -241,7 +241,7 @@ TEST_CASE("options after arguments are refused, by every command", "[help]") {
   }
 }
 
-TEST_CASE("words that belong to a command, or come after --, are no options", "[help]") {
+TEST_CASE("words that belong to a command, or follow --, are not options", "[help]") {
   const auto refused = [](const arguments& words) {
     return say(words).err.starts_with("options must come before arguments");
   };

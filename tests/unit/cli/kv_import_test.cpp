@@ -64,7 +64,7 @@ TEST_CASE("values that do not fit into one transaction go in several, too large 
   CHECK(count_of(asked[3], "\"Verb\"") == 2);
 }
 
-TEST_CASE("a transaction that is refused is written key by key, up to the one that is refused", "[import]") {
+TEST_CASE("a rejected transaction is written key by key, up to the rejected one", "[import]") {
   fake_node node({{409, R"({"Results":null,"Errors":[{"OpIndex":1,"What":"Permission denied"}]})"},
                   written,
                   {403, "Permission denied"}});
@@ -75,7 +75,7 @@ TEST_CASE("a transaction that is refused is written key by key, up to the one th
   CHECK(node.asked().size() == 3);
 }
 
-TEST_CASE("an import that cannot go on names the first key that is not known to be written", "[import]") {
+TEST_CASE("an import that cannot continue names the first key that is not known to be written", "[import]") {
   fake_node node({fine, {500, "No cluster leader"}});
   const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, export_of(128));
   CHECK(s.code == 1);
@@ -84,7 +84,7 @@ TEST_CASE("an import that cannot go on names the first key that is not known to 
 }
 
 // `belay kv import kv.json` without the @: a syntax error alone would hide what is missing.
-TEST_CASE("an import says when a file was probably meant, and why a file cannot be read", "[import]") {
+TEST_CASE("an import reports when a file was probably meant, and why a file cannot be read", "[import]") {
   const working_directory here;
   std::ofstream("kv.json") << "[]";
   const auto forgotten = say({"kv", "import", "kv.json"}, "");
@@ -125,7 +125,7 @@ TEST_CASE("an import stops at a key that begins with a slash", "[import]") {
   CHECK(node.asked().empty());
 }
 
-TEST_CASE("an import of text that ends too early says so as Consul does", "[import]") {
+TEST_CASE("an import of truncated text is reported as by Consul", "[import]") {
   for (const auto* text : {"", " \n", "[{", "[{\"key\":\"a"}) {
     INFO(text);
     const auto s = say({"kv", "import", "-"}, text);
@@ -148,7 +148,7 @@ TEST_CASE("on a screen an import has one line, for programs an object", "[import
 
 // Go and this server write U+FFFD for a byte that is not UTF-8: an export would contain another
 // key.
-TEST_CASE("kv export: keys that no list can name are left out, and said", "[kv]") {
+TEST_CASE("kv export: keys that no list can contain are left out, and reported", "[kv]") {
   const auto row = [](const std::string& key, int index) {
     return R"({"Key":")" + key + R"(","Flags":0,"Value":"eA==","CreateIndex":1,"ModifyIndex":)" +
            std::to_string(index) + "}";

@@ -45,7 +45,7 @@ arguments lock_words(const small_node& node, arguments more) {
 
 } // namespace
 
-TEST_CASE("lock: a command runs, and the lock is gone afterwards", "[lock]") {
+TEST_CASE("lock: a command runs, and the lock is removed afterwards", "[lock]") {
   const working_directory here;
   small_node node;
   const auto s = say(lock_words(node, {"-verbose", "jobs/a", "env >env; exit 3"}));
@@ -150,7 +150,7 @@ TEST_CASE("lock: the command is killed when the lock is lost", "[lock]") {
   CHECK(node.at("a/.lock").session == "another");
 }
 
-TEST_CASE("lock: the command is killed when no server says any more that the lock is held", "[lock]") {
+TEST_CASE("lock: the command is killed when no server confirms that the lock is held", "[lock]") {
   const working_directory here;
   small_node node;
   const when_there lost("up", [&] { node.fail(); });

@@ -337,7 +337,7 @@ TEST_CASE("a process ID file that cannot be written is named with the reason", "
 }
 
 // As in Consul: files go into a new folder, and a complete archive replaces the old one.
-TEST_CASE("debug writes over no folder, and what it leaves only its owner may read", "[commands]") {
+TEST_CASE("debug overwrites no folder, and its output is readable only by its owner", "[commands]") {
   const working_directory here;
   const fake_node::answer self = {200, R"({"Config":{"Version":"1.8.7"}})"};
   std::filesystem::create_directory("there");

@@ -49,7 +49,7 @@ std::optional<std::vector<replaying_node::exchange>> exchanges_of(const json::ob
 
 } // namespace
 
-TEST_CASE("what Consul's command line says, this one says", "[recorded]") {
+TEST_CASE("the output equals that of Consul's command line", "[recorded]") {
   working_directory here;
   for (const auto& [name, content] : files)
     std::ofstream(name) << content;

@@ -87,7 +87,7 @@ TEST_CASE("a domain of one's own names the files, too", "[cli][tls]") {
                       "==> Saved dc1-server-belay-0.pem\n") != std::string::npos);
 }
 
-TEST_CASE("what cannot be done is said, and nothing is written", "[cli][tls]") {
+TEST_CASE("impossible operations are reported, and nothing is written", "[cli][tls]") {
   working_directory here;
   struct row {
     arguments words;

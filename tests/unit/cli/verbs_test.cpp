@@ -301,7 +301,7 @@ TEST_CASE("names of verbs") {
 }
 
 // Test harnesses and tools that find `consul` in PATH parse `Consul v1.8.7`.
-TEST_CASE("under the name of consul the version is the one that it is compatible with") {
+TEST_CASE("under the name consul the version is the one that it is compatible with") {
   const auto first_line = [](std::string_view called, const char* word) {
     std::istringstream in;
     std::ostringstream out, err;
@@ -360,7 +360,7 @@ TEST_CASE("addresses of the API") {
   CHECK_FALSE(parse_api_address("ftp://x"));
 }
 
-TEST_CASE("what is exported can be imported") {
+TEST_CASE("exported keys can be imported") {
   const std::vector<exported_key> keys = {{"a<&>", 0, ""},
                                           {"b \"q\" \xC3\xA9", 18446744073709551615u, std::string("\0\xFF\n", 3)}};
   auto text = write_export(keys);

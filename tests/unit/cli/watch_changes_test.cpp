@@ -46,7 +46,7 @@ TEST_CASE("watch -changes: lines are those of the server", "[watch]") {
   CHECK(line_of_void("gap", "4.1") == "{\"Event\":\"gap\",\"Place\":\"4.1\"}\n");
 }
 
-TEST_CASE("watch -changes: goes on where the file says, and keeps where it is", "[watch]") {
+TEST_CASE("watch -changes: continues at the cursor in the file, and stores its cursor there", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "11\n";
   fake_node node({answered(std::string("[") + written_event + "," + deleted + "]", "13"), no_more});

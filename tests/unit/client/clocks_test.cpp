@@ -129,7 +129,7 @@ TEST_CASE("an offset is distrusted until a sample finds a smaller one", "[client
   CHECK(guard.verdict() == clock_verdict::trusted);
 }
 
-TEST_CASE("clocks are judged by what was done to them", "[client][faults]") {
+TEST_CASE("clocks are classified by what was done to them", "[client][faults]") {
   check_seeds(100, run_clocks);
 }
 

@@ -329,7 +329,7 @@ virtual_time::fault_rates late_messages() {
 
 } // namespace
 
-TEST_CASE("what comes late takes nothing away, under faults of delay", "[client][faults]") {
+TEST_CASE("late requests take nothing away, under faults of delay", "[client][faults]") {
   // After a pause, the release of an earlier hold arrives when the same session holds again.
   for (auto speaks : {dialect::belay, dialect::consul})
     for (auto what : {contest::mutex, contest::semaphore}) {

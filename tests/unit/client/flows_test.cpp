@@ -445,7 +445,7 @@ TEST_CASE("changes start at the given cursor", "[client]") {
   CHECK(gap->changes.size() == 2);
 }
 
-TEST_CASE("a change comes again after a nack and after its time, and is buried in the end", "[client]") {
+TEST_CASE("a change is redelivered after a nack and after its time, and dead-lettered in the end", "[client]") {
   virtual_cluster c;
   session s(c.client, session_options());
   REQUIRE(c.run(s.open(c.within(seconds(5)))));
@@ -531,20 +531,20 @@ std::optional<std::uint64_t> seed_that_shows(const char* bug, std::vector<std::u
 } // namespace
 
 // About one run in 200: the next member closes the gap with its first batch, then the rest.
-TEST_CASE("what was done beyond a gap does not come again when the gap is closed", "[client][faults]") {
+TEST_CASE("changes done beyond a gap are not redelivered when the gap is closed", "[client][faults]") {
   const auto seed = seed_that_shows("consumer_forgets_beyond", {134, 619, 642});
   REQUIRE(seed);
   CHECK(run_group(dialect::belay, *seed, false) == "");
 }
 
 // About one run in 1,000: the next member's first batch ends before the earlier one's gap.
-TEST_CASE("a gap is not closed before what is in it has been fetched", "[client][faults]") {
+TEST_CASE("a gap is not closed before its changes have been fetched", "[client][faults]") {
   const auto seed = seed_that_shows("consumer_skips_a_gap", {958});
   REQUIRE(seed);
   CHECK(run_group(dialect::belay, *seed, false) == "");
 }
 
-TEST_CASE("a place that is kept in a key does not go back under faults", "[client][faults]") {
+TEST_CASE("a cursor stored in a key does not go back under faults", "[client][faults]") {
   check_seeds(20, run_places);
 }
 
@@ -553,12 +553,12 @@ TEST_CASE("mirrors keep their promises under faults", "[client][faults]") {
     check_seeds(10, [=](std::uint64_t seed) { return run_mirror(speaks, seed, true); });
 }
 
-TEST_CASE("a reconciler works through what was offered, at its rate", "[client][faults]") {
+TEST_CASE("a reconciler processes the offered keys, at its rate", "[client][faults]") {
   for (bool passes : {false, true})
     check_seeds(10, [=](std::uint64_t seed) { return run_reconciler(seed, passes); });
 }
 
-TEST_CASE("known bugs of what follows changes are found by seeds", "[client][faults]") {
+TEST_CASE("known bugs of change followers are found by seeds", "[client][faults]") {
   auto stream = [](std::uint64_t seed) { return run_stream(dialect::belay, seed, false); };
   auto gaps = [](std::uint64_t seed) { return run_stream(dialect::belay, seed, true); };
   auto group = [](std::uint64_t seed) { return run_group(dialect::belay, seed, false); };

@@ -214,7 +214,7 @@ verdict run_restored_mirrors(std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("a cursor has a place and its history", "[client]") {
+TEST_CASE("a cursor has a position and a history", "[client]") {
   CHECK(position_of("12.3@9f3c2a1b00000007") == "12.3");
   CHECK(history_of("12.3@9f3c2a1b00000007") == 0x9f3c'2a1b'0000'0007);
   CHECK(position_of("12.3") == "12.3");
@@ -228,7 +228,7 @@ TEST_CASE("a cursor has a place and its history", "[client]") {
   CHECK_FALSE(in_one_cluster(first_history, second_history));
 }
 
-TEST_CASE("a file with a place keeps its history where 0.2.0 passes over it", "[client]") {
+TEST_CASE("a file with a cursor stores its history where 0.2.0 ignores it", "[client]") {
   char folder[] = "/tmp/belay-place-XXXXXX";
   REQUIRE(::mkdtemp(folder));
   auto path = std::string(folder) + "/place";
@@ -277,7 +277,7 @@ TEST_CASE("a file with a place keeps its history where 0.2.0 passes over it", "[
   ::rmdir(folder);
 }
 
-TEST_CASE("a key with a place keeps its history as its flags", "[client]") {
+TEST_CASE("a key with a cursor stores its history in its flags", "[client]") {
   virtual_cluster c;
   place_in_key key(c.client, "place");
   auto store = [&](const std::string& place) { return *c.run(key.store(place, c.within(seconds(5)))); };
@@ -351,7 +351,7 @@ TEST_CASE("changes continue in their history, and start over in another one", "[
   }
 }
 
-TEST_CASE("what has left the window is something left", "[client]") {
+TEST_CASE("a change that has left the window counts as missed", "[client]") {
   // `belay mirror -once` promises that the copy equals a state of the original. The 410 has the
   // index of the request.
   virtual_cluster c;
@@ -535,7 +535,7 @@ TEST_CASE("two mirrors of one name do not copy two originals in turns", "[client
   CHECK(c.equal());
 }
 
-TEST_CASE("a mirror leaves out what the copy does not take, says so, and copies the rest", "[client]") {
+TEST_CASE("a mirror leaves out what the copy rejects, reports it, and copies the rest", "[client]") {
   two_clusters c;
   auto& server = c.original.server;
   c.copy_server.value_bytes_max = 100;
@@ -624,12 +624,12 @@ TEST_CASE("keys that no list can name are left out, and compared with nothing", 
   CHECK(c.copy_server.value("a") == "1");
 }
 
-TEST_CASE("followers and mirrors have what there is after every restore, under faults", "[client][faults]") {
+TEST_CASE("followers and mirrors have the present data after every restore, under faults", "[client][faults]") {
   check_seeds(15, run_restored_stream);
   check_seeds(10, run_restored_mirrors);
 }
 
-TEST_CASE("known bugs of what keeps a place of another history are found", "[client][faults]") {
+TEST_CASE("known bugs of stored cursors of another history are found", "[client][faults]") {
   check_that_found({
       {"history_unsaid", run_restored_stream},
       {"mirror_keeps_other_history", run_restored_mirrors},

@@ -339,7 +339,7 @@ TEST_CASE("tasks of one owner get it together", "[client]") {
   check_seeds(10, run_siblings);
 }
 
-TEST_CASE("an owner whose outer hold was lost does not get an inner one", "[client]") {
+TEST_CASE("an owner whose outer lock was lost does not get an inner one", "[client]") {
   check_seeds(10, run_lost_owner);
 }
 
@@ -402,7 +402,7 @@ TEST_CASE("keys of one stripe share a lock, and several keys are held together",
   CHECK(c.run(lock.acquire("b", c.within(seconds(5)))));
 }
 
-TEST_CASE("a path is locked with what is below it, and beside its neighbours", "[client]") {
+TEST_CASE("a path is locked together with everything under it, and independently of its neighbours", "[client]") {
   virtual_cluster c;
   session s(c.client, session_options());
   REQUIRE(c.run(s.open(c.within(seconds(5)))));

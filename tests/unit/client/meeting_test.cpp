@@ -216,7 +216,7 @@ verdict run_calm_latch(std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("a barrier opens when all are there, and ends when all have left", "[client]") {
+TEST_CASE("a barrier opens when all have arrived, and ends when all have left", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);
     std::vector<std::unique_ptr<session>> sessions;
@@ -315,7 +315,7 @@ TEST_CASE("barriers keep their promises under faults", "[client][faults]") {
     check_seeds(10, [=](std::uint64_t seed) { return run_barrier(speaks, seed); });
 }
 
-TEST_CASE("barriers keep their promises when requests come late too", "[client][faults]") {
+TEST_CASE("barriers keep their promises when requests arrive late, too", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(10, [=](std::uint64_t seed) { return run_barrier(speaks, seed, late_requests()); });
 }

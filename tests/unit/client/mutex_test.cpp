@@ -29,7 +29,7 @@ struct contender {
 
 } // namespace
 
-TEST_CASE("a mutex goes from one to the next, with larger fences", "[client]") {
+TEST_CASE("a mutex passes from one holder to the next, with larger fencing tokens", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     INFO((speaks == dialect::belay ? "belay" : "consul"));
     virtual_cluster c(speaks);
@@ -111,7 +111,7 @@ TEST_CASE("users of one session take turns", "[client]") {
   CHECK(got->fence() > first->fence());
 }
 
-TEST_CASE("the loss of a session ends what waits and what is held by it", "[client]") {
+TEST_CASE("the loss of a session ends its waits and locks", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);
     contender a(c), b(c);
@@ -210,7 +210,7 @@ TEST_CASE("an office is won, seen, handed over and resigned", "[client]") {
   }
 }
 
-TEST_CASE("many count on one number, and each count is there once", "[client]") {
+TEST_CASE("many clients add to one number, and each addition counts once", "[client]") {
   virtual_cluster c(dialect::belay, 7);
   std::vector<task<result<std::int64_t>>> adds;
   counter n(c.client, "n", 0, 15);

@@ -405,7 +405,7 @@ TEST_CASE("a section that was begun and not committed is undone, last step first
   }
 }
 
-TEST_CASE("what a session leaves to be done is done when it ends", "[client]") {
+TEST_CASE("the operations of a session's end take effect when it ends", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);
     c.server.put("alive", "yes");

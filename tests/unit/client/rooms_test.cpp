@@ -20,7 +20,7 @@ std::size_t let_in(rooms& r, room kind, std::size_t ask) {
 
 } // namespace
 
-TEST_CASE("requests say whether they wait, and what is urgent", "[client]") {
+TEST_CASE("requests declare whether they wait, and whether they are urgent", "[client]") {
   request get("GET", "/v1/kv/x");
   CHECK(detail::room_of(get) == room::brief);
   CHECK(detail::room_of(get.query("waiting", "1")) == room::brief);

@@ -218,7 +218,7 @@ task<void> read_one(near_cache& cache, patience limit, int& found) {
 
 } // namespace
 
-TEST_CASE("scene: five thousand read a key whose copy has run out", "[client][scenes]") {
+TEST_CASE("scene: five thousand clients read a key whose cached copy has expired", "[client][scenes]") {
   virtual_cluster c;
   c.server.put("conf/hot", "value");
   near_cache cache(c.client, "conf/");

@@ -111,7 +111,7 @@ TEST_CASE("a task may be destroyed at any await", "[client]") {
   }
 }
 
-TEST_CASE("a stopper ends what waits under it, through the loop, and what begins to wait later at once", "[client]") {
+TEST_CASE("a stop source ends the waits under it, through the loop, and later waits at once", "[client]") {
   virtual_cluster c;
   stopper stop;
   auto waits = [](world& w, stopper& s, int& ended) -> task<void> {
@@ -148,7 +148,7 @@ TEST_CASE("names are escaped in paths and queries", "[client]") {
   CHECK(q.target() == "/v1/kv/a%20b/c%3Fd%23e%25?session=x%26y%3Dz&consistent");
 }
 
-TEST_CASE("answers are judged: refused, or unknown", "[client]") {
+TEST_CASE("responses are classified: rejected, or unknown", "[client]") {
   CHECK(answer::none(true, "lost").judge(true).how() == outcome::unknown);
   CHECK(answer::none(true, "lost").judge(false).how() == outcome::refused);
   CHECK(answer::none(false, "nobody").judge(true).why() == reason::unavailable);

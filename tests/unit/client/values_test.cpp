@@ -154,7 +154,7 @@ TEST_CASE("keys are erased as they were seen, under faults too", "[client][fault
   check_seeds(10, run_erasing_trees);
 }
 
-TEST_CASE("known bugs of what compares are found by seeds", "[client][faults]") {
+TEST_CASE("known bugs of comparisons are found by seeds", "[client][faults]") {
   check_that_found({
       {"concurrent_is_later", run_algebra},
       {"histories_added", run_algebra},

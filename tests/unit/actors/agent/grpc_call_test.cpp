@@ -131,7 +131,7 @@ std::string message(const std::string& content) {
 
 } // namespace
 
-TEST_CASE("a server that serves passes, in whatever pieces it says so", "[grpc]") {
+TEST_CASE("a server that responds SERVING passes, in whatever pieces", "[grpc]") {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{1000}}) {
     health_server s;
     s.body = message("\x08\x01");
@@ -157,7 +157,7 @@ TEST_CASE("a server that serves passes, in whatever pieces it says so", "[grpc]"
   CHECK(whole.asked[":scheme"] == "https");
 }
 
-TEST_CASE("whatever else a server says is a reason", "[grpc]") {
+TEST_CASE("any other response of a server is a reason", "[grpc]") {
   struct row {
     const char* what;
     std::string body;

@@ -56,7 +56,7 @@ TEST_CASE("audit: a line has Consul's members, and ours below `belay`") {
       "\n");
 }
 
-TEST_CASE("audit: what is not known is left out") {
+TEST_CASE("audit: unknown values are left out") {
   audit_event e;
   e.outcome = audit_outcome::unknown;
   const auto payload = object_in(audit_line(e)).at("payload").as_object();
@@ -65,7 +65,7 @@ TEST_CASE("audit: what is not known is left out") {
   CHECK(payload.at("belay").as_object() == boost::json::object{{"route", ""}, {"outcome", "unknown"}});
 }
 
-TEST_CASE("audit: an answer of 400 and above is there with its text") {
+TEST_CASE("audit: a response of 400 and above is logged with its text") {
   auto e = put_of_a_key();
   e.outcome = audit_outcome::denied;
   e.status = 403;
@@ -76,13 +76,13 @@ TEST_CASE("audit: an answer of 400 and above is there with its text") {
 }
 
 // A line feed in a header would make a second line, whose contents the client could choose.
-TEST_CASE("audit: texts of clients cannot leave their place") {
+TEST_CASE("audit: texts of clients cannot leave their field") {
   auto e = put_of_a_key();
   e.user_agent = "a\n{\"event_type\":\"audit\"}\r\t\"\\\x01\xff";
   CHECK(user_agent_in(audit_line(e)) == "a\n{\"event_type\":\"audit\"}\r\t\"\\\x01\xef\xbf\xbd");
 }
 
-TEST_CASE("audit: long texts are cut between characters, and say so") {
+TEST_CASE("audit: long texts are cut between characters, and marked") {
   auto e = put_of_a_key();
   e.user_agent = std::string(audit_text_bytes_max - 1, 'x') + "\xc3\xa4 and more";
   CHECK(user_agent_in(audit_line(e)) == std::string(audit_text_bytes_max - 1, 'x') + "...");
@@ -95,7 +95,7 @@ TEST_CASE("audit: long texts are cut between characters, and say so") {
   CHECK(ours.at("more_targets").as_int64() == 7);
 }
 
-TEST_CASE("audit: a gap says how many lines are missing") {
+TEST_CASE("audit: a gap has the number of missing lines") {
   const auto o = object_in(audit_gap_line("11111111-2222-3333-4444-555555555555", 1606843861'000000000, 3));
   CHECK(o.at("created_at").as_string() == "2020-12-01T17:31:01Z");
   CHECK(o.at("payload").at("type").as_string() == "LostEvents");
@@ -113,7 +113,7 @@ TEST_CASE("audit: secrets are hidden wherever they appear") {
   CHECK(text == "root of all");
 }
 
-TEST_CASE("audit: what is written as a secret is does not stay in the name of a program") {
+TEST_CASE("audit: a secret does not stay in the name of a program") {
   const std::string secret = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
   std::string text = "curl/7.88.1 " + secret + "/" + secret;
   hide_uuids(text);

@@ -59,7 +59,7 @@ bool has(const std::string& text, const std::string& part) {
 
 } // namespace
 
-TEST_CASE("audit_trail: one batch is under way, and what comes meanwhile is the next") {
+TEST_CASE("audit_trail: one batch is in progress, and lines meanwhile form the next") {
   trail_fixture f(false);
   for (int i = 0; i < 3; ++i)
     CHECK(f.answered(f.writes()) == judged::send);
@@ -136,7 +136,7 @@ TEST_CASE("audit_trail: enforced, a disk that hangs is not waited for without en
   CHECK(f.trail.admit(f.writes()));
 }
 
-TEST_CASE("audit_trail: a line waits until it is known whose the token is, and the answer need not") {
+TEST_CASE("audit_trail: a line waits until its token is identified, and the response need not") {
   trail_fixture f(false);
   auto& a = f.writes(true);
   const auto asked = f.out.take<read_query>();
@@ -188,7 +188,7 @@ TEST_CASE("audit_trail: tables that do not answer cost the name, not the line") 
   CHECK(has(f.sent(), R"("accessor_id":"")"));
 }
 
-TEST_CASE("audit_trail: what came of a request") {
+TEST_CASE("audit_trail: the outcome of a request") {
   trail_fixture f(false);
   const auto outcome = [&f](std::optional<write_result> r, int status, bool given_up = false) {
     auto& e = f.writes();

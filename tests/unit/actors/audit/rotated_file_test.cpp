@@ -135,7 +135,7 @@ TEST_CASE("rotated_file: only the newest files are kept, and others' are left al
 }
 
 // A server that crashes at each start must not push out older lines.
-TEST_CASE("rotated_file: a restart goes on with the newest file, unless it is due") {
+TEST_CASE("rotated_file: a restart continues with the newest file, unless it is due") {
   scratch_folder in;
   const rotation_rules rules{.path = in / "audit.json", .rotate_bytes = 100, .rotate_after = 1h, .files_max = 1};
   opened(rules).append("a\n", start_ns);
@@ -212,7 +212,7 @@ TEST_CASE("rotated_file: a device never rotates, and its errors are reported") {
   CHECK(hole.append(std::string(10000, 'x') + "\n", start_ns).bytes == 10001);
 }
 
-TEST_CASE("rotated_file: what cannot be opened is said at once") {
+TEST_CASE("rotated_file: a file that cannot be opened is reported at once") {
   scratch_folder in;
   in.write("plain", "");
   CHECK_FALSE(rotated_file::open({.path = in / "plain/audit.json"}, start_ns));

@@ -60,7 +60,7 @@ TEST_CASE("urgent frames overtake bulk, and each class keeps its order", "[peer_
   CHECK(ids_in(rest) == std::vector<std::uint64_t>{3, 4, 5, 6, 7, 8, 9});
 }
 
-TEST_CASE("a frame larger than the window goes when nothing else waits", "[peer_queue]") {
+TEST_CASE("a frame larger than the window is sent when nothing else waits", "[peer_queue]") {
   peer_queue q(32u << 20);
   CHECK(q.push(bulk(1, 5'000'000), 0));
   std::string out;

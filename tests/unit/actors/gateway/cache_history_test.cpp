@@ -41,7 +41,7 @@ TEST_CASE("cache history: one token's answers are no hits of another one") {
   CHECK(h.says(read_of("/v1/health/service/db")) == "MISS");
 }
 
-TEST_CASE("cache history: a read that waited is a miss, and the age says for how long there is no leader") {
+TEST_CASE("cache history: a read that waited is a miss, and the age tells for how long there is no leader") {
   history h;
   const auto web = read_of("/v1/catalog/service/web");
   h.says(web);

@@ -7,7 +7,7 @@
 using belay::actors::client_admission;
 
 // A client that leaks connections must not keep all others out.
-TEST_CASE("client_admission: each address has so many connections, all together have so many") {
+TEST_CASE("client_admission: connections are limited for each address, and for all together") {
   client_admission a(4, 2);
   const auto* first = a.admit("10.0.0.1");
   REQUIRE(first != nullptr);

@@ -28,7 +28,7 @@ struct observed {
 
 } // namespace
 
-TEST_CASE("a header has ten seconds from its first byte, whatever comes meanwhile") {
+TEST_CASE("a header has ten seconds from its first byte, whatever arrives meanwhile") {
   observed o;
   o.pass(1000, 0); // between requests nothing waits for the client
   o.begin();
@@ -63,7 +63,7 @@ TEST_CASE("a body may take as long as it likes at 500 bytes a second, and twenty
 }
 
 // Another restore has to wait for the end of this one (docs/internals/pitfalls.md H6).
-TEST_CASE("an archive that is uploaded comes at 16 KiB a second, and in an hour") {
+TEST_CASE("an uploaded archive must arrive at 16 KiB a second, and within an hour") {
   observed trickle;
   trickle.limits = upload_pace;
   trickle.begin();
@@ -94,7 +94,7 @@ TEST_CASE("a client is not slow while the server is") {
   CHECK(o.pace.body_too_slow(o.limits));
 }
 
-TEST_CASE("byte_budget: what is held is counted, and 0 is no limit") {
+TEST_CASE("byte_budget: held bytes are counted, and 0 is no limit") {
   byte_budget b;
   b.change(0, 1000);
   CHECK_FALSE(b.exceeded());

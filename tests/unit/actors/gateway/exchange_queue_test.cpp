@@ -119,7 +119,7 @@ TEST_CASE("exchange_queue: a read starts when all before it are answered, and no
   CHECK(f.queue.may_begin(0));
 }
 
-TEST_CASE("exchange_queue: limits of what one client may have under way") {
+TEST_CASE("exchange_queue: limits of one client's pending requests") {
   queue_fixture f;
   f.limits.in_flight_max = 2;
   f.limits.unsent_bytes_max = 100;
@@ -164,7 +164,7 @@ TEST_CASE("exchange_queue: after the last response nothing is written") {
   CHECK(f.queue.empty());
 }
 
-TEST_CASE("exchange_queue: an upload is passed on as it comes, and not too far ahead") {
+TEST_CASE("exchange_queue: an upload is forwarded as it arrives, and not too far ahead") {
   queue_fixture f;
   f.request("PUT /upload", "Content-Length: 3000000\r\n");
   CHECK(f.queue.uploading());
@@ -224,7 +224,7 @@ TEST_CASE("exchange_queue: pieces of a download are requested as the client read
 }
 
 // A request that is never answered is an error.
-TEST_CASE("exchange_queue: what is past its deadline is answered 500") {
+TEST_CASE("exchange_queue: a request past its deadline gets 500") {
   queue_fixture f;
   f.request("PUT /plain");
   CHECK_FALSE(f.queue.sweep(f.front.time + 10s - 1ns));
@@ -234,7 +234,7 @@ TEST_CASE("exchange_queue: what is past its deadline is answered 500") {
   CHECK_FALSE(f.queue.sweep(f.front.time + 20s));
 }
 
-TEST_CASE("exchange_queue: a question that wants it is put again") {
+TEST_CASE("exchange_queue: a question is repeated on request") {
   queue_fixture f;
   f.request("GET /read");
   f.write();
@@ -245,7 +245,7 @@ TEST_CASE("exchange_queue: a question that wants it is put again") {
   CHECK(f.front.dispatched.size() == 2);
 }
 
-TEST_CASE("exchange_queue: at shutdown what is under way is finished, what may take minutes is not") {
+TEST_CASE("exchange_queue: at shutdown pending requests are finished, except those that may take minutes") {
   queue_fixture f;
   SECTION("a write") {
     f.request("PUT /plain");

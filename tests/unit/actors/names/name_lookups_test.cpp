@@ -151,7 +151,7 @@ TEST_CASE("a request for a name is answered once, and repeated ones are answered
   CHECK(too_long.told() == std::vector<std::size_t>{0});
 }
 
-TEST_CASE("names that are not answered take no more threads than there may be, and the others come when one is free",
+TEST_CASE("unresolved names take no more threads than the limit, and the others follow when one is free",
           "[name_lookups]") {
   const auto server = std::make_shared<slow_server>();
   name_lookups names(lookup_asking(server), 64, 2);

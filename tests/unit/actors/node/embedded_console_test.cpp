@@ -51,7 +51,7 @@ TEST_CASE("the console: all of it together is smaller than 150 KB when it is sen
   CHECK(sent < 150'000);
 }
 
-TEST_CASE("the console: each file that another one names is there") {
+TEST_CASE("the console: each referenced file exists") {
   const auto& files = console::embedded().files;
   REQUIRE(files.contains(""));
   const auto& page = *files.at("").plain;

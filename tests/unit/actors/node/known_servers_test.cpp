@@ -12,7 +12,7 @@
 
 using namespace belay::actors;
 
-TEST_CASE("known servers come back as they were; damage is found, whichever byte it is") {
+TEST_CASE("known servers survive a round trip; damage is found, whichever byte it is") {
   const belay::harness::scratch_folder folder;
   const auto directory = folder.path().string();
   CHECK(load_known_servers(directory)->empty());
@@ -33,7 +33,7 @@ TEST_CASE("known servers come back as they were; damage is found, whichever byte
   }
 }
 
-TEST_CASE("what cannot be the address of a server is not kept, and not more than there can be") {
+TEST_CASE("invalid server addresses are not stored, and no more than the limit") {
   const belay::harness::scratch_folder folder;
   const auto directory = folder.path().string();
   std::vector<std::string> servers{"a:1\nchecksum 00000000", "", "no port", "b:0", std::string(1000, 'c') + ":1"};

@@ -39,7 +39,7 @@ TEST_CASE("without a file the key of the configuration makes one", "[keyring]") 
   CHECK((st.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("the file counts, in its order, whatever the configuration says", "[keyring]") {
+TEST_CASE("the file takes precedence, with its order, over the configuration", "[keyring]") {
   const harness::scratch_folder folder;
   const auto dir = folder.path().string();
   put(dir, "[\"" + two + "\",\n \"" + one + "\"]");
@@ -70,7 +70,7 @@ TEST_CASE("a path that is not a keyring file is reported, and not read forever",
   CHECK(keys_in_force(dir, one).error().find("cannot read " + keyring_file(dir) + ": ") == 0);
 }
 
-TEST_CASE("an operation changes the file first, and then what new connections use", "[keyring]") {
+TEST_CASE("an operation changes the file first, and then the keys for new connections", "[keyring]") {
   const harness::scratch_folder folder;
   const auto dir = folder.path().string();
   put(dir, "[\"" + one + "\"]");
@@ -101,7 +101,7 @@ TEST_CASE("an operation changes the file first, and then what new connections us
   CHECK((st.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("what cannot be kept is not done; without a file it is done in memory", "[keyring]") {
+TEST_CASE("an operation that cannot be stored is not done; without a file it is done in memory", "[keyring]") {
   const harness::scratch_folder folder;
   const auto dir = folder.path().string();
   tls::credential_settings s;

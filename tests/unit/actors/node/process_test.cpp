@@ -21,7 +21,7 @@ bool in_memory(const std::string& path) {
 } // namespace
 
 // `belay agent -dev` keeps everything in memory. It must also run without such a folder.
-TEST_CASE("the data of -dev is in memory, and gone at the end", "[process]") {
+TEST_CASE("the data of -dev is in memory, and removed at the end", "[process]") {
   std::string kept;
   {
     temporary_directory here(true);
@@ -38,7 +38,7 @@ TEST_CASE("the data of -dev is in memory, and gone at the end", "[process]") {
 }
 
 // A -dev server was killed with -9: its files would stay in memory. Another one still runs.
-TEST_CASE("what a killed -dev server left is removed, what runs is left alone", "[process]") {
+TEST_CASE("leftovers of a killed -dev server are removed, those of a running one are not", "[process]") {
   temporary_directory running(true);
   const auto folder = std::filesystem::path(running.path()).parent_path().string();
   auto left = folder + "/belay-dev-XXXXXX";

@@ -38,7 +38,7 @@ TEST_CASE("a reload takes over definitions, metadata, limits, credentials and th
 }
 
 // A line that names a key shows what a reload did not apply. Values may be secrets.
-TEST_CASE("what cannot change while a node runs is named, until it is as it was", "[reload]") {
+TEST_CASE("settings that cannot change while a node runs are named, until they are as before", "[reload]") {
   reloading_node n(R"(,"datacenter":"dc1","bootstrap":true)");
   n.write(
       R"(,"datacenter":"dc2","session_ttl_min":"77s","ports":{"http":1234},"limits":{"kv_max_value_size":99},"connect":{"enabled":true})");

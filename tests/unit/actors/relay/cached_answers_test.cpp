@@ -245,7 +245,7 @@ TEST_CASE("cache: a request of a client that may be gone gets the present value"
   CHECK(w.servers.calls.back()->ended);
 }
 
-TEST_CASE("cache: without servers the last answer stays, and says how old it is", "[cached_answers]") {
+TEST_CASE("cache: without servers the last response stays, with its age", "[cached_answers]") {
   world w;
   w.ask("", service("web"));
   w.pass(seconds(1));

@@ -15,7 +15,7 @@ relayed_request usual() {
 
 } // namespace
 
-TEST_CASE("a request is written as it is", "[relay]") {
+TEST_CASE("a request is written unchanged", "[relay]") {
   CHECK(written(usual()) == "GET /v1/kv/a?recurse= HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain,\ta\r\n"
                             "X-Consul-Token: t\r\n\r\n");
   CHECK(written({"PUT", "/x", {}, "a\r\nb", false}) ==

@@ -92,7 +92,7 @@ TEST_CASE("a server that cannot be reached is left for another one, and the requ
   CHECK(f.loop.server(3).times("PUT", "/v1/x") == 1);
 }
 
-TEST_CASE("a server that has no leader is left for another one, however fast it says so", "[relay]") {
+TEST_CASE("a server without a leader is left for another one, however fast it responds", "[relay]") {
   fixture f({at(1), at(2), at(3)});
   for (const std::uint16_t port : {1, 2})
     f.loop.server(port).answer = [](const auto&) { return made_up_server::said{500, "No cluster leader"}; };
@@ -231,7 +231,7 @@ TEST_CASE("a read is not retried without limit", "[relay]") {
   CHECK(f.loop.server(1).times("GET", "/v1/x") == 3);
 }
 
-TEST_CASE("what no server could get fails after a while, and nothing was sent", "[relay]") {
+TEST_CASE("a request that reaches no server fails after a while, and nothing was sent", "[relay]") {
   fixture f({at(1)});
   f.loop.server(1).accepts = made_up_server::way::refuses;
   asking_client c;
@@ -299,7 +299,7 @@ TEST_CASE("an agent that is not heard logs that in time, with the reason, and ev
   }
 }
 
-TEST_CASE("an agent whose name is taken says so as an error, at once and then every 10 s", "[relay]") {
+TEST_CASE("an agent whose name is in use logs an error, at once and then every 10 s", "[relay]") {
   fixture f({at(1)});
   f.loop.server(1).answer = [](const auto&) { return made_up_server::said{409, "node name 'a7' is taken"}; };
   f.loop.run_for(milliseconds{1000});
@@ -447,7 +447,7 @@ TEST_CASE("a server of 0.2.0 closes the connection instead, and gets no further 
   CHECK(f.loop.server(1).times("GET", "/v1/x") + f.loop.server(2).times("GET", "/v1/x") == 1);
 }
 
-TEST_CASE("while no server answers, the request of a client that may be gone does not wait for one", "[relay]") {
+TEST_CASE("while no server responds, the request of a client that may be gone does not wait for one", "[relay]") {
   fixture f({at(1)});
   f.loop.server(1).accepts = made_up_server::way::refuses;
   f.loop.run_for(milliseconds{9000});
@@ -463,7 +463,7 @@ TEST_CASE("while no server answers, the request of a client that may be gone doe
 }
 
 // A server may be tricked into two responses: no other client must get the second one as its own.
-TEST_CASE("a connection on which more comes than an answer carries no other request", "[relay][B1]") {
+TEST_CASE("a connection with more bytes than a response carries no other request", "[relay][B1]") {
   for (const auto* behind : {"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret", "\r\n", "x"}) {
     INFO(behind);
     fixture f({at(1)});

@@ -59,7 +59,7 @@ TEST_CASE("one stalled component is enough to stop the watchdog notifications", 
     CHECK(last.front == 60s);
 }
 
-TEST_CASE("a part that goes on is fed again", "[service]") {
+TEST_CASE("a component that continues is reported again", "[service]") {
   stall_watch watch(4s, begun);
   CHECK(watch.look({1, 1}, begun).feed());
   CHECK(watch.look({1, 2}, begun + 1999ms).feed());

@@ -28,7 +28,7 @@ using ids = std::vector<std::uint64_t>;
 
 } // namespace
 
-TEST_CASE("one acquire of a key goes its way, the others wait for it in order", "[acquires_underway]") {
+TEST_CASE("one acquire of a key proceeds, the others wait for it in order", "[acquires_underway]") {
   acquires_underway a;
   CHECK_FALSE(a.keep(acquire(1, "a"), t0));
   CHECK(a.keep(acquire(2, "a"), t0));
@@ -43,8 +43,7 @@ TEST_CASE("one acquire of a key goes its way, the others wait for it in order", 
   CHECK(a.empty());
 }
 
-TEST_CASE("an acquire that does not come through the log is not waited for longer than the patience",
-          "[acquires_underway]") {
+TEST_CASE("an acquire that does not come through the log is waited for until its deadline", "[acquires_underway]") {
   acquires_underway a;
   CHECK_FALSE(a.keep(acquire(1, "a"), t0));
   CHECK_FALSE(a.keep(acquire(2, "b"), t0 + milliseconds(100)));

@@ -62,7 +62,7 @@ TEST_CASE("shared_tables: default reads need the lease, as at the state machine'
 }
 
 // Another server may have returned what is committed: a client that saw it must not read less here.
-TEST_CASE("shared_tables: default reads wait for what is committed, stale ones do not", "[fronts]") {
+TEST_CASE("shared_tables: default reads wait for committed entries, stale ones do not", "[fronts]") {
   tables_fixture f;
   f.shared.stands(true, true, now + 1s);
   f.numbers.committed_index = f.d->index().value + 1;

@@ -36,7 +36,7 @@ TEST_CASE("each processor is reported, with its flags") {
   CHECK(all.at(1).at("flags").as_array().empty());
 }
 
-TEST_CASE("this machine has memory, a disk and a name; what cannot be read is an error") {
+TEST_CASE("this machine has memory, a disk and a name; unreadable values are errors") {
   const auto h = json::parse(host_json("/", 42));
   CHECK(h.at("Memory").at("total").to_number<std::uint64_t>() > 0);
   CHECK_FALSE(h.at("CPU").as_array().empty());

@@ -61,7 +61,7 @@ TEST_CASE("names of levels") {
   CHECK_FALSE(belay::log::level_named("").has_value());
 }
 
-TEST_CASE("what is below the level is not written, and the level changes while running") {
+TEST_CASE("lines below the level are not written, and the level changes while running") {
   log_file f;
   REQUIRE(belay::log::configure({belay::log::level::warn, false, false, f.path}).empty());
   belay::log::info("m", "quiet");

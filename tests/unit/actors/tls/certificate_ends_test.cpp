@@ -52,7 +52,7 @@ TEST_CASE("each threshold is reported once, and a replaced certificate starts ov
   CHECK(w.look({c}, c.at - 3 * day).size() == 1); // and back again
 }
 
-TEST_CASE("the ends of what a server shows and trusts are found") {
+TEST_CASE("the expiry of a server's certificates and CAs is found") {
   certificate_files files;
   const auto c = loaded(files.signed_by(authority_named("test CA"), "a"));
   const auto all = certificate_ends(c->accepting());

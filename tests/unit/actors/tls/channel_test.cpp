@@ -194,7 +194,7 @@ TEST_CASE("data after the handshake arrives, in whatever pieces", "[tls]") {
   CHECK(heard == large);
 }
 
-TEST_CASE("the first words may come in the same bytes as the end of the handshake", "[tls]") {
+TEST_CASE("the first frame may arrive in the same bytes as the end of the handshake", "[tls]") {
   channel dialler(loaded(with_keys({key_a})), channel::side::dials);
   channel accepter(loaded(with_keys({key_a})), channel::side::accepts);
   std::string bytes, heard;

@@ -7,7 +7,7 @@
 
 using namespace belay::tls;
 
-TEST_CASE("keys are derived as RFC 5869 says, and wrong ones are refused", "[tls]") {
+TEST_CASE("keys are derived as in RFC 5869, and wrong ones are rejected", "[tls]") {
   // Computed once with another HKDF (Python's hmac): servers of different versions must agree.
   const auto key = derive_peer_key("pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=");
   REQUIRE(key.ok());

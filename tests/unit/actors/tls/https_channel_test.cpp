@@ -283,7 +283,7 @@ TEST_CASE("https: a changed byte is noticed, and keys are not changed without en
   CHECK(p.server.output().size() < 4096);
 }
 
-TEST_CASE("https: a session is gone on with, also after a reload, but not under another authority", "[https]") {
+TEST_CASE("https: a session is resumed, also after a reload, but not under another CA", "[https]") {
   certificate_files files;
   const auto ca = authority_named("ca"), other = authority_named("other");
   const auto server = files.signed_by(ca, "server");

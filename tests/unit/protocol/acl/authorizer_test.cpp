@@ -324,7 +324,7 @@ TEST_CASE("authorizers without rules") {
   }
 }
 
-TEST_CASE("an authorizer needs nothing of what it was made of") {
+TEST_CASE("an authorizer does not depend on the texts it was made of") {
   // Policies are changed and deleted while requests still use what was compiled from them.
   auto policies = std::make_unique<std::vector<rules>>();
   policies->push_back(saying({key_prefix("a long name that is not stored in place/", may_write)}));

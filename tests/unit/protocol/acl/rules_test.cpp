@@ -120,7 +120,7 @@ TEST_CASE("names may be anything") {
   }
 }
 
-TEST_CASE("what means nothing is ignored") {
+TEST_CASE("rules without a meaning are ignored") {
   // Policies for other builds have these words. Rejecting them would reject the whole policy.
   CHECK(read_items({item({"mesh"}, text("write")), item({"namespace", "ns"}, block({item({"acl"}, text("write"))})),
                     item({"keys", "a"}, policy("write")), item({"id"}, text("x"))}) == rules{});

@@ -52,7 +52,7 @@ TEST_CASE("the rules of a text in HCL and in JSON are the same") {
   CHECK(allowed.acl_write());
 }
 
-TEST_CASE("a text that says nothing is a policy, a text that is no rules is refused with its place") {
+TEST_CASE("an empty text is a policy, a text without rules is rejected with its position") {
   CHECK(read_text("") == rules{});
   CHECK(read_text(" \n# nothing\n") == rules{});
   struct row {

@@ -43,7 +43,7 @@ TEST_CASE("only TTL checks can be updated") {
   CHECK(d.status_of("t") == "critical");
 }
 
-TEST_CASE("output is cut to its limit and says so") {
+TEST_CASE("output is cut to its limit, and marked") {
   agent_driver d;
   d.ask(register_check{ttl_check("c", 10s)});
   d.ask(update_check{"c", "passing", std::string(4096, 'a')});
@@ -170,7 +170,7 @@ TEST_CASE("a service whose check stays critical for too long is removed, but not
   CHECK(d.agent.registry().service("other") != nullptr); // unrelated to that
 }
 
-TEST_CASE("what a check must have") {
+TEST_CASE("required members of a check") {
   struct row {
     const char* why;
     std::function<void(check_definition&)> spoil;
@@ -227,7 +227,7 @@ TEST_CASE("an alias check follows the service it names") {
   CHECK(d.status_of("a") == "critical");
 }
 
-TEST_CASE("an alias of another node is looked up every second, and follows what is said of it") {
+TEST_CASE("an alias of another node is looked up every second, and follows its health") {
   agent_driver d;
   d.ask(register_service{service_named("web", {ttl_check("w", 10s)})});
   check_definition alias;
@@ -294,7 +294,7 @@ TEST_CASE("an alias sums up the checks of a node and of one of its services") {
   CHECK(alias_not_found(alias, "other") == "Service web could not be found on node other");
 }
 
-TEST_CASE("an HTTP check whose request could not be sent, or would be two, is refused when it is registered") {
+TEST_CASE("an HTTP check whose request could not be sent, or would be two, is rejected at registration") {
   const std::string longest(request_part_bytes_max - 1, 'a'), too_long(request_part_bytes_max, 'a');
   struct row {
     const char* what;

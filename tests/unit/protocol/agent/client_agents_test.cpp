@@ -152,7 +152,7 @@ TEST_CASE("a new leader gives those that it finds in the catalog time, and only 
   CHECK(l.agents.size() == 0); // it has no such check
 }
 
-TEST_CASE("what was written and lost is written again, every 4 s in the end", "[client_agents]") {
+TEST_CASE("lost writes are repeated, every 4 s in the end", "[client_agents]") {
   rows r;
   leader l(r);
   std::vector<std::chrono::seconds> written;
@@ -165,7 +165,7 @@ TEST_CASE("what was written and lost is written again, every 4 s in the end", "[
   CHECK(written == std::vector<std::chrono::seconds>{1s, 2s, 4s, 8s, 12s, 16s, 20s, 24s, 28s});
 }
 
-TEST_CASE("an entry of silence that takes effect late, when what said otherwise was refused, is noticed",
+TEST_CASE("an entry of silence that takes effect late, after the contrary was rejected, is noticed",
           "[client_agents]") {
   rows r;
   leader l(r);
@@ -256,7 +256,7 @@ TEST_CASE("an agent that leaves is deregistered, and forgotten when that is seen
   CHECK(l.agents.size() == 0);
 }
 
-TEST_CASE("of two agents of one name the one counts that is there", "[client_agents]") {
+TEST_CASE("of two agents with one name the live one counts", "[client_agents]") {
   rows r;
   leader l(r);
   l.agents.heard(a, 1s);
@@ -340,7 +340,7 @@ TEST_CASE("rows of an agent that was silent for three days are deregistered, wit
 }
 
 // force-leave, or a deregistration of the node: the leader does not write it again.
-TEST_CASE("an agent that is silent and whose node is taken out of the catalog is forgotten", "[client_agents]") {
+TEST_CASE("an agent that is silent and whose node is removed from the catalog is dropped", "[client_agents]") {
   rows r;
   leader l(r);
   l.agents.heard(a, 0s);
@@ -360,7 +360,8 @@ TEST_CASE("an agent that is silent and whose node is taken out of the catalog is
   CHECK(r.status() == "passing");
 }
 
-TEST_CASE("a second agent of a name is refused with the one that has it, until that one is gone", "[client_agents]") {
+TEST_CASE("a second agent with a name is rejected with the one that has it, until that one is lost",
+          "[client_agents]") {
   rows r;
   leader l(r);
   const client_agents::identity second{"A", "id-b", "10.0.0.2"};
@@ -375,7 +376,7 @@ TEST_CASE("a second agent of a name is refused with the one that has it, until t
 }
 
 // An agent that is reported as known must be among the members.
-TEST_CASE("an agent is shown alive when the catalog was seen to say so", "[client_agents]") {
+TEST_CASE("an agent is shown alive once the catalog says so", "[client_agents]") {
   rows r;
   leader l(r);
   CHECK_FALSE(l.agents.shown_alive(a));
@@ -465,7 +466,7 @@ std::string proof_of(const rows& r) {
 } // namespace
 
 // Any client of the server port could make another node leave, or claim its address.
-TEST_CASE("what is said of a node needs the secret of its agent, from any address", "[client_agents][B3]") {
+TEST_CASE("reports about a node need the secret of its agent, from any address", "[client_agents][B3]") {
   const auto with_secret = settled(from("10.0.0.1", secret_hash));
   CHECK(proof_of(with_secret) == secret_hash);
   const client_agents::identity moved{"a", "id-a", "6.6.6.6"};
@@ -544,7 +545,7 @@ TEST_CASE("a node whose agent dies is critical, whichever other agent claims its
   CHECK(proof_of(r) == secret_hash);
 }
 
-TEST_CASE("a node without a secret is its address's, until the first secret comes", "[client_agents][B3]") {
+TEST_CASE("a node without a secret belongs to its address, until the first secret arrives", "[client_agents][B3]") {
   const auto of_0_2_0 = settled(from("10.0.0.1"));
   REQUIRE(proof_of(of_0_2_0).empty());
   CHECK_FALSE(after_hearing(of_0_2_0, a, from("10.0.0.1")).refused);

@@ -91,7 +91,7 @@ TEST_CASE("an event concerns nodes, services and tags that match") {
   CHECK_FALSE(matches("[", "", "")); // from a peer: an invalid pattern matches nothing
 }
 
-TEST_CASE("no expression takes more than time linear in what it is held against") {
+TEST_CASE("no expression takes more than time linear in its input") {
   // Eight tags of 2,000 characters stopped a backtracking matcher for 21.8 s.
   state::service_record api;
   api.service = "api";

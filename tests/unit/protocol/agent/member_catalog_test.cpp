@@ -61,7 +61,7 @@ TEST_CASE("a member has tagged addresses of the family of its address", "[member
         addresses{{"lan", "fd00::1"}, {"lan_ipv6", "fd00::1"}, {"wan", "fd00::1"}, {"wan_ipv6", "fd00::1"}});
 }
 
-TEST_CASE("what the catalog says already is not written again", "[member_catalog]") {
+TEST_CASE("rows that equal the catalog are not written again", "[member_catalog]") {
   // A leader that rewrote everything would wake every health query with each election.
   const auto alive = GENERATE(true, false);
   CHECK(member_changes({member(alive)}, rows_of({member(alive)}), "dc1").empty());
@@ -97,7 +97,7 @@ TEST_CASE("a member at another address is written with its node", "[member_catal
   CHECK(only<state::catalog_register>(member_changes({elsewhere}, rows, "dc1")).service->port == 8400);
 }
 
-TEST_CASE("a server that is no member any more goes", "[member_catalog]") {
+TEST_CASE("a server that is no longer a member is removed", "[member_catalog]") {
   const auto b = member(true, "id-b", "b");
   const auto gone = only<state::catalog_deregister>(member_changes({member(true)}, rows_of({member(true), b}), "dc1"));
   CHECK(gone.node == "b");
@@ -105,7 +105,7 @@ TEST_CASE("a server that is no member any more goes", "[member_catalog]") {
   CHECK(gone.check_id.empty());
 }
 
-TEST_CASE("a server that came back without its disk replaces itself", "[member_catalog]") {
+TEST_CASE("a server that returned without its disk replaces itself", "[member_catalog]") {
   // Same name, another node ID: the old node is removed first, or the name would be taken.
   const auto changes = member_changes({member(true, "id-new")}, rows_of({member(true, "id-old")}), "dc1");
   REQUIRE(changes.size() == 2);

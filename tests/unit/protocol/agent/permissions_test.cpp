@@ -59,7 +59,7 @@ const std::string node_write = R"(node "n1" { policy = "write" })";
 
 } // namespace
 
-TEST_CASE("writes to the agent need service:write of what there is and of what shall be, or node:write") {
+TEST_CASE("writes to the agent need service:write for the old and the new service, or node:write") {
   struct row {
     const char* what;
     request asked;
@@ -95,7 +95,7 @@ TEST_CASE("writes to the agent need service:write of what there is and of what s
   CHECK(furnished().refusal(r.asked, r.allows) == "");
 }
 
-TEST_CASE("what is replaced has to be writable, too") {
+TEST_CASE("a replaced registration must be writable, too") {
   furnished d;
   const auto second = register_service{service_with_id("web", "other"), false};
   CHECK(d.refusal(second, R"(service "other" { policy = "write" })") ==
@@ -192,7 +192,7 @@ TEST_CASE("an alias of another node needs permission to read there") {
 }
 
 // The catalog ignores the case of IDs, so a service's token could overwrite all others.
-TEST_CASE("an ID in another case is the ID of what is registered, for every request that names one", "[B4]") {
+TEST_CASE("an ID in another case is the same ID, for every request that names one", "[B4]") {
   const auto r =
       GENERATE(as<request>{}, register_service{service_with_id("DB", "web"), false},
                register_service{service_named("web", {ttl_check("DB-TTL", 10s)}), false},

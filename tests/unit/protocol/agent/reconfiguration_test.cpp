@@ -39,7 +39,7 @@ std::optional<bool> kept(local_agent& agent, const item& what) {
 
 } // namespace
 
-TEST_CASE("definitions come, change and go with the configuration; those of clients stay") {
+TEST_CASE("definitions are added, changed and removed with the configuration; those of clients stay") {
   agent_driver d;
   REQUIRE(d.agent.add_configured(at_port(service_named("web", {ttl_check("w", 10s)}), 80), d.now).ok());
   REQUIRE(d.agent.add_configured(at_port(service_named("old"), 1), d.now).ok());
@@ -74,7 +74,7 @@ TEST_CASE("definitions come, change and go with the configuration; those of clie
 }
 
 // A check that restarted with every reload would never expire.
-TEST_CASE("what a configuration says as before goes on as it is") {
+TEST_CASE("unchanged definitions of a configuration continue") {
   agent_driver d;
   const configured_definitions said{{service_named("web", {ttl_check("w", 10s)})}, {ttl_check("disk", 10s)}, {}};
   REQUIRE(d.agent.reconfigure(said, d.now).ok());

@@ -20,7 +20,7 @@ TEST_CASE("checks are named after their service") {
   CHECK(d.status_of("service:db:3") == "critical");
 }
 
-TEST_CASE("a service that registers again keeps what is known of its checks") {
+TEST_CASE("a service that registers again keeps the state of its checks") {
   agent_driver d;
   d.ask(register_service{service_named("web", {ttl_check("a", 10s), ttl_check("b", 10s)})});
   d.ask(update_check{"a", "passing", "fine"});
@@ -36,7 +36,7 @@ TEST_CASE("a service that registers again keeps what is known of its checks") {
   CHECK(d.status_of("b") == "(none)");
 }
 
-TEST_CASE("what a service must have") {
+TEST_CASE("required members of a service") {
   agent_driver d;
   const auto why = [&](auto spoil) {
     auto s = service_named("web");
@@ -99,7 +99,7 @@ TEST_CASE("a service and its checks reach the catalog in one write, and leave it
   CHECK(d.agent.registry().in_sync());
 }
 
-TEST_CASE("what changes while it is on its way is written again; what failed, too") {
+TEST_CASE("changes during a write are written again; failed ones, too") {
   agent_driver d;
   auto& r = d.agent.registry();
   d.ask(register_check{ttl_check("c", 10s)});
@@ -116,7 +116,7 @@ TEST_CASE("what changes while it is on its way is written again; what failed, to
   CHECK(r.unsynced(d.now).size() == 1);
 }
 
-TEST_CASE("a check that went and came back while its removal was on its way stays") {
+TEST_CASE("a check that was removed and registered again during the removal stays") {
   agent_driver d;
   auto& r = d.agent.registry();
   d.ask(register_check{ttl_check("c", 10s)});
@@ -133,7 +133,7 @@ TEST_CASE("a check that went and came back while its removal was on its way stay
   CHECK(r.in_sync());
 }
 
-TEST_CASE("the catalog follows the agent: what is missing comes back, what is foreign goes") {
+TEST_CASE("the catalog follows the agent: missing rows return, foreign ones are removed") {
   agent_driver d;
   d.ask(register_service{service_named("web", {ttl_check("w", 10s)})});
   d.ask(register_check{ttl_check("c", 10s)});
@@ -239,7 +239,7 @@ TEST_CASE("a reader with the newest hash of a service waits until the service ch
   CHECK(d.ask<refused>(read_service{"nope", first.hash, 1min}).text == "unknown service ID: nope");
 }
 
-TEST_CASE("what the API registers is kept, what the configuration defines is not") {
+TEST_CASE("registrations by the API are stored, those of the configuration are not") {
   agent_driver d;
   REQUIRE(d.agent.add_configured(service_named("conf"), d.now).ok());
   CHECK(d.agent.take_stored().empty());
@@ -272,7 +272,7 @@ TEST_CASE("what the API registers is kept, what the configuration defines is not
     CHECK(std::holds_alternative<std::monostate>(k.now));
 }
 
-TEST_CASE("the agent counts what is registered") {
+TEST_CASE("the agent counts registrations") {
   agent_driver d;
   d.ask(register_service{service_named("web", {ttl_check("t", 10s), tcp_check("c", 10s)}), false});
   check_definition script;
@@ -292,7 +292,7 @@ TEST_CASE("the agent counts what is registered") {
 }
 
 // Every minute or two the agent's rows are compared with the catalog's, on the HTTP thread.
-TEST_CASE("many services on one node: what the catalog lacks is found in one pass") {
+TEST_CASE("many services on one node: missing rows of the catalog are found in one pass") {
   using belay::harness::least_cpu_time;
   const auto measured = [](int services) {
     agent_driver d;
@@ -351,7 +351,7 @@ TEST_CASE("health of services that would be too large an answer is refused befor
 }
 
 // A service is written on behalf of its own token: the agent's need not have the permission.
-TEST_CASE("each service and check goes to the catalog, and out of it, with its own token") {
+TEST_CASE("each service and check is written to the catalog, and removed, with its own token") {
   agent_driver d;
   auto& r = d.agent.registry();
   auto web = service_named("web", {ttl_check("as-web", 10s), ttl_check("other", 10s)});
@@ -395,7 +395,7 @@ TEST_CASE("each service and check goes to the catalog, and out of it, with its o
   CHECK(later.agent.registry().unsynced(later.now).front().token == "t-web");
 }
 
-TEST_CASE("what the catalog has refused waits, and nothing else waits for it") {
+TEST_CASE("a registration that the catalog rejected waits, and nothing else waits for it") {
   agent_driver d;
   auto& r = d.agent.registry();
   d.ask(register_service{service_named("web", {ttl_check("w", 10s)})});
@@ -414,8 +414,7 @@ TEST_CASE("what the catalog has refused waits, and nothing else waits for it") {
   CHECK(r.unsynced(d.now).size() == 1);
 }
 
-TEST_CASE("a service that was removed is registered again as it is spelled now, and is one row of the catalog",
-          "[B4]") {
+TEST_CASE("a removed service is registered again with its new spelling, and is one row of the catalog", "[B4]") {
   agent_driver d;
   d.ask(register_service{service_named("web", {ttl_check("c", 10s)}), false});
   d.sync();

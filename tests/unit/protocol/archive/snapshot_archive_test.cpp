@@ -128,7 +128,7 @@ TEST_CASE("SHA-256 of the examples in FIPS 180-4, in pieces of any size") {
     }
 }
 
-TEST_CASE("an archive comes back as it went in, in pieces of any size") {
+TEST_CASE("an archive survives a round trip, in pieces of any size") {
   for (const std::size_t bytes : {0, 1, 511, 512, 513, 70'000, 300'000}) {
     const auto state = random_bytes(bytes, bytes + 1);
     for (const std::size_t piece : {1u << 20, 700u}) {
@@ -145,7 +145,7 @@ TEST_CASE("an archive comes back as it went in, in pieces of any size") {
   }
 }
 
-TEST_CASE("what unpacks to much is given out in parts") {
+TEST_CASE("output that unpacks to too much is returned in parts") {
   const std::string zeros(8u << 20, '\0');
   const auto archive = packed(zeros, 1u << 20);
   REQUIRE(archive.size() < 100'000);
@@ -163,7 +163,7 @@ TEST_CASE("what unpacks to much is given out in parts") {
   CHECK_FALSE(r.finish());
 }
 
-TEST_CASE("what is no archive is refused with Consul's texts") {
+TEST_CASE("bytes that are not an archive are rejected with Consul's texts") {
   const auto whole = packed(random_bytes(5000, 1), 1000);
   CHECK(unpack("", 10).error == "failed to decompress snapshot: EOF");
   CHECK(unpack("this is no snapshot", 100).error == "failed to decompress snapshot: gzip: invalid header");
@@ -199,7 +199,7 @@ TEST_CASE("an archive that is cut anywhere, or has one wrong byte, is refused") 
   CHECK(accepted < whole.size() / 50);
 }
 
-TEST_CASE("a wrong checksum inside an archive whose compression is right names its file") {
+TEST_CASE("a wrong checksum inside an archive with correct compression names its file") {
   const auto tar = tar_in(packed("the state", 100));
   struct row {
     const char *text, *other, *error;

@@ -30,7 +30,7 @@ TEST_CASE("crc32c continues from any split") {
     CHECK(crc32c(std::string_view(bytes).substr(cut), crc32c(std::string_view(bytes).substr(0, cut))) == whole);
 }
 
-TEST_CASE("what is written is read: integers little-endian, varints in 1 to 10 bytes") {
+TEST_CASE("written numbers are read: integers little-endian, varints in 1 to 10 bytes") {
   std::string out;
   byte_writer w(out);
   w.u8(0xAB);

@@ -91,7 +91,7 @@ TEST_CASE("forces of Serf's tests") {
 }
 
 // An unverified peer may send any bits.
-TEST_CASE("what is not a number is seen, and what is too large has a distance all the same") {
+TEST_CASE("coordinates that are not numbers are noticed, and those too large have a distance all the same") {
   coordinate c;
   CHECK(is_valid(c));
   for (const auto bad : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),

@@ -73,7 +73,7 @@ TEST_CASE("one late round trip is not seen") {
   CHECK(e.filtered(alice, 0.888) == 0.888);
 }
 
-TEST_CASE("what cannot be is not believed") {
+TEST_CASE("impossible coordinates are not believed") {
   estimator e(1);
   const auto before = e.own();
   coordinate other, bad;

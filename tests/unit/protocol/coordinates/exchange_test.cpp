@@ -63,7 +63,7 @@ struct servers {
 
 } // namespace
 
-TEST_CASE("each server comes to know where all are, and how far apart") {
+TEST_CASE("each server learns where all are, and how far apart") {
   servers s(3);
   s.seconds(60);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -127,7 +127,7 @@ TEST_CASE("rows are sent by the server that received them, and all of them to a 
   CHECK(s.known(2, "later"));
 }
 
-TEST_CASE("no more rows are kept than are allowed: what came longest ago goes") {
+TEST_CASE("the number of rows is limited: the oldest is dropped") {
   exchange e("s0", 1);
   for (std::size_t i = 0; i < rows_max + 10; ++i)
     REQUIRE(e.put("n" + std::to_string(i), "", place(1), today));
@@ -140,7 +140,7 @@ TEST_CASE("no more rows are kept than are allowed: what came longest ago goes") 
   CHECK(e.known().find(table::key_of("n11", {})));
 }
 
-TEST_CASE("what cannot be a row is not taken") {
+TEST_CASE("invalid rows are not accepted") {
   exchange e("s0", 1);
   auto bad = place(std::numeric_limits<double>::infinity());
   CHECK_FALSE(e.put("n", "", bad, today));
@@ -168,7 +168,7 @@ TEST_CASE("only the answer to the last question is a measurement") {
   CHECK_FALSE(e.own() == before);
 }
 
-TEST_CASE("what is known is passed on once a second at most, and only if it has changed") {
+TEST_CASE("coordinates are forwarded once a second at most, and only if they have changed") {
   exchange e("s0", 1);
   CHECK(e.take_changed(1s) == nullptr);
   e.put("a", "", place(1), today);

@@ -63,7 +63,7 @@ TEST_CASE("nine slow syncs in each minute are none too many") {
     CHECK(write_for(s, now, 9, 100ms, 6700ms) == 0);
 }
 
-TEST_CASE("a disk that always was slow is measured by what it usually needs") {
+TEST_CASE("a disk that always was slow is measured by its usual times") {
   slow_syncs s;
   local_time now = 1h;
   CHECK(write_for(s, now, 500, 80ms, 1s) == 0);
@@ -78,7 +78,7 @@ TEST_CASE("microseconds do no harm, however many medians they are") {
   CHECK(write_for(s, now, 10, 11ms, 10ms) == 1);
 }
 
-TEST_CASE("what took longer than an hour ago does not count any more") {
+TEST_CASE("times more than an hour old do not count") {
   slow_syncs s;
   local_time now = 1h;
   REQUIRE(write_for(s, now, 3000, 100us, 10ms) == 0);

@@ -10,7 +10,7 @@ using namespace belay;
 using namespace belay::diagnosis;
 using namespace std::chrono_literals;
 
-TEST_CASE("a leader says that nothing is committed after two seconds, then every ten, and when it goes on") {
+TEST_CASE("a leader reports that nothing is committed after two seconds, then every ten, and when it continues") {
   commit_watch w;
   const log_index commit{7}, last{9};
   CHECK_FALSE(w.look(commit, log_index{7}, 100ms));
@@ -32,7 +32,7 @@ TEST_CASE("a leader says that nothing is committed after two seconds, then every
   CHECK_FALSE(w.look(log_index{9}, last, 100ms));
 }
 
-TEST_CASE("a leader that commits something every now and then, or has nothing to commit, says nothing") {
+TEST_CASE("a leader that commits something now and then, or has nothing to commit, reports nothing") {
   commit_watch w;
   for (std::uint64_t i = 1; i < 100; ++i) {
     CHECK_FALSE(w.look(log_index{i}, log_index{i + 5}, 1900ms));
@@ -52,7 +52,7 @@ TEST_CASE("the next leadership starts to wait over") {
   CHECK(w.look(log_index{1}, log_index{2}, 100ms));
 }
 
-TEST_CASE("the voters without the next entry are named, each with what is the matter") {
+TEST_CASE("the voters without the next entry are named, each with its reason") {
   const log_index commit{201};
   const auto server = [](std::string name, std::uint64_t match, std::chrono::nanoseconds silent = {},
                          bool full = false) {

@@ -206,7 +206,7 @@ TEST_CASE("patterns take linear time, and not much memory") {
   CHECK(filter_complaint(many + " or Name matches a") == "expression has more than 16 regular expressions");
 }
 
-TEST_CASE("a filter can be moved and knows its fields") {
+TEST_CASE("a filter can be moved and owns its fields") {
   auto f = row_filter::compile("Port == 1", row_fields);
   REQUIRE(f);
   auto moved = std::move(f).value();

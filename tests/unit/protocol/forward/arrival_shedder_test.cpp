@@ -40,7 +40,7 @@ struct probes {
 
 } // namespace
 
-TEST_CASE("arrival_shedder: what is no overload") {
+TEST_CASE("arrival_shedder: what is not an overload") {
   struct row {
     const char* name;
     std::vector<std::chrono::milliseconds> delays;
@@ -65,7 +65,7 @@ TEST_CASE("arrival_shedder: what is no overload") {
 }
 
 // Requests before the probe's wait were in time; they do not show how many wait.
-TEST_CASE("arrival_shedder: only what is read while the probe waits counts, and what is not answered") {
+TEST_CASE("arrival_shedder: only reads during the probe's wait count, and unanswered ones") {
   for (const std::size_t unfinished : {0, 2000}) {
     probes p;
     for (int i = 0; i < 10; ++i) {
@@ -78,7 +78,7 @@ TEST_CASE("arrival_shedder: only what is read while the probe waits counts, and 
   }
 }
 
-TEST_CASE("arrival_shedder: writes make room first, then reads, and never what is vital") {
+TEST_CASE("arrival_shedder: writes are shed first, then reads, and never vital requests") {
   probes p;
   p.pass(600ms, many, many, many);
   CHECK_FALSE(p.shedder.refusing());
@@ -109,7 +109,7 @@ TEST_CASE("arrival_shedder: of reads alone as many are refused, and any write") 
 }
 
 // Otherwise a queue of four seconds would be noticed after eight.
-TEST_CASE("arrival_shedder: a probe that is late is known to be before it is served") {
+TEST_CASE("arrival_shedder: a late probe is known before it is served") {
   probes p;
   p.shedder.begin_probe(p.now);
   REQUIRE(p.come(request_class::read, many) == 0);

@@ -72,7 +72,7 @@ TEST_CASE("a leader leaves no cluster without a majority") {
   CHECK(how.error().find("of the 2 remaining voters only 1 can be reached") != std::string::npos);
 }
 
-TEST_CASE("what the leader refuses is how it ends") {
+TEST_CASE("a rejection by the leader is the result") {
   leaver l;
   l.leader = c;
   CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(0))));
@@ -125,7 +125,7 @@ TEST_CASE("the majority of the remaining servers counts voters only") {
 }
 
 // A read replica has no vote: without the only voter the rest could never elect a leader.
-TEST_CASE("the only server with a vote stays while others are there, and ends when it is the last one") {
+TEST_CASE("the only voter stays while there are others, and ends when it is the last one") {
   leaver l;
   l.config = voters({a});
   l.heard = {a, b};

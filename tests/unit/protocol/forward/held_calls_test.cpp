@@ -15,7 +15,7 @@ held_call call_of(std::uint64_t id, std::size_t bytes) {
 
 } // namespace
 
-TEST_CASE("held calls come back in the order in which they came") {
+TEST_CASE("held calls return in the order of their arrival") {
   held_calls held;
   for (std::uint64_t id : {3, 1, 2})
     REQUIRE(held.add(call_of(id, 1)));
@@ -27,7 +27,7 @@ TEST_CASE("held calls come back in the order in which they came") {
   CHECK(held.empty());
 }
 
-TEST_CASE("so many calls are held and no more") {
+TEST_CASE("the number of held calls is limited") {
   held_calls held;
   for (std::size_t i = 0; i < held_calls::count_max; ++i)
     REQUIRE(held.add(call_of(i + 1, 0)));
@@ -38,7 +38,7 @@ TEST_CASE("so many calls are held and no more") {
   CHECK(held.add(call_of(1, 0)));
 }
 
-TEST_CASE("so many bytes are held and no more") {
+TEST_CASE("the bytes of held calls are limited") {
   held_calls held;
   const auto half = call_of(1, held_calls::bytes_max / 2);
   REQUIRE(held.add(half));
@@ -50,7 +50,7 @@ TEST_CASE("so many bytes are held and no more") {
   CHECK(held.add(half));
 }
 
-TEST_CASE("what this node wants itself has room of its own") {
+TEST_CASE("this node's own requests have their own limit") {
   const auto own = [](std::size_t bytes) {
     return held_call{{node_id{1}, {}}, call_kind::propose, make_payload(std::string(bytes, 'x')), local_time{0}};
   };

@@ -78,7 +78,7 @@ TEST_CASE("a full disk is reported as the obstacle to a leader") {
         "election is in progress");
 }
 
-TEST_CASE("in a cluster it says which voters are missing") {
+TEST_CASE("in a cluster it reports which voters are missing") {
   const auto f = one_that_expects(3);
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
   CHECK(why_leaderless(f, config, {}, {}) ==

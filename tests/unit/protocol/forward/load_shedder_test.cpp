@@ -36,7 +36,7 @@ struct windows {
 
 } // namespace
 
-TEST_CASE("load_shedder: what is no overload") {
+TEST_CASE("load_shedder: what is not an overload") {
   struct row {
     const char* name;
     std::vector<std::chrono::milliseconds> delays; ///< of each window
@@ -78,7 +78,7 @@ TEST_CASE("load_shedder: a request in time between two late windows restarts the
   CHECK_FALSE(w.shedder.limit());
 }
 
-TEST_CASE("load_shedder: writes are refused first, then reads, and never what is vital") {
+TEST_CASE("load_shedder: writes are shed first, then reads, and never vital requests") {
   windows w;
   CHECK(w.pass({800ms}, 10'000) == 0);
   CHECK(w.pass({1000ms}, 10'000) == 1000);
@@ -91,7 +91,7 @@ TEST_CASE("load_shedder: writes are refused first, then reads, and never what is
     CHECK(w.shedder.admits(request_class::vital, load));
 }
 
-TEST_CASE("load_shedder: the limit follows what can be finished in time") {
+TEST_CASE("load_shedder: the limit follows the capacity") {
   windows w;
   w.pass({1000ms}, 8'000);
   w.pass({1000ms}, 8'000);
@@ -152,7 +152,7 @@ TEST_CASE("load_shedder: a request with many bytes counts as several") {
   CHECK(load_shedder::load_of(512 * 1024) == 9);
 }
 
-TEST_CASE("proposal_delays: the youngest batch that is committed says how long it took") {
+TEST_CASE("proposal_delays: the youngest committed batch gives the time") {
   proposal_delays d;
   CHECK_FALSE(d.committed(log_index{100}, 1s));
   d.proposed(log_index{3}, 1s);

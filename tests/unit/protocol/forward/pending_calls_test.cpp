@@ -93,7 +93,7 @@ TEST_CASE("what a leader does with a call depends on its kind") {
   }
 }
 
-TEST_CASE("what the log does not take now waits for its turn") {
+TEST_CASE("a call that the log does not accept now waits for its turn") {
   story s;
   s.hold(1, "a");
   s.hold(2, "b");
@@ -414,7 +414,7 @@ TEST_CASE("each committed entry finds its waiters") {
   }
 }
 
-TEST_CASE("what was proposed here becomes unknown with the leadership") {
+TEST_CASE("proposals of this server become unknown with its leadership") {
   story s;
   for (std::uint64_t id : {11, 12, 13})
     s.hold(id, "w");

@@ -32,7 +32,7 @@ TEST_CASE("base64: RFC 4648 section 10") {
   }
 }
 
-TEST_CASE("base64: what another implementation writes and reads, for every length") {
+TEST_CASE("base64: compatible with another implementation, for every length") {
   std::string bytes;
   for (int i = 0; i < 300; ++i) {
     INFO(i << " bytes");
@@ -54,7 +54,7 @@ TEST_CASE("base64: line breaks are skipped wherever they are") {
   }
 }
 
-TEST_CASE("base64: what cannot be read is named by its place") {
+TEST_CASE("base64: an error names its position") {
   CHECK(read("QUJD?UJD") == "illegal base64 data at input byte 4");
   CHECK(read("QUJDQU-D") == "illegal base64 data at input byte 6");
   CHECK(read("QUJDQ") == "illegal base64 data at input byte 5");

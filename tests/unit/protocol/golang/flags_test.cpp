@@ -42,7 +42,7 @@ std::string read_flags(const std::vector<std::string>& words) {
 
 } // namespace
 
-TEST_CASE("flags: what is taken") {
+TEST_CASE("flags: accepted forms") {
   struct row {
     std::vector<std::string> words;
     const char* read;

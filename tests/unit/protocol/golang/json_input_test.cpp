@@ -55,7 +55,7 @@ TEST_CASE("the character that is wrong is shown as Go shows it") {
 }
 
 // A client's author searches for the number: `1.5E0` is nowhere in a program that sent 1.5.
-TEST_CASE("a number that a member cannot hold is shown as it is written") {
+TEST_CASE("a number that a member cannot hold is shown as written") {
   const auto complaint = [](std::string_view json) {
     const auto read = read_json(json, client_json);
     REQUIRE(read);

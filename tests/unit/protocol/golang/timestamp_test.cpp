@@ -39,7 +39,7 @@ TEST_CASE("offsets are subtracted, digits after the ninth cut off") {
   }
 }
 
-TEST_CASE("what is no time is refused") {
+TEST_CASE("invalid times are rejected") {
   for (const auto text :
        {"", "abc", "2020-09-13", "2020-09-13T12:26:40", "2020-09-13 12:26:40Z", "2020-13-01T00:00:00Z",
         "2021-02-29T00:00:00Z", "2020-01-01T24:00:00Z", "2020-01-01T00:60:00Z", "2020-01-01T00:00:60Z",
@@ -52,7 +52,7 @@ TEST_CASE("what is no time is refused") {
   }
 }
 
-TEST_CASE("times that 64 bits of nanoseconds cannot say become the nearest one") {
+TEST_CASE("times beyond 64 bits of nanoseconds become the nearest one") {
   CHECK(parse_timestamp("9999-12-31T23:59:59Z")->ns_since_1970() == std::numeric_limits<std::int64_t>::max());
   CHECK(timestamp::none().ns_since_1970() == std::numeric_limits<std::int64_t>::min());
 }

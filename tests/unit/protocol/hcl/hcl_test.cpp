@@ -132,7 +132,7 @@ TEST_CASE("HCL: errors") {
   }
 }
 
-TEST_CASE("HCL: an error without its place") {
+TEST_CASE("HCL: an error without its position") {
   const auto result = parse("key \"x\" {");
   REQUIRE(std::holds_alternative<error>(result));
   const auto& e = std::get<error>(result);

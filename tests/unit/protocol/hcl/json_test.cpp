@@ -59,7 +59,7 @@ TEST_CASE("JSON: errors") {
   }
 }
 
-TEST_CASE("JSON: an error keeps the place that is not shown") {
+TEST_CASE("JSON: an error keeps the position that is not shown") {
   const auto result = parse("{\"a\": 1,\n2: 3}");
   REQUIRE(std::holds_alternative<error>(result));
   const auto& e = std::get<error>(result);

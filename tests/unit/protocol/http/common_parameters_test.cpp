@@ -153,7 +153,7 @@ bool means_more(const example& e, std::string_view parameter) {
 
 } // namespace
 
-TEST_CASE("what Go's client sends with every request changes no write, and of no read what it reads") {
+TEST_CASE("the parameters that Go's client always sends change no write, and of no read its result") {
   const auto examples = all_examples();
   std::set<std::string> methods;
   int compared = 0;
@@ -170,7 +170,7 @@ TEST_CASE("what Go's client sends with every request changes no write, and of no
   CHECK(compared > 1000);
 }
 
-TEST_CASE("what Go's client sends with every request means on reads what it means in Consul") {
+TEST_CASE("the parameters that Go's client always sends mean on reads what they mean in Consul") {
   const auto count = [](const char* parameter, auto changed) {
     int n = 0;
     for (const auto& e : all_examples()) {

@@ -35,7 +35,7 @@ TEST_CASE("a server that checks hosts accepts addresses, localhost, its own name
   CHECK_FALSE(allowed("evilexample", {".example"}));
 }
 
-TEST_CASE("the refusal of a host names the setting, and comes before everything else") {
+TEST_CASE("the rejection of a host names the setting, and comes before everything else") {
   auto s = usual_settings();
   s.allowed_hosts.emplace();
   for (const auto target :
@@ -131,7 +131,7 @@ TEST_CASE("the origin of a page is that of the server if host and port are", "[B
 }
 
 // A client agent has checked what it forwards, and sends no such headers.
-TEST_CASE("a request that is passed on is not judged by where its page came from", "[B10]") {
+TEST_CASE("a forwarded request is not checked for the origin of its page", "[B10]") {
   client_agent by;
   raw_request r{"PUT", "/v1/kv/a", {{"Sec-Fetch-Site", "cross-site"}}, "1", "127.0.0.1", request_time_ns, &by};
   const auto p = parse(r, usual_settings(), [] { return fresh_uuid; });

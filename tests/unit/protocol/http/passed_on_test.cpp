@@ -56,7 +56,7 @@ TEST_CASE("http_config holds for requests that client agents pass on, on every p
   CHECK(status_of("PUT", "/v1/kv/a", s) == 0);
 }
 
-TEST_CASE("what an agent says of itself comes with the address and the secret of its node", "[B3]") {
+TEST_CASE("reports of an agent have the address and the secret of its node", "[B3]") {
   const auto said = [](std::string_view method, header_list headers) {
     raw_request r{method, "/v1/internal/agent/alive", std::move(headers), {}, "10.9.9.9", request_time_ns, &one_agent};
     return std::get<local_request>(parse(r, usual_settings(), [] { return fresh_uuid; }).action).heard;

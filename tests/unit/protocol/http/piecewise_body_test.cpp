@@ -139,7 +139,7 @@ std::string bytes_of(const response& r, bool gzip) {
 
 } // namespace
 
-TEST_CASE("piecewise_body: every kind of list, indented or compressed, is what it is when made at once") {
+TEST_CASE("piecewise_body: every kind of list, indented or compressed, equals the whole one") {
   for (const auto& a : all_kinds())
     for (const bool pretty : {false, true})
       for (const bool gzip : {false, true}) {

@@ -99,8 +99,7 @@ TEST_CASE("several keys, one of them locked, one without a value") {
   CHECK(header(r, "X-Consul-Lastcontact") == "17");
 }
 
-TEST_CASE(
-    "missing keys are 404 with the meta headers and nothing else; only the names of everything are an empty list") {
+TEST_CASE("missing keys are 404 with the meta headers and nothing else; only the list of all names is empty") {
   for (const auto target : {"/v1/kv/a", "/v1/kv/a?raw", "/v1/kv/a?recurse", "/v1/kv/?recurse"}) {
     const auto r = rendered(target, state::kv_entries{});
     CHECK(r.status == 404);

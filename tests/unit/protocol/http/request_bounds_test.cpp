@@ -70,7 +70,7 @@ TEST_CASE("every path that reads JSON refuses lists and bodies beyond the bounds
   CHECK(readers >= 12); // sessions, transactions, catalog, agent, ACLs, operators: or the search above is broken
 }
 
-TEST_CASE("what clients send is far below the bounds") {
+TEST_CASE("usual requests are far below the bounds") {
   std::string ids = "[";
   for (int i = 0; i < 4096; ++i)
     ids += (i == 0 ? "\"" : ",\"") + fresh_uuid + "\"";
@@ -86,7 +86,7 @@ TEST_CASE("what clients send is far below the bounds") {
       ask("PUT", "/v1/catalog/register", R"({"Node":"n","Address":"a"})" + std::string(20'000, ',')).action));
 }
 
-TEST_CASE("a service has at most 512 checks, under whatever names they come") {
+TEST_CASE("a service has at most 512 checks, under whatever names") {
   const auto body = [](std::size_t n) {
     return R"({"Name":"web","Checks":[)" + comma_list(R"({"TTL":"5s"})", n) + "]}";
   };
@@ -100,7 +100,7 @@ TEST_CASE("a service has at most 512 checks, under whatever names they come") {
         "Request decode failed: RegisterRequest.Checks has more than 8192 elements");
 }
 
-TEST_CASE("what a request becomes in memory is known, for the budget of bytes in flight", "[B2][B8]") {
+TEST_CASE("the memory of a request is known, for the budget of bytes in flight", "[B2][B8]") {
   const auto small = ask("PUT", "/v1/session/create", R"({"Node":"n"})");
   CHECK(small.memory < 1024);
   const auto checks = ask("PUT", "/v1/session/create", R"({"Node":"n","Checks":[)" + comma_list("\"a\"", 8000) + "]}");
@@ -151,7 +151,7 @@ TEST_CASE("prefixes of a stream have a bound of their bytes; one alone may be as
 
 // 1,000 times `contains` over 30 MB of values took 12 s, in which no other request was answered.
 // Other requests come after a slice: many rows or many comparisons of a row do not make it long.
-TEST_CASE("a filter goes on in slices, and leaves what it would leave at once", "[B7]") {
+TEST_CASE("a filter proceeds in slices, with the result of a single pass", "[B7]") {
   state::kv_entries rows;
   for (int i = 0; i < 40; ++i) {
     state::kv_draft e;

@@ -25,7 +25,7 @@ request_class class_of_request(std::string_view method, std::string_view target,
 
 } // namespace
 
-TEST_CASE("requests are refused by what they do") {
+TEST_CASE("requests are shed by their class") {
   struct row {
     const char* method;
     const char* target;

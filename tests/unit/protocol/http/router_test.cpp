@@ -109,7 +109,7 @@ TEST_CASE("paths that are not clean are redirected, whatever the method") {
 }
 
 // Services are registered in a body, with any ID. Redirected paths could not remove them.
-TEST_CASE("what a body registered under any ID is removed by its path") {
+TEST_CASE("a service that a body registered under any ID is removed by its path") {
   const auto id_of = [](const char* target) {
     const auto p = ask("PUT", target, {});
     const auto& asked = std::get<agent_request>(p.action).what;
@@ -184,7 +184,7 @@ TEST_CASE("targets that are no paths are refused; absolute ones are understood")
   CHECK(refusal_to("GET", "http://other").body == "Consul Agent");
 }
 
-TEST_CASE("blocked endpoints come before the method, the method before where a write comes from") {
+TEST_CASE("blocked endpoints take precedence over the method, the method over the origin of a write") {
   auto s = usual_settings();
   s.block_endpoints = {"/v1/session"};
   s.allow_write_http_from = {"10.0.0.0/8", "::1/128"};
@@ -221,7 +221,7 @@ TEST_CASE("networks") {
   CHECK_FALSE(parse_ip(std::string_view("1.2.3.4\0x", 9)).has_value());
 }
 
-TEST_CASE("consistency modes, Cache-Control, wait and index are judged in that order, on writes to keys too") {
+TEST_CASE("consistency modes, Cache-Control, wait and index are checked in that order, on writes to keys too") {
   struct row {
     const char *target, *text;
   };
@@ -292,7 +292,7 @@ TEST_CASE("namespaces are rejected where the reference checks them") {
   CHECK(refusal_to("GET", "/v1/session/list?ns=x&index=y").body == "Invalid index");
 }
 
-TEST_CASE("another datacenter cannot be reached; reads that set meta headers late say that they know nothing") {
+TEST_CASE("another datacenter cannot be reached; reads that set meta headers late return that they know nothing") {
   for (const auto target : {"/v1/kv/a?dc=x", "/v1/status/leader?dc=x", "/v1/operator/raft/configuration?dc=x"}) {
     const auto r = refusal_to("GET", target);
     CHECK(r.status == 500);
@@ -310,7 +310,7 @@ TEST_CASE("another datacenter cannot be reached; reads that set meta headers lat
   CHECK(std::holds_alternative<read_request>(ask("GET", "/v1/kv/a?dc=dc1").action));
 }
 
-TEST_CASE("what the node answers by itself") {
+TEST_CASE("requests that the node answers itself") {
   const auto local = [](const char* target, header_list headers = {}) {
     auto p = ask("GET", target, {}, std::move(headers));
     REQUIRE(std::holds_alternative<local_request>(p.action));

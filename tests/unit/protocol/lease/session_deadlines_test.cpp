@@ -82,7 +82,7 @@ TEST_CASE("a stall of the leader prolongs exact sessions that end soon, and no o
 }
 
 // A machine that runs half of the time still ends sessions.
-TEST_CASE("stalls that come again and again keep no exact session alive for ever") {
+TEST_CASE("repeated stalls keep no exact session alive forever") {
   session_deadlines s;
   s.restart("exact", 10s, 0s, belay::lease::precision::exact);
   auto now = 0s;

@@ -44,7 +44,7 @@ TEST_CASE("three nodes elect one leader, commit, and serve reads") {
 }
 
 // docs/internals/pitfalls.md R12
-TEST_CASE("a follower whose ticks come early campaigns when an election time has passed, and not before") {
+TEST_CASE("a follower with early ticks campaigns after an election time, and not before") {
   raft_cluster c;
   c.start(3);
   const auto l = c.elect();
@@ -86,7 +86,7 @@ TEST_CASE("a voter that has nothing to keep yet guards its leader after a restar
 }
 
 // Why was there an election? The reported cause must be the one that started it, not a later one.
-TEST_CASE("a server knows why it began an election, and why it does not lead any more") {
+TEST_CASE("a server knows why it started an election, and why it no longer leads") {
   raft_cluster c;
   c.start(3);
   const auto old = c.elect();
@@ -134,7 +134,7 @@ TEST_CASE("a server knows why it began an election, and why it does not lead any
   }
 }
 
-TEST_CASE("a lone voter says that it is one") {
+TEST_CASE("a lone voter reports that it is one") {
   raft_cluster c;
   c.start(1);
   c.tick_all();

@@ -243,7 +243,7 @@ TEST_CASE("a promise to a lost member is abandoned, and the servers that abandon
   CHECK(a.first_configuration());        // and does not stop the others
 }
 
-TEST_CASE("a member of the set that is back after a long silence is not given up") {
+TEST_CASE("a member of the set that returns after a long silence is not abandoned") {
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3);
   for (auto* to : {&a, &b, &c})
     for (auto* from : {&a, &b, &c})
@@ -316,7 +316,7 @@ TEST_CASE("no server bootstraps beside an existing cluster, heard by itself or b
   }
 }
 
-TEST_CASE("a stranger's word that a cluster was given up counts for nothing") {
+TEST_CASE("a claim of an unverified server that a cluster was abandoned is ignored") {
   auto a = of(11, 3), b = of(12, 3), c = of(13, 3);
   const auto first = configuration_of_voters({server(1), server(2), server(3)});
   const auto cluster = formation::cluster_id_of(first);
@@ -382,7 +382,7 @@ TEST_CASE("servers of another datacenter or cluster are distinguished") {
   CHECK_FALSE(a.belongs(node_id{3}));
 }
 
-TEST_CASE("a newcomer with the name of a living member does not take its place; with that of a dead one it may") {
+TEST_CASE("a joining server with the name of a living member does not replace it; with that of a dead one it may") {
   auto leader = of(1, 3, 77);
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
   auto twin = server(9);
@@ -398,7 +398,7 @@ TEST_CASE("a newcomer with the name of a living member does not take its place; 
   CHECK(leader.rival_of(server(2), config) == nullptr); // a server is never its own rival
 }
 
-TEST_CASE("a server that is in no cluster is bound to the first one that leads it") {
+TEST_CASE("a server without a cluster is bound to the first one that leads it") {
   const auto of_cluster = [](std::uint64_t id, std::uint64_t cluster) {
     return introduction{server(id), "dc1", cluster, 0, true, {}};
   };
@@ -475,7 +475,7 @@ TEST_CASE("a member is known by its new name, unless another one has it") {
   CHECK(next->find(node_id{t.other})->name == "of-nobody");
 }
 
-TEST_CASE("a stranger that has got the place of a lost member becomes no voter beside it by saying something else") {
+TEST_CASE("an unverified server in the place of a lost member becomes no voter beside it by changing its hello") {
   // A server restarts. An unverified peer claims its name and address, becomes a learner, and sends
   // other ones: when the log had reached it, it was an additional voter.
   cluster_with_one_lost t;
@@ -524,7 +524,7 @@ TEST_CASE("a stranger that has got the place of a lost member becomes no voter b
   }
 }
 
-TEST_CASE("what an operator wanted holds for one server") {
+TEST_CASE("an operator's request is valid for one server") {
   cluster_with_one_lost t;
   t.c.add_node(9);
   const auto wanted = testing::make_member(9);

@@ -56,7 +56,7 @@ TEST_CASE("the skew of a peer's wall clock is measured to within half a round tr
   CHECK(p.of_a.largest() == milliseconds(0));
 }
 
-TEST_CASE("marks that cannot be answers to what was said measure nothing") {
+TEST_CASE("clock samples that cannot be responses measure nothing") {
   peer_clocks c;
   const local_time now{seconds(100)};
   const auto now_ns = static_cast<std::uint64_t>(now.count());
@@ -72,7 +72,7 @@ TEST_CASE("marks that cannot be answers to what was said measure nothing") {
   CHECK(heard({5, wall, now_ns - 10, 0}));
 }
 
-TEST_CASE("cluster time goes on from the last entry's with the leader's monotonic clock") {
+TEST_CASE("cluster time continues from the last entry's with the leader's monotonic clock") {
   cluster_clock c;
   CHECK(c.term().is_zero());
   c.begin(term_id{4}, cluster_time{1'000'000}, cluster_time{wall_base}, seconds(50));

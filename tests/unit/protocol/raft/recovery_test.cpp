@@ -154,7 +154,7 @@ TEST_CASE("a follower that lags gets few large appends, one that keeps up the us
   CHECK(c.converge() == "");
 }
 
-TEST_CASE("a snapshot is sent in parts that grow with what the follower has") {
+TEST_CASE("a snapshot is sent in parts that grow with the follower's progress") {
   auto lim = small_limits();
   lim.snapshot_chunk_bytes = 16;
   lim.snapshot_chunk_bytes_max = 1 << 20;

@@ -104,7 +104,7 @@ TEST_CASE("many appends before one ready make one batch and one answer, after it
   CHECK(std::get<append_reply>(r.send_now[0].body).match == follower.last_index());
 }
 
-TEST_CASE("a heartbeat is answered at once while the disk is busy, with what is on it") {
+TEST_CASE("a heartbeat is answered at once while the disk is busy, with the durable index") {
   raft_cluster c;
   c.start(3);
   const auto l = c.elect();
@@ -170,7 +170,7 @@ std::vector<std::size_t> appends_to(raft_cluster& c, std::uint64_t to) {
 
 } // namespace
 
-TEST_CASE("what comes while an append is under way goes together, with the answer to it") {
+TEST_CASE("entries that arrive during an append are sent together, after its response") {
   raft_cluster c;
   const auto l = start_gathering(c), f = l == 1 ? std::uint64_t{2} : std::uint64_t{1};
   CHECK_FALSE(c.core(l).gathers());
@@ -189,7 +189,7 @@ TEST_CASE("what comes while an append is under way goes together, with the answe
   CHECK_FALSE(c.core(l).gathers());
 }
 
-TEST_CASE("entries wait no longer than the gap for an answer that does not come") {
+TEST_CASE("entries wait no longer than the gap for a missing response") {
   raft_cluster c;
   const auto l = start_gathering(c), f = l == 1 ? std::uint64_t{2} : std::uint64_t{1};
   c.core(l).time_is(c.now());
@@ -235,7 +235,7 @@ TEST_CASE("proposals are refused when too much is uncommitted, but never for eve
   CHECK(std::holds_alternative<log_index>(core.propose({make_payload("x")}, c.wall())));
 }
 
-TEST_CASE("cluster time never goes back, whatever the leader's clock says") {
+TEST_CASE("cluster time never goes back, whatever the leader's clock shows") {
   raft_cluster c;
   c.start(1);
   c.tick_all();
@@ -315,7 +315,7 @@ TEST_CASE("a leader that contradicts itself within its term stops no server") {
 }
 
 // A follower whose disk is full accepts no entry. By its own commit index it does not lag, forever.
-TEST_CASE("a follower knows how far its leader has committed, also while it can write nothing") {
+TEST_CASE("a follower knows its leader's commit index, also while it can write nothing") {
   raft_cluster c;
   c.start(3);
   const auto l = c.elect();

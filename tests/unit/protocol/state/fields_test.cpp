@@ -133,7 +133,7 @@ TEST_CASE("rows of different tables with the same content have different hashes"
   CHECK(row_hash(counter{"k", 7}) != row_hash(lock_delay_record{"k", cluster_time{7}}));
 }
 
-TEST_CASE("records are the same if they differ in indexes only, or in what clients do not see") {
+TEST_CASE("records are equal if they differ only in indexes, or in fields that clients do not see") {
   service_record a, b;
   b.node = "another"; // rows of different nodes are never compared
   b.modify_index = log_index{9};

@@ -132,7 +132,7 @@ const std::vector<horizon>& horizons() {
 
 } // namespace
 
-TEST_CASE("what holds until a time holds just before it, and not at it", "[horizons]") {
+TEST_CASE("a record valid until a time is valid just before it, and not at it", "[horizons]") {
   for (const auto& each : horizons())
     for (const std::int64_t distance : {-1, 0, 1}) {
       INFO(each.name << ", " << distance << " ms from its end");
@@ -174,7 +174,7 @@ TEST_CASE("tombstones are forgotten up to an index and no further, whichever ind
   }
 }
 
-TEST_CASE("of what is bounded there is as much as the bound says, and no more", "[horizons]") {
+TEST_CASE("bounded tables hold as much as the bound, and no more", "[horizons]") {
   claims_driver d;
   const auto s = d.open(1);
   SECTION("guards") {

@@ -121,7 +121,7 @@ TEST_CASE("reaping: table indexes stay, a prefix falls to its newest key, no que
   CHECK(d.m.newest_tombstone().is_zero());
 }
 
-TEST_CASE("what leaves every index alone") {
+TEST_CASE("commands that change no index") {
   driver d;
   d.set("d/a", "v");
   const auto check = [&](const char* what) {

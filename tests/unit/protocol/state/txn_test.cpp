@@ -25,7 +25,7 @@ kv_entry_ptr entry(const txn_reply& r, std::size_t i) {
 
 } // namespace
 
-TEST_CASE("txn_order: later operations see what earlier ones did, all at one index") {
+TEST_CASE("txn_order: later operations see the effects of earlier ones, all at one index") {
   driver d;
   const auto r =
       run(d, {key_op(kv_verb::set, "a", "1"), key_op(kv_verb::get, "a"), key_op(kv_verb::set, "a", "2"),

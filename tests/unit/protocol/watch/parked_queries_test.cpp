@@ -178,7 +178,7 @@ TEST_CASE("removed queries are not woken, and the others of the same key still a
   CHECK(woken(p, {kv_changed{"key"}}) == ids{1});
 }
 
-TEST_CASE("what was in the output before stays there") {
+TEST_CASE("earlier output stays") {
   parked_queries p;
   p.park(1, kv_get{"k"});
   std::vector<park_id> out{9, 3};

@@ -55,7 +55,7 @@ std::string bytes_of(const kept_change& c) {
 
 } // namespace
 
-TEST_CASE("each kind of change comes back as it was") {
+TEST_CASE("each kind of change survives a round trip") {
   for (const auto& c : all_kinds()) {
     INFO("effect " << c.effect);
     const auto back = decode_change(c.index, c.effect, bytes_of(c));
@@ -69,7 +69,7 @@ TEST_CASE("each kind of change comes back as it was") {
   }
 }
 
-TEST_CASE("the bytes of a change stay what they are") {
+TEST_CASE("the bytes of a change stay the same") {
   // They are on disks: another layout needs another version.
   CHECK(bytes_of({log_index{9}, 0, {nullptr, row("v", 9), false}, false}) ==
         std::string("\x01\x01\x08some/key\x0f\x01\x01v\x03\0\0\0\0\0\0\0\0\0\x02\x09", 27));

@@ -244,7 +244,7 @@ TEST_CASE("commands survive encoding") {
   }
 }
 
-TEST_CASE("fields of a key operation, a session and a registration come back as they were") {
+TEST_CASE("fields of a key operation, a session and a registration survive a round trip") {
   const auto op = std::get<kv_write>(*decode_command(encode_command(kv_write{full_op(kv_verb::lock)}))).op;
   const auto want = full_op(kv_verb::lock);
   CHECK(op.verb == want.verb);
@@ -285,7 +285,7 @@ TEST_CASE("fields of a key operation, a session and a registration come back as 
   CHECK(got.checks.at(0).service_tags == full_check().service_tags);
 }
 
-TEST_CASE("fields of policies, roles and tokens come back as they were") {
+TEST_CASE("fields of policies, roles and tokens survive a round trip") {
   const auto sent = full_token();
   const auto t = std::get<acl_token_set>(*decode_command(encode_command(commands_of_acls()[6])));
   CHECK(t.token.accessor == sent.accessor);
@@ -333,7 +333,7 @@ TEST_CASE("a command with a token has one encoding, and one name") {
   CHECK_FALSE(decode_command(encode_needs({acl_level, "0.1.1"}) + behind_needs));
 }
 
-TEST_CASE("a judgement that comes with a command can be left out, and is never said to be none") {
+TEST_CASE("a decision that comes with a command can be left out, and is never encoded as none") {
   command c = kv_write{full_op(kv_verb::set)};
   CHECK_FALSE(without_judgement(encode_command(c)));
   c.by = authority{"s", true, "dc1"};
@@ -351,7 +351,7 @@ TEST_CASE("a judgement that comes with a command can be left out, and is never s
   CHECK_FALSE(without_judgement(judged));
 }
 
-TEST_CASE("ends of sessions can be said as older servers know them") {
+TEST_CASE("ends of sessions can be encoded for older servers") {
   const auto expiry = encode_command(session_expire{{"a", "b"}, log_index{7}});
   CHECK(needs_of(expiry)->level == expiry_level);
   CHECK(std::get<session_expire>(*decode_command(expiry)).restored_at == log_index{7});
@@ -394,7 +394,7 @@ TEST_CASE("the address of a client can be left out for older servers") {
 }
 
 // A sender cannot give a scope to a command that has none, or a second scope to one that has.
-TEST_CASE("only commands about claims come with the address of a client, and with one") {
+TEST_CASE("only commands about claims have the address of a client, and with one") {
   command c = claim_release{"n", "i"};
   c.client_address = "192.0.2.1";
   const auto bytes = encode_command(c);

@@ -124,7 +124,7 @@ TEST_CASE("random bytes with a right checksum are refused or decoded, never wors
   CHECK(refused > 10000);
 }
 
-TEST_CASE("frames about keyrings are bounded, whatever a peer says") {
+TEST_CASE("frames about keyrings are bounded, whatever a peer sends") {
   const auto taken = [](const wire::frame& f) {
     std::vector<wire::frame> received;
     return wire::frame_decoder().feed(bytes_of(f), received).ok() && received.size() == 1;
@@ -145,7 +145,7 @@ TEST_CASE("frames about keyrings are bounded, whatever a peer says") {
   CHECK(a.text.size() == forward::keyring_text_bytes_max);
 }
 
-TEST_CASE("a hello says what its sender understands; one that does not is of level 0") {
+TEST_CASE("a hello has the features of its sender; one without has level 0") {
   const auto trip = [](const wire::hello& h) {
     std::vector<wire::frame> received;
     REQUIRE(wire::frame_decoder().feed(bytes_of(h), received).ok());

@@ -61,7 +61,7 @@ TEST_CASE("a removal names the server by its id or its address") {
   }
 }
 
-TEST_CASE("the question for the servers' health carries what healthy means") {
+TEST_CASE("the request for the servers' health has the settings that define it") {
   struct row {
     describe_health call;
     const char* bytes;
@@ -94,7 +94,7 @@ TEST_CASE("other calls are no operators' calls") {
 }
 
 // A leader of 0.2.0 cannot read an agent's proof: it gets only the words that it knows.
-TEST_CASE("what an agent proves is read back, and left out for servers of 0.2.0", "[B3]") {
+TEST_CASE("the proof of an agent survives a round trip, and is left out for servers of 0.2.0", "[B3]") {
   for (const auto& proof : {std::string(), std::string("6f1d")})
     for (const bool authenticated : {false, true})
       for (const bool leaves : {false, true}) {

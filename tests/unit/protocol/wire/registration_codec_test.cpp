@@ -30,7 +30,7 @@ agent::stored_check read_check(const std::string& bytes, std::uint64_t now_ms) {
 
 } // namespace
 
-TEST_CASE("a check comes back as it was, valid for what is left of its TTL") {
+TEST_CASE("a check survives a round trip, valid for the rest of its TTL") {
   const auto sent = full_stored_check();
   const auto bytes = wire::encode_registration(sent, noon);
   const auto back = read_check(bytes, noon + 4000);
@@ -60,7 +60,7 @@ TEST_CASE("a gRPC check is of a kind of its own, and other checks are written as
   CHECK(back.output == sent.output);
 }
 
-TEST_CASE("a service comes back as it was") {
+TEST_CASE("a service survives a round trip") {
   agent::stored_service s;
   s.service.id = "a1", s.service.service = "api", s.service.port = 80, s.service.weights.passing = 3;
   s.service.tags = std::vector<std::string>{"t"};

@@ -71,7 +71,7 @@ command from_client(command c) {
 
 } // namespace
 
-TEST_CASE("rows of a restore need the level of what is in them") {
+TEST_CASE("rows of a restore need the level of their content") {
   claim_ask ask;
   ask.name = "leader";
   ask.session = session_id;
@@ -112,7 +112,7 @@ TEST_CASE("rows of a restore need the level of what is in them") {
   }
 }
 
-TEST_CASE("sessions of a restore need the level of what they promise") {
+TEST_CASE("sessions of a restore need the level of their promises") {
   struct row {
     const char* name;
     session_ttl_mode mode;

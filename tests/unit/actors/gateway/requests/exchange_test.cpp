@@ -57,7 +57,7 @@ TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
   CHECK_FALSE(judged.may_overlap());
 }
 
-TEST_CASE("exchange: what may be without an answer for minutes") {
+TEST_CASE("exchange: which requests may take minutes") {
   http::read_request at_once, later;
   later.min_index = 5;
   CHECK_FALSE(exchange_asking(at_once).blocking());
@@ -72,7 +72,7 @@ TEST_CASE("exchange: what may be without an answer for minutes") {
   CHECK(in_delay.blocking());
 }
 
-TEST_CASE("exchange: an acquire waits until the delay is over, but not longer than its client wants") {
+TEST_CASE("exchange: an acquire waits until the delay is over, but not past its client's deadline") {
   const auto began = monotonic_time{} + 1h;
   struct row {
     const char* name;
@@ -95,7 +95,7 @@ TEST_CASE("exchange: an acquire waits until the delay is over, but not longer th
   }
 }
 
-TEST_CASE("exchange: what was understood is taken over") {
+TEST_CASE("exchange: the parsed request is taken over") {
   http::parsed_request known;
   known.action = http::error_response(404, "not there");
   known.options.pretty = true;

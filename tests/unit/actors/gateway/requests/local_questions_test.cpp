@@ -115,7 +115,7 @@ TEST_CASE("local_questions: the Raft configuration waits for a leader, a stale o
   CHECK(stale.answer->status == 200);
 }
 
-TEST_CASE("local_questions: an order to remove a server goes to the leader, and its answer has no body") {
+TEST_CASE("local_questions: a request to remove a server goes to the leader, and its response has no body") {
   questions_fixture f;
   auto& e = f.begin({.kind = local_kind::remove_peer, .removed = {forward::remove_member::named_by::id, "abc"}});
   CHECK(f.out.take<propose_write>().kind == wire::call_kind::remove_member);
@@ -130,7 +130,7 @@ TEST_CASE("local_questions: an order to remove a server goes to the leader, and 
   CHECK(e.answer->body == "leadership lost");
 }
 
-TEST_CASE("local_questions: an order to add a server goes to the leader under a name that every version knows") {
+TEST_CASE("local_questions: a request to add a server goes to the leader under a name that every version supports") {
   questions_fixture f;
   auto& e = f.begin({.kind = local_kind::add_peer, .added = {"10.0.0.4:8300"}});
   const auto asked = f.out.take<propose_write>();
@@ -273,7 +273,7 @@ void tell_catalog(questions_fixture& f, exchange& e, http::consistency mode) {
 
 } // namespace
 
-TEST_CASE("local_questions: members are the servers, and the client agents that the catalog knows") {
+TEST_CASE("local_questions: members are the servers, and the client agents in the catalog") {
   questions_fixture f;
   f.questions.view_changed(view_of_one(true));
   auto& e = f.begin({.kind = local_kind::agent_members});

@@ -47,7 +47,7 @@ constexpr std::size_t shared_max = 1 << 20;
 
 } // namespace
 
-TEST_CASE("unsent_output: what the socket takes at once is gone") {
+TEST_CASE("unsent_output: bytes that the socket accepts at once are dropped") {
   socket_pair s;
   unsent_output o;
   std::string fresh = "hello";
@@ -60,7 +60,7 @@ TEST_CASE("unsent_output: what the socket takes at once is gone") {
   CHECK(s.taken() == "hello");
 }
 
-TEST_CASE("unsent_output: a full socket blocks, and what is left follows in order with what came meanwhile") {
+TEST_CASE("unsent_output: a full socket blocks, and the rest follows in order with later output") {
   socket_pair s;
   unsent_output o;
   std::string all, got;
@@ -83,7 +83,7 @@ TEST_CASE("unsent_output: a full socket blocks, and what is left follows in orde
   CHECK(got == all + more);
 }
 
-TEST_CASE("unsent_output: a client that is gone is noticed") {
+TEST_CASE("unsent_output: a client that disconnects is noticed") {
   socket_pair s;
   s.hang_up();
   unsent_output o;
@@ -150,7 +150,7 @@ TEST_CASE("unsent_output: shared bodies keep their position between the bytes ar
 }
 
 // A client that reads megabytes at full speed must not delay others.
-TEST_CASE("unsent_output: a turn is over after so many bytes, though the socket would take more") {
+TEST_CASE("unsent_output: a batch ends after a number of bytes, though the socket would accept more") {
   socket_pair s;
   const int room = 8 << 20;
   ::setsockopt(s.here, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
@@ -181,7 +181,7 @@ TEST_CASE("unsent_output: each user of a shared body holds a share of it") {
 }
 
 // An encrypting transport takes the bytes itself, piece by piece.
-TEST_CASE("unsent_output: bytes may be taken by hand, and what is gone is not kept") {
+TEST_CASE("unsent_output: bytes may be taken by hand, and sent ones are not kept") {
   unsent_output o;
   CHECK(o.front().empty());
   std::string fresh = "head ", got;

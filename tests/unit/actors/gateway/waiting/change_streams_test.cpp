@@ -220,7 +220,7 @@ TEST_CASE("each stream gets its cursor every ten seconds, whatever happens", "[c
   CHECK(progress != std::string::npos);
 }
 
-TEST_CASE("a stream that comes back reads what was missed and joins its group", "[changes]") {
+TEST_CASE("a stream that reconnects reads what it missed and joins its group", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& there = f.open(asked_for::place);
@@ -511,7 +511,7 @@ TEST_CASE("the lag of streams is counted", "[changes]") {
   CHECK(shown("queued_bytes") == 0);
 }
 
-TEST_CASE("a group goes with its last stream", "[changes]") {
+TEST_CASE("a group ends with its last stream", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   auto& s = f.open(asked_for::place);

@@ -86,7 +86,7 @@ TEST_CASE("claim_waits: a claim is looked up in what this server applies, until 
   CHECK(e.answer->body.find("\"held\"") != std::string::npos);
 }
 
-TEST_CASE("claim_waits: a claim that still waits says so when its time is up, and not before", "[claims]") {
+TEST_CASE("claim_waits: a claim that still waits is reported at its deadline, and not before", "[claims]") {
   waits_fixture f;
   auto& e = f.asks(state::claim_ask{}, 30s);
   REQUIRE(f.told(e, standing(state::claim_state::waiting)));
@@ -196,7 +196,7 @@ TEST_CASE("claim_waits: the queued acquire of a client that disconnects is named
 }
 
 TEST_CASE(
-    "claim_waits: nothing is named of a client that is there, of an agent that ends, of what is over, or of a claim",
+    "claim_waits: nothing is named of a connected client, of an agent that ends, of a finished wait, or of a claim",
     "[claims]") {
   waits_fixture f;
   SECTION("it is forgotten for another reason") {
@@ -233,7 +233,7 @@ TEST_CASE(
 }
 
 // The entry is written, and the wait is in the queue, whether or not anyone receives the response.
-TEST_CASE("claim_waits: a client that disconnects before the outcome is known is named when it is", "[claims]") {
+TEST_CASE("claim_waits: a client that disconnects before the outcome is known is named afterwards", "[claims]") {
   waits_fixture f;
   auto& e = f.asks(acquire(30'000), 30s);
   const auto id = f.pending.add(e);

@@ -44,7 +44,7 @@ bool finds(const char* mutant, Property holds) {
 
 } // namespace
 
-TEST_CASE("disconnected_waits: a place is kept for 5 s, and all that are due are withdrawn together") {
+TEST_CASE("disconnected_waits: a position is kept for 5 s, and all due ones are withdrawn together") {
   waits_of_clients f;
   f.disconnects("a", 5);
   f.now += 1s;
@@ -98,7 +98,7 @@ TEST_CASE("disconnected_waits: a request with the same id keeps its position") {
   }
 }
 
-TEST_CASE("disconnected_waits: what could not be withdrawn is tried again until the wait is over") {
+TEST_CASE("disconnected_waits: a failed withdrawal is retried until the wait is over") {
   waits_of_clients f;
   f.disconnects("a", 5, 20s);
   f.now += 5s;

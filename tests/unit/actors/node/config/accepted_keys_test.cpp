@@ -32,7 +32,7 @@ std::string start_of_file(const scratch_folder& in, const std::string& more) {
 
 } // namespace
 
-TEST_CASE("what Consul's test harness writes is accepted") {
+TEST_CASE("the configuration of Consul's test harness is accepted") {
   scratch_folder f;
   const named_certificates certificates;
   const auto file = f.write(

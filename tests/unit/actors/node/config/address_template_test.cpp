@@ -50,7 +50,7 @@ TEST_CASE("templates of addresses") {
   }
 }
 
-TEST_CASE("what is private: RFC 6890, and unique local addresses of IPv6") {
+TEST_CASE("which addresses are private: RFC 6890, and unique local addresses of IPv6") {
   const auto private_of = [](const char* address) {
     return expand_address_templates("{{ GetPrivateIP }}", {{"eth0", address}}).ok();
   };

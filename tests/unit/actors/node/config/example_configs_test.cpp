@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-TEST_CASE("the example configurations are valid and say nothing that has no effect") {
+TEST_CASE("the example configurations are valid and have no keys without effect") {
   using namespace belay::actors;
   int found = 0;
   for (const auto& file : std::filesystem::directory_iterator(BELAY_SOURCE_DIR "/configs")) {

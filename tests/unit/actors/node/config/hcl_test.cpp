@@ -65,7 +65,7 @@ TEST_CASE("configurations in HCL, and the same in JSON") {
   });
 }
 
-TEST_CASE("what is no HCL, and what HCL can say and a configuration cannot") {
+TEST_CASE("texts that are not HCL, and HCL that a configuration cannot contain") {
   check({
       row{"ports {", "At 1:9: object expected closing RBRACE got: EOF"},
       row{"ports = [{ http = 1 }, { http = 2 }]", "At 1:9: ports is a list of 2 objects; exactly one is allowed"},
@@ -104,7 +104,7 @@ TEST_CASE("places of keys and elements, in HCL and in JSON") {
 }
 
 // Values after the last source location have none: memory does not grow with the file.
-TEST_CASE("a text has only so many places") {
+TEST_CASE("a text has a limited number of positions") {
   std::string text = "{\"a\":[";
   for (std::size_t i = 0; i < text_places_max + 10; ++i)
     text += "1,";

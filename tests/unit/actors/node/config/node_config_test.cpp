@@ -408,7 +408,7 @@ TEST_CASE("autopilot: what the leader writes if there are no settings") {
 }
 
 // Consul also rejects a flag that requires certificates where there are none.
-TEST_CASE("peer security: what is decoded, and what is refused") {
+TEST_CASE("peer security: decoded and rejected values") {
   scratch_folder f;
   const auto open = accepted(file_with(f, R"("bind_addr":"127.0.0.1")")).config;
   CHECK(open.peer_tls.encrypt.empty());
@@ -449,7 +449,7 @@ TEST_CASE("peer security: what is decoded, and what is refused") {
   CHECK(patient.https_handshake_timeout == std::chrono::hours(24));
 }
 
-TEST_CASE("https: what is decoded, warned of, and refused") {
+TEST_CASE("https: decoded values, warnings and errors") {
   scratch_folder f;
   const auto off = accepted(file_with(f, R"("cert_file":"FILES/c.pem","key_file":"FILES/k.pem")")).config;
   CHECK(off.https_port == -1);
@@ -522,7 +522,7 @@ TEST_CASE("keys without effect that request the present behaviour are not mentio
             .warnings.empty());
 }
 
-TEST_CASE("when a server leaves its cluster, and whether it comes back") {
+TEST_CASE("when a server leaves its cluster, and whether it returns") {
   scratch_folder f;
   const auto usual = accepted(file_with(f, R"("ui":false)")).config;
   CHECK_FALSE(usual.leave_on_terminate);
@@ -718,7 +718,7 @@ TEST_CASE("contradictions are reported at the key to blame, and only if the whol
 }
 
 // An unknown key must not hide another error, or its author needs one start for each.
-TEST_CASE("an unknown key hides no other mistake; a value of a wrong type hides only what it may be") {
+TEST_CASE("an unknown key hides no other error; a value of a wrong type hides only those that depend on it") {
   scratch_folder in;
   const std::string text = "encrypt = \"abc\"\nverify_outgoing = true\ntls_min_version = \"tls99\"\n"
                            "tls_cipher_suites = \"RC4\"\n";
@@ -764,7 +764,7 @@ TEST_CASE("an unknown key hides no other mistake; a value of a wrong type hides 
 }
 
 // `belay validate` reports everything that the start would reject, with its location.
-TEST_CASE("files of certificates are opened, and what is wrong with them has its place") {
+TEST_CASE("files of certificates are opened, and their errors have a position") {
   scratch_folder in;
   const auto& files = certificates();
   const auto stranger = in.write("not.pem", "nothing");
@@ -878,7 +878,7 @@ TEST_CASE("metadata of the node: as many and as long as Consul takes") {
   CHECK(contains(R"("node_meta":{"a b":"1","consul-c":"1"})", "2 errors occurred:"));
 }
 
-TEST_CASE("0 is the default of what makes checkpoints, as in Consul") {
+TEST_CASE("0 means the default of the checkpoint settings, as in Consul") {
   scratch_folder in;
   const auto c = accepted(file_with(in, R"("raft_snapshot_threshold":0,"raft_snapshot_interval":"0s",
     "raft_trailing_logs":0)"))
@@ -888,7 +888,7 @@ TEST_CASE("0 is the default of what makes checkpoints, as in Consul") {
   CHECK(c.raft_trailing_logs == 10240);
 }
 
-TEST_CASE("the place is that of the source that counts") {
+TEST_CASE("the position is that of the source in force") {
   scratch_folder in;
   const auto first = in.write("1.json", "{\"session_ttl_min\":\"a\",\"retry_join\":[\"x\"],\"datacenter\":\"d d\"}");
   const auto second = in.write("2.hcl", "\n  session_ttl_min = \"b\"\n");
@@ -903,7 +903,7 @@ TEST_CASE("the place is that of the source that counts") {
   CHECK(told.starts_with("4 errors occurred:"));
 }
 
-TEST_CASE("the audit log: what is decoded") {
+TEST_CASE("the audit log: decoded values") {
   scratch_folder f;
   const auto audit_of = [&](const std::string& sink, bool enabled = true) {
     return accepted(file_with(f, R"("audit":{"enabled":)" + std::string(enabled ? "true" : "false") +
@@ -945,7 +945,7 @@ TEST_CASE("the audit log: what is decoded") {
   CHECK(mentions(with_hcl.warnings, "audit.enabled without acl.enabled"));
 }
 
-TEST_CASE("the audit log: what is refused") {
+TEST_CASE("the audit log: errors") {
   scratch_folder f;
   struct row {
     std::string audit, text;
@@ -1015,7 +1015,7 @@ TEST_CASE("the audit log: all errors are reported at their position, whatever th
   CHECK(told.starts_with("3 errors occurred:"));
 }
 
-TEST_CASE("the audit log: a later file changes keys of the sink that is there") {
+TEST_CASE("the audit log: a later file changes keys of the present sink") {
   scratch_folder f;
   const auto first =
       f.write("a.json", R"({"audit":{"enabled":true,"sink":{"My.sink":{"path":"a","rotate_bytes":7}}}})");
@@ -1027,7 +1027,7 @@ TEST_CASE("the audit log: a later file changes keys of the sink that is there") 
   CHECK(c.config.audit->file.rotate_bytes == 7);
 }
 
-TEST_CASE("ACLs: the section, its predecessors, and what is refused") {
+TEST_CASE("ACLs: the section, its predecessors, and errors") {
   scratch_folder f;
   const auto acl = [&](const char* text) { return accepted(file_with(f, text)).config.acl; };
   const auto off = acl(R"("acl":{"enabled":false,"default_policy":"deny"})");

@@ -43,7 +43,7 @@ std::shared_ptr<storage::checkpoint_store> checkpoint_at(const std::string& fold
 
 } // namespace
 
-TEST_CASE("a start loads as many entries before the checkpoint as raft_trailing_logs says", "[disk]") {
+TEST_CASE("a start loads raft_trailing_logs entries before the checkpoint", "[disk]") {
   for (const auto& [trailing, first] :
        {std::pair{0, 81}, std::pair{1, 80}, std::pair{50, 31}, std::pair{79, 2}, std::pair{80, 0}, std::pair{500, 0}}) {
     INFO(trailing);

@@ -65,7 +65,7 @@ response answered(const state::query& q, state::acl_rows rows, render_options op
 
 } // namespace
 
-TEST_CASE("a policy alone has its rules, in a list it has none but says that it counts everywhere") {
+TEST_CASE("a policy alone has its rules, in a list it has none but is shown as valid everywhere") {
   CHECK(
       shown(row_of(some_policy())) ==
       R"({"ID":"00000000-1111-2222-3333-444444444444","Name":"p","Description":"\u003cd\u003e","Rules":"acl = \"read\"","Hash":"","CreateIndex":3,"ModifyIndex":4})");
@@ -114,7 +114,7 @@ TEST_CASE("a role") {
 }
 
 // Clients compare hashes to detect changes.
-TEST_CASE("the hash follows the content, and nothing else") {
+TEST_CASE("the hash depends only on the content") {
   const auto policy = some_policy();
   const auto changed = [](auto of, auto change) {
     change(of);

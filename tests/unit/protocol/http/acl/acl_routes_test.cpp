@@ -55,7 +55,7 @@ TEST_CASE("with ACLs off everything about them is 401, except wrong methods") {
   CHECK(refusal_to("GET", "/v1/acl/bootstrap").status == 405);
 }
 
-TEST_CASE("what is not served of ACLs is an unknown path") {
+TEST_CASE("unsupported routes of ACLs are an unknown path") {
   for (const auto path : {"/v1/acl/list/", "/v1/acl/info/x", "/v1/acl/create", "/v1/acl/update", "/v1/acl/destroy/x",
                           "/v1/acl/clone/x", "/v1/acl/login", "/v1/acl/auth-methods", "/v1/acl/binding-rules"})
     CHECK(told("GET", path) == "404 ");
@@ -177,7 +177,7 @@ TEST_CASE("the token list from before Consul 1.4 waits and has the consistency m
   CHECK(told("PUT", "/v1/acl/list") == "405 method PUT not allowed");
 }
 
-TEST_CASE("a token is made with what the client chose, and fresh ids for the rest") {
+TEST_CASE("a token is created with the client's values, and fresh ids for the rest") {
   const auto made = acl_written<state::acl_token_set>(
       "PUT", "/v1/acl/token",
       quoted_body("{'Description':'d','Policies':[{'Name':'p'}],'Roles':[{'ID':'r'}],'Local':true,'NodeIdentities':"

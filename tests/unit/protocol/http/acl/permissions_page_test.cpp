@@ -228,7 +228,7 @@ std::string permissions_page() {
 
 } // namespace
 
-TEST_CASE("docs/reference/permissions.md is what the table of routes says") {
+TEST_CASE("docs/reference/permissions.md equals the table of routes") {
   const auto file = std::string(BELAY_SOURCE_DIR "/docs/reference/permissions.md");
   const auto made = permissions_page();
   if (std::getenv("BELAY_REWRITE") != nullptr)

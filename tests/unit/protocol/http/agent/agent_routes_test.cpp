@@ -177,7 +177,7 @@ TEST_CASE("there are no namespaces at an agent, and other mistakes go before the
           "Invalid node filter: error parsing regexp: missing closing ): `(`");
 }
 
-TEST_CASE("members of checks that must have the right type, though they say nothing") {
+TEST_CASE("members of checks that must have the right type, though they are ignored") {
   for (const auto* member : {"ServiceID", "service_id", "ProxyHTTP", "ProxyGRPC"})
     CHECK(refusal_to("PUT", "/v1/agent/service/register",
                      std::string(R"({"Name":"a","Check":{"TTL":"30s",")") + member + R"(":{}}})")

@@ -82,7 +82,7 @@ TEST_CASE("a claim that is held shows its fencing token, one that waits its posi
         R"({"ID":"w","Session":"u","State":"waiting"}],"Index":811})");
 }
 
-TEST_CASE("refusals have the status of what is wrong, and a reason", "[claims]") {
+TEST_CASE("rejections have the status of their cause, and a reason", "[claims]") {
   using state::claim_error;
   struct row {
     claim_error why;
@@ -176,7 +176,7 @@ TEST_CASE("a resource shows holders with their values, and waiters without", "[c
       R"("Fence":6,"LeftMs":100}]})");
 }
 
-TEST_CASE("listings of claims come in pages", "[claims]") {
+TEST_CASE("listings of claims have pages", "[claims]") {
   state::claim_rows page;
   CHECK(read_answer(state::claims_list{}, page).body == "[]");
   page.list = {row(state::claim_state::waiting)};
@@ -217,7 +217,7 @@ TEST_CASE("graph, guards and ended sessions", "[claims]") {
         R"({"Claim":"n"}],"ReleasedCount":2,"OnEndDone":1,"OnEndRefused":0})");
 }
 
-TEST_CASE("a session shows what Consul's have not only if it has it", "[claims]") {
+TEST_CASE("a session shows additional members only if it has them", "[claims]") {
   auto s = std::make_shared<state::session_record>();
   s->id = "s";
   const auto shown = [&] { return render_renew("s", s, {}).body; };

@@ -20,7 +20,7 @@ write_request write_asked(std::string_view method, std::string_view target, std:
 
 } // namespace
 
-TEST_CASE("PUT of a claim says everything about it", "[claims]") {
+TEST_CASE("PUT of a claim returns everything about it", "[claims]") {
   const auto w = write_asked("PUT",
                              "/v1/claim/a/b?session=s&kind=semaphore&permits=2&limit=5&priority=3&id=me&wait=30s"
                              "&deadline=1500us&deadlock=refuse",
@@ -40,7 +40,7 @@ TEST_CASE("PUT of a claim says everything about it", "[claims]") {
   CHECK(*c.value == "v");
 }
 
-TEST_CASE("what is not said of a claim is left to the resource, and it does not wait", "[claims]") {
+TEST_CASE("missing members of a claim are left to the resource, and it does not wait", "[claims]") {
   const auto w = write_asked("PUT", "/v1/claim/n?session=s");
   CHECK(w.lock_wait == 0s);
   const auto& c = std::get<state::claim_ask>(w.command);
@@ -73,7 +73,7 @@ TEST_CASE("other verbs of claims", "[claims]") {
   CHECK(written<state::claim_ask>("PUT", "/v1/claim/limit?session=s").name == "limit"); // no name
 }
 
-TEST_CASE("what is wrong with a claim is a 400 that names the parameter", "[claims]") {
+TEST_CASE("an error in a claim is a 400 that names the parameter", "[claims]") {
   struct row {
     const char *method, *target, *text;
     int status = 400;

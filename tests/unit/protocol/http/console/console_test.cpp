@@ -89,7 +89,7 @@ TEST_CASE("the root and the path without its slash lead to the console") {
   }
 }
 
-TEST_CASE("there is nothing else at the console's path, and other methods do nothing") {
+TEST_CASE("there is nothing else under the console's path, and other methods do nothing") {
   const asked_console c;
   for (const auto* path : {"/ui/main.js", "/ui/abc/", "/ui/abc", "/ui/x", "/uix", "/other"}) {
     const auto r = c.get(path);

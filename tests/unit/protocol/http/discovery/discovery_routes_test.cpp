@@ -161,7 +161,7 @@ TEST_CASE("reads of catalog and health carry their selections") {
               .passing_only == t.passing);
 }
 
-TEST_CASE("reads of catalog and health that say too little or the wrong thing") {
+TEST_CASE("reads of catalog and health with missing or wrong parameters") {
   struct row {
     const char *target, *text;
   };

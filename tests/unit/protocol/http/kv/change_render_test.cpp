@@ -34,7 +34,7 @@ read_request asking() {
 
 } // namespace
 
-TEST_CASE("changes are a list, and the index is the place to go on from", "[changes]") {
+TEST_CASE("changes are a list, and the index is the cursor to continue from", "[changes]") {
   state::change_rows rows;
   rows.list = {change(state::change_kind::set, 0, row("a", "hello", 7, "s")),
                change(state::change_kind::removed, 1, row("b", "gone", 7, "s"))};
@@ -53,7 +53,7 @@ TEST_CASE("changes are a list, and the index is the place to go on from", "[chan
         R"({"ID":"12.1","Event":"delete","Key":"b","PreviousIndex":9,"Index":12}])");
 }
 
-TEST_CASE("nothing is an empty list, and what is gone is 410 with the floor", "[changes]") {
+TEST_CASE("no changes are an empty list, and dropped ones are 410 with the oldest retained index", "[changes]") {
   state::change_rows rows;
   rows.reached = state::change_place{log_index{40}};
   CHECK(render_read(asking(), {log_index{40}, rows}, {}, {}).body == "[]");
@@ -62,7 +62,7 @@ TEST_CASE("nothing is an empty list, and what is gone is 410 with the floor", "[
   rows.floor = log_index{33};
   const auto r = render_read(asking(), {log_index{40}, rows}, {}, {});
   CHECK(r.status == 410);
-  CHECK(r.body == "changes up to index 33 are gone");
+  CHECK(r.body == "changes up to index 33 are no longer retained");
   CHECK(r.headers.front() == std::pair<std::string_view, std::string>{"X-Belay-Floor", "33"});
   rows.other_history = true;
   const auto other = render_read(asking(), {log_index{40}, rows}, {}, {});
@@ -70,7 +70,7 @@ TEST_CASE("nothing is an empty list, and what is gone is 410 with the floor", "[
   CHECK(other.body == "the index is of another history: this cluster was formed, recovered or restored since then");
 }
 
-TEST_CASE("a header names the history, and what clients of 0.2.0 read stays as it was", "[changes]") {
+TEST_CASE("a header names the history, and what clients of 0.2.0 read is unchanged", "[changes]") {
   const auto headers_of = [](const state::change_rows& rows) {
     std::map<std::string, std::string> out;
     for (const auto& [name, value] : render_read(asking(), {log_index{40}, rows}, {}, {}).headers)
@@ -90,7 +90,7 @@ TEST_CASE("a header names the history, and what clients of 0.2.0 read stays as i
   CHECK_FALSE(headers_of(rows).contains("X-Belay-Cursor"));
 }
 
-TEST_CASE("events have the id that their client goes on from", "[changes]") {
+TEST_CASE("events have the id that their client continues from", "[changes]") {
   std::string out;
   append_event(out, change(state::change_kind::expired, 3, row("a", "v")), {}, false);
   CHECK(out == "id: 12.3\nevent: expired\n"

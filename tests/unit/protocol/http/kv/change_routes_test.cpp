@@ -28,7 +28,7 @@ parsed_request ask_stream(std::string_view target, std::string_view last_event_i
 
 } // namespace
 
-TEST_CASE("a long poll of changes names keys, kinds and a place", "[changes]") {
+TEST_CASE("a long poll of changes has keys, kinds and a cursor", "[changes]") {
   const auto p =
       ask("GET", "/v1/kv/a/?recurse&changes&index=4711.3&wait=20s&prefix=b/&prefix=c&event=set&event=expired&keys");
   const auto& q = polled(p);

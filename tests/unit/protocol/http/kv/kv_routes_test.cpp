@@ -28,7 +28,7 @@ TEST_CASE("the separator has two spellings, and the first of a kind counts") {
   CHECK(separator("/v1/kv/a?keys&separator=%2B+") == "+ ");
 }
 
-TEST_CASE("keys are what the path says once it is decoded") {
+TEST_CASE("keys are decoded from the path") {
   struct row {
     const char *target, *key;
   };
@@ -40,7 +40,7 @@ TEST_CASE("keys are what the path says once it is decoded") {
     CHECK(std::get<state::kv_get>(read_asked("GET", t.target).query).key == t.key);
 }
 
-TEST_CASE("an acquire may say how long it waits for the end of a lock-delay") {
+TEST_CASE("an acquire may name its wait for the end of a lock delay") {
   const auto wait_of = [](std::string_view target) {
     return std::get<write_request>(ask("PUT", target).action).lock_wait;
   };
@@ -77,7 +77,7 @@ TEST_CASE("PUT becomes set, cas, lock or unlock with value and flags") {
   CHECK(written<state::kv_write>("PUT", "/v1/kv/k?foo=bar&&=&x&CAS=0", "v").op.verb == kv_verb::set);
 }
 
-TEST_CASE("DELETE becomes the removal of a key, of a tree, or of what has not changed") {
+TEST_CASE("DELETE becomes the removal of a key, of a tree, or of an unchanged key") {
   CHECK(written<state::kv_write>("DELETE", "/v1/kv/k?keys&acquire=x").op.verb == kv_verb::remove);
   CHECK(written<state::kv_write>("DELETE", "/v1/kv/?recurse=0").op.verb == kv_verb::remove_tree);
   const auto op = written<state::kv_write>("DELETE", "/v1/kv/k?cas=0").op;
@@ -145,7 +145,7 @@ TEST_CASE("a body that is too large is rejected after errors in the head") {
   CHECK(answer("PUT", "/v1/nothing").status == 404);
 }
 
-TEST_CASE("values up to the limit are taken, one byte more is not; the limit is known before the body is") {
+TEST_CASE("values up to the limit are accepted, one byte more is not; the limit is known before the body is") {
   auto s = usual_settings();
   s.kv_max_value_size = 10;
   s.txn_max_req_len = 20;

@@ -46,7 +46,7 @@ TEST_CASE("writes return their index only if they succeeded") {
   }
 }
 
-TEST_CASE("a refused acquire says why, beside the body of Consul") {
+TEST_CASE("a rejected acquire has its reason, beside the body of Consul") {
   const state::command c = state::kv_write{};
   auto r = render_write(c, noted(false, {state::refused_for::held, "s-1", 0, 0}), {}, log_index{7});
   CHECK(r.body == "false");

@@ -104,7 +104,7 @@ TEST_CASE("the value of an operation may be a list of bytes") {
 }
 
 // Consul decodes transactions into its client's structures, which have other members.
-TEST_CASE("members that only transactions know, and that only registrations know") {
+TEST_CASE("members that only transactions have, and that only registrations have") {
   const auto service = R"({"Service":"s","ContentHash":"x","Namespace":"x"})";
   const auto definition = R"({"TTL":"no duration","GRPC":7,"ScriptArgs":"x","IntervalDuration":"3s","TCP":"t"})";
   const auto checked =

@@ -72,7 +72,7 @@ TEST_CASE("the bytes of a report") {
   CHECK(render_health({}) == R"({"Healthy":false,"FailureTolerance":0,"Servers":[]})");
 }
 
-TEST_CASE("what is no report says nothing of health") {
+TEST_CASE("a response that is not a report contains no health") {
   for (const auto* text : {"", "{}", "{\"Healthy\":false}", "{\"Healthy\":tru"})
     CHECK_FALSE(says_healthy(text));
 }

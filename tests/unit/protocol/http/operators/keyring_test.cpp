@@ -40,7 +40,7 @@ forward::keyring_of_member silent(std::string name, std::string why) {
 
 } // namespace
 
-TEST_CASE("keyring: the method says what is done, the body with which key", "[keyring]") {
+TEST_CASE("keyring: the method is the operation, the body has the key", "[keyring]") {
   const auto body = R"({"Key":")" + one + "\"}";
   CHECK(asked("GET", "").keys.verb == keyring_verb::list);
   for (const auto& [method, verb] :
@@ -145,7 +145,7 @@ TEST_CASE("keyring: servers that failed are named, in both pools", "[keyring]") 
 }
 
 // `ports.serf_wan` -1: Consul names only the datacenter's pool, for each of the methods.
-TEST_CASE("keyring: without a WAN pool nothing is said of one", "[keyring]") {
+TEST_CASE("keyring: without a WAN pool none is mentioned", "[keyring]") {
   auto s = usual_settings();
   s.has_wan_pool = false;
   for (const auto* method : {"GET", "POST", "PUT", "DELETE"}) {

@@ -213,7 +213,7 @@ TEST_CASE("roles: names, links, identities") {
   CHECK(d.refused(d.apply(acl_role_delete{made.id})).empty());
 }
 
-TEST_CASE("tokens: what a new one must be like") {
+TEST_CASE("tokens: requirements of a new one") {
   acl_driver d;
   const auto c = d.new_token();
   const auto made = token_in(d.apply(c));
@@ -277,7 +277,7 @@ TEST_CASE("tokens: capitals of an accessor are kept where the entry names its cl
   CHECK(d.token_count() == 2);
 }
 
-TEST_CASE("tokens: what cannot be changed of one that is there") {
+TEST_CASE("tokens: immutable fields") {
   acl_driver d;
   auto c = d.new_token({{std::string(management_policy_id), ""}}, 5000);
   const auto made = token_in(d.apply(c));
@@ -326,7 +326,7 @@ TEST_CASE("the anonymous token may be given something, and cannot be deleted") {
   CHECK(d.denied(management_secret, acl_token_delete{std::string(anonymous_accessor)}) == text);
 }
 
-TEST_CASE("a clone may do what the other one may, and ends with it") {
+TEST_CASE("a clone has the permissions of the original, and expires with it") {
   acl_driver d;
   const auto policy = policy_in(d.set_policy("p", ""));
   const auto made = token_in(d.apply(d.new_token({{"", "p"}}, 5000)));
@@ -383,7 +383,7 @@ TEST_CASE("deleted policies and roles are no longer shown in what was linked to 
   CHECK(shown().roles.empty());
 }
 
-TEST_CASE("a token that is over goes with the next entry, of whatever kind") {
+TEST_CASE("an expired token is removed with the next entry, of whatever kind") {
   acl_driver d;
   const auto a = d.new_token({}, 1000), b = d.new_token({}, 2000);
   d.apply(a);

@@ -62,7 +62,7 @@ TEST_CASE(
   CHECK_FALSE(t.authorizer_of(by("t"), {}));
 }
 
-TEST_CASE("no more is remembered of tokens than there is room for") {
+TEST_CASE("the memory of ended tokens is limited") {
   change_journal journal;
   acl_table t(journal);
   t.put(token_row(uuid(2), "s", {}));
@@ -99,7 +99,7 @@ TEST_CASE("policies and identities count in their datacenters") {
   CHECK(two->node_write("n"));
 }
 
-TEST_CASE("a policy whose rules cannot be read denies everything, even what is allowed by default") {
+TEST_CASE("a policy with unreadable rules denies everything, even what is allowed by default") {
   change_journal journal;
   acl_table t(journal);
   t.put(policy_row(uuid(1), "p", "key {{{"));

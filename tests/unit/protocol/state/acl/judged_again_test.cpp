@@ -76,7 +76,7 @@ const resource_name claim_x{"x", claim_space::claims}, lock_x{"x", claim_space::
 
 } // namespace
 
-TEST_CASE("what waits in the name of a token leaves its queue with the token's right", "[B15]") {
+TEST_CASE("a wait with a token leaves its queue when the token's permission ends", "[B15]") {
   for (const auto way : all_ways) {
     later_driver d;
     const auto holder = d.open(10), revoked = d.open(11), next = d.open(12);
@@ -105,7 +105,7 @@ TEST_CASE("what waits in the name of a token leaves its queue with the token's r
 }
 
 // More waiters than one entry re-authorizes: the others are checked when they become first.
-TEST_CASE("a waiter beyond those that are judged at once is not granted either", "[B15]") {
+TEST_CASE("a waiter beyond those that are authorized at once is not granted either", "[B15]") {
   const auto granted = [] {
     later_driver d;
     const auto secret = d.token(all_keys), other = d.token(all_keys);
@@ -178,7 +178,7 @@ TEST_CASE("waiters of entries below level 8 are granted as before") {
   CHECK(d.standing(claim_x, waiter).live->state == claim_state::held);
 }
 
-TEST_CASE("OnEnd is judged again when the session ends", "[B23]") {
+TEST_CASE("OnEnd is authorized again when the session ends", "[B23]") {
   const auto set = op_on(kv_verb::set, "left", "by the session");
   for (const auto way : all_ways) {
     later_driver d;
@@ -195,7 +195,7 @@ TEST_CASE("OnEnd is judged again when the session ends", "[B23]") {
   }
 }
 
-TEST_CASE("OnEnd does what its token still may, each operation by itself; without a token all of it", "[B23]") {
+TEST_CASE("OnEnd does what its token still permits, each operation by itself; without a token all of it", "[B23]") {
   later_driver d;
   d.open(1);
   d.set("t/1");
@@ -253,7 +253,7 @@ TEST_CASE("rows that name their requester need level 8", "[B15][B23]") {
 
 // ---- rejected commands do not reach the log (all: tests/round_trip/refused_commands_test.cpp)
 
-TEST_CASE("what changes nothing is answered as an entry would be", "[B16]") {
+TEST_CASE("a command that changes nothing is answered like an entry", "[B16]") {
   later_driver d;
   const auto live = d.open(1);
   const auto told = [&](command c, const std::string& secret = {}) {
@@ -315,7 +315,7 @@ std::vector<std::string> errors_of(const std::optional<reply>& r) {
 
 } // namespace
 
-TEST_CASE("a listing in a transaction that writes needs list, where the configuration says so", "[B21]") {
+TEST_CASE("a listing in a transaction that writes needs list, if the configuration requires it", "[B21]") {
   later_driver d;
   const auto told = [&](const std::string& rules, bool lists_need_permission) {
     command c = txn{{op_on(kv_verb::set, "a/1"), op_on(kv_verb::get_tree, "a/")}};

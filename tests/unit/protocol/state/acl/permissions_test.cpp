@@ -141,7 +141,7 @@ TEST_CASE("a deleted token is unknown at once, and a changed policy counts with 
   CHECK(d.refused_read(made.token.secret, kv_get{"k"}) == denied);
 }
 
-TEST_CASE("writes in a server's own name, and where ACLs are not in force, are not judged") {
+TEST_CASE("writes of a server itself, and without ACLs, are not authorized") {
   acl_driver d;
   CHECK(d.set("k"));
   CHECK(d.remove_tree(""));
@@ -167,7 +167,7 @@ TEST_CASE("writes are authorized when they are applied; before that the sender c
   CHECK_FALSE(d.m.refuses(put("k"), d.now));
 }
 
-TEST_CASE("a judgement that comes with a write holds until policies, roles or tokens change, or a token ends") {
+TEST_CASE("a decision that comes with a write holds until policies, roles or tokens change, or a token ends") {
   // With a token that lacks the permission: a write shows that the decision was accepted.
   const auto judged_before = [](acl_driver& d, log_index at, command c) {
     c.by = d.by("anonymous");
@@ -281,7 +281,7 @@ TEST_CASE("keys: reading, listing, writing, and trees") {
   CHECK(d.keys("") == texts{"app/a", "app/sec/x", "app/sec/y", "other", "web/1", "web/2"});
 }
 
-TEST_CASE("changes of keys: each is judged by itself, and what is left out moves the place all the same") {
+TEST_CASE("changes of keys: each is authorized by itself, and hidden ones move the cursor all the same") {
   acl_driver d;
   const auto secret = d.token(R"(
     key_prefix "app/" { policy = "list" }
@@ -431,7 +431,7 @@ TEST_CASE("a transaction does not reveal whether a row exists to a token without
   CHECK(told(all, check("absent")).second.size() == 1);
 }
 
-TEST_CASE("a listing in a transaction that reads needs list, where the configuration says so", "[B21]") {
+TEST_CASE("a listing in a transaction that reads needs list, if the configuration requires it", "[B21]") {
   acl_driver d;
   d.set("a/1");
   const auto reads = d.token(R"(key_prefix "a/" { policy = "read" })");
@@ -488,7 +488,7 @@ TEST_CASE("sessions go by their nodes; unknown ones are answered first") {
   CHECK(d.may(mine, {of::session_owner, acl::permission::write, uuid(77), false}));
 }
 
-TEST_CASE("registrations need what they change, and what they write over") {
+TEST_CASE("registrations need permissions for what they change, and for what they overwrite") {
   acl_driver d;
   const auto web = d.token(R"(service "web" { policy = "write" } node "new" { policy = "write" })");
   const auto node = d.token(R"(node "n" { policy = "write" })");
@@ -541,7 +541,7 @@ TEST_CASE("no token can take over a node by its ID or by the case of its name") 
   CHECK(d.node_known("victim"));
 }
 
-TEST_CASE("deregistrations need the node, or the service of what goes") {
+TEST_CASE("deregistrations need the node, or the removed service") {
   acl_driver d;
   d.add_service("n", "w1", "web");
   d.add_service("n", "d1", "db");
@@ -562,7 +562,7 @@ TEST_CASE("deregistrations need the node, or the service of what goes") {
   CHECK_FALSE(d.node_known("n"));
 }
 
-TEST_CASE("operations of transactions on the catalog go by the rows, not by what they say of them") {
+TEST_CASE("operations of transactions on the catalog are authorized by the rows, not by their texts") {
   acl_driver d;
   d.add_service("n", "w1", "web");
   d.add_service("n", "d1", "db");

@@ -52,7 +52,7 @@ TEST_CASE("identical registrations: node and service keep still, a check moves o
   CHECK(index_of(d, health_service{"web", {}, {}, false}) == 2);
 }
 
-TEST_CASE("service index table: what moves the index of a service") {
+TEST_CASE("service index table: which writes move the index of a service") {
   driver d;
   const auto web = [&] { return index_of(d, catalog_service{"WEB", {}, {}}); };
   CHECK(web() == 1);
@@ -170,7 +170,7 @@ TEST_CASE("defaults: check id from the name, status critical, service id from th
   CHECK(got[0]->service_tags == std::vector<std::string>{"t"});
 }
 
-TEST_CASE("SkipNodeUpdate leaves a known node alone and makes an unknown one") {
+TEST_CASE("SkipNodeUpdate leaves a known node unchanged and creates an unknown one") {
   driver d;
   d.add_node("n");
   catalog_register r;
@@ -278,7 +278,7 @@ TEST_CASE("a service id registered under another name leaves the old name") {
 }
 
 // 12,000 services on a node took 3.6 s for a health read, 8.4 s for its deregistration.
-TEST_CASE("many services on one node: reads and the end of the node cost what they have to, not its square") {
+TEST_CASE("many services on one node: reads and the end of the node cost linear time, not quadratic") {
   using harness::thread_cpu_time;
   using std::chrono::nanoseconds;
   struct cost {
@@ -391,7 +391,7 @@ TEST_CASE("many checks of a node in one entry concern each of its services once"
 }
 
 TEST_CASE(
-    "a service that comes, goes or changes its name between two checks of one transaction has the index of a change") {
+    "a service that is added, removed or renamed between two checks of one transaction has the index of a change") {
   auto d = node_with_services(2);
   const auto service = [](const std::string& id, const std::string& name) {
     service_record s;

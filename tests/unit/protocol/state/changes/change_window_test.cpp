@@ -69,7 +69,7 @@ TEST_CASE("a transaction that is taken back has changed nothing") {
   CHECK(read(d.m, change_place{base}).reached == change_place{d.index()});
 }
 
-TEST_CASE("what goes with a session has expired, and a lock that is released with it is set without one") {
+TEST_CASE("keys deleted with a session are expired, and released locks are set without one") {
   driver d;
   const auto removing = d.open(1, 0, session_behavior::remove);
   const auto releasing = d.open(2);
@@ -146,7 +146,7 @@ TEST_CASE("an entry that is larger than the window leaves it empty") {
   CHECK(read(d.m, change_place{d.index().prev()}).list.size() == 1);
 }
 
-TEST_CASE("a long answer comes in pieces, also from within an entry") {
+TEST_CASE("a long response is read in pieces, also from within an entry") {
   driver d;
   for (int i = 0; i < 3000; ++i)
     d.set("k" + std::to_string(i));
@@ -172,7 +172,7 @@ TEST_CASE("a long answer comes in pieces, also from within an entry") {
   CHECK(at == change_place{d.index()});
 }
 
-TEST_CASE("a key is shown as it was, as far as its changes are known") {
+TEST_CASE("a key is shown as it was, as far as its changes are retained") {
   driver d;
   d.set("other");
   const auto nothing = d.index();

@@ -83,7 +83,7 @@ TEST_CASE("cursors are written and read") {
   }
 }
 
-TEST_CASE("a cursor of another cluster is gone at once, wherever it lies") {
+TEST_CASE("a cursor of another cluster is gone at once, wherever it is") {
   driver d;
   d.m.set_history({cluster, true});
   for (int i = 0; i < 5; ++i)

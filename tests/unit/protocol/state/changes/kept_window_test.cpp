@@ -147,7 +147,7 @@ std::string random_restarts(std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("a restart changes nothing of what the window answers") {
+TEST_CASE("a restart changes no response of the window") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);
     CHECK(random_restarts(seed) == "");
@@ -180,7 +180,7 @@ TEST_CASE("of a key that changes again and again each value is written once") {
   CHECK(disk.written_before() == 1);
 }
 
-TEST_CASE("a change whose predecessor leaves is written again, with the row before it") {
+TEST_CASE("a change whose predecessor is dropped is written again, with the row before it") {
   driver d;
   disk_copy disk;
   d.set("other");
@@ -220,7 +220,7 @@ TEST_CASE("a copy that is ahead of its checkpoint serves up to there") {
   CHECK(all_answers(fresh, {"a"}) == before);
 }
 
-TEST_CASE("tables that take the place of others have no copy") {
+TEST_CASE("tables that replace others have no copy") {
   driver d;
   disk_copy disk;
   d.set("a", "1");

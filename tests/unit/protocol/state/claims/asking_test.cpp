@@ -6,7 +6,7 @@ using namespace belay;
 using namespace belay::state;
 
 // docs/reference/claims.md, rule 1: a claim and the lock of the key of that name "are different resources".
-TEST_CASE("a claim and the lock of a key of the same name do not know each other") {
+TEST_CASE("a claim and the lock of a key with the same name are independent") {
   claims_driver d;
   const auto s1 = d.open(1), s2 = d.open(2);
   CHECK(d.asks("x", s1) == "held");
@@ -16,7 +16,7 @@ TEST_CASE("a claim and the lock of a key of the same name do not know each other
 }
 
 // Rule 2: it exists "while it has a holder, waiter, delayed holder or fixed limit".
-TEST_CASE("a resource goes with its last reason, and its kind with it") {
+TEST_CASE("a resource ends with its last reason, and its kind with it") {
   claims_driver d;
   const auto s1 = d.open(1), s2 = d.open(2, 5000);
   CHECK(d.asks("x", s1, "a") == "held");

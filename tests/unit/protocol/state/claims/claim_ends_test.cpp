@@ -78,7 +78,7 @@ TEST_CASE("mutant: claim_end_forgotten_early") {
 }
 
 // Entries of servers that do not name their clients are decided as in 0.2.0.
-TEST_CASE("ends without a scope are bounded as before, and take no place of others") {
+TEST_CASE("ends without a scope are bounded as before, and use no room of others") {
   clients_driver d;
   const auto s = d.open(1);
   CHECK(d.drops("o", "old") == "true");
@@ -144,7 +144,7 @@ TEST_CASE("claims that are held or wait count for the ends that they will have, 
   CHECK(d.m.claims_counted().ends == 0);
 }
 
-TEST_CASE("a token has a share of its own, whatever address it comes from") {
+TEST_CASE("a token has its own share, whatever address it uses") {
   clients_driver d;
   const auto s = d.open(1);
   claim_ask a;
@@ -163,14 +163,14 @@ TEST_CASE("a token has a share of its own, whatever address it comes from") {
 }
 
 // A share of 250,000 ends with the longest names fits into the half above which shares count.
-TEST_CASE("shares fit into what is kept") {
+TEST_CASE("shares fit into the limit") {
   const resource_name longest{std::string(512, 'n'), claim_space::claims};
   CHECK(claim_ends_share * claim_end_bytes(longest, std::string(36, 'i'), std::string(36, 's')) <=
         claim_end_bytes_max / 2);
 }
 
 // docs/reference/claims.md, rule 3. An operator raises the limit for a while; workers still fit later.
-TEST_CASE("a limit that was set and is unset is again what claims say") {
+TEST_CASE("a limit that was set and is unset follows the claims again") {
   clients_driver d;
   const auto s = d.open(1), t = d.open(2), u = d.open(3);
   const auto limited = [](std::uint64_t n, std::uint64_t wanted = 1) { return permits(wanted, n); };

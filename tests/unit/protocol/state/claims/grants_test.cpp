@@ -210,7 +210,7 @@ TEST_CASE("an entry ends a thousand things that are due, and the alarm rings aga
 }
 
 // Invariant 7: "Alarms that are dropped, doubled, late ... change no grant".
-TEST_CASE("an alarm that comes twice or too early changes nothing") {
+TEST_CASE("an alarm that arrives twice or too early changes nothing") {
   claims_driver d;
   const auto a = d.open(1, 500), b = d.open(2);
   d.asks("x", a, "a");

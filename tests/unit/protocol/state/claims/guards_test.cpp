@@ -110,7 +110,7 @@ TEST_CASE("a recursive delete meets the guards below it") {
 }
 
 // Rule 35: "The exclusive holder passes; any holder of a semaphore; never a shared one".
-TEST_CASE("whose fence opens a guard") {
+TEST_CASE("which fencing token a guard accepts") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2);
   guards(d, "g/");
@@ -144,7 +144,7 @@ TEST_CASE("a guarding lock below its own guard") {
 }
 
 // Rule 37: "Consequences of a session's end pass." Rule 18: with "rights and fences".
-TEST_CASE("what the end of a session does below a guard") {
+TEST_CASE("what the end of a session does under a guard") {
   claims_driver d;
   d.add_node("n");
   session_begin c;

@@ -36,7 +36,7 @@ TEST_CASE("an acquire that waits is granted by the release, or ends at its deadl
 }
 
 // Rule 24: "One queued acquire per key and session"; a repeated one keeps its position.
-TEST_CASE("asking again keeps the place") {
+TEST_CASE("a repeated request keeps the position") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
   d.queue("k", a);
@@ -118,7 +118,7 @@ TEST_CASE("a wait that is requested again keeps its position, whatever order the
   CHECK(tells_mutant("renewed_wait_withdrawn", keeps));
 }
 
-TEST_CASE("a withdrawal changes nothing of what is held, over, or never was") {
+TEST_CASE("a withdrawal changes nothing of a held, ended or unknown claim") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2);
   d.queue("k", a);

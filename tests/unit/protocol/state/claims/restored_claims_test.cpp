@@ -18,7 +18,7 @@ void restore(claims_driver& d, const archive& a, const std::string& id = "r") {
 } // namespace
 
 // docs/reference/claims.md, rule 38: "A restore takes the archive's holders and queues".
-TEST_CASE("holders and queues of an archive come back") {
+TEST_CASE("holders and queues of an archive return") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
   d.asks("x", a, "a");
@@ -48,7 +48,7 @@ TEST_CASE("holders and queues of an archive come back") {
 }
 
 // "Later waits end (`restored`), later holders become delayed holders".
-TEST_CASE("claims of now that the archive does not know") {
+TEST_CASE("present claims that the archive does not have") {
   claims_driver d;
   const auto a = d.open(1, 5000), b = d.open(2, 5000), c = d.open(3);
   d.asks("x", a, "a");
@@ -159,7 +159,7 @@ TEST_CASE("mutant: restore_forgets_ended_claims") {
   }));
 }
 
-TEST_CASE("an archive of another cluster whose fences and tickets are far ahead") {
+TEST_CASE("an archive of another cluster with much larger fencing tokens and tickets") {
   claims_driver other;
   for (int i = 0; i < 50; ++i)
     other.set("k", std::to_string(i));

@@ -95,7 +95,7 @@ TEST_CASE("the end of a session ends its claims, its waits, and lets others in, 
 }
 
 // Rule 19: "`set cas add delete delete-cas delete-tree` only, <= 64 operations and 64 KiB".
-TEST_CASE("OnEnd: what is taken") {
+TEST_CASE("OnEnd: accepted operations") {
   struct row {
     const char* name;
     std::vector<kv_op> ops;

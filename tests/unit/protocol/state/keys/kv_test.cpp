@@ -5,7 +5,7 @@
 using namespace belay;
 using namespace belay::state;
 
-TEST_CASE("set_and_get: what was written is read, with its indexes") {
+TEST_CASE("set_and_get: the written row is read, with its indexes") {
   driver d;
   CHECK(d.get("a") == nullptr);
   CHECK(d.set("a", "one", 7));

@@ -46,7 +46,7 @@ TEST_CASE("acquire errors, in the order of the contract") {
   CHECK(d.get("k") == nullptr);
 }
 
-TEST_CASE("re-acquire writes only what differs (C8)") {
+TEST_CASE("re-acquire writes only differences (C8)") {
   driver d;
   const auto s = d.open(1);
   d.acquire("k", s, "a");
@@ -182,7 +182,7 @@ TEST_CASE("lock delay is at most 60 s, and none if zero or negative") {
   }
 }
 
-TEST_CASE("refused early: delays by the leader's clock and ids that cannot be right; never what the log might decide") {
+TEST_CASE("rejected early: delays by the leader's clock and invalid ids; never what the log might decide") {
   driver d;
   const auto s = d.open(1, 1000), t = d.open(2);
   d.acquire("k", s);

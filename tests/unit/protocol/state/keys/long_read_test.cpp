@@ -54,7 +54,7 @@ query_result read_beside_writes(driver& d, long_read& read) {
 
 } // namespace
 
-TEST_CASE("a long read says what a read at once would have said when it began") {
+TEST_CASE("a long read returns what a read at once would have returned at its start") {
   for (const query& q : {query(kv_list{""}), query(kv_list{"a/"}), query(kv_keys{"", ""}), query(kv_keys{"a/", ""}),
                          query(kv_keys{"", "/"}), query(kv_keys{"a/", "/"}), query(kv_keys{"", "7"})}) {
     driver d;

@@ -211,7 +211,7 @@ TEST_CASE("rows are only appended after all others, also after others were remov
   compare(m, p, {"", "1", "10", "100", "2"});
 }
 
-TEST_CASE("what is fetched ahead are the rows of the keys that will be looked for") {
+TEST_CASE("the rows of the keys that will be looked up are fetched ahead") {
   chunked_map<number, 8, 4> m;
   const auto key_of = [](std::size_t i) { return "fleet/" + std::to_string(10'000 + i); };
   constexpr std::size_t count = 500;

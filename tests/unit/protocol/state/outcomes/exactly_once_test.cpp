@@ -67,7 +67,7 @@ TEST_CASE("a write that is sent again is answered as the first time, and does no
   CHECK(said(d.apply(once(d, "k2", kv_write{adding("n")}))) == "2");
 }
 
-TEST_CASE("what an entry decided is kept, false too") {
+TEST_CASE("the decision of an entry is kept, false too") {
   driver d;
   d.set("k");
   CHECK(said(d.apply(once(d, "c", kv_write{op_on(kv_verb::cas, "k", "w", 1000)}))) == "false");
@@ -81,7 +81,7 @@ TEST_CASE("what an entry decided is kept, false too") {
   CHECK(outcome(d, "d")->answer != nullptr);
 }
 
-TEST_CASE("ids that were chosen for the first copy come back") {
+TEST_CASE("ids chosen for the first copy return") {
   driver d;
   d.add_node("n");
   session_create first, second;
@@ -101,7 +101,7 @@ TEST_CASE("a key that is used for something else is refused") {
   CHECK(said(d.apply(once(d, "k", kv_write{adding("a")}, 1))) == "again: 1");
 }
 
-TEST_CASE("a sealed write has no effect, whenever it comes") {
+TEST_CASE("a sealed write has no effect, whenever it arrives") {
   driver d;
   CHECK(seals(d, "k") == "again: void");
   CHECK(outcome(d, "k")->answer == nullptr);
@@ -164,7 +164,7 @@ TEST_CASE("one entry forgets a thousand outcomes at most") {
   CHECK(d.m.digest() == d.m.recompute_digest());
 }
 
-TEST_CASE("a transaction whose answer is too large to be kept is not carried out") {
+TEST_CASE("a transaction whose response is too large to be kept is not executed") {
   driver d;
   txn small, large;
   for (int i = 0; i < 40; ++i)
@@ -217,7 +217,7 @@ TEST_CASE("each token has its own keys; a write without permission does not use 
   CHECK(d.read<outcome_view>(management_secret, outcome_read{"other"}).row == nullptr);
 }
 
-TEST_CASE("outcomes come back from a checkpoint, with their answers") {
+TEST_CASE("outcomes return from a checkpoint, with their responses") {
   driver d;
   d.apply(once(d, "a", kv_write{adding("n")}));
   seals(d, "b");
@@ -231,7 +231,7 @@ TEST_CASE("outcomes come back from a checkpoint, with their answers") {
   CHECK(said(copy.apply(copy.applied_index().next(), d.now, once(d, "b", kv_write{adding("n")}), changed)) == "sealed");
 }
 
-TEST_CASE("no more outcomes are taken than there is room for, and none is forgotten for another one") {
+TEST_CASE("outcomes are limited, and none is dropped for another one") {
   driver d;
   d.m.finish_load(d.index(), d.now);
   // Rows as from a checkpoint, so that the test does not take minutes.

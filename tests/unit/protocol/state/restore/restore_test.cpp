@@ -88,7 +88,7 @@ void change(driver& d) {
 
 } // namespace
 
-TEST_CASE("a restore brings back rows with their indexes, and the log goes on") {
+TEST_CASE("a restore brings back rows with their indexes, and the log continues") {
   driver d;
   populate(d);
   const auto before = seen(d);
@@ -111,7 +111,7 @@ TEST_CASE("a restore brings back rows with their indexes, and the log goes on") 
 }
 
 // The leader's timers had ended it before, and the entry about that comes after the restore.
-TEST_CASE("a session that a restore brings back is not ended by what was decided before") {
+TEST_CASE("a session that a restore brings back is not ended by earlier decisions") {
   driver d;
   const auto s = d.open(1);
   CHECK(d.m.restored_at() == log_index{});
@@ -192,7 +192,7 @@ TEST_CASE("until its last entry a restore is invisible, and nothing remains of o
   }
 }
 
-TEST_CASE("a restore goes on after a checkpoint between any two of its steps") {
+TEST_CASE("a restore continues after a checkpoint between any two of its steps") {
   driver straight;
   populate(straight);
   const auto saved = save(straight.m);
@@ -235,7 +235,7 @@ TEST_CASE("steps of unknown outcome may be proposed again; a gap is noticed") {
   CHECK(*d.get("a")->value == "written behind it");
 }
 
-TEST_CASE("a restore that goes on is not begun over by another one, unless it has stood still for 30 s") {
+TEST_CASE("a running restore is not restarted by another one, unless it has made no progress for 30 s") {
   // Two operators restore at once: one's start would discard what the other has collected.
   driver d;
   populate(d);
@@ -446,7 +446,7 @@ TEST_CASE("fences never go back, whatever happens between two grants") {
   }
 }
 
-TEST_CASE("a restore brings back policies, roles and tokens, and takes those away that came since") {
+TEST_CASE("a restore brings back policies, roles and tokens, and removes later ones") {
   acl_driver d;
   const auto policy = policy_in(d.set_policy("p", R"(key_prefix "" { policy = "write" })"));
   const auto kept = d.token(R"(key_prefix "" { policy = "read" })");

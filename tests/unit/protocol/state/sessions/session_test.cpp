@@ -141,7 +141,7 @@ TEST_CASE("causes of invalidation: a session ends in the same entry as what it r
   }
 }
 
-TEST_CASE("a session without checks lives until its node goes") {
+TEST_CASE("a session without checks lives until its node is removed") {
   driver d;
   d.add_check("n", "mem", "passing");
   create(d, 1, "n", list{});
