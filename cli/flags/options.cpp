@@ -168,8 +168,8 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
   words_ = words.rest();
   const bool ended = words.position() < args.size() && args[words.position()] == "--";
   if (const auto* late = ended ? nullptr : late_flag(words_, *command_, flags))
-    return wrong_usage(t,
-                       "options must come before arguments: " + *late + "\nPut -- before the arguments if it is one of them.");
+    return wrong_usage(t, "options must come before arguments: " + *late +
+                              "\nPut -- before the arguments if it is one of them.");
   return std::nullopt;
 }
 

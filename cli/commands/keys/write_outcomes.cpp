@@ -71,9 +71,9 @@ std::vector<command> outcome_commands() {
       {.name = "outcome seal",
        .help = "Settle a write: show its outcome, or make sure that it never takes effect",
        .operands = "KEY",
-       .text = "State is `done` or `void`. A write that is void has not taken effect, and never will. Ask within five "
-               "minutes after "
-               "the write was first sent.",
+       .text =
+           "The state is `done` or `void`. A void write has not taken effect, and never will. Run this within five\n"
+           "minutes after the write was first sent.",
        .examples = {{"outcome seal order-4711", "Turn an unknown outcome into a known one"},
                     {"outcome seal -format=json order-4711", "Print it as JSON"}},
        .run = outcome_seal},

@@ -149,7 +149,8 @@ private:
       error(terminal_, "Attempt " + std::to_string(one.tries) + " failed; the change will be redelivered in " +
                            golang::format_duration(std::chrono::nanoseconds(limits_.ack_wait)));
     else
-      error(terminal_, "The last attempt failed; the change is stored in " + name_ + "/dead/" + v0::position_of(one.place));
+      error(terminal_,
+            "The last attempt failed; the change is stored in " + name_ + "/dead/" + v0::position_of(one.place));
   }
 
   /// Lets the supervisor end the handler before another member can get its change, even while this
