@@ -23,8 +23,8 @@ template <class Row>
 using rows_of = typename journaled_map<Row>::view;
 
 // Measured costs, in rows of a plain list: 0.1 to 0.2 us.
-constexpr std::size_t joined_cost = 4;   ///< a row whose node is looked up, a token with its links
-constexpr std::size_t instance_cost = 8; ///< an instance with its checks
+constexpr std::size_t joined_cost = 4; ///< a row whose node is looked up
+constexpr std::size_t whole_cost = 8;  ///< an instance with its checks, a token with its links
 
 void spend(std::size_t& rows_max, std::size_t cost) {
   rows_max -= std::min(rows_max, cost);
@@ -122,15 +122,15 @@ private:
 template <class Row, class Shown, class Key, class Found>
 class long_sorted_list final : public long_read {
 public:
-  /// @param add shows the row, if it is wanted
-  long_sorted_list(rows_of<Row> all, log_index index, Found empty,
+  /// @param add shows the row, if it is wanted; `cost` of each
+  long_sorted_list(rows_of<Row> all, log_index index, Found empty, std::size_t cost,
                    std::function<void(const Row&, sorted_rows<Key, Shown>&)> add)
-      : rows_(std::move(all)), at_(rows_.begin()), add_(std::move(add)), found_(std::move(empty)) {
+      : rows_(std::move(all)), at_(rows_.begin()), cost_(cost), add_(std::move(add)), found_(std::move(empty)) {
     result_.index = index;
   }
 
   bool go_on(std::size_t rows_max) override {
-    for (; rows_max > 0 && !rows_.at_end(at_); spend(rows_max, joined_cost), at_ = rows_.next(at_))
+    for (; rows_max > 0 && !rows_.at_end(at_); spend(rows_max, cost_), at_ = rows_.next(at_))
       add_(rows_.at(at_).value.row, sorted_);
     return rows_.at_end(at_) && sorted_.move_to(found_.list, rows_max);
   }
@@ -142,6 +142,7 @@ public:
 private:
   rows_of<Row> rows_;
   typename rows_of<Row>::place at_;
+  std::size_t cost_;
   std::function<void(const Row&, sorted_rows<Key, Shown>&)> add_;
   sorted_rows<Key, Shown> sorted_;
   Found found_;
@@ -273,7 +274,7 @@ public:
       if (!read_checks(rows_max))
         break;
       add(*service);
-      spend(rows_max, wanted_.with_checks ? instance_cost : joined_cost);
+      spend(rows_max, wanted_.with_checks ? whole_cost : joined_cost);
       pass();
     }
     return next() == nullptr && sorted_.move_to(found_.list, rows_max);
@@ -445,7 +446,7 @@ struct long_read_of {
         to.add(near->distance(row->node), row);
     };
     return std::make_unique<long_sorted_list<Row, Row, nanoseconds, Found>>(std::move(rows), answer_index(t, q),
-                                                                            Found(), add);
+                                                                            Found(), joined_cost, add);
   }
   /// Checks, of nodes with that metadata.
   template <class Wanted>
@@ -461,7 +462,7 @@ struct long_read_of {
   /// Tokens in the order of their secrets, roles and policies in that of their IDs.
   template <class Row, class Query>
   read access_list(const journaled_map<Row>& rows, const Query& asked) const {
-    if (!is_long(rows.size(), joined_cost))
+    if (!is_long(rows.size(), whole_cost))
       return nullptr;
     const auto may = judge();
     const acl_rows none{{}, may == nullptr || may->acl_write()};
@@ -494,7 +495,7 @@ struct long_read_of {
     const auto* instances = t.catalog.keys_of_instances(w.service);
     if (instances == nullptr)
       return nullptr;
-    const bool many = is_long(instances->size(), w.with_checks ? instance_cost * 2 : joined_cost) ||
+    const bool many = is_long(instances->size(), w.with_checks ? whole_cost * 2 : joined_cost) ||
                       (w.with_checks && has_many_checks(*instances) && !is_refused());
     return many ? std::make_unique<long_instances>(t, q, std::move(w), judge()) : nullptr;
   }
