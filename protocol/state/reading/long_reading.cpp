@@ -388,6 +388,77 @@ private:
   query_result result_;
 };
 
+/// A page of the list of claims. Claims that the token may not see are passed over: a page may
+/// have to examine all.
+class long_claims final : public long_read {
+public:
+  /// @param of sessions whose claims are listed; nullopt: all
+  long_claims(const tables& t, const query& q, const claims_list& wanted, std::optional<std::set<std::string>> of,
+              cluster_time now, authorizer_ptr may)
+      : rows_(t.claims.claims.rows().view_of({})), sessions_(t.sessions.rows().view_of({})), wanted_(wanted),
+        of_(std::move(of)), may_(std::move(may)) {
+    wanted_.rows_max = std::min(wanted.rows_max, listed_claims_max);
+    result_.index = answer_index(t, q);
+    page_.now = now;
+    if (!of_)
+      spaces_ = {'k', 'c'};
+    enter_space();
+  }
+
+  bool go_on(std::size_t rows_max) override {
+    for (; rows_max > 0 && !done_; --rows_max)
+      if (rows_.at_end(at_) || !starts_with(rows_.at(at_).key(), prefix_))
+        enter_space();
+      else if (add(rows_.at(at_).value.row))
+        at_ = rows_.next(at_);
+    return done_;
+  }
+  query_result take() override {
+    result_.data = std::move(page_);
+    return std::move(result_);
+  }
+
+private:
+  /// Claims of names, then locks of keys; with sessions both at once.
+  void enter_space() {
+    if (of_ ? entered_ : spaces_.empty()) {
+      done_ = true;
+      return;
+    }
+    entered_ = true;
+    if (!of_) {
+      prefix_ = spaces_.back() + wanted_.under.value_or("");
+      spaces_.pop_back();
+    }
+    at_ = rows_.lower_bound(std::max(prefix_, wanted_.after));
+  }
+  /// @returns false: the page is full
+  bool add(const claim_ptr& c) {
+    if (c->key <= wanted_.after || (of_ && !of_->contains(c->session)) || !visible(may_, c->of.name))
+      return true;
+    if (page_.list.size() >= wanted_.rows_max) {
+      page_.next = page_.list.empty() ? wanted_.after : page_.list.back().claim->key;
+      done_ = true;
+      return false;
+    }
+    const auto* session = sessions_.find(c->session);
+    page_.list.push_back({c, session == nullptr ? std::string() : session->row->node, 0});
+    return true;
+  }
+
+  rows_of<claim_ptr> rows_;
+  rows_of<session_ptr> sessions_;
+  claims_list wanted_;
+  std::optional<std::set<std::string>> of_;
+  authorizer_ptr may_;
+  std::vector<char> spaces_; ///< the next one is the last
+  std::string prefix_;
+  rows_of<claim_ptr>::place at_;
+  bool entered_ = false, done_ = false;
+  claim_rows page_;
+  query_result result_;
+};
+
 /// Policies and roles of one moment.
 struct access_then {
   explicit access_then(const acl_table& t) : policies(t.policies().view_of({})), roles(t.roles().view_of({})) {}
@@ -572,6 +643,27 @@ struct long_read_of {
     if (!is_long(rows, prefix))
       return nullptr;
     return list_near<checks, check_ptr>(rows.view_of(prefix), [](const check_record&) { return true; });
+  }
+  read operator()(const claims_list& asked) const {
+    const auto& claims = t.claims.claims;
+    std::optional<std::set<std::string>> of;
+    auto rows = claims.rows().size();
+    if (asked.session || asked.node) {
+      of.emplace();
+      rows = 0;
+      const auto add = [&](const session_ptr& s) {
+        of->insert(s->id);
+        claims.for_each_of_session(s->id, [&](const claim_ptr&) { return ++rows < rows_min; });
+      };
+      if (asked.node)
+        for (const auto& s : t.sessions.of_node(*asked.node))
+          add(s);
+      else if (const auto s = t.sessions.find(*asked.session))
+        add(s);
+    }
+    if (!is_long(rows, of ? whole_cost : 1))
+      return nullptr;
+    return std::make_unique<long_claims>(t, q, asked, std::move(of), now, judge());
   }
   read operator()(const acl_policy_list& asked) const { return access_list(t.acls.policies(), asked); }
   read operator()(const acl_role_list& asked) const { return access_list(t.acls.roles(), asked); }

@@ -119,6 +119,11 @@ std::vector<std::string> shown(const query_result& r) {
                                 all.back() += ' ' + link.id + link.name;
                           }
                         },
+                        [&](const claim_rows& a) {
+                          all.push_back("next " + a.next);
+                          for (const auto& each : a.list)
+                            all.push_back(each.claim->key + ' ' + each.node);
+                        },
                         [&](const refusal& no) { all.push_back(no.text); }, [](const auto&) { FAIL("another kind"); }},
              r.data);
   return all;
@@ -171,6 +176,12 @@ TEST_CASE("lists of every table that are read in slices are of the moment when t
                              query(acl_token_list{}),
                              query(acl_token_list{std::string(management_policy_id), ""}),
                              query(acl_legacy_list{}),
+                             query(claims_list{}),
+                             query(claims_list{{}, {}, {}, {}, 3}),
+                             query(claims_list{"k1", {}, {}, {}, 1000}),
+                             query(claims_list{{}, {}, "N3", {}, 1000}),
+                             query(claims_list{{}, uuid(1010), {}, {}, 1000}),
+                             query(claims_list{{}, {}, {}, "ck3", 2}),
                              query(kv_list{""}),
                              query(kv_keys{"", ""}),
                              query(kv_keys{"", "/"}),
@@ -218,6 +229,13 @@ TEST_CASE("lists of every table that are read in slices are of the moment when t
         made.session.id = uuid(1000 + i);
         made.session.node = "n" + n;
         d.apply(made);
+        claim_ask claim;
+        claim.name = "k" + n + "/c";
+        claim.session = uuid(1000 + i);
+        claim.id = std::to_string(i);
+        claim.kind = claim_kind::rw;
+        claim.mode = claim_mode::shared;
+        d.apply(claim);
         if (i % 4 == 3)
           d.apply(session_destroy{{uuid(1000 + i - 2)}, ""});
         d.set("k" + n + "/" + std::to_string(i % 5));
