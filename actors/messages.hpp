@@ -405,7 +405,7 @@ struct renew_request {
 /// session_reaper -> raft_peer
 struct renew_answer {
   renew_request asked;
-  bool known = false;                                     ///< false: not the leader, or not certain of it: retry
+  bool known = false;                                     ///< false: not the leader, or not confirmed; retry
   state::session_ptr session;                             ///< null: there is no such session
   std::vector<std::optional<std::uint64_t>> of_list = {}; ///< as in renew_result
 };
@@ -503,7 +503,7 @@ struct status_result {
   std::uint64_t digest = 0;
   log_index digest_at;
   agent::agent_counts registered; ///< registered with this node
-  coordinates::coordinate place;  ///< of this server; the origin if it measures none
+  coordinates::coordinate place;  ///< this server's coordinate; the origin if it measures none
   std::vector<coordinates::row>
       servers; ///< coordinates of the members whose coordinate is known, by name; only on request
   std::vector<peer_status> peers;

@@ -41,6 +41,6 @@ int main(int argc, char** argv) {
   }
   for (auto& call : calls)
     call.join();
-  std::cout << served << " served, " << sent_away << " sent away, at most " << at_once << " at once\n";
+  std::cout << served << " served, " << sent_away << " rejected, at most " << at_once << " at once\n";
   return at_once <= static_cast<int>(most) && sent_away == 0 ? 0 : 1;
 }

@@ -121,7 +121,7 @@ private:
   std::uint64_t keep(std::vector<agent::stored_change> changes);
   void answer_settled();
   void end_wait_of(request_id id);
-  /// `changed` false: only those past their deadlines.
+  /// Answers the parked queries; if `changed` is false, only those past their deadlines.
   void answer_parked(bool changed);
   void answer(request_id id, agent::reply reply);
 

@@ -48,8 +48,8 @@ struct audit_event {
   std::vector<audit_target> targets;
   std::size_t more_targets = 0; ///< number of targets left out
   audit_outcome outcome = audit_outcome::done;
-  log_index index;   ///< of the log entry that made the change; zero: there is none
-  int status = 0;    ///< of the answer; 0: the client disconnected before
+  log_index index;   ///< log entry that made the change; zero: there is none
+  int status = 0;    ///< HTTP status; 0: the client disconnected before the answer
   std::string error; ///< text of the answer, if its status is 400 or above
 };
 

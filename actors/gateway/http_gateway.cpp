@@ -53,7 +53,7 @@ constexpr std::chrono::seconds longest_withdrawal_sleep{1};
 
 constexpr auto shutting_down = "agent is shutting down";
 
-/// Secret of the token of the request; empty: ACLs are not in force.
+/// Secret of the request's token; empty: ACLs are disabled.
 std::string_view secret_of(const exchange& e) {
   return e.by ? std::string_view(e.by->secret) : std::string_view();
 }

@@ -61,7 +61,7 @@ struct gateway_settings {
   connection_limits limits;
   std::size_t header_bytes_max = 1u << 20;
   live_limit connections_per_client_max{200}; ///< for each IP address (limits.http_max_conns_per_client); 0: no limit
-  std::size_t bytes_in_flight_max = 0;        ///< buffered for requests and answers of clients; 0: no limit
+  std::size_t bytes_in_flight_max = 0;        ///< memory for buffered requests and answers; 0: no limit
   std::size_t connections_max = 0;            ///< 0: limit of open files minus a reserve for log and peers
   /// Enforces the last two limits for all gateways of this node. Null: this is the only gateway
   std::shared_ptr<client_admission> admission;

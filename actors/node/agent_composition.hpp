@@ -51,7 +51,8 @@ public:
   void begin();
   /// Notifies the servers that it leaves; `then` is called on the loop. @pre on the loop
   void leave(std::function<void()> then) { relay_->stop(true, std::move(then)); }
-  /// Ends the gateway first, while others still respond: `drained` waits for it. Then ends the rest
+  /// Ends the gateway first, while the other actors still respond, and waits for that in `drained`.
+  /// Then ends the rest.
   void stop(const std::function<void()>& drained);
   /// Releases the (strong) handles of its actors, which have been stopped or killed.
   void release() { *wires_ = {}; }

@@ -19,7 +19,7 @@ public:
 
   /// Any thread. The caller of take() calls `t`; after close() it is called at once.
   void add(then t);
-  /// The requests so far. Later ones are not covered by what begins now.
+  /// The requests received so far. Work that begins now does not cover later ones.
   std::vector<then> take();
   /// No more requests are executed.
   void close();

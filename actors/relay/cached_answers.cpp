@@ -69,7 +69,7 @@ public:
   }
 
   const key of;
-  int status = 0; ///< 0: no answer, and why
+  int status = 0; ///< 0: no answer; `failed` says why
   answer came;
   std::size_t counted = 0; ///< bytes of it in the cache's sum
   std::string failed;

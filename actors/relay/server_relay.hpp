@@ -21,9 +21,9 @@
 namespace belay::actors {
 
 struct server_relay_settings {
-  wire::hello introduction;            ///< of this agent
+  wire::hello introduction;            ///< this agent's hello
   std::string secret_of_node{};        ///< proves the ownership of its node (agent_secret.hpp); empty: no proof
-  std::vector<std::string> servers;    ///< host:port, at the start; always tried
+  std::vector<std::string> servers;    ///< host:port, as configured; always tried
   std::vector<std::string> remembered; ///< also tried, until the servers return others
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
   std::chrono::milliseconds hold{7000}; ///< how long a request waits for a reachable server

@@ -16,7 +16,8 @@ struct checkpoint_limits {
   std::size_t log_bytes = 32u << 20;
   /// Due when applying the entries took this long: a restart takes about as long.
   std::chrono::nanoseconds replay = std::chrono::seconds(1);
-  /// Due after an interval with this many bytes: it is not urgent, and fewer are not worth it.
+  /// Due after an interval in which the log grew by this much. Fewer bytes are not worth a
+  /// checkpoint.
   std::size_t log_bytes_per_interval = 8u << 20;
   std::chrono::nanoseconds interval = std::chrono::seconds(30); ///< `raft_snapshot_interval`
 };

@@ -232,7 +232,7 @@ private:
 
   std::vector<std::pair<read_query, monotonic_time>>
       until_access_;                 ///< reads that wait for the first acl_initialize, and their deadlines
-  term_id access_ready_in_;          ///< the term in which the initial rows of ACLs were found
+  term_id access_ready_in_;          ///< the term in which this node found the initial rows of ACLs
   monotonic_time next_initialize_{}; ///< earliest next proposal
 
   struct long_reading {

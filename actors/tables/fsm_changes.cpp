@@ -28,9 +28,10 @@ bool lacks_snapshot(const state::query& asked, const state::query_result& found)
 
 } // namespace
 
-/// The tables have the entry of the cursor, but not yet the cluster to which it must belong: a new
-/// server applies entries before it learns its cluster. Nothing after the cursor was examined. Such
-/// a query must not be parked: a parked one continues after the last change that did not wake it.
+/// The tables have the entry of the cursor, but do not know yet to which cluster it must belong: a
+/// new server applies entries before it learns its cluster. No change after the cursor was
+/// examined. Such a query must not be parked, because a parked one continues after the last change
+/// that did not wake it.
 bool fsm::is_unclear(const read_query& q, const state::query_result& found) const {
   const auto* rows = std::get_if<state::change_rows>(&found.data);
   const auto after = std::get<state::kv_changes>(q.request.query).after.index;

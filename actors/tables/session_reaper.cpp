@@ -216,7 +216,8 @@ std::uint64_t session_reaper::ttl_left_ms(const std::string& session) {
   return left ? in_ms_up(*left) : 0;
 }
 
-/// The end of a session may take as long as no majority can write; renewals then time out: unknown.
+/// Answers renewals whose deadline passed while their session is being destroyed: without a
+/// majority that lasts indefinitely. Their outcome is unknown.
 void session_reaper::answer_late_renewals() {
   for (auto& [id, doomed] : doomed_) {
     auto& waiting = doomed.waiting;

@@ -15,16 +15,16 @@ struct options {
   int clients = 1;
   int conns = 0;                      ///< etcd: connections the clients share; 0: one for each client, at most 8
   double seconds = 2, warmup = 0.5;   ///< measured time, and time before it
-  u32 keys = 10000;                   ///< that exist below the prefix (`fill` writes them); at most 100,000,000
+  u32 keys = 10000;                   ///< keys below the prefix (`fill` writes them); at most 100,000,000
   size_t vsize = 256;                 ///< bytes of a value, at least 16
-  u64 timeout_ns = 30'000'000'000ull; ///< of one operation, except the waiting ones
+  u64 timeout_ns = 30'000'000'000ull; ///< timeout of one operation, except those that wait
   std::string prefix = "bench";
   std::vector<int> pids;           ///< the servers, for their processor time and memory
   std::vector<std::string> tokens; ///< Consul's API: those of the clients, in turn; empty: none
   read_mode read = read_mode::strong;
   int batch = 16;                   ///< keys of a transaction
   int rounds = 20, watchers = 1000; ///< watch: number of writes
-  int ttl_s = 60;                   ///< of sessions
+  int ttl_s = 60;                   ///< session TTL
   int sessions = 10000;             ///< renew: number of live sessions, shared among the clients
   int renew_list = 1;               ///< renew: sessions per request
   double write_pct = 10;            ///< mixed

@@ -120,8 +120,8 @@ void job_control::stopped(pid_t group, int signal) {
     return;
   const pid_t foreground = ::tcgetpgrp(tty_);
   if (signal != SIGTTIN && signal != SIGTTOU) {
-    // The terminal's Ctrl-Z reached only this command. Another process that stops a command without
-    // the terminal means only that command.
+    // The terminal's Ctrl-Z reached only this command. If another process sent the signal instead,
+    // only the command is meant to stop.
     if (holder == group && foreground == group)
       stop_job(SIGTSTP);
     return;

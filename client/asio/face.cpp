@@ -34,7 +34,7 @@ task<void> carry_out_and_tell(face& f, call& c, job make, bool with_session, pat
   c.end(thrown);
 }
 
-/// Hands the hold over to the face as soon as it exists.
+/// Acquires with `make`, and gives the lease to the face at once.
 task<result<held_ptr>> keep(face& f, making<hold> make, session& s, patience limit) {
   task<result<hold>> making = make(s, limit);
   result<hold> h = co_await making;

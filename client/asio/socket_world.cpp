@@ -454,7 +454,7 @@ void socket_world::parts::read(const connection_ptr& c) {
   });
 }
 
-/// @returns false: the sink of the body needs no more of it
+/// @returns false: the sink wants no more of the body
 bool socket_world::parts::hand_on(connection& c) {
   auto found = exchanges.find(c.ticket);
   if (found == exchanges.end() || !found->second->bodies.sink || !c.parser->is_header_done())

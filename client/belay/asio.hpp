@@ -251,7 +251,7 @@ public:
   instant safe_until() const noexcept { return it_ ? it_->safe_until() : instant(); }
   /// Whether safe_until() is in the future.
   bool safe() const noexcept { return it_ && it_->safe(); }
-  /// Stop is requested on the client's executor when it is lost. @pre not default-constructed
+  /// Requests a stop, on the client's executor, when the lock is lost. @pre not default-constructed
   std::stop_token lost() const { return it_->lost(); }
   /// Why it was lost; empty if it was not.
   std::string lost_because() const { return it_ ? it_->lost_because() : "nothing is held"; }

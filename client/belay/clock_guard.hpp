@@ -39,7 +39,8 @@ class clock_guard {
 public:
   explicit clock_guard(world& w, clock_guard_options options = clock_guard_options());
 
-  /// Requests the time of a server. @returns the new verdict; refused if no server responded
+  /// Requests a server's time and compares the clocks. @returns the new verdict; refused if no
+  /// server responded
   task<result<clock_verdict>> sample(patience limit);
   /// Checks the local clocks only.
   clock_verdict look();

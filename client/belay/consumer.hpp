@@ -4,13 +4,13 @@
 //
 // Guarantees: at least once: next() delivers each change until its ack() is done, again if it was
 // not acknowledged within ack_wait, after a nack(), and to the next member when this one dies. At
-// most one ack() of a change is done. The writes given to it are applied in the same transaction:
-// their effect is there once. Changes come in order, except redeliveries. Survives: members that
-// die or are stopped at any point; lost responses; elections; a history that is gone, even because
-// the cluster was restored or replaced (then a *snapshot* of the current keys is one delivery). On
-// failure: ack() is *refused* with reason::session: this member is not active any more, another
-// member has the change; *unknown*: it may be acknowledged, as a whole. next() is refused with
-// reason deadline, stopped or session.
+// most one ack() of a change is done. The writes given to ack() are applied in the same
+// transaction, so they take effect exactly once. Changes come in order, except redeliveries.
+// Survives: members that die or are stopped at any point; lost responses; elections; a history that
+// is gone, even because the cluster was restored or replaced (then a *snapshot* of the current keys
+// is one delivery). On failure: ack() is *refused* with reason::session: this member is not active
+// any more, another member has the change; *unknown*: it may be acknowledged, as a whole. next() is
+// refused with reason deadline, stopped or session.
 //
 // A change that was delivered tries_max times is put to NAME/dead/CURSOR instead, and not delivered
 // again; deliveries by members that died count. The group's keys are below NAME/: .lock, .state

@@ -30,7 +30,8 @@ inline namespace v0 {
 
 class mirror {
 public:
-  /// @param name of the records at the copy, the same for all its mirrors; not below `copy_prefix`
+  /// @param name prefix of the keys at the copy that store the progress: the same for all mirrors
+  /// of this copy, and not below `copy_prefix`
   mirror(world& original, std::string prefix, world& copy, std::string copy_prefix, std::string name);
   mirror(const mirror&) = delete;
   mirror& operator=(const mirror&) = delete;

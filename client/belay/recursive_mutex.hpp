@@ -2,11 +2,12 @@
 // A mutex that its owner can acquire again.
 //
 // Guarantees: as a mutex, between owners. An owner is a name chosen by the program: a thread, a
-// request, an actor. An owner that has the lock acquires it again at once, without a request; it is
-// released with the last of its holds. All holds of an owner have the same fencing token.
+// request, an actor. An owner that has the lock acquires it again at once, without a request. The
+// lock is released when the owner has released it as often as it acquired it. Nested acquires
+// return the same fencing token.
 // Survives: as a mutex. Other owners, in this process and in others, wait for their turn.
 // On failure: as a mutex. An owner that has lost the lock is *refused* with reason::session until
-// it has released all its holds: its inner section would rely on a broken outer one.
+// it has released all its nested acquires: its inner section would rely on a broken outer one.
 //
 // Use one recursive_mutex for all owners of a process: two objects with the same key do not share
 // their counts, and wait for each other. It must outlive its holds.

@@ -115,7 +115,8 @@ public:
   session(const session&) = delete;
   session& operator=(const session&) = delete;
 
-  /// Creates a new session. @pre closed or lost. @returns refused or unknown, as of the last try
+  /// Creates a new session. @pre closed or lost. @returns on failure: refused or unknown, the
+  /// result of the last attempt
   task<status> open(patience limit);
   /// Sends pending releases until the deadline, then ends the session and everything it holds.
   task<status> close(patience limit);

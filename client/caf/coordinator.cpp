@@ -31,7 +31,8 @@ std::string text_in(const ::caf::message& context) {
   return context.match_elements<std::string>() ? context.get_as<std::string>(0) : std::string();
 }
 
-/// The destructor waits for the transport's thread: run it where only the system waits for it.
+/// Destroys the transport on a thread of its own: the destructor waits for the transport's thread,
+/// and no worker of CAF may block.
 void destroy_on_own_thread(::caf::actor_system& system, transport* over) {
   system.spawn<::caf::detached>([over](::caf::event_based_actor*) { delete over; });
 }

@@ -25,8 +25,8 @@ struct row {
   std::string node;
   std::string segment; ///< a part of the network (Consul Enterprise); mostly empty
   coordinate at;
-  /// Time of the report in ms since 1970, by the server that received it, but larger
-  /// than every stamp known there. Of two rows of a node the larger one counts.
+  /// Time of the report in ms since 1970, by the clock of the server that received it. That server
+  /// raises it above every stamp that it knows; the row with the largest stamp counts.
   std::uint64_t stamp = 0;
 
   bool operator==(const row&) const = default;

@@ -96,7 +96,7 @@ public:
   /// At every tick.
   void expire(local_time now, const leadership& leader);
 
-  /// Refused or unknown, wherever the call came from.
+  /// Sends a refused or unknown outcome to the origin of the call, local or remote.
   void tell(const origin& to, call_outcome outcome, std::string text);
 
   /// Actions since the last call, in order.

@@ -66,7 +66,7 @@ configuration with_voter(configuration now, const member& learner, node_id self)
   return now;
 }
 
-/// Takes its vote; it still gets the log.
+/// Removes the voter's vote; as a learner it still receives the log.
 configuration with_replica(configuration now, node_id voter) {
   std::erase(now.voters, voter);
   add_sorted(now.learners, voter);

@@ -164,7 +164,7 @@ struct core::impl {
   std::deque<unconfirmed_batch> unconfirmed; ///< handed out, not known to be on disk
   std::vector<message> held;                 ///< to send once the next batch, or the last one handed out, is on disk
   bool hard_changed = false;
-  // For the next batch; see persist_batch.
+  // Fields of the next persist_batch.
   std::optional<log_index> truncate_from;
   std::optional<snapshot_meta> restart_after;
   log_index handed_out; ///< last entry handed to the disk

@@ -75,7 +75,8 @@ struct formation_settings {
   /// A member is lost if its leader received nothing for so long: a server with its name and
   /// address may replace it without operator or credentials. Much longer than a restart.
   int lost_ticks = 200;
-  /// Wait before a promise since the last new server, unless all configured servers were met.
+  /// How long no new server must have appeared before this one promises, unless all configured
+  /// servers are connected.
   int patience_ticks = 80;
   /// Silence of a member of the set after which its promise is given up.
   int give_up_ticks = 400;

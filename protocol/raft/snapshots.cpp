@@ -221,9 +221,9 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
 
 // ---- compaction
 
-/// @returns the last index that may be dropped, at most `upto`: keeps what responsive followers
-/// need to catch up, within limits.catch_up_bytes_max. A follower that gets a snapshot needs
-/// the entries after it; without them it would need another snapshot, under load forever.
+/// @returns the last index that may be dropped, at most `upto`. Keeps the entries that responsive
+/// followers need to catch up, within limits.catch_up_bytes_max. A follower that gets a snapshot
+/// needs the entries after it; without them it would need another snapshot, under load forever.
 log_index core::impl::needed_behind(log_index upto) const {
   if (!leading)
     return std::max(upto, log.base());

@@ -32,8 +32,8 @@ public:
     std::uint32_t position = 0;
   };
 
-  /// The hash of row `key` of `t` changed; zero: no row (then `now` is empty).
-  /// @param mark the row's; for a new row: bookmark_of_new()
+  /// Notes that row `key` of `t` changed. A hash of zero means no row; `now` is empty then.
+  /// @param mark the row's bookmark; for a new row: bookmark_of_new()
   void row_changed(table t, std::string_view key, bookmark& mark, row_value now, std::uint64_t hash_before,
                    std::uint64_t hash_after) {
     digest_ += hash_after - hash_before;

@@ -37,8 +37,8 @@ struct hello {
   /// Feature level (protocol/state/feature_levels.hpp); 0: a server that predates levels.
   state::feature_level level = 0;
 
-  // Not sent or understood by servers of earlier versions;
-  // encoded where they do not look at it: frame_codec.cpp.
+  // Earlier versions neither send nor read these fields; frame_codec.cpp encodes them where those
+  // versions ignore them.
   std::vector<std::string> known = {}; ///< host:port of other servers, reachable or in its configuration
   bool has_log = false;                ///< it has entries, or a term
   bool hears_cluster = false;          ///< it can reach a server that belongs to a cluster or has a log

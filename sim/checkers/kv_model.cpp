@@ -793,7 +793,8 @@ log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log
 }
 
 log_index kv_model::table_low(log_index s) const {
-  // A restore's entry may also grant a lock afterwards. An archive may have been saved just then.
+  // The entry that commits a restore may also grant a lock afterwards, and an archive may have been
+  // saved between the two.
   return newest_in_force(certain_, s, at_restore::in_force);
 }
 log_index kv_model::table_high(log_index s) const {

@@ -228,7 +228,7 @@ broken reply_checker::count(const same_command& c) const {
   std::string text = "a command is in the log " + std::to_string(c.entries.size()) + " times, at";
   for (auto i : c.entries)
     text += " " + to_string(i);
-  text += ", but may be there " + std::to_string(c.may_commit) + " times; asked for by operation";
+  text += ", but may be committed at most " + std::to_string(c.may_commit) + " times; requested by operation";
   for (auto id : c.asked_by)
     text += " " + std::to_string(id);
   return text;

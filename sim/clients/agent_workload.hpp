@@ -31,8 +31,9 @@ public:
   /// @returns false: the client has its response, or has given up
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
 
-  /// How the catalog differs from what these nodes' agents were sent and should have found; empty:
-  /// it does not. Call it long enough after stop(), when every report is outdated.
+  /// Compares the catalog with the registrations and checks that these nodes' agents should have
+  /// written. @returns the first difference; empty: none. Call it long enough after stop(), when
+  /// every report is outdated.
   std::string difference(const std::set<std::size_t>& nodes, const state::machine& catalog) const;
   /// The first wrong response.
   const broken& complaint() const { return complaint_; }

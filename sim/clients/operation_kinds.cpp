@@ -161,7 +161,7 @@ constexpr example examples[] = {
     {"", GUARD "GET /v1/guards"},
     {"", "once PUT /v1/kv/$k/a 1\nGET /v1/outcome/$1"},
     {"", "once PUT /v1/kv/$k/a 1\nDELETE /v1/outcome/$1"},
-    {"of a write that has not come", "DELETE /v1/outcome/$k\nGET /v1/outcome/$k\nDELETE /v1/outcome/$k"},
+    {"of a write that was never received", "DELETE /v1/outcome/$k\nGET /v1/outcome/$k\nDELETE /v1/outcome/$k"},
 
     {"", "GET /v1/status/leader"},
     {"", "GET /v1/status/peers"},

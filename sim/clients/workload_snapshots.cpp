@@ -130,7 +130,7 @@ void workload::restored(client_state& c, const http_answer& a) {
   if (a.status == 200 && t.damaged)
     complain("archives", "node " + std::to_string(t.node) + " took an archive that was cut for a whole one");
   else if (a.status == 200 && !replies_.model().restored_between(t.known, index_in(a, "X-Belay-Index")))
-    complain("archives", "node " + std::to_string(t.node) + " said that an archive was restored at entry " +
+    complain("archives", "node " + std::to_string(t.node) + " reported an archive as restored at entry " +
                              to_string(index_in(a, "X-Belay-Index")) + ", but none has come into force since entry " +
                              to_string(t.known));
   else if (a.status != 200 && a.status != 500 && !(a.status == 409 && may_need_level(swarm_, nodes_)))

@@ -91,7 +91,7 @@ void nemesis::act() {
   constexpr std::uint64_t frozen_count = 16; // the actions of the profile `reference`; later additions follow them
   const auto count = swarm_.frozen ? frozen_count : static_cast<std::uint64_t>(action::count);
   const auto drawn = static_cast<action>(tape_.choose_rarely(what_next, count, activity));
-  // Each round has a stream of its own, so removing one does not change the others.
+  // Each round has its own stream of random numbers, so removing one does not change the others.
   detail_ = {stream_kind::nemesis, rounds_};
   const auto& f = swarm_.faults;
   const auto victim = some_running();

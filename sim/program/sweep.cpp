@@ -214,7 +214,7 @@ private:
     return done{};
   }
 
-  /// Waits at most a moment for an event.
+  /// Waits briefly for an event of a worker.
   void listen() {
     std::vector<pollfd> polled;
     std::vector<place> who;

@@ -10,7 +10,7 @@ struct sweep_options {
   std::size_t jobs = 1;
   sim::profile profile;
   std::uint64_t repeat_every = 50;      ///< seeds that are multiples of it are run twice and compared
-  std::chrono::seconds wall_limit{600}; ///< of one run; 0: none
+  std::chrono::seconds wall_limit{600}; ///< limit of one run; 0: none
   /// Begins no seed above the lowest failing one, but finishes those below it, so that the lowest
   /// failure does not depend on the number of jobs.
   bool until_failure = false;

@@ -121,10 +121,11 @@ public:
     raft::snapshot_meta meta;
     payload bytes;
     bool last = false;
-    std::uint64_t total_bytes = 0; ///< of the whole snapshot
+    std::uint64_t total_bytes = 0; ///< size of the whole snapshot
   };
-  /// At most `bytes_max` bytes from `offset` of the snapshot of exactly that index; a failure if it
-  /// is gone. `index` zero: of the newest checkpoint; makes a snapshot of it if there is none.
+  /// Reads at most `bytes_max` bytes from `offset` of the snapshot at exactly `index`; fails if it
+  /// is gone. If `index` is zero, it reads the snapshot of the newest checkpoint, and makes one if
+  /// there is none.
   virtual result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) = 0;
 
   // ---- incoming snapshots

@@ -10,7 +10,8 @@ namespace belay::storage {
 namespace {
 
 constexpr std::uint64_t map_step = 1u << 20;
-// For the pages that a change copies from its leaf to the root, and for the list of free pages.
+// Space for the pages that a change copies from its leaf to the root, and for the list of free
+// pages.
 constexpr std::uint64_t map_slack = 512u << 10;
 // LMDB stores values above half a page on separate pages: at worst two pages for just over one.
 constexpr std::uint64_t page_waste = 3;

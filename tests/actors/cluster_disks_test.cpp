@@ -213,8 +213,8 @@ TEST_CASE("a restart of all nodes keeps acknowledged writes", "[actors][disks][J
 }
 
 TEST_CASE("nodes that fall one after the other, again and again, lose nothing", "[actors][disks]") {
-  // Each round another node loses power while writes go on; in the end everything acknowledged
-  // before is on all nodes.
+  // In each round another node loses power while writes continue. At the end all nodes have every
+  // acknowledged write.
   const auto seed = GENERATE(1u, 2u, 3u);
   CAPTURE(seed);
   auto o = small_steps();

@@ -137,7 +137,7 @@ TEST_CASE("a read replica that is to vote is promoted after the stabilisation ti
   c.set_replica(follower, true);
   c.start(follower);
   REQUIRE(c.until([&] { return is_learner(c, leader, follower); }));
-  // The leader: after its restart another one leads, and changes it.
+  // Then the leader restarts as a replica: the next leader takes its vote.
   const auto before = leader;
   c.crash(before);
   c.set_replica(before, true);

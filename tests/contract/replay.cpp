@@ -167,7 +167,7 @@ bool attempt(std::unique_ptr<replay_server>& server, const transcript& script, c
   }
 }
 
-/// Transcripts of a profile share a server unless they need a fresh one, until a failure.
+/// Transcripts of a profile share a server until one fails; those that need a fresh server get one.
 void work(job_list& jobs, const options& how) {
   std::map<std::string, std::unique_ptr<replay_server>> pool;
   while (const auto* script = jobs.next()) {

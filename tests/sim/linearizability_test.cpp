@@ -67,7 +67,8 @@ bool fine(const std::vector<register_op>& history) {
 
 using content = std::optional<std::string>;
 
-/// False: this result is impossible. An op of unknown outcome has the register's result.
+/// Applies `op` to the register. @returns false: its result is impossible. An op of unknown outcome
+/// may have any result.
 bool take(const register_op& op, content& now) {
   const bool known = op.result == outcome::done;
   const bool meets = op.expected.anything ? now.has_value() : now == op.expected.value;

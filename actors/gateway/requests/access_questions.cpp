@@ -24,7 +24,7 @@ questions one(of what, permission level, std::string name = {}) {
   return {{what, level, std::move(name), false}};
 }
 
-/// nullopt: nothing is checked here.
+/// The permissions that the request needs; nullopt: they are not checked here.
 std::optional<questions> needed_by(const exchange& e, const std::string& node) {
   if (const auto* renewal = std::get_if<http::session_renew>(&e.what))
     return one(of::session_owner, permission::write, renewal->id);

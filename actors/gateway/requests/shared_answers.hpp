@@ -119,7 +119,7 @@ private:
   std::list<rendering> active_; ///< the next to be rendered comes first
   std::vector<rendered> rendered_;
   std::list<sifting> sifted_;   ///< the next to be filtered comes first
-  bool worked_in_turn_ = false; ///< a slice was done since other work
+  bool worked_in_turn_ = false; ///< a slice was processed, and no other work since
   bool sifts_next_ = false;     ///< filters and renderings take turns
 };
 

@@ -49,7 +49,7 @@ public:
   /// @param room a scratch buffer, empty before and afterwards
   /// @param moved set to the bytes that the socket took
   unsent_output::outcome send(int fd, unsent_output& plain, std::string& room, std::size_t& moved);
-  /// Appends close_notify after the unsent bytes. @returns whether it was not there before
+  /// Appends close_notify after the unsent bytes. @returns false: it had been appended before
   bool end();
 
   /// Memory used, in bytes.

@@ -43,10 +43,10 @@ public:
   void clear();
 
 private:
-  /// A body, or own bytes after one.
+  /// A piece of output: a shared body, or bytes that the connection wrote after one.
   struct part {
     http::shared_body_ptr body;
-    std::size_t piece = 0, sent = 0; ///< of the body: the next piece, and how much of that is sent
+    std::size_t piece = 0, sent = 0; ///< next piece of the body, and how much of that is sent
     std::string bytes = {};
   };
   static std::string_view left_of(const part& p);

@@ -19,7 +19,7 @@ final class Election {
       String fence = null;
       while (!mine.equals(leader)) {
         if (!session.safe()) {
-          throw new IllegalStateException("the session has ended: begin anew");
+          throw new IllegalStateException("the session has ended: start over");
         }
         HttpResponse<String> seen = server.ask("GET", CLAIM + Belay.query("index", index, "wait", "10s"), "");
         index = seen.headers().firstValue("X-Consul-Index").orElse("1");

@@ -15,7 +15,7 @@ async function main() {
   // Sent once; from now on it is enough to watch the leader.
   let [index, leader] = ["1", undefined];
   while (!leader || leader.ID !== mine) {
-    if (!session.safe()) throw new Error("the session has ended: begin anew");
+    if (!session.safe()) throw new Error("the session has ended: start over");
     const answer = await server.claims(name, index);
     index = answer.headers["x-consul-index"];
     const [holder] = answer.body.Holders || [];

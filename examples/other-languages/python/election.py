@@ -28,7 +28,7 @@ server.http.put(answer, CLAIM, {"kind": "election", "session": session.id, "id":
 index, leader = 1, None
 while leader != mine:
     if not session.safe():
-        sys.exit("the session has ended: begin anew")
+        sys.exit("the session has ended: start over")
     seen, index = server.http.get(answer, CLAIM, {"index": index, "wait": "10s"})
     for holder in seen["Holders"] or []:
         if holder["ID"] != leader and holder["ID"] != mine:

@@ -6,7 +6,8 @@
 
 namespace belay::state {
 
-// Each returns nullopt, or why nothing was written. Sets the row's indexes; ignores given ones.
+// Each function writes a row and sets its indexes; those in the argument are ignored. Each returns
+// nullopt, or why nothing was written.
 
 std::optional<std::string> ensure_node(applying& a, node_record node);
 std::optional<std::string> ensure_service(applying& a, service_record service);

@@ -18,7 +18,7 @@ void leave_queue(applying& a, const std::string& key, std::string_view session);
 std::optional<claim_refusal> wrong_with(const claim_ask& c);
 std::optional<claim_refusal> wrong_with(const kv_acquire& c);
 std::optional<claim_refusal> wrong_with(const waits_withdraw& c);
-/// For an id that a client chose.
+/// Whether `id`, chosen by a client, has the form of a claim id.
 bool is_claim_id(std::string_view id);
 
 } // namespace belay::state

@@ -156,7 +156,7 @@ void kv_table::names(std::string_view prefix, std::string_view separator, std::v
       ++at;
       continue;
     }
-    // All keys that start with the cut name have the same cut name: skip them in one step.
+    // All keys that start with this truncated name are truncated to it: skip them in one step.
     const auto next = after_all_under(out.back());
     at = next.empty() ? rows_.end() : rows_.lower_bound(next);
   }

@@ -22,7 +22,7 @@ void staging::clear() {
 }
 
 void staging::begin(const std::string& id, log_index archive_index, cluster_time now) {
-  // A late duplicate of the proposal: keeps what was staged or committed since.
+  // This entry is a late duplicate of the proposal: keep what was staged or committed since.
   if (const auto* h = head(); h != nullptr && h->id == id)
     return;
   clear();

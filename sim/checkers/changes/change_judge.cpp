@@ -75,7 +75,7 @@ broken change_judge::begin_snapshot(const stream_event& e, log_index index, cons
   if (e.kind == "reset")
     PROBE("changes: a stream began anew");
   if (e.kind == "reset" && reason != "floor" && reason != "history")
-    return "a stream begins anew because of " + reason;
+    return "a stream starts over because of " + reason;
   in_snapshot_ = has_state_ = true;
   snapshot_ = index;
   known_.clear();

@@ -60,8 +60,8 @@ broken floor_checker::reset(std::size_t node, std::string_view place) const {
   const auto floor = machine->changes_counted().floor.value;
   if (whole ? index < floor : index <= floor)
     return std::nullopt;
-  return "the stream had everything up to " + std::string(place) + " and begins anew, and the floor is " +
-         std::to_string(floor);
+  return "the stream had everything up to " + std::string(place) +
+         " and starts over, although the oldest retained index is " + std::to_string(floor);
 }
 
 } // namespace belay::sim

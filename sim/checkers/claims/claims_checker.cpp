@@ -158,8 +158,8 @@ broken claims_checker::compare_ghosts(log_index at, const state::machine& m) con
       return what + "something is withheld with fence " + std::to_string(there.begin()->first) + ", and nothing should";
   }
   if (m.claims_counted().ghosts != count)
-    return "at index " + to_string(at) + " a server withholds for " + std::to_string(m.claims_counted().ghosts) +
-           " dead holders, right is " + std::to_string(count);
+    return "at index " + to_string(at) + " a server counts " + std::to_string(m.claims_counted().ghosts) +
+           " holders in their lock delay, expected: " + std::to_string(count);
   return std::nullopt;
 }
 

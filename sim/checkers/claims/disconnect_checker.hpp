@@ -14,7 +14,7 @@ namespace belay::sim {
 
 class disconnect_checker {
 public:
-  /// What the clocks of all servers show, by node.
+  /// The time on each server's clock, by node.
   using clocks = std::vector<std::chrono::nanoseconds>;
 
   explicit disconnect_checker(const kv_model& model) : model_(model) {}

@@ -32,7 +32,7 @@ struct modelled_claim {
   bool operator==(const modelled_claim&) const = default;
 };
 
-/// What a holder in its lock delay withholds.
+/// What a holder in its lock delay still occupies: the lock, or its permits.
 struct modelled_ghost {
   std::string id, session;
   bool shared = false;

@@ -214,8 +214,9 @@ TEST_CASE("a read replica beside servers that are replaced by this version, and 
   CHECK_FALSE(replica_votes());
 }
 
-// Queues need support by every server: before that acquires with a wait work as before, and claims
-// are refused. Grants and waits outlive each server; downgrades work until the first queue.
+// Queues need every server to support them. Until then, acquires with a wait work as they did
+// without queues, and claims are rejected. Grants and waits outlive each server; downgrades work
+// until the first queue.
 TEST_CASE("no wait for a lock is lost when servers are replaced, and put back while one is old",
           "[.upgrade][no_queues_before]") {
   raise_file_limit();

@@ -54,7 +54,8 @@ TEST_CASE("the character that is wrong is shown as Go shows it") {
   CHECK(complaint_about("'") == "invalid character '\\'' looking for beginning of value");
 }
 
-// A client's author searches for the number: `1.5E0` is nowhere in a program that sent 1.5.
+// You search your program for the number in the error text: `1.5E0` would not be found if it sent
+// 1.5.
 TEST_CASE("a number that a member cannot hold is shown as written") {
   const auto complaint = [](std::string_view json) {
     const auto read = read_json(json, client_json);
