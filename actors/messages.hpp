@@ -98,7 +98,7 @@ struct read_result {
   std::variant<state::query_result, failure> answer; ///< failure: text for status 500
   std::uint64_t last_contact_ms = 0;
   bool known_leader = true;
-  std::uint64_t lock_delay_ms = 0;  ///< of the one key that was read; zero: none
+  std::uint64_t lock_delay_ms = 0;  ///< lock delay of the one key that was read; zero: none
   std::uint64_t session_ttl_ms = 0; ///< time left to the one session that was read; zero: no TTL, or not known here
   /// If not null, this is the response: many rows, shared by all clients that waited for them.
   std::shared_ptr<const state::query_result> shared = {};
@@ -275,7 +275,7 @@ struct write_checkpoint {
   bool full = false;
   state::dirty_rows rows;                        ///< empty with `full`
   std::shared_ptr<const state::frozen_rows> all; ///< with `full`
-  state::unkept_changes changes;                 ///< of keys; stored beside the checkpoint
+  state::unkept_changes changes;                 ///< changes of keys; stored beside the checkpoint
   std::uint64_t log_bytes = 0;                   ///< size of the entries since the last checkpoint
 };
 /// checkpointer -> fsm and raft_peer
@@ -314,7 +314,7 @@ struct machine_replaced {
 };
 struct snapshot_in_force {
   raft::snapshot_meta meta;
-  state::feature_level level = 0; ///< of commands whose effects are in the tables now
+  state::feature_level level = 0; ///< level of commands whose effects are in the tables now
 };
 
 // ---- gateway -> checkpointer and back: snapshots of operators. All about one have its `archive`
@@ -325,7 +325,7 @@ struct pack_archive {
 };
 struct archive_packed {
   request_id id;
-  log_index index; ///< of the state in the archive
+  log_index index; ///< index of the state in the archive
   std::string bytes;
   bool last = false;
   std::string error; ///< not empty: the archive ends here, incomplete

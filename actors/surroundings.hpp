@@ -90,7 +90,7 @@ private:
   // A timer may fire early by the amount that its time was rounded.
   static constexpr std::chrono::milliseconds clock_grain{1};
 
-  monotonic_time due_ = monotonic_time::max(); ///< of the first wake-up that is still valid; max(): none is
+  monotonic_time due_ = monotonic_time::max(); ///< time of the first wake-up that is still valid; max(): none is
   std::size_t on_their_way_ = 0;
   bool begun_;
 };

@@ -87,7 +87,7 @@ private:
 /// Percentiles, for processor time by blocks. The 10th is that of an otherwise idle machine.
 struct cost {
   std::vector<double> took;
-  std::vector<double> cpu; ///< of each operation, by blocks
+  std::vector<double> cpu; ///< processor time of each operation, by blocks
 
   template <class F>
   void block(int n, F&& one) {

@@ -27,7 +27,7 @@ struct profile {
   std::chrono::seconds chaos{45};            ///< duration of the faults
   std::chrono::seconds calm{15};             ///< a majority is healed; progress is required
   bool rests = false;                        ///< the chaos includes a long period without faults and with few requests
-  std::chrono::seconds longest_partition{0}; ///< of a quarter of the partitions; zero: no partition is that long
+  std::chrono::seconds longest_partition{0}; ///< length of a quarter of the partitions; zero: none is that long
   bool faults = true;                        ///< false: no faults at all
   bool frozen = false;                       ///< its faults and limits never change (profile `reference`)
   bool restarts = false;                     ///< no clients: servers are restarted after each kind of operation
@@ -37,7 +37,7 @@ struct profile {
   std::uint32_t claims_per_million = 0;        ///< share of the runs with clients that use claims
   std::uint32_t followers_per_million = 0;     ///< share of the runs without ACLs that follow changes
   std::uint32_t library_per_million = 0;       ///< share of the runs without ACLs with client-library users
-  std::uint32_t operations_per_second = 40;    ///< of all clients together, approximately
+  std::uint32_t operations_per_second = 40;    ///< approximate rate of all clients together
 };
 
 /// nullopt: there is no profile of that name.

@@ -455,7 +455,7 @@ private:
         url_text_.substr(begin, finish - begin); // a relative reference keeps the login (RFC 3986, 5.3)
     if (names_scheme(location)) {
       url_text_ = location;
-      host_dropped_ = true; // of a virtual host that no longer applies
+      host_dropped_ = true; // the configured virtual host no longer applies
     } else if (location.compare(0, 2, "//") == 0)
       url_text_ = scheme.substr(0, scheme.size() - 2) + location;
     else if (location.front() == '/')

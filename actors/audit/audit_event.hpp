@@ -34,7 +34,7 @@ struct audit_event {
   std::string id; ///< a fresh UUID
   std::int64_t began_ns = 0, completed_ns = 0;
 
-  std::string accessor; ///< of the token; empty: unknown token, or ACLs are off
+  std::string accessor; ///< token's accessor ID; empty: unknown token, or ACLs are off
   std::string description;
   std::int64_t token_created_ns = 0; ///< 0: not known
 

@@ -17,7 +17,7 @@ namespace belay::actors {
 
 struct audit_rules {
   bool enforced = false; ///< no answer is sent before its line is written; otherwise lines may be lost
-  std::size_t waiting_bytes_max = 8u << 20; ///< of lines that wait for the disk; more is treated like a full disk
+  std::size_t waiting_bytes_max = 8u << 20; ///< bytes that wait for the disk; more is treated like a full disk
 };
 
 /// Facts about a request for its line.

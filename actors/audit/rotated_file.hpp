@@ -76,7 +76,7 @@ private:
   int fd_ = -1;
   std::string name_;
   std::int64_t begun_ns_ = 0;
-  std::uint64_t size_ = 0; ///< of a regular file
+  std::uint64_t size_ = 0; ///< size of a regular file
   bool regular_ = true;
   bool torn_ = false; ///< it ends within a line
   std::string complaint_;

@@ -34,7 +34,7 @@ private:
   std::shared_ptr<storage::log_store> store_;
   metrics& metrics_;
   diagnosis::slow_syncs slow_syncs_;
-  log_index first_kept_; ///< of the last compaction
+  log_index first_kept_; ///< first index that the last compaction kept
 };
 
 } // namespace belay::actors

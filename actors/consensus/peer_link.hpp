@@ -73,7 +73,7 @@ private:
 
     std::string address;
     dial_state state = dial_state::idle;
-    int fd = -1; ///< of the connection or the attempt; owned by CAF once up
+    int fd = -1; ///< socket of the connection or the attempt; owned by CAF once up
     caf::io::connection_handle handle;
     std::optional<tls::channel> channel; ///< none: without TLS
     monotonic_time next_event{};         ///< idle: dial again; connecting, shaking hands: give up
@@ -81,7 +81,7 @@ private:
     int failures = 0;
     std::string complaint;    ///< logged last, until a connection lasts
     node_id peer;             ///< the server that announced this address; zero: none yet
-    std::string name;         ///< of `peer`, as announced last
+    std::string name;         ///< name of `peer`, as announced last
     bool loss_untold = false; ///< the loss of a connection is not logged yet; the next line about it reports it
     std::size_t unsent = 0;   ///< passed to CAF
     peer_queue queue;         ///< not passed to CAF yet

@@ -30,7 +30,7 @@ public:
   void clear();
 
 private:
-  std::size_t bytes_max_; ///< of each class
+  std::size_t bytes_max_; ///< limit for each class
   std::string urgent_;
   std::deque<std::string> bulk_;
   std::size_t bulk_bytes_ = 0;

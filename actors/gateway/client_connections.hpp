@@ -22,7 +22,7 @@ namespace belay::actors {
 struct client_agent_connection {
   int fd = -1; ///< non-blocking; the receiver has to close it
   http::client_agent who;
-  std::string address;                 ///< of the other end, without port
+  std::string address;                 ///< client's IP address, without port
   std::optional<tls::channel> channel; ///< none: without TLS
   std::string said;                    ///< bytes after the hello, decrypted
 };

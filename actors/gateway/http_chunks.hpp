@@ -36,8 +36,8 @@ private:
 
   at at_ = at::size;
   int digits_ = 0;
-  std::uint64_t left_ = 0;      ///< of this chunk
-  std::size_t extra_bytes_ = 0; ///< of extensions and trailers, which are ignored
+  std::uint64_t left_ = 0;      ///< bytes missing in this chunk
+  std::size_t extra_bytes_ = 0; ///< bytes of extensions and trailers, which are ignored
 };
 
 } // namespace belay::actors

@@ -80,7 +80,7 @@ struct gateway_settings {
   forward::shedding_rules shedding;
   std::optional<audit_rules> audit; ///< nullopt: no audit log; otherwise the wiring has an audit_log
   std::string metrics_prefix = "belay";
-  std::uint64_t seed = 1;            ///< of jitter and, unless `uuid` is set, of session ids
+  std::uint64_t seed = 1;            ///< seed of jitter and, unless `uuid` is set, of session ids
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
   /// Non-blocking; calls `then`, on any thread, with an error; empty: none. Null: nothing to do.
   using order = std::function<void(std::function<void(std::string error)> then)>;
@@ -91,7 +91,7 @@ struct gateway_settings {
   std::shared_ptr<agent_tokens> tokens;
   /// A client agent's relay to the servers, for this thread; outlives it. Null: a server
   request_relay* relay = nullptr;
-  passed_on_limits passed_on;      ///< of its answers
+  passed_on_limits passed_on;      ///< limits for the answers that the relay passes on
   std::shared_ptr<vitals> numbers; ///< counts in front_turns at this gateway's number; null: not counted
   access_files files;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics

@@ -25,7 +25,7 @@ public:
   enum class verdict {
     more,     ///< the request is not complete
     complete, ///< call request(), then reset()
-    head,     ///< of a request with a streamed body: call request(), go on with read() and take_body()
+    head,     ///< headers of a request with a streamed body: call request(), continue with read() and take_body()
     // After these nothing more can be read from the connection:
     bad_request,      ///< not HTTP
     no_host,          ///< HTTP/1.1 without a Host header; Go rejects this and the next two, in the same order

@@ -60,7 +60,7 @@ private:
 
   stream_descriptor set_;
   std::array<epoll_event, events_per_turn> events_{};
-  std::size_t pending_ = 0; ///< of events_, while they are dispatched
+  std::size_t pending_ = 0; ///< number of events_ while they are dispatched
   std::size_t watched_ = 0;
   bool waiting_ = false;
   std::vector<socket_owner*> again_, taking_turns_; ///< the second while they are called; null: cancelled

@@ -34,7 +34,7 @@ struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
 
   lookup look_up;
   std::size_t names_max = 0, threads_max = 0;
-  std::mutex mutex; // of all below
+  std::mutex mutex; // protects everything below
   std::map<std::string, name> by_name;
   std::deque<std::string> without_thread;
   std::size_t threads = 0;

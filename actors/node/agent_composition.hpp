@@ -19,7 +19,7 @@ namespace belay::actors {
 struct agent_plan {
   raft::member self;
   std::string datacenter;
-  state::string_map node_meta; ///< of its row in the catalog, in addition to that of every agent
+  state::string_map node_meta; ///< metadata of its row in the catalog, in addition to that of every agent
 
   relay_loop* loop = nullptr;   ///< outlives the agent
   server_relay_settings relay;  ///< cluster_answers is also handled here

@@ -26,7 +26,7 @@ struct node_plan {
   bool admit_newcomers = false;       ///< raft::formation_settings
   std::uint64_t cluster_id = 0;       ///< 0: belongs to none yet
   raft::promise promised;             ///< as it was on the disk
-  state::string_map node_meta;        ///< of its row in the catalog, in addition to that of every server
+  state::string_map node_meta;        ///< metadata of its row in the catalog, in addition to that of every server
 
   node_disk disk;
   storage::generation_limits older_checkpoint;
@@ -42,8 +42,8 @@ struct node_plan {
   std::function<void()> fail_stop;          ///< null: abort(); otherwise it throws
 
   // With null hosts and no disk threads all run on CAF's scheduler, or that of a test.
-  actor_host* front = nullptr;     ///< of the HTTP actors, and of the tables
-  actor_host* consensus = nullptr; ///< of raft_peer
+  actor_host* front = nullptr;     ///< host of the HTTP actors and the tables
+  actor_host* consensus = nullptr; ///< host of raft_peer
   bool disks_have_threads = false; ///< log_writer and checkpointer block, each on its own thread
 
   // The environments differ, and so do the actors for them.

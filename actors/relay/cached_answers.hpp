@@ -22,7 +22,7 @@ struct cached_answers_settings {
   /// Each uses a connection to a server, on which it waits for a change. A server allows 200 per
   /// host by default, and requests need some, too (limits.http_max_conns_per_client).
   std::size_t entries_max = 100;
-  std::size_t bytes_max = 64u << 20;          ///< of all answers, including those being received
+  std::size_t bytes_max = 64u << 20;          ///< limit for all answers, including those being received
   std::size_t answer_bytes_max = 1u << 20;    ///< larger ones are passed on and not kept
   std::chrono::seconds unused_limit{3600};    ///< entries unused for this long are dropped (Consul: three days)
   std::chrono::seconds refresh_wait{60};      ///< longest time until a change of a token's permissions is noticed

@@ -11,7 +11,7 @@ namespace relay_limits {
 
 constexpr int attempts_max = 3;
 constexpr std::size_t servers_max = 64;
-constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< of the agent's own requests
+constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< limit for answers to the agent's own requests
 constexpr std::chrono::milliseconds dial_limit{2000};
 constexpr std::chrono::milliseconds beat_limit{3000}; ///< for a response to a heartbeat
 constexpr auto unwritable_request = "malformed HTTP request";

@@ -23,7 +23,7 @@ struct relayed_request {
   std::string body;
   bool body_follows = false;                 ///< by relayed_call::send_body(); `body` is empty then
   bool waits_for_lock = false;               ///< the server is notified if the client disconnects while it waits
-  std::string secret{};                      ///< of the token in `headers`; empty: anonymous
+  std::string secret{};                      ///< secret of the token in `headers`; empty: anonymous
   std::optional<http::cached_read> cached{}; ///< an earlier answer is acceptable
 };
 

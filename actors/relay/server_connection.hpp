@@ -77,7 +77,7 @@ private:
   std::string introduction_;            ///< until it may be sent
   std::string out_, in_flight_;         ///< bytes to send, and those passed to the socket
   std::string in_, plain_;
-  std::string unread_; ///< of an incomplete head
+  std::string unread_; ///< bytes of an incomplete head
   bool ready_ = false, closed_ = false, reading_ = false, wanted_ = true;
   bool output_ends_ = false; ///< after out_
 

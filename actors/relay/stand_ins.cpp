@@ -12,7 +12,7 @@ namespace belay::actors {
 
 namespace {
 
-constexpr std::size_t answer_bytes_max = 64u << 20; ///< of the rows of one node
+constexpr std::size_t answer_bytes_max = 64u << 20; ///< limit for the rows of one node
 constexpr auto beyond_a_client_agent = "client agents do not support this";
 
 // As Consul's acl.token_ttl and acl.policy_ttl.

@@ -38,7 +38,7 @@ private:
   storage::snapshot_parser parser_{block_bytes_max};
   state::known_services services_;
   state::stored_digest written_;
-  std::uint64_t digest_ = 0; ///< of all rows
+  std::uint64_t digest_ = 0; ///< digest of all rows
   std::uint64_t bytes_ = 0;
   bool fault_of_0_2_0_ = false;
 };

@@ -17,7 +17,7 @@ namespace {
 
 /// Upper bound of the time until damage that no commit touches is detected.
 constexpr auto read_whole_interval = std::chrono::hours(24);
-constexpr std::uint64_t page_bytes = 4096; // of LMDB
+constexpr std::uint64_t page_bytes = 4096; // LMDB's page size
 
 /// Builds a state machine from the rows of a checkpoint, and checks that it is the one written.
 class machine_loader final : public storage::snapshot_judge {

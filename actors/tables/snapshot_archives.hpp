@@ -43,7 +43,7 @@ private:
     archived_rows all;
     std::string state; ///< unpacked and not parsed
     std::shared_ptr<std::vector<state::dirty_row>> rows = std::make_shared<std::vector<state::dirty_row>>();
-    std::uint64_t batched_bytes = 0; ///< of `all`, up to the end of the last batch
+    std::uint64_t batched_bytes = 0; ///< bytes of `all` up to the end of the last batch
     std::uint64_t batches = 0;
     bool begun = false;
     bool bootstrap_closed = false; ///< a row shows that there was a first management token

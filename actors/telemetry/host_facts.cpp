@@ -209,7 +209,7 @@ std::string memory_json(std::string_view meminfo) {
   append_count(out, "free", free);
   append_count(out, "active", bytes("Active"));
   append_count(out, "inactive", bytes("Inactive"));
-  append_count(out, "wired", 0); // of other systems, like the next
+  append_count(out, "wired", 0); // this and the next value exist on other systems only
   append_count(out, "laundry", 0);
   append_count(out, "buffers", buffers);
   append_count(out, "cached", cached);

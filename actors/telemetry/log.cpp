@@ -23,7 +23,7 @@ namespace belay::log {
 
 namespace {
 
-std::atomic<int> lowest{static_cast<int>(level::info)}; ///< of all outputs
+std::atomic<int> lowest{static_cast<int>(level::info)}; ///< lowest level of all outputs
 
 /// The outputs of the log. Guarded by `mutex`: lines of two threads must not mix.
 struct sink {

@@ -141,7 +141,7 @@ public:
   void connections(std::size_t before, std::size_t now) { add(connections_, before, now); }
   struct streams_counted {
     std::size_t streams = 0;
-    std::size_t behind = 0; ///< of them, those that are behind, or are being sent data
+    std::size_t behind = 0; ///< streams that are behind, or are being sent data
     std::size_t queued = 0; ///< bytes that wait until their clients take more
   };
   void change_streams(const streams_counted& before, const streams_counted& now) {
@@ -215,7 +215,7 @@ private:
     gauge.store(value, std::memory_order_relaxed);
   }
 
-  static constexpr std::uint64_t unknown = UINT64_MAX; ///< of a gauge: it is not shown
+  static constexpr std::uint64_t unknown = UINT64_MAX; ///< value of a gauge that is not shown
 
   // The lists of all metrics: json(), prometheus() and reference() use these.
   struct number_ref {

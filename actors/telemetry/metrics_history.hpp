@@ -14,7 +14,7 @@ public:
   static constexpr std::size_t rows_max = 360;
 
   struct row {
-    std::int64_t began = 0; ///< of the interval; seconds since 1970
+    std::int64_t began = 0; ///< start of the interval; seconds since 1970
     double requests = 0, request_ms = 0,
            request_max_ms = 0; ///< per second; waiting for changes counts as a request, without its time
     double entries = 0, commit_ms = 0, commit_max_ms = 0; ///< proposed, per second: of the leader

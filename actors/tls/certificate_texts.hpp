@@ -17,7 +17,7 @@ bool names_host(X509* certificate, const std::string& name);
 /// The first error that OpenSSL finds in the certificates of the other end.
 struct certificate_refusal {
   int error = X509_V_OK;
-  std::string detail; ///< of the certificate concerned: its name, or when it expired
+  std::string detail; ///< name of the certificate concerned, or when it expired
 
   explicit operator bool() const { return error != X509_V_OK; }
   /// For a verify callback that gets an error. Keeps the first one.

@@ -39,7 +39,7 @@ struct https_channel::state {
   https_credentials_ptr mine;
   ssl_ptr ssl;
   std::string first;       ///< bytes too few to show whether they are TLS
-  std::string_view source; ///< of the wire, not consumed yet; within feed() only
+  std::string_view source; ///< bytes of the wire, not consumed yet; within feed() only
   std::string output;
   std::optional<failure> broken;
   std::size_t handshake_bytes = 0;

@@ -20,7 +20,7 @@ struct https_settings {
   std::string cert_file, key_file;        ///< PEM: the certificate followed by its chain, its private key
   bool verify_incoming = false;           ///< verify_incoming or verify_incoming_https: clients must have a certificate
   std::string tls_min_version = "tls12";  ///< tls10, tls11 or tls12. Versions before TLS 1.2 are never used
-  std::vector<std::string> cipher_suites; ///< of TLS 1.2, in Go's names; empty: those with forward secrecy and AEAD
+  std::vector<std::string> cipher_suites; ///< for TLS 1.2, in Go's names; empty: those with forward secrecy and AEAD
   bool prefer_server_cipher_suites = false; ///< use the order of `cipher_suites`, not the client's
 };
 

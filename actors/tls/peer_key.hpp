@@ -13,7 +13,7 @@
 namespace belay::tls {
 
 struct peer_key {
-  std::string text;   ///< of `encrypt`: base64, in the canonical form that all servers write
+  std::string text;   ///< value of `encrypt`: base64, in the canonical form that all servers write
   std::string secret; ///< 32 bytes, for TLS
   std::string
       identity; ///< 16 hex digits by which the accepting side finds the right key. Reveals nothing about the secret

@@ -8,7 +8,7 @@
 namespace belay::tls {
 
 struct setting_complaint {
-  std::string_view key; ///< of the configuration, which has the error
+  std::string_view key; ///< configuration key that has the error
   std::string text;     ///< Consul's text where it has one
   /// Keys that would make it valid if they were set; empty: the value itself is invalid.
   std::vector<std::string_view> missing = {};

@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 struct target {
   std::string from; ///< address that connections come from, unlike a member's
   std::uint16_t port = 0;
-  std::string token;      ///< of HTTP requests; empty: none
+  std::string token;      ///< token in HTTP requests; empty: none
   steady::time_point end; ///< when to stop
   bool over() const { return steady::now() >= end; }
 };
@@ -32,7 +32,7 @@ struct target {
 struct counts {
   std::atomic<std::uint64_t> connections{0}; ///< that were accepted
   std::atomic<std::uint64_t> messages{0};    ///< forged frames, or invalid requests
-  std::atomic<std::uint64_t> bytes{0};       ///< of all that was sent
+  std::atomic<std::uint64_t> bytes{0};       ///< bytes that were sent
 };
 
 /// A connection to 127.0.0.1. An error closes it, and all calls on a closed one fail.

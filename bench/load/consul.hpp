@@ -321,15 +321,15 @@ protected:
   }
   const options& o_;
   http_connection c_;
-  std::string fields_; ///< of each request: its host, and its token
+  std::string fields_; ///< headers of each request: its host and its token
   std::string lock_key_, my_, wkey_, claim_;
   u64 claims_ = 0;
-  std::string idempotency_key_; ///< of the next request; empty: it has none
+  std::string idempotency_key_; ///< key of the next request; empty: it has none
   u64 keys_ = 0;
   inline static u64 clients_ = 0;
   u64 number_ = ++clients_;
   u64 widx_ = 0;
   std::unique_ptr<event_connection> changes_;
-  waiter happened_; ///< of the stream
+  waiter happened_; ///< waiter for events of the stream
   bool began_ = false, got_event_ = false;
 };

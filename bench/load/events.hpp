@@ -69,5 +69,5 @@ private:
   }
 
   bool head_read_ = false;
-  std::string text_; ///< of incomplete events
+  std::string text_; ///< text of incomplete events
 };

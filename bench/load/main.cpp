@@ -176,7 +176,7 @@ void steady(workload what) {
 
 struct renew_state {
   int ready = 0;       ///< clients that have their sessions, or failed
-  size_t sessions = 0; ///< of each client
+  size_t sessions = 0; ///< sessions of each client
 };
 
 task<outcome> renew_client(measured_run& r, client& c, renew_state& all) {
@@ -286,7 +286,7 @@ struct lock_state {
   int ready = 0;           ///< clients that have their session, or failed
   bool may_release = true; ///< without --rejoin: the window has begun
   bool abandoned = false;  ///< from now on failures are expected
-  std::vector<u64> grants; ///< of each client in the window
+  std::vector<u64> grants; ///< grants of each client in the window
   std::vector<bool> ended;
   int left() const { return int(std::count(ended.begin(), ended.end(), false)); }
 };

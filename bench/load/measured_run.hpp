@@ -33,7 +33,7 @@ struct measured_run {
   histogram all, reads, writes;
   u64 ops = 0;
   u64 errs[int(outcome::n)] = {};
-  std::string err; ///< of the first failure
+  std::string err; ///< text of the first failure
   usage a, b;
   traffic from, to;
   u64 began = 0; ///< operations that began before are not measured

@@ -94,7 +94,7 @@ public:
   std::string reply; ///< the result of the operation
   int code = 0;      ///< 0, or ZooKeeper's error
   u64 session = 0;
-  int timeout_ms = 60'000; ///< of the session that open() requests
+  int timeout_ms = 60'000; ///< timeout of the session that open() requests
   std::function<void(bool lost)>
       on_watch; ///< a watch has fired; lost: the connection has ended while no request was in flight
 

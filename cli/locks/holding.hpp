@@ -15,7 +15,7 @@
 namespace belay::cli {
 
 struct holding_settings {
-  std::string prefix;             ///< of the keys, without a slash at either end
+  std::string prefix;             ///< prefix of the keys, without a slash at either end
   std::size_t limit = 1;          ///< most holders at once
   acquire_deadline deadline = {}; ///< for acquiring
   std::size_t retries = 3;        ///< consecutive errors that are tolerated while it is held

@@ -12,7 +12,7 @@ namespace belay::cli {
 /// What the metadata of an archive says.
 struct snapshot_facts {
   std::string id;
-  std::uint64_t size = 0; ///< of state.bin, in bytes
+  std::uint64_t size = 0; ///< size of state.bin, in bytes
   std::uint64_t index = 0, term = 0, version = 0;
 };
 

@@ -59,7 +59,7 @@ public:
     std::size_t next_address = 0;
     bool connected = false;
     bool closed = false;
-    std::uint64_t ticket = 0; ///< of the request that it carries; 0: none
+    std::uint64_t ticket = 0; ///< ticket of the request that it carries; 0: none
     std::string out;
     std::array<char, 16384> in{};
     std::string unread;

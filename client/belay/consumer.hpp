@@ -101,7 +101,7 @@ private:
   hold held_;
   std::string session_id_;
   std::uint64_t index_ = 0;                           ///< index of NAME/.state
-  std::uint64_t history_ = 0;                         ///< of all positions here; 0: unknown
+  std::uint64_t history_ = 0;                         ///< history of all positions here; 0: unknown
   std::string done_;                                  ///< everything up to this position is acknowledged
   std::map<std::string, bool, in_order> done_beyond_; ///< and these, too
   std::map<std::string, std::uint64_t, in_order> tries_;

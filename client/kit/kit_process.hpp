@@ -68,7 +68,7 @@ private:
 
   struct waiting {
     operation* op = nullptr;
-    std::uint64_t number = 0; ///< of the exchange with a server; 0: none
+    std::uint64_t number = 0; ///< number of the exchange with a server; 0: none
     std::size_t server = 0;
   };
   /// A request that was sent, or is about to be.

@@ -15,9 +15,9 @@ public:
   claim(std::string name, std::string kind) : name(std::move(name)), kind(std::move(kind)) {}
   std::string name;
   std::string kind;
-  std::string mode;          ///< of a read-write lock: shared or exclusive
-  std::uint64_t limit = 0;   ///< of a semaphore
-  std::uint64_t permits = 0; ///< of a semaphore
+  std::string mode;          ///< mode of a read-write lock: shared or exclusive
+  std::uint64_t limit = 0;   ///< limit of a semaphore
+  std::uint64_t permits = 0; ///< permits of a semaphore
   std::string value;
 };
 

@@ -353,7 +353,7 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   const bool has_last_word = !k.written || *k.written == wanted;
   const auto seen = std::max(row != nullptr ? row->modify_index : log_index{},
                              liveness != nullptr ? liveness->modify_index : log_index{});
-  const bool nothing_seen = k.written && k.seen_then == seen; // of the last proposal
+  const bool nothing_seen = k.written && k.seen_then == seen; // no newer rows since the last proposal
   if (row_is_right && liveness != nullptr && liveness->status == wanted && has_last_word) {
     k.told_alive = alive;
     k.pause = local_time{0};

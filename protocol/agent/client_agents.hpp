@@ -121,7 +121,7 @@ private:
   };
   struct known {
     identity who;
-    evidence by;           ///< of the agent heard last
+    evidence by;           ///< evidence of the agent heard last
     bool accepted = false; ///< the catalog permits `who` to act for the node
     /// The node's owner by its row, or by the last proposal. nullopt: it has no row, or was unread
     std::optional<owner> of;

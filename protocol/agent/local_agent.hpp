@@ -26,8 +26,8 @@ struct item {
 /// Counts of local registrations.
 struct agent_counts {
   std::uint32_t services = 0, checks = 0;
-  std::uint32_t ttls = 0;     ///< of the checks
-  std::uint32_t monitors = 0; ///< of the checks: scripts
+  std::uint32_t ttls = 0;     ///< checks with a TTL
+  std::uint32_t monitors = 0; ///< checks that run a script
 };
 
 /// What the disk stores of a registration made through the API.

@@ -33,7 +33,7 @@ state::catalog_register registration_of(const cluster_member& m, const std::stri
 
 struct member_rows {
   std::vector<state::node_ptr> nodes;             ///< all of them
-  std::vector<state::service_instance> instances; ///< of server_service, with their checks
+  std::vector<state::service_instance> instances; ///< instances of server_service, with their checks
 };
 
 /// Whether a cluster's leader registered it as a server. The service

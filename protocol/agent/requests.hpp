@@ -36,12 +36,12 @@ struct service_maintenance {
   std::string id;
   bool enable = false;
   std::string reason;
-  std::string token = {}; ///< of the request; as check_definition::token
+  std::string token = {}; ///< token of the request; as check_definition::token
 };
 struct node_maintenance {
   bool enable = false;
   std::string reason;
-  std::string token = {}; ///< of the request; as check_definition::token
+  std::string token = {}; ///< token of the request; as check_definition::token
 };
 struct register_check {
   check_definition definition;

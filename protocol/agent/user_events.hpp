@@ -43,7 +43,7 @@ public:
 
   struct listing {
     std::vector<user_event> list; ///< oldest first
-    std::uint64_t index = 1;      ///< of the last event's ID; not monotonic
+    std::uint64_t index = 1;      ///< index of the last event's ID; not monotonic
   };
   /// `name` empty: all.
   listing find(std::string_view name) const;

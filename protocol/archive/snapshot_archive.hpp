@@ -74,7 +74,7 @@ private:
   std::optional<std::string> next_file();
 
   std::unique_ptr<decompressor> gzip_;
-  std::string head_; ///< of the next file in the tar
+  std::string head_; ///< header of the next file in the tar
   std::optional<file> file_;
   bool ended_ = false; ///< end of the tar
   bool sums_seen_ = false;

@@ -17,7 +17,7 @@ struct tar_span {
 constexpr tar_span tar_name_field{0, tar_name_bytes_max}, tar_size_field{124, 12}, tar_sum_field{148, 8},
     tar_type_field{156, 1}, tar_magic_field{257, 8};
 
-/// Of a file that only its owner may read; of a folder if the name ends with a slash.
+/// The header of a file that only its owner may read, or of a folder if the name ends with a slash.
 /// @pre the name has at most tar_name_bytes_max bytes
 std::string tar_header(std::string_view name, std::uint64_t bytes, std::uint64_t time_s);
 /// How many zeros follow a file of that size.

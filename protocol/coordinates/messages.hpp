@@ -14,8 +14,8 @@ struct probe {
   std::uint64_t sent_ns = 0; ///< the requester's monotonic clock; returned unchanged
 };
 struct probe_answer {
-  std::uint64_t sent_ns = 0; ///< of the probe
-  coordinate own;            ///< of the server that replies
+  std::uint64_t sent_ns = 0; ///< time at which the probe was sent
+  coordinate own;            ///< coordinate of the server that replies
 };
 /// Rows that the receiver may lack. At most news_rows_max of them.
 struct news {

@@ -17,7 +17,7 @@ namespace belay::coordinates {
 
 // Consul recommends at most 5,000 agents in a datacenter. A row has about 400 bytes: in all 4 MB.
 inline constexpr std::size_t rows_max = 8192;
-inline constexpr std::size_t name_bytes_max = 256;   ///< of a node; DNS allows 253
+inline constexpr std::size_t name_bytes_max = 256;   ///< limit for a node's name; DNS allows 253
 inline constexpr std::size_t segment_bytes_max = 64; ///< as Consul allows
 
 /// A node's reported coordinate.

@@ -35,7 +35,7 @@ class slow_syncs {
 public:
   struct finding {
     std::chrono::nanoseconds longest; ///< since the previous finding
-    std::chrono::nanoseconds median;  ///< of the last hour including this one; at most a quarter too large
+    std::chrono::nanoseconds median;  ///< median of the last hour, this sync included; at most a quarter too large
     std::size_t slow;                 ///< slow ones within slow_sync_rules::window
   };
 

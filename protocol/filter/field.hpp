@@ -60,7 +60,7 @@ struct field {
   std::string_view name;
   field_kind kind = field_kind::text;
   field_value (*read)(const void* row) = nullptr; ///< null below a json_object
-  std::span<const field> fields = {};             ///< of object, objects, object_map
+  std::span<const field> fields = {};             ///< members of an object, objects or object_map
 };
 using fields = std::span<const field>;
 

@@ -57,7 +57,7 @@ private:
   };
   static bool is_own(const held_call& c) { return c.from.id.is_zero() && !MUTANT(own_proposals_wait_with_clients); }
 
-  std::array<room, 2> rooms_; ///< of clients' calls, and of own ones
+  std::array<room, 2> rooms_; ///< space for clients' calls, and for own ones
   std::vector<held_call> calls_;
 };
 

@@ -48,17 +48,17 @@ struct keyring_operation {
 struct keyring_answer {
   bool ok = false;
   std::string text;              ///< not ok: why, in Consul's words if it has any
-  std::vector<std::string> keys; ///< of a successful list; the first one is the primary
+  std::vector<std::string> keys; ///< keys of a successful list; the first one is the primary
   bool no_keyring = false;       ///< not ok: this server has no encryption. Not sent
 };
 
 /// A request between members, and its reply. With keys: only over authenticated connections.
 struct keyring_call {
-  request_id id; ///< of the requesting node
+  request_id id; ///< id at the requesting node
   keyring_operation what;
 };
 struct keyring_reply {
-  request_id id; ///< of the call
+  request_id id; ///< id of the call
   keyring_answer answer;
 };
 

@@ -56,13 +56,13 @@ constexpr const char* name_of(call_outcome o) {
 
 /// A request forwarded to the leader, once: the leader never forwards it (docs/internals/pitfalls.md R24).
 struct call {
-  request_id id; ///< of the requesting node
+  request_id id; ///< id at the requesting node
   call_kind kind = call_kind::propose;
   payload bytes;
 };
 
 struct reply {
-  request_id id; ///< of the call
+  request_id id; ///< id of the call
   call_outcome outcome = call_outcome::unknown;
   log_index index;   ///< done, and it was a log entry: its index
   std::string bytes; ///< done: the encoded reply; refused and unknown: a text for the client
@@ -75,7 +75,7 @@ struct read_index {
 };
 
 struct read_index_reply {
-  std::uint64_t id = 0; ///< of the request
+  std::uint64_t id = 0; ///< id of the request
   bool ok = false;      ///< false: not the leader, or not confirmed in time
   log_index index;      ///< ok: serve the read once this is applied
 };

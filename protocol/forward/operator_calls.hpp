@@ -30,15 +30,15 @@ struct add_member {
 struct describe_health {
   std::int64_t last_contact_threshold_ns = 0; ///< silent for longer: not healthy
   std::uint64_t max_trailing_logs = 0;        ///< more entries behind: not healthy
-  std::string version;                        ///< of the requesting server, for display; no spaces
+  std::string version;                        ///< version of the requesting server, for display; no spaces
 };
 
 /// A client agent is alive, or leaves: the leader updates its health in the catalog.
 struct agent_heard {
-  std::string uuid;    ///< of its node
-  std::string address; ///< of its node, without port
+  std::string uuid;    ///< ID of its node
+  std::string address; ///< address of its node, without port
   bool leaves = false; ///< deregister its node
-  std::string name;    ///< of its node
+  std::string name;    ///< name of its node
   /// Source address of its connection, without port. Empty: forwarded by a server below
   /// client_address_level, or such a server is a member. Then the next two are missing, too.
   std::string source = {};

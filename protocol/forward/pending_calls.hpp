@@ -134,7 +134,7 @@ private:
   std::unordered_set<request_id> ended_; ///< ended since the last expire(); may contain unknown ids
   std::unordered_map<request_id, forwarded_call> forwarded_;
   std::multimap<log_index, pass_answer> until_committed_; ///< done, but not yet on this node
-  std::deque<proposed_call> origins_;                     ///< of entries proposed here, from origins_first_ on
+  std::deque<proposed_call> origins_;                     ///< origins of entries proposed here, from origins_first_ on
   log_index origins_first_;
 };
 

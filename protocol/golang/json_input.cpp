@@ -92,7 +92,7 @@ struct json_count {
 /// `more(count)` returns false. For invalid JSON it counts at least up to where the parser stops.
 template <class More>
 json_count count_values(std::string_view text, More more) {
-  std::array<std::size_t, depth_max> elements{}; // of the open ones
+  std::array<std::size_t, depth_max> elements{}; // number of elements at each open level
   std::size_t depth = 0;
   json_count n;
   for (std::size_t i = 0; i < text.size(); ++i) {

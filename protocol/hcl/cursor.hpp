@@ -61,8 +61,8 @@ private:
   language in_;
   steps& taken_;
   place here_, before_;
-  std::size_t length_ = 0;        ///< of the last character, in bytes
-  std::uint32_t line_length_ = 0; ///< of the last line, in characters
+  std::size_t length_ = 0;        ///< length of the last character, in bytes
+  std::uint32_t line_length_ = 0; ///< length of the last line, in characters
   std::optional<error> complaint_;
   std::optional<unicode_classes> unicode_; ///< created for the first letter that is not ASCII
 };

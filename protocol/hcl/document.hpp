@@ -38,7 +38,7 @@ struct value {
 
 /// `name = value`, `name { ... }`, or `name "label" ... { ... }`.
 struct item {
-  position at;                   ///< of the first name
+  position at;                   ///< location of the first name
   std::vector<std::string> keys; ///< the name, then labels; never empty
   value is;
 };

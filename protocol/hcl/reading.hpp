@@ -19,7 +19,7 @@ const item* find(const object& o, std::string_view name);
 
 /// `NAME "label" { ... }` in any notation. Views into the document.
 struct block {
-  position at; ///< of the first name in this item
+  position at; ///< location of the first name in this item
   std::string_view label;
   std::span<const std::string> more_labels; ///< after the first; empty in any rule of a policy
   const value* is = nullptr;                ///< an object, if the input is correct

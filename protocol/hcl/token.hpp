@@ -18,12 +18,12 @@ enum class token_kind : std::uint8_t {
   boolean,
   string,
   heredoc,
-  null, ///< of JSON
+  null, ///< JSON only
   lbrack,
   lbrace,
   comma,
   period,
-  colon, ///< of JSON
+  colon, ///< JSON only
   rbrack,
   rbrace,
   assign,

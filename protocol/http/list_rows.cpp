@@ -215,7 +215,7 @@ struct size_by_data {
       bytes += row_bytes + (r.policies.size() + r.roles.size()) * link_bytes + std::visit(of_record, r.row);
     return bytes;
   }
-  /// Of one that failed nothing but its errors is shown, which are no longer than the request.
+  /// A failed transaction shows only its errors, which are no longer than the request.
   std::size_t operator()(const state::txn_reply& found) const {
     std::size_t bytes = 2;
     if (found.errors.empty())

@@ -31,8 +31,8 @@ struct console_files;
 
 /// A client agent: a node without tables, which forwards its clients' requests to servers.
 struct client_agent {
-  std::string node_name, uuid; ///< of its node
-  std::string address;         ///< of its node, without port
+  std::string node_name, uuid; ///< name and ID of its node
+  std::string address;         ///< address of its node, without port
   bool authenticated = false;  ///< the connection is authenticated, by `encrypt` or a certificate
 };
 
@@ -42,7 +42,7 @@ struct raw_request {
   std::string_view target; ///< still escaped
   std::vector<std::pair<std::string_view, std::string_view>> headers;
   std::string_view body;
-  std::string_view remote_address; ///< of the client, without port
+  std::string_view remote_address; ///< client's address, without port
   std::int64_t now_ns = 0;         ///< arrival, by the wall clock, since 1970
   /// The client agent that forwards it. Both its `http_config` and this server's apply. Null: none
   const client_agent* passed_on_by = nullptr;

@@ -18,7 +18,7 @@ enum method : unsigned { method_get = 1, method_put = 2, method_delete = 4, meth
 /// Limit of a body; the sizes are in body_limits.cpp.
 enum class body_rule : std::uint8_t {
   usual,
-  value,       ///< of a key, for PUT
+  value,       ///< value of a key, for PUT
   transaction, ///< and the values in it
   archive,     ///< for PUT: of any size, passed on as it arrives
 };
@@ -35,7 +35,7 @@ inline constexpr std::size_t parameters_max = 512;
 
 struct route {
   std::string_view pattern; ///< with a trailing slash: everything below it, too
-  unsigned methods = 0;     ///< of enum method
+  unsigned methods = 0;     ///< set of enum method
   std::string_view name;    ///< for metrics
   access_rule access;       ///< no default: each route must state it
   route_handler handle = nullptr;

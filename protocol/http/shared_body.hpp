@@ -11,7 +11,7 @@ namespace belay::http {
 
 struct shared_body {
   std::vector<payload> pieces; ///< in order; none is null or empty
-  std::size_t size = 0;        ///< of all pieces
+  std::size_t size = 0;        ///< size of all pieces
   bool gzip = false;           ///< content encoding gzip
 };
 using shared_body_ptr = std::shared_ptr<const shared_body>;

@@ -219,7 +219,8 @@ std::optional<configuration> formation::next_demotion(const core& leader, const 
   for (const auto& [id, p] : peers_)
     if (p.replica && belongs(id) && now.is_voter(id) && rival_of(p.self, now) == nullptr) {
       auto next = with_replica(now, id);
-      // Of two remaining voters both are needed: a silent one would block the rest of this change.
+      // With two remaining voters both are needed: one that is silent would block the rest of this
+      // change.
       if (!has_quorum(next, [&](node_id stays) { return pilot.may_vote(stays); }))
         continue;
       PROBE("admission: a voter becomes a replica");

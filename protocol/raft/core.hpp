@@ -28,7 +28,7 @@ struct limits {
   /// A leader steps down if a batch is not on disk this many election
   /// timeouts after it was handed out (docs/internals/pitfalls.md R5).
   int stall_elections = 4;
-  std::size_t append_bytes_max = 1 << 20; ///< of entry data per append_entries (at least one entry always fits)
+  std::size_t append_bytes_max = 1 << 20; ///< entry data per append_entries (at least one entry always fits)
   std::size_t append_entries_max = 4096;
   /// Used if larger, for a follower that lacks more than inflight_appends_max entries.
   std::size_t catch_up_append_bytes_max = 1 << 20;
@@ -41,7 +41,7 @@ struct limits {
   /// Entry data in flight to a follower above which append_gap does not apply.
   std::size_t gathered_bytes_max = 128 << 10;
   std::size_t uncommitted_bytes_max = 64 << 20; ///< propose() rejects above this
-  std::size_t trailing_bytes_max = 64 << 20;    ///< of entries kept by compact()'s `keep`, whatever their number
+  std::size_t trailing_bytes_max = 64 << 20;    ///< bytes kept by compact()'s `keep`, whatever the number of entries
   /// Limit of entries kept beyond compact()'s `keep` for followers that are catching up.
   std::size_t catch_up_bytes_max = 256 << 20;
   std::size_t read_rounds_max = 2;              ///< max concurrent rounds with reads; later reads share the next round
@@ -179,7 +179,7 @@ enum class propose_error : std::uint8_t {
   too_much_uncommitted, ///< limits::uncommitted_bytes_max
   change_in_progress,   ///< another change of the configuration is not finished
   no_noop_yet,          ///< the first entry of the leader's term is not committed
-  quorum_not_heard,     ///< of the new members: this leader would have to step down
+  quorum_not_heard,     ///< no quorum of the new members was heard: this leader would have to step down
   invalid,              ///< a null or missing payload; a configuration that is malformed, or already in force
 };
 std::string_view name_of(propose_error e);
@@ -280,7 +280,7 @@ public:
   /// Cause of the end of its last leadership.
   step_down_cause why_stepped_down() const;
   log_index last_index() const;
-  cluster_time last_time() const;     ///< of the last entry
+  cluster_time last_time() const;     ///< time of the last entry
   log_index first_index() const;      ///< oldest entry kept
   term_id term_at(log_index i) const; ///< zero if unknown
   /// By this node's clock, there is no other leader until then, if clock rates differ by at most

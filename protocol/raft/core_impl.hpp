@@ -192,7 +192,7 @@ struct core::impl {
   local_time contact_time{0};
   bool guard = false;            ///< refuse votes for an election timeout after contact_ticks and contact_time
   log_index verified;            ///< this log equals the current leader's up to here
-  std::map<node_id, bool> votes; ///< of this campaign, by voter (docs/internals/pitfalls.md R2)
+  std::map<node_id, bool> votes; ///< votes in this campaign, by voter (docs/internals/pitfalls.md R2)
 
   // ---- for the log
   election_cause why_election = election_cause::none;

@@ -70,7 +70,7 @@ struct hard_state {
 struct snapshot_meta {
   log_index index;
   term_id term;
-  cluster_time time; ///< of the entry at `index`
+  cluster_time time; ///< cluster time of the entry at `index`
   configuration config;
 
   bool operator==(const snapshot_meta&) const = default;
@@ -122,7 +122,7 @@ struct snapshot_chunk {
 };
 
 struct snapshot_reply {
-  log_index index;               ///< of the checkpoint
+  log_index index;               ///< index of the checkpoint
   std::uint64_t next_offset = 0; ///< where the follower needs to continue
   bool installed = false;        ///< it has replaced the follower's state
   bool rejected = false;         ///< damaged or not needed: restart

@@ -28,7 +28,7 @@ public:
   /// Stored with each row: its position in the journal, if it changed since the last checkpoint.
   class bookmark {
     friend change_journal;
-    std::uint32_t epoch = 0; ///< of the checkpoint it belongs to; older: unchanged since then
+    std::uint32_t epoch = 0; ///< epoch of the checkpoint it belongs to; older: unchanged since then
     std::uint32_t position = 0;
   };
 

@@ -297,7 +297,7 @@ struct lock_note {
   refused_for why = refused_for::nothing;
   std::string holder;               ///< session; held
   std::uint64_t retry_after_ms = 0; ///< lock_delay: rounded up, counted from the reply
-  std::uint64_t fence = 0;          ///< of a granted acquire
+  std::uint64_t fence = 0;          ///< fencing token of a granted acquire
   bool operator==(const lock_note&) const = default;
 };
 template <>

@@ -37,7 +37,7 @@ struct machine::impl {
   log_index access_changed_at;
   std::size_t at_once = 4096;                      ///< removed rows that an entry cleans up itself: 2 ms
   std::vector<std::shared_ptr<const void>> let_go; ///< memory for the caller of tear_down() to free
-  std::optional<keys_ahead> ahead;                 ///< of the restore in progress
+  std::optional<keys_ahead> ahead;                 ///< keys of the restore in progress
 
   impl() { keep_changes(t->changes.limit()); }
 

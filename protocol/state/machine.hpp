@@ -81,7 +81,7 @@ public:
   history_id history() const;
 
   log_index applied_index() const;
-  cluster_time now() const; ///< of the newest entry applied
+  cluster_time now() const; ///< time of the newest entry applied
   /// Sum over all rows; equal on every node at the same applied index. O(1) per change.
   std::uint64_t digest() const;
   /// Computes it from scratch; differs from digest() only if memory or a checkpoint was damaged.
@@ -122,7 +122,7 @@ public:
   struct claim_totals {
     std::size_t resources = 0, holders = 0, waiters = 0, ghosts = 0, ends = 0, guards = 0;
     std::uint64_t queued_bytes = 0;
-    std::uint64_t end_bytes = 0; ///< of ends with a scope, and of claims whose ends will have one: end_shares
+    std::uint64_t end_bytes = 0; ///< bytes of ends with a scope, and of claims whose ends will have one: end_shares
   };
   claim_totals claims_counted() const;
   /// For tests: replaces claim_end_bytes_max and claim_ends_share.

@@ -18,8 +18,8 @@ struct tombstone {
   static constexpr table in = table::tombstones;
 
   std::string key;
-  log_index index;      ///< of the newest deletion that left it
-  log_index tree_index; ///< of the newest recursive delete of this prefix; zero: none
+  log_index index;      ///< index of the newest deletion that left it
+  log_index tree_index; ///< index of the newest recursive delete of this prefix; zero: none
 };
 template <>
 inline constexpr auto fields_of<tombstone> = std::tuple{

@@ -31,7 +31,7 @@ enum class topic : std::uint8_t {
   all_access,
   coordinates,
   claim,  ///< named by its resource_key()
-  waiter, ///< of a claim; named by its claim_key()
+  waiter, ///< waiter of a claim; named by its claim_key()
   all_claims,
   guards,
   anything

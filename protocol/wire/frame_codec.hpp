@@ -44,7 +44,7 @@ struct hello {
   bool hears_cluster = false;          ///< it can reach a server that belongs to a cluster or has a log
   bool disk_full = false;              ///< it acknowledges nothing
   bool promises = false;               ///< it knows rounds (protocol/raft/formation.hpp)
-  std::uint64_t round = 0;             ///< of `agreed`
+  std::uint64_t round = 0;             ///< round in which `agreed` was promised
   bool given_up = false;
   std::vector<std::uint64_t> refused = {}; ///< clusters whose first configuration this server has given up
   bool knows_replicas = false;             ///< it never makes a replica a voter (docs/internals/adr/0013)
@@ -59,7 +59,7 @@ struct hello {
 /// Sent regularly, and after a change of the configuration, to peers of feature level 1 and above.
 struct gossip {
   raft::clock_mark clock;
-  std::vector<node_id> members; ///< of the sender's configuration (raft::core::told_of)
+  std::vector<node_id> members; ///< members in the sender's configuration (raft::core::told_of)
 };
 
 // Requests and replies, under the names of their frames.

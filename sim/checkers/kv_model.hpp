@@ -36,8 +36,8 @@ struct kv_change {
   std::string key;
 };
 
-/// Of the catalog it models only what sessions depend on, and nodes that only transactions write. A
-/// key becomes doubtful for good when a transaction of unknown outcome writes it, e.g. one with
+/// Of the catalog, it models only what sessions depend on, and nodes that only transactions write.
+/// A key becomes doubtful for good when a transaction of unknown outcome writes it, e.g. one with
 /// other catalog operations. The model then says nothing about that key.
 class kv_model {
 public:
@@ -139,21 +139,21 @@ private:
     certainty outcome = certainty::done;
     state::kv_entry_ptr entry;          ///< shown by a transaction
     bool shows_unknown = false;         ///< would show an entry that is doubtful
-    std::string why{};                  ///< of a failed one, in a transaction
+    std::string why{};                  ///< reason of a failed operation in a transaction
     std::optional<state::reply> told{}; ///< response of a single operation; nullopt: true or false, without a note
   };
   /// What the current entry has changed so far.
   struct draft {
     log_index index;
     cluster_time time;
-    std::vector<std::pair<std::string, state::kv_entry_ptr>> before = {}; ///< of each change, in order
+    std::vector<std::pair<std::string, state::kv_entry_ptr>> before = {}; ///< row before each change, in order
     std::vector<std::string> graves = {};
     std::vector<std::string> trees = {};       ///< not empty, removed something
     std::vector<std::string> trees_maybe = {}; ///< perhaps
     bool uncertain = false;
     bool went_back = false;                  ///< a restore came into force
     bool claims_changed = false;             ///< something in claims_ or ended_
-    std::uint64_t fence_before = 0;          ///< of a transaction: before it began
+    std::uint64_t fence_before = 0;          ///< value before a transaction began
     std::vector<std::uint64_t> fences = {};  ///< issued by this entry
     bool lock_given = false;                 ///< granted to a waiting client; a restore may have freed the lock
     std::string client = {};                 ///< as modelled_claim::client, of the command
@@ -273,7 +273,7 @@ private:
   std::vector<modelled_session_end> session_ends_;
   std::map<std::string, state::authority, std::less<>> left_by_; ///< by session: the token that set its OnEnd
   std::uint64_t last_ticket_ = 0, last_fence_ = 0;
-  std::map<std::uint64_t, log_index> fences_; ///< of all past grants: their entries
+  std::map<std::uint64_t, log_index> fences_; ///< tokens of all past grants: their entries
   std::map<std::string, std::vector<delay>, std::less<>> delays_;
   std::set<std::string, std::less<>> doubtful_;
   std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever existed

@@ -131,7 +131,7 @@ private:
     cluster_time told;
     virtual_time made{0};
   };
-  std::optional<stamp> last_stamp_;                     ///< of the last committed command
+  std::optional<stamp> last_stamp_;                     ///< stamp of the last committed command
   std::vector<std::pair<bool, std::uint64_t>> digests_; ///< by index: known, value
   std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t>
       forwarded_; ///< how often, by node, life and request

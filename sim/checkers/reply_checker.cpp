@@ -385,7 +385,7 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   const auto wrong = [&](const std::string& right) {
     return of(op) + " was answered " + described(op.reply) + " without an entry, right is " + right;
   };
-  if (const auto* d = std::get_if<state::session_destroy>(&*op.write)) { // of sessions that are already gone
+  if (const auto* d = std::get_if<state::session_destroy>(&*op.write)) { // sessions that are already gone
     const auto gone = [&](log_index s) {
       return std::none_of(d->ids.begin(), d->ids.end(),
                           [&](const std::string& id) { return model_.sessions().lived_at(id, s); });

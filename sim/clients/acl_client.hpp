@@ -27,7 +27,7 @@ private:
   /// A slot for a policy, a role or a token. After its deletion another one takes the slot.
   struct place {
     std::vector<std::string> ids{}; ///< all that were requested, newest last; of tokens the accessors
-    std::string secret{};           ///< of tokens
+    std::string secret{};           ///< secret of a token
     bool there = false;             ///< as far as is known
   };
 

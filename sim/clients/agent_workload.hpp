@@ -55,9 +55,9 @@ private:
   struct client {
     std::map<std::size_t, service> services;
     pending change, question;
-    std::string hash;        ///< of the service that was read last
+    std::string hash;        ///< hash of the service that was read last
     std::size_t hash_of = 0; ///< its number
-    std::string event_index; ///< of the list of events that was read last
+    std::string event_index; ///< index of the list of events that was read last
   };
 
   static kind kind_of(std::size_t number) { return number % 2 == 0 ? kind::ttl : kind::tcp; }

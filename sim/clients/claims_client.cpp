@@ -19,14 +19,14 @@ namespace {
 
 // Above those of clients that acquire locks, so that session ids are unique.
 constexpr std::uint64_t first_session_number = 1'000;
-constexpr std::size_t claims_max = 4; ///< of one client at once
+constexpr std::size_t claims_max = 4; ///< limit for one client at once
 constexpr std::size_t over_max = 8;
 constexpr std::string_view guarded_prefix = "gd/";
 
 /// The kinds of requests.
 enum class claims_action : std::uint8_t {
   ask,
-  on_one, ///< of its claims: repeat, release, transfer, ...
+  on_one, ///< one of its claims: repeat, release, transfer, ...
   on_key, ///< queues of keys' locks
   on_guarded,
   look,

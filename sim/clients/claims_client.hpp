@@ -58,7 +58,7 @@ private:
   virtual_time renewed_{0}, asleep_until_{0};
   std::vector<claim> claims_;           ///< that may hold or wait
   std::vector<state::claim_ask> over_;  ///< the last few that have ended
-  long_ago<state::claim_ask> long_ago_; ///< of those that have ended
+  long_ago<state::claim_ask> long_ago_; ///< older ones that have ended
   virtual_time now_{0};
   std::string key_;             ///< whose lock it waits for or holds
   std::uint64_t key_fence_ = 0; ///< not zero: it holds the lock

@@ -43,7 +43,7 @@ public:
 private:
   struct exchange {
     std::size_t server;
-    std::string bytes; ///< of the response, as far as received
+    std::string bytes; ///< bytes of the response received so far
     heard then;
   };
   using pending = std::map<connection_id, exchange>;

@@ -442,7 +442,8 @@ state::txn_reply txn_in(const json::object& o) {
       const auto& o = each.as_object();
       if (const auto* kv = member(o, "KV")) {
         const auto* value = kv->as_object().if_contains("Value");
-        r.results.push_back({entry_in(kv->as_object()), value != nullptr && !value->is_null()}); // of an add
+        r.results.push_back(
+            {entry_in(kv->as_object()), value != nullptr && !value->is_null()}); // only an add returns a value
       } else if (const auto* node = member(o, "Node"))
         r.results.push_back({node_in(node->as_object()), true});
       else if (const auto* service = member(o, "Service"))

@@ -61,7 +61,7 @@ private:
   std::string wanted_, held_;  ///< lock, or slot of the semaphore that has a key for each
   std::uint64_t slot_ = 0;     ///< to be tried next
   virtual_time delay_left_{0}; ///< lock delay of what it waits for
-  // of the semaphore: what it saw last
+  // semaphore: what it saw last
   bool entered_ = false, holds_ = false;
   bool seen_ = false;
   log_index holders_at_;

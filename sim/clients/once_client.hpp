@@ -40,7 +40,7 @@ private:
   std::deque<state::command> sent_;
   long_ago<state::command> long_ago_;
   virtual_time now_{0};
-  log_index seen_at_; ///< of the key that is written by check-and-set
+  log_index seen_at_; ///< index of the key that is written by check-and-set
   bool node_known_ = false, creating_ = false;
   std::string session_; ///< empty: it has none
   std::uint64_t sessions_ = 0;

@@ -92,11 +92,11 @@ private:
     std::optional<acl_client> access;
     std::optional<claims_client> claims;
     std::optional<once_client> once;
-    // of a counter: what it read last
+    // counter: what it read last
     std::string counted_key;
     log_index counted_at;
     std::uint64_t counted = 0;
-    // of a watcher: what it waits for
+    // watcher: what it waits for
     state::query watched = state::kv_get{};
     std::uint64_t seen_index = 0;
     std::size_t home = 0; ///< node of its choice
@@ -139,7 +139,7 @@ private:
   std::optional<std::size_t> some_node(std::uint64_t drawn) const;
   std::uint64_t ask(std::size_t client, std::size_t node, std::optional<state::command> write,
                     std::optional<http::read_request> read, std::optional<session_renewal> renewal = {},
-                    virtual_time delay = {}, ///< of a lock that is requested when it is over
+                    virtual_time delay = {}, ///< delay of a lock that is requested when it is over
                     virtual_time leaves_after = {});
   void give_up(std::uint64_t id, const std::string& why);
   void finish(operation& o);

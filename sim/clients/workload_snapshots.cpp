@@ -20,7 +20,7 @@ constexpr int patience_for_all = 4;
 
 /// A leader rejects archives with rows of a feature level until it knows that all members have it.
 bool may_need_level(const swarm& s, const cluster& nodes) {
-  const bool capitals = s.acls != acl_mode::off; // of a token's accessor
+  const bool capitals = s.acls != acl_mode::off; // accessors with capital letters, which need a level
   return nodes.has_older_server() || capitals || s.claimers + s.repeaters + s.library != 0;
 }
 

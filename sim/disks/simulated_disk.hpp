@@ -14,7 +14,7 @@
 namespace belay::sim {
 
 enum class crash_kind : std::uint8_t {
-  kill, ///< of the process: what was written remains
+  kill, ///< death of the process: what was written remains
   power ///< what was not synced may be lost
 };
 

@@ -39,7 +39,7 @@ private:
   event_trace& trace_;
   cluster& nodes_;
   swarm swarm_;
-  stream detail_; ///< of the current action
+  stream detail_; ///< random numbers for the current action
   bool acting_ = false;
   std::uint16_t rounds_ = 0;
   std::set<std::size_t> stay_down_;

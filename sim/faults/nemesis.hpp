@@ -115,7 +115,7 @@ private:
   cluster& nodes_;
   simulated_network& net_;
   swarm swarm_;
-  stream detail_; ///< of the current action
+  stream detail_; ///< random numbers for the current action
   bool acting_ = false;
   virtual_time next_fault_not_before_{0};
   std::uint16_t rounds_ = 0;

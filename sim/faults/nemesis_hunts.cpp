@@ -102,7 +102,7 @@ void nemesis::on_campaign(std::size_t node) {
   }
 }
 
-// Of three servers, the old leader is cut off, and the candidate reaches only one voter. That voter
+// Three servers: the old leader is cut off, and the candidate reaches only one voter. That voter
 // is lost for the rest of the run. The candidate and the old leader must then elect one of them,
 // whichever has the longer log or the later term.
 void nemesis::lose_voter(std::size_t candidate) {

@@ -87,7 +87,7 @@ std::vector<std::string> fault_names();
 
 struct outcome_counts {
   std::uint64_t asked = 0, done = 0, refused = 0, unknown = 0;
-  std::map<std::string, std::uint64_t> faults; ///< of clients, by name
+  std::map<std::string, std::uint64_t> faults; ///< faults of clients, by name
 };
 
 /// Runs a plan to its end or to the first broken rule; the counts are for the report.

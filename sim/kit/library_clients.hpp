@@ -21,8 +21,8 @@ struct library_settings {
   moment faults_end{0};
   /// Archives are restored: writes may be undone, and done again.
   bool goes_back = false;
-  std::string own_prefix;   ///< of all keys that they write, with its slash
-  std::string session_name; ///< of all their sessions
+  std::string own_prefix;   ///< prefix of all keys that they write, with its slash
+  std::string session_name; ///< name of all their sessions
   std::string followed;     ///< prefix of the keys whose changes they process
 };
 

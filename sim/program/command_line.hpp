@@ -26,7 +26,7 @@ enum class action : std::uint8_t {
 struct command_line {
   action what = action::help;
   std::uint64_t first_seed = 0, end_seed = 0; ///< end_seed excluded
-  std::string tape_file;                      ///< of replay and shrink; empty: shrink the tape of first_seed
+  std::string tape_file;                      ///< input of replay and shrink; empty: shrink the tape of first_seed
   std::string regressions_folder;
 
   std::optional<std::string> profile; ///< absent: from the tape, else "swarm"
@@ -47,7 +47,7 @@ struct command_line {
 /// The valid values of --profile and --mutant.
 struct known_names {
   std::vector<std::string> profiles, mutants;
-  std::vector<std::string> kinds = {}; ///< of operations, for a list
+  std::vector<std::string> kinds = {}; ///< kinds of operations, for a list
 };
 
 /// Parses flags like Go's flag package: one or two dashes, `-name value` or `-name=value`.

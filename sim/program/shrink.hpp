@@ -19,7 +19,7 @@ struct shrink_limits {
 };
 
 struct shrunk {
-  run_report report;            ///< of the last run that failed as wanted; if there was none: of the first
+  run_report report;            ///< report of the last run that failed as wanted; if there was none: of the first
   std::vector<tape_item> items; ///< sorted; they lead to that report
   bool reproduced = false;      ///< false: the tape did not fail when it was run again, nothing was done
   bool minimal = false;         ///< no single item can be dropped; false: a limit came first

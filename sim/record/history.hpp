@@ -34,14 +34,14 @@ struct operation {
   std::optional<state::command> write;
   std::optional<http::read_request> read;
   std::optional<session_renewal> renewal;
-  virtual_time lock_wait{0}; ///< of an acquire: how long the server may wait for the end of a lock delay
+  virtual_time lock_wait{0}; ///< how long the server may delay an acquire until the end of a lock delay
 
   outcome result = outcome::pending;
-  state::reply reply;                        ///< of a write that is done
-  log_index index;                           ///< of a write that is done: its log entry; zero: answered without one
-  std::optional<state::query_result> answer; ///< of a read that is done
-  state::session_ptr renewed;                ///< of a renewal that is done; null: there is no such session
-  std::string text;                          ///< of a rejected or unknown one
+  state::reply reply;                        ///< reply to a completed write
+  log_index index;                           ///< log entry of a completed write; zero: answered without one
+  std::optional<state::query_result> answer; ///< answer to a completed read
+  state::session_ptr renewed;                ///< result of a completed renewal; null: there is no such session
+  std::string text;                          ///< text of a rejected or unknown operation
 
   // ---- facts that only the simulator knows
   /// Some client was sent everything up to here (as a write that is done, or in a linearizable

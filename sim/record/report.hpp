@@ -82,7 +82,7 @@ struct figures {
   std::uint64_t events = 0, choices = 0;
   std::uint64_t operations = 0, done = 0, refused = 0, unknown = 0;
   std::uint64_t elections = 0, wrongly_released_locks = 0;
-  spread heal_to_convergence, last_fault_to_convergence, longest_write_gap; ///< of passed runs: others end early
+  spread heal_to_convergence, last_fault_to_convergence, longest_write_gap; ///< passed runs only: others end early
   std::set<slow_run> slow;                                                  ///< the slowest last
   std::map<std::string, std::uint64_t> faults, probes;
   std::vector<run_report> failures; ///< by seed

@@ -88,7 +88,7 @@ void cluster::spawn_agent(std::size_t index) {
     plan.relay.servers.push_back(nodes_[i].self.address);
   plan.relay.hold = swarm_.peer.hold;
   plan.relay.seed = seed;
-  plan.relay.secret_of_node = "secret-of-" + n.self.uuid; // of the data directory, like the ID
+  plan.relay.secret_of_node = "secret-of-" + n.self.uuid; // a secret belongs to the data directory, like the ID
   if (doors_)
     plan.relay.credentials = doors_->credentials_of(index);
   plan.agent.hold = swarm_.peer.hold;

@@ -24,7 +24,7 @@ public:
   broken_check(const broken_check&) = delete;
   broken_check& operator=(const broken_check&) = delete;
 
-  /// Of the newest failure; empty: none.
+  /// The reason of the newest failure; empty: none.
   static const std::string& text() { return newest; }
 
 private:

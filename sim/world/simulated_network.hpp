@@ -16,10 +16,10 @@ namespace belay::sim {
 /// Drawn once per run; all zero: a perfect network.
 struct network_faults {
   virtual_time latency{std::chrono::microseconds(100)};
-  std::uint32_t lost_per_million = 0;       ///< of Raft messages; other frames are lost with their connection only
-  std::uint32_t duplicated_per_million = 0; ///< of Raft messages
+  std::uint32_t lost_per_million = 0;       ///< Raft messages; other frames are lost with their connection only
+  std::uint32_t duplicated_per_million = 0; ///< Raft messages
   std::uint32_t delayed_per_million = 0;    ///< by up to latencies_late_max; later frames on the connection wait, too
-  std::uint32_t reordered_per_million = 0;  ///< of Raft messages: later frames overtake them
+  std::uint32_t reordered_per_million = 0;  ///< Raft messages that later frames overtake
   virtual_time redial{std::chrono::milliseconds(30)};
   /// A connection that receives nothing for so long is closed.
   virtual_time silence{std::chrono::seconds(1)};
@@ -69,7 +69,7 @@ private:
     wire::hello hello;
   };
   struct direction {
-    std::uint64_t epoch = 0; ///< of the connection
+    std::uint64_t epoch = 0; ///< epoch of the connection
     virtual_time last_arrival{0};
     bool encrypted = false;
     wire::frame_decoder decoder;

@@ -51,7 +51,7 @@ struct agent_fault_set {
   bool kill = false;    ///< processes end, or machines lose power
   bool suspend = false; ///< hosts are suspended, or only the process is paused
   bool cut = false;     ///< an agent can reach all servers but one, or none
-  bool loss = false;    ///< of data directories: another node ID under the same name
+  bool loss = false;    ///< data directories are lost: another node ID under the same name
 };
 
 /// Whether requests are authorized by tokens.
@@ -102,7 +102,7 @@ struct swarm {
   actors::fsm_settings machine;
   storage::generation_limits older_checkpoint;
   bool other_threads = false; ///< requests arrive at HTTP threads that share the tables with the state machine's
-  actors::passed_on_limits passed_on; ///< of client agents: small limits delay responses
+  actors::passed_on_limits passed_on; ///< limits of client agents; small ones delay responses
   std::size_t segment_bytes = 16384;
   std::size_t clients = 4, watchers = 3, lockers = 0;
   std::size_t claimers = 0;  ///< clients that use claims, queues of locks, and write guards
@@ -119,7 +119,7 @@ struct swarm {
   bool careless_operators = false; ///< operators sometimes make mistakes with one server's credentials
   bool snapshots = false;          ///< clients sometimes save archives and restore them
   std::size_t value_bytes = 16;
-  virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average
+  virtual_time think_time{std::chrono::milliseconds(100)}; ///< average think time of a client
   virtual_time rest_from{0}, rest_until{0}; ///< without new faults, and with few requests; equal: there is none
   std::chrono::milliseconds patience{8000}; ///< how long a client waits for a response
   bool consistent_by_default = false;       ///< default_consistency: default reads need a quorum

@@ -28,7 +28,7 @@ struct row_change {
 /// All changes between two applied indexes; becomes ONE transaction (docs/internals/pitfalls.md R20).
 struct checkpoint_delta {
   raft::snapshot_meta meta;
-  std::uint64_t digest = 0; ///< of the state machine at meta.index: the sum of the hashes of its rows
+  std::uint64_t digest = 0; ///< digest of the state machine at meta.index: the sum of the hashes of its rows
   bool full = false;        ///< true: `rows` are all rows, as after a restore
   std::vector<row_change> rows;
   bool read_whole = false; ///< prove all rows of the file, not only those of this commit

@@ -35,7 +35,7 @@ private:
   std::atomic<std::uint64_t> known_{
       0}; ///< number of rows, from the first one on, that are valid; `ended`: no more will follow
   std::atomic<bool> given_up_{false};
-  std::uint64_t seen_ = 0; ///< of known_
+  std::uint64_t seen_ = 0; ///< value of known_ that was read last
   std::thread thread_;
 };
 

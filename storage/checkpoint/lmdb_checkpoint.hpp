@@ -128,7 +128,7 @@ private:
   std::string unreadable_; ///< why the file could not be opened; empty: it is open
   std::unique_ptr<file_lock> lock_;
   lmdb_file rows_;
-  std::optional<std::uint64_t> proven_digest_; ///< of the rows in the file; nullopt: the next commit is proven whole
+  std::optional<std::uint64_t> proven_digest_; ///< digest of the file's rows; nullopt: the next commit is proven whole
   older_generation older_;
   enum class fallback : std::uint8_t { none, commit_before, older } fallen_back_ = fallback::none;
   kept_window kept_;

@@ -19,7 +19,7 @@ namespace layout = lmdb_layout;
 
 constexpr std::uint64_t page_bytes_min = 512, page_bytes_max = 65'536; // supported by LMDB
 constexpr std::uint64_t key_bytes_max = 511;                           // mdb_env_get_maxkeysize()
-constexpr int depth_max = 32;                                          // of LMDB's cursors
+constexpr int depth_max = 32;                                          // depth of LMDB's cursors
 enum : std::size_t { free_pages, rows, databases };
 
 /// The file in memory, while this object exists.

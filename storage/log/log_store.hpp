@@ -18,7 +18,7 @@ struct loaded_log {
   std::vector<raft::entry> entries;
   log_index begins{1};     ///< the first entry that may be on the disk, loaded or not
   log_index next{1};       ///< after the last entry, even if that was skipped or compacted
-  std::uint64_t bytes = 0; ///< of the files
+  std::uint64_t bytes = 0; ///< size of the files
 };
 
 /// For one thread. After a failure of append(), except a full disk, do not use the object

@@ -49,7 +49,7 @@ struct segment_header {
   std::uint64_t file_bytes = 0;
   std::uint64_t salt = 0;
   std::uint64_t first_sequence = 0;
-  log_index next_index; ///< of the next entry, unless it truncates
+  log_index next_index; ///< index of the next entry, unless it truncates
   raft::hard_state hard;
 };
 

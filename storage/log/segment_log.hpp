@@ -30,7 +30,7 @@ struct segment_log_options {
   /// Zeros written ahead after each append: a segment of 16 MiB is ready after 64 appends.
   std::size_t fill_bytes = 256u << 10;
   std::size_t free_segments_max = 2; ///< used-up segments kept for reuse
-  std::uint64_t seed = 0;            ///< of the salts; zero: from the operating system
+  std::uint64_t seed = 0;            ///< seed of the salts; zero: from the operating system
 };
 
 /// For operators and tests.
@@ -66,18 +66,18 @@ public:
 private:
   /// State of the log between two appends.
   struct position {
-    std::uint64_t sequence = 1; ///< of the next frame
+    std::uint64_t sequence = 1; ///< sequence number of the next frame
     log_index next_index{1};
     raft::hard_state hard;
   };
   struct segment {
     segment_header header;
     std::string name;
-    log_index highest; ///< of the entries in it, even if truncated or compacted since
+    log_index highest; ///< highest entry in it, even if truncated or compacted since
   };
   struct active_segment : segment {
     std::unique_ptr<file> f;
-    std::uint64_t offset = 0; ///< of the next frame
+    std::uint64_t offset = 0; ///< offset of the next frame
   };
   /// The next segment while it is filled with zeros.
   struct spare_segment {

@@ -25,7 +25,7 @@ using std::chrono::seconds;
 
 struct cluster_options {
   std::size_t nodes = 3;
-  std::uint64_t seed = 1;    ///< of elections
+  std::uint64_t seed = 1;    ///< seed of elections
   std::uint64_t shuffle = 0; ///< seed of the order in which actors with mail run; 0: order of arrival
   fsm_settings machine;
   raft_peer_settings peer;
@@ -36,7 +36,7 @@ struct cluster_options {
   std::set<std::size_t> replicas; ///< nodes without a vote; also cluster_fixture::set_replica
   std::set<std::size_t> older;    ///< nodes of a version without replicas
   bool fronts = false;            ///< other HTTP threads read the tables: cluster_fixture::shared
-  std::vector<std::string> keys;  ///< of each node at first; without any its peers show no credentials
+  std::vector<std::string> keys;  ///< initial keys of each node; without any its peers show no credentials
 
   cluster_options() {
     peer.limits.election_ticks = 10; // 250 ms
@@ -58,7 +58,7 @@ struct call_answers {
   std::vector<write_result> writes;
   std::vector<renew_result> renewals;
   std::vector<read_result> reads;
-  monotonic_time at{}; ///< of the last one
+  monotonic_time at{}; ///< time of the last result
 };
 
 class cluster_fixture {
@@ -171,7 +171,7 @@ private:
     std::shared_ptr<sim::simulated_checkpoints> checkpoints = std::make_shared<sim::simulated_checkpoints>();
     std::shared_ptr<metrics> counted = std::make_shared<metrics>();
     std::shared_ptr<vitals> numbers = std::make_shared<vitals>();
-    std::shared_ptr<shared_tables> shared;         ///< of its present process
+    std::shared_ptr<shared_tables> shared;         ///< tables of its present process
     std::unique_ptr<node_composition> composition; ///< null: not running
     cluster_view view;
     int life = 0;

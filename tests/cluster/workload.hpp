@@ -71,7 +71,7 @@ private:
   void violation(const std::string& what);
 
   std::vector<std::uint16_t> ports_;
-  std::vector<std::pair<std::string, std::string>> headers_; ///< of each request
+  std::vector<std::pair<std::string, std::string>> headers_; ///< headers of each request
   std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> acknowledged_count_{0};
   std::atomic<std::size_t> unknown_count_{0};

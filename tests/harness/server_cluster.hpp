@@ -13,7 +13,7 @@ namespace belay::harness {
 
 struct cluster_options {
   std::size_t nodes = 3;      ///< that vote
-  std::string name = "node";  ///< of the first node; the others get -2 and -3
+  std::string name = "node";  ///< name of the first node; the others get -2 and -3
   boost::json::object config; ///< for every node
   std::size_t replicas = 0;   ///< nodes without a vote, after those with one
   std::size_t agents = 0;     ///< nodes that are no servers; each knows all servers

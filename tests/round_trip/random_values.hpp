@@ -131,7 +131,7 @@ public:
   void fill(std::monostate&) {}
 
   void fill(state::kv_entry_ptr& v) { v = state::kv_entry_ptr(make<state::kv_draft>()); }
-  /// Of rows in tables with all their members, of rows in answers without those that answers do not carry.
+  /// Rows in tables have all their members; rows in answers lack those that answers do not carry.
   template <class Record>
   requires state::listed<Record>
   void fill(std::shared_ptr<const Record>& v) { v = std::make_shared<const Record>(make<Record>()); }

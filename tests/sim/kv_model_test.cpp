@@ -242,7 +242,7 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
     state::effects changed;
     std::vector<std::pair<std::vector<state::dirty_row>, log_index>> archives;
     std::string told_so_far;
-    std::deque<state::command> restoring; // of one archive, the parts that are not in the log yet
+    std::deque<state::command> restoring; // commands of one archive that are not in the log yet
     catalog_client catalog;
     const auto some_key = [&] { return std::string(keys[random.below(std::size(keys))]); };
     const auto some_op = [&]() -> state::kv_op {

@@ -385,7 +385,7 @@ TEST_CASE("a process killed at any moment leaves a window that fits its checkpoi
     REQUIRE(there);
     const auto floor = index > span ? index - span : 0;
     CHECK(there->floor >= floor);
-    CHECK(there->floor <= floor + 1); // of the next one
+    CHECK(there->floor <= floor + 1); // the window may begin one index later
     CHECK(*there == expected(there->floor, index));
     begin = index + 1;
   }

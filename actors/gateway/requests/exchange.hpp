@@ -51,7 +51,7 @@ struct access_progress {
 /// The catalog's rows about client agents, for requests that list members or remove one.
 struct client_agent_search {
   std::vector<state::node_ptr> nodes;
-  std::vector<state::service_instance> servers; ///< of agent::server_service
+  std::vector<state::service_instance> servers; ///< instances of agent::server_service
   std::vector<state::check_ptr> critical;
 };
 
@@ -64,7 +64,7 @@ struct exchange {
                    http::agent_request, passed_on_request, std::unique_ptr<const unread_request>>;
 
   requester* from = nullptr;
-  request_id id; ///< of the last message to an actor
+  request_id id; ///< id of the last message to an actor
   asked what;
   std::optional<state::authority> by; ///< on whose behalf; nullopt: ACLs are not in force
   http::access needs = http::access::nobody;
@@ -74,9 +74,9 @@ struct exchange {
   std::string_view route;                            ///< static text
   std::string shown;                ///< method and target for the log, without tokens; only if requests are logged
   std::string shown_if_found;       ///< the same with what may be logged if the status is 200; empty: nothing more
-  std::size_t request_bytes = 0;    ///< of its target and body, held until it is answered
+  std::size_t request_bytes = 0;    ///< size of the request's target and body, held until it is answered
   std::size_t understood_bytes = 0; ///< approximate memory of `what` beside them (http::parsed_request::memory)
-  std::size_t rendering_bytes = 0;  ///< of its answer being rendered, counted for one of the clients waiting for it
+  std::size_t rendering_bytes = 0;  ///< size of the answer being rendered; counted for one of its clients
   std::size_t load = 0;             ///< weight while other actors work on it (protocol/forward/load_shedder.hpp)
   monotonic_time began;
   monotonic_time
@@ -88,10 +88,10 @@ struct exchange {
   bool keep_alive = true;
   bool old_version = false;                      ///< HTTP/1.0
   bool sent = false;                             ///< an actor is working on it (or it is answered)
-  std::unique_ptr<snapshot_transfer> transfer;   ///< of a snapshot request
-  std::unique_ptr<client_agent_search> agents{}; ///< of agent_members and force_leave
-  std::uint64_t last_contact_ms = 0;             ///< of a snapshot's read
-  bool known_leader = true;                      ///< of a snapshot's read
+  std::unique_ptr<snapshot_transfer> transfer;   ///< transfer of a snapshot request
+  std::unique_ptr<client_agent_search> agents{}; ///< search of agent_members and force_leave
+  std::uint64_t last_contact_ms = 0;             ///< result of a snapshot's read
+  bool known_leader = true;                      ///< result of a snapshot's read
   monotonic_time wait_until{};                   ///< how long an acquire or a claim waits for its grant
   bool in_delay = false;                         ///< it waits for the end of a lock delay now
   bool in_queue = false;                         ///< it waits in a queue of the state machine now (claim_waits.hpp)

@@ -19,8 +19,8 @@ struct local_facts {
   std::string node_name;
   std::string node_uuid; ///< 36 characters
   std::string datacenter = "dc1";
-  std::string version = "1.8.7"; ///< of Consul, whose API this is: clients compare it
-  std::string revision;          ///< of this program
+  std::string version = "1.8.7"; ///< version of Consul's API, compared by clients
+  std::string revision;          ///< commit of this program
   std::string address;           ///< advertised IP address
   std::uint16_t server_port = 8300;
   std::uint16_t serf_wan_port = 8302; ///< only shown
@@ -37,7 +37,7 @@ struct local_facts {
 /// The catalog's rows about members.
 struct known_members {
   std::vector<agent::client_agent> agents;      ///< members that are no servers
-  std::vector<state::service_instance> servers; ///< of agent::server_service, with their checks
+  std::vector<state::service_instance> servers; ///< instances of agent::server_service, with their checks
 };
 
 /// "host:port" of the leader's server port, or empty.

@@ -13,7 +13,7 @@ namespace belay::actors {
 
 struct passed_on_limits {
   std::size_t whole_bytes_max = 256u << 10; ///< answers up to this size are written at once
-  std::size_t ahead_bytes_max = 512u << 10; ///< of a larger one, bytes from the server that the client has not taken
+  std::size_t ahead_bytes_max = 512u << 10; ///< bytes of a larger one that are read ahead of the client
 };
 
 class passed_on_requests {

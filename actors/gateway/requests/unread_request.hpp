@@ -14,7 +14,7 @@ struct unread_request {
   std::string method, target, body, remote_address;
   std::vector<std::pair<std::string, std::string>> headers;
   std::int64_t now_ns = 0;
-  const http::client_agent* passed_on_by = nullptr; ///< of the connection, which outlives its requests
+  const http::client_agent* passed_on_by = nullptr; ///< the connection's client agent; outlives its requests
 
   explicit unread_request(const http::raw_request& r)
       : method(r.method), target(r.target), body(r.body), remote_address(r.remote_address),

@@ -63,7 +63,7 @@ private:
   std::shared_ptr<handshake_desk> desk_;
   tls::https_credentials_ptr credentials_;  ///< until there is a channel
   std::unique_ptr<sealed_channel> channel_; ///< null before the client has sent anything
-  std::size_t sent_ = 0;                    ///< of the channel's output
+  std::size_t sent_ = 0;                    ///< bytes of the channel's output that were sent
   monotonic_time since_;
   std::optional<monotonic_time> waiting_since_;
   bool ended_ = false;

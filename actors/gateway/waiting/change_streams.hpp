@@ -64,17 +64,17 @@ private:
   struct stream {
     exchange* e = nullptr;
     request_id name; ///< in streams_, and e->transfer->archive
-    std::string key; ///< of its group
+    std::string key; ///< key of the stream's group
     phase now = phase::reading;
     state::change_place have;                      ///< all up to there is sent, or queued
-    state::history_id history;                     ///< of `have`, as given by its client; none: not given, or checked
+    state::history_id history;                     ///< of `have`, as its client gave it; none: not given, or checked
     group* in = nullptr;                           ///< following
     std::size_t spot = 0;                          ///< index in in->members
     request_id asked;                              ///< its own pending query; zero: none
     bool waits_for_server = false;                 ///< that one is answered when this server has what the client has
     request_id waits;                              ///< id of the exchange that waits for a piece; zero: it has one
     std::shared_ptr<snapshot_text> state;          ///< null: none is being sent
-    std::size_t next_piece = 0;                    ///< of it
+    std::size_t next_piece = 0;                    ///< next piece of the state
     std::string why_reset;                         ///< empty: it has requested the snapshot
     log_index newer_than;                          ///< the snapshot must have applied this
     std::shared_ptr<const acl::authorizer> viewer; ///< permissions with which it was read
@@ -157,7 +157,7 @@ private:
   // What is answered next: by id of the query.
   std::unordered_map<request_id, request_id> asked_by_streams_;
   std::unordered_map<request_id, std::string> asked_by_groups_, asked_for_snapshots_;
-  std::size_t following_ = 0, queued_bytes_ = 0; ///< of all streams
+  std::size_t following_ = 0, queued_bytes_ = 0; ///< totals of all streams
   metrics::streams_counted counted_;             ///< in the metrics
   std::optional<monotonic_time> leaderless_since_;
   bool finished_ = false;

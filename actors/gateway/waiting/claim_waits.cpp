@@ -87,7 +87,7 @@ void claim_waits::answered(exchange& e, const read_result& r, monotonic_time now
   const bool waits = standing.live && standing.live->state == state::claim_state::waiting;
   if (waits && now < end_of(e) && !e.input_ended) {
     PROBE("gateway: a claim waits on after a restore");
-    e.asked_at = standing.live->index; // of the row that was restored
+    e.asked_at = standing.live->index; // index of the restored row
     return ask(e, {standing.live->of, standing.live->id}, result->index, now);
   }
   if (waits)

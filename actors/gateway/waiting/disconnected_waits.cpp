@@ -22,7 +22,7 @@ void disconnected_waits::changed(const wait_changed& w, monotonic_time now) {
   const auto at = waits_.find(which);
   if (w.disconnected) {
     const auto due = MUTANT(disconnect_withdraws_at_once) ? now : now + kept_for;
-    // Of two requests for one position the newer is valid, as the state machine knows, too.
+    // If two requests have one position, the newer is valid, as in the state machine.
     if (at == waits_.end() || at->second.asked_at <= w.wait.asked_at)
       put(std::move(which), {w.wait.asked_at, w.until, due});
   } else if (at == waits_.end()) {

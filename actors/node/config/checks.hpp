@@ -13,7 +13,7 @@ namespace belay::actors {
 
 /// A setting that would leave something unprotected that its author believes to be protected.
 struct refused_setting {
-  std::string path; ///< of the key
+  std::string path; ///< key with the problem
   std::string text; ///< why the node must not start
 };
 

@@ -96,7 +96,7 @@ private:
   bool worth_a_place(const text_places* here) { return here != nullptr && kept_++ < text_places_max; }
 
   text_places* placed_member(text_places* here, std::size_t from, std::size_t to) {
-    // Of duplicate keys the last value counts. A key with an escape gets no location.
+    // If a key is repeated, the last value counts. A key with an escape gets no location.
     const auto name = text_.substr(from + 1, to - from - 2);
     if (name.find('\\') != name.npos || !worth_a_place(here))
       return nullptr;

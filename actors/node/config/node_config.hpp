@@ -107,7 +107,7 @@ struct node_config {
   std::uint64_t overload_requests = 1024; ///< limits.overload_requests
   int http_max_conns_per_client = 200;    ///< limits.http_max_conns_per_client, for each source address
   duration session_ttl_min = std::chrono::seconds{10};
-  duration default_query_time = std::chrono::seconds{300}; ///< of blocking queries without `wait`
+  duration default_query_time = std::chrono::seconds{300}; ///< deadline of blocking queries without `wait`
   duration max_query_time = std::chrono::seconds{600};
   duration discovery_max_stale{0};
   bool consistent_by_default = false;                  ///< default_consistency is `consistent`

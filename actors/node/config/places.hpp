@@ -16,7 +16,7 @@ struct text_place {
 
 /// The locations in one text, structured like its values. Some are left out (see text_places_max).
 struct text_places {
-  text_place at;                              ///< of the key, or of an element of a list
+  text_place at;                              ///< location of the key, or of an element of a list
   std::map<std::string, text_places> members; ///< by the keys as written
   std::vector<text_places> elements;
 

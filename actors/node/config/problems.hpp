@@ -14,8 +14,8 @@ struct config_problem {
     malformed,   ///< a source that cannot be parsed
     unknown_key, ///< in a source
     wrong_type,  ///< in a source
-    value,       ///< of a key, regardless of other keys
-    whole,       ///< of keys that are missing, or contradict each other
+    value,       ///< value of a key, regardless of other keys
+    whole,       ///< keys that are missing, or contradict each other
   };
   kind is = kind::whole;
   std::string source; ///< with the error; empty for `value` and `whole`

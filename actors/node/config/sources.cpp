@@ -51,7 +51,7 @@ void config_sources::read_path(const std::string& path) {
   std::sort(names.begin(), names.end());
   for (const auto& name : names) {
     std::error_code ignored;
-    const auto kind = fs::status(name, ignored).type(); // of the target of a symbolic link
+    const auto kind = fs::status(name, ignored).type(); // type of a symbolic link's target
     // A missing or inaccessible file is reported as an error.
     if (kind == fs::file_type::regular || kind == fs::file_type::not_found || kind == fs::file_type::none)
       read_file(name);

@@ -18,7 +18,7 @@ struct node_disk {
   std::shared_ptr<state::machine> machine; ///< empty if there is no checkpoint
   raft::restored_state restored;
   log_index log_begins{1};     ///< the first entry that may be on the disk
-  std::uint64_t log_bytes = 0; ///< of its files
+  std::uint64_t log_bytes = 0; ///< size of the log's files
 };
 
 /// Entries before the checkpoint to load, for followers slightly behind (raft_trailing_logs).

@@ -142,7 +142,7 @@ struct session_now {
   std::string id;
   milliseconds safe_for{0};
   std::string lost_because;
-  std::uint64_t holds = 0; ///< of all actors
+  std::uint64_t holds = 0; ///< holds of all actors
   std::uint64_t calls = 0; ///< requests in progress
 };
 

@@ -26,7 +26,7 @@ std::optional<std::string> segment_of(const request_context& c) {
 struct coordinate_input {
   std::string datacenter;
   coordinates::row row;
-  std::vector<double> vec; ///< of any length
+  std::vector<double> vec; ///< vector of any length
   bool given = false;      ///< there is a coordinate
 };
 

@@ -111,7 +111,8 @@ operation decode_check_op(golang::json_decoder& d, const value& v) {
   return with_catalog_verb(std::move(op), verb, "Check");
 }
 
-/// Of several kinds in an element the first of KV, Node, Service, Check counts; none: no operation.
+/// If an element has several kinds, the first of KV, Node, Service, Check counts; if none, it is no
+/// operation.
 std::optional<operation> decode_operation(golang::json_decoder& d, const value& v, const route_settings& s) {
   std::optional<operation> kv, node, service, check;
   d.object(v, "value of type api.TxnOp", [&](const std::string& name, const value& each) {

@@ -19,7 +19,7 @@ struct server_health {
   std::string version;
   bool leader = false;
   std::chrono::nanoseconds last_contact{0}; ///< since the leader received something from it
-  term_id last_term;                        ///< of its last entry
+  term_id last_term;                        ///< term of its last entry
   log_index last_index;
   bool healthy = false;
   bool voter = false;

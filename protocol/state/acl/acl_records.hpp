@@ -132,9 +132,9 @@ inline constexpr auto fields_of<acl_token> = std::tuple{
 
 /// What a request is authorized by, where ACLs are on. Travels with commands through the log.
 struct authority {
-  std::string secret;              ///< of the token; `anonymous_secret` if the request had none
+  std::string secret;              ///< secret of the token; `anonymous_secret` if the request had none
   bool allowed_by_default = false; ///< `acl.default_policy` of the server that got the request
-  std::string datacenter;          ///< of that server: decides which policies apply
+  std::string datacenter;          ///< datacenter of that server: decides which policies apply
 
   /// Takes constant time, so that it reveals nothing of the secret.
   bool operator==(const authority& other) const {

@@ -131,7 +131,7 @@ private:
   // lock. It changes no decision: an entry is valid only while the token's row is the one it is of.
   mutable std::unordered_map<meant_for, std::shared_ptr<const acl::authorizer>, by_token, by_token> compiled_;
   mutable std::size_t compiled_bytes_ = 0;
-  mutable std::uint64_t round_ = 1; // of the cache: incremented when it is cleared
+  mutable std::uint64_t round_ = 1; // generation of the cache: incremented when it is cleared
 };
 
 } // namespace belay::state

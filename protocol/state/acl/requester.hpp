@@ -9,7 +9,7 @@ namespace belay::state {
 
 /// What remains of an authority after its entry: enough to authorize again, without the secret.
 struct requester {
-  std::string accessor;            ///< of the token; empty: its entry is below client_address_level, or ACLs were off
+  std::string accessor; ///< token's accessor; empty: its entry is below client_address_level, or ACLs were off
   bool allowed_by_default = false; ///< as in authority
   std::string datacenter;          ///< as in authority
 

@@ -33,7 +33,7 @@ public:
   /// Row keys of the services with that name; null: there is none.
   const std::set<std::string>* keys_of_instances(std::string_view service) const;
   std::size_t count_of_checks(std::string_view service) const;
-  /// Of one instance; `service_id` empty: of the node itself.
+  /// The number of checks of one instance; `service_id` empty: of the node itself.
   std::size_t count_of_checks(std::string_view node, std::string_view service_id) const;
 
   void put(node_ptr row);

@@ -70,7 +70,7 @@ private:
     key_change change;
     std::uint64_t previous; ///< number of the previous one of a key with this hash; < first_: none
     // Copies, so that eviction need not read rows that have long left the processor's cache:
-    std::uint64_t hash;  ///< of its key
+    std::uint64_t hash;  ///< hash of its key
     std::uint64_t bytes; ///< that it counts for
 
     kv_entry row() const { return change.after ? *change.after : *change.before; }

@@ -320,7 +320,7 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
     return std::move(*wrong);
   if (first)
     next_ticket(a);
-  a.t.claims.ends.erase(claim_key(of.space, of.name, session)); // of an earlier wait
+  a.t.claims.ends.erase(claim_key(of.space, of.name, session)); // end of an earlier wait
   resource_changed(a, of);
   let_in(a);
   if (const auto entry = a.t.kv.find(of.name); entry && entry->session == session)

@@ -29,7 +29,7 @@ struct claim_answer {
   std::uint64_t fence = 0;        ///< held
   std::uint64_t place = 0;        ///< waiting: position; 1 is the head of the queue
   std::vector<claim_ahead> ahead; ///< waiting: the holders, then the queue in order; at most ahead_max
-  log_index index;                ///< of the grant, or of the newest change of the wait
+  log_index index;                ///< index of the grant, or of the newest change of the wait
   bool search_cut = false;        ///< the deadlock search stopped at graph_nodes_max (rule 32): for a metric
 
   bool operator==(const claim_answer&) const = default;

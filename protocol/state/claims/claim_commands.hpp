@@ -121,7 +121,7 @@ struct guard_remove {
   static constexpr command_tag tag = command_tag::guard_remove;
 
   std::string prefix;
-  std::uint64_t fence = 0; ///< of the guarding resource; 0: none, which needs `operator` write
+  std::uint64_t fence = 0; ///< fencing token of the guarding resource; 0: none, which needs `operator` write
 };
 template <>
 inline constexpr auto fields_of<guard_remove> = std::tuple{

@@ -42,7 +42,7 @@ struct session_ended {
 
 struct claim_row {
   claim_ptr claim;         ///< show its value only if it holds (rule 9)
-  std::string node;        ///< of its session
+  std::string node;        ///< node of its session
   std::uint64_t place = 0; ///< for waiters: position; 1 is the head of the queue
 };
 struct claim_view {
@@ -56,7 +56,7 @@ struct claim_view {
   std::vector<claim_row> queue;    ///< the first listed_claims_max
   std::uint64_t queue_length = 0;  ///< length of the whole queue
   std::vector<claim_ghost> delays; ///< delayed holders by key; for a key: its lock delay, without id and session
-  cluster_time now;                ///< of the machine, to compute waiting times
+  cluster_time now;                ///< time of the machine, to compute waiting times
 };
 struct claim_standing {
   std::optional<claim_answer> live; ///< it holds or waits

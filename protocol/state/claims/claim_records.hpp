@@ -113,7 +113,7 @@ struct claim_record {
   cluster_time deadline;        ///< end of its wait; zero: unlimited
   cluster_time granted;         ///< zero: it waits
   log_index create_index;       ///< the entry that created it
-  log_index modify_index;       ///< of its grant, or of the newest change
+  log_index modify_index;       ///< index of its grant, or of the newest change
   /// Accessor or network (http::network_of) of its client. Empty: entry below client_address_level.
   std::string scope;
   /// The last requester. Removed if it waits and may not write the name (docs/reference/claims.md, rule 33).
@@ -197,7 +197,7 @@ struct claim_end_record {
   claim_end why = claim_end::released;
   std::string
       cause; ///< claim_end::session: that of the session; claim_end::withdrawn: why, unless the client requested it
-  log_index index;    ///< of the entry that ended it
+  log_index index;    ///< index of the entry that ended it
   cluster_time until; ///< when it is forgotten
   std::string scope;  ///< claim_record::scope; for an unknown id: of the client that ended it
 };
@@ -289,10 +289,10 @@ inline constexpr auto fields_of<ended_session> = std::tuple{
 
 // ---- limits
 
-inline constexpr std::uint64_t waiters_max = 10'000; ///< of one resource (docs/reference/claims.md, HTTP)
+inline constexpr std::uint64_t waiters_max = 10'000; ///< limit for one resource (docs/reference/claims.md, HTTP)
 inline constexpr std::size_t claim_value_bytes_max =
-    4096; ///< of a claim's value, and of a key's while its acquire waits
-inline constexpr std::uint64_t queued_bytes_max = 256ULL << 20; ///< of all waiters: values, names and ids (rule 24)
+    4096; ///< limit for a claim's value, and for a key's while its acquire waits
+inline constexpr std::uint64_t queued_bytes_max = 256ULL << 20; ///< all waiters' values, names and ids (rule 24)
 inline constexpr std::uint64_t guards_max = 1'000;              ///< rule 34, for entries below client_address_level
 /// Rule 34, from client_address_level on. One client may set half, as before; 20 fill it.
 inline constexpr std::uint64_t client_guards_max = 2'000, guards_share = 100;
@@ -319,7 +319,7 @@ inline constexpr std::size_t graph_nodes_max = 10'000;      ///< rule 32
 /// Rule 32, from client_address_level on: within about 10 ms, at most 1 us for each.
 inline constexpr std::size_t search_claims_max = 10'000;
 inline constexpr std::size_t ahead_max = 10;                  ///< rule 9
-inline constexpr std::size_t listed_claims_max = 1'000;       ///< of one page (rule 9)
+inline constexpr std::size_t listed_claims_max = 1'000;       ///< limit for one page (rule 9)
 inline constexpr std::size_t on_end_ops_max = 64;             ///< rule 19
 inline constexpr std::size_t on_end_bytes_max = 64 * 1024;    ///< rule 19: keys and values together
 inline constexpr std::int64_t exact_ttl_ns_min = 100'000'000; ///< rule 20

@@ -8,7 +8,7 @@ namespace belay::state {
 /// What can be granted of a resource.
 struct resource_shape {
   claim_kind kind = claim_kind::lock;
-  std::uint64_t limit = 0; ///< of a semaphore
+  std::uint64_t limit = 0; ///< limit of a semaphore
 };
 
 /// Whether it fits beside what holders and delayed holders take.

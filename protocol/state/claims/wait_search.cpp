@@ -13,7 +13,7 @@ namespace belay::state {
 
 namespace {
 
-constexpr std::size_t holders_shown_max = 10; // of one wait in a listing: as many as Ahead has (rule 9)
+constexpr std::size_t holders_shown_max = 10; // limit for one wait in a listing: as many as Ahead has (rule 9)
 
 claim_kind kind_of(const tables& t, const resource_name& of) {
   const auto resource = t.claims.resources.find(of);
@@ -177,7 +177,7 @@ private:
   std::map<std::pair<resource_name, bool>, std::optional<queue_place>> seen_up_to_;
   std::map<std::tuple<resource_name, bool, claim_mode>, std::string>
       holders_found_;                ///< all except this session; empty: all
-  std::vector<claim_ptr> own_waits_; ///< of the session that the search began with
+  std::vector<claim_ptr> own_waits_; ///< waits of the session that the search began with
   std::size_t examined_ = 0;
   std::map<resource_name, queue_place>
       stands_at_; ///< position of the first claim of the session that the search began with, in each queue

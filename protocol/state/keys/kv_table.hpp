@@ -86,7 +86,7 @@ public:
 private:
   struct removed_tree {
     journaled_map<kv_entry_ptr>::fragment rows;
-    std::uint64_t recording = 0; ///< of the journal, which may undo it; zero: none
+    std::uint64_t recording = 0; ///< number of the journal's recording, which may undo it; zero: none
   };
 
   void track(const kv_entry_ptr& before, const kv_entry_ptr& after);

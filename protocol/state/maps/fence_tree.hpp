@@ -152,7 +152,7 @@ public:
       return to;
     INVARIANT(from != begin());
     const bool in_one_node = from.node_ == to.node_;
-    const auto nodes_end = to.at_ == 0 ? to.node_ : to.node_ + 1; // of nodes that lose a chunk
+    const auto nodes_end = to.at_ == 0 ? to.node_ : to.node_ + 1; // end of the nodes that lose a chunk
     for (auto n = from.node_; n < nodes_end; ++n) {
       auto& each = *nodes_[n];
       const auto first = static_cast<std::ptrdiff_t>(n == from.node_ ? from.at_ : 0);
@@ -177,7 +177,7 @@ private:
   struct node {
     std::vector<std::string> fences;
     std::vector<std::shared_ptr<Chunk>> chunks;
-    fence_heads heads; ///< of all separators except the first
+    fence_heads heads; ///< heads of all separators except the first
   };
 
   /// Number of separators at or before a key.
@@ -218,7 +218,7 @@ private:
   }
 
   std::vector<std::unique_ptr<node>> nodes_;
-  key_heads<std::vector<std::uint64_t>> heads_; ///< of the first separators of all nodes except the first
+  key_heads<std::vector<std::uint64_t>> heads_; ///< heads of the first separators of all nodes except the first
 };
 
 } // namespace belay::state

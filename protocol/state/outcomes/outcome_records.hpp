@@ -47,7 +47,7 @@ struct outcome_record {
   std::string scope; ///< accessor of the token; empty: ACLs were off
   std::string id;    ///< the Idempotency-Key
   fingerprint print; ///< zero if it was sealed
-  log_index index;   ///< of the entry that decided it
+  log_index index;   ///< index of the entry that decided it
   cluster_time until;
   /// As encoded: without values that no result shows, and without members that rows in results do
   /// not have (as::later). Null: it was sealed before any copy arrived, and never takes effect.

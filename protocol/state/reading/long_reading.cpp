@@ -372,7 +372,7 @@ private:
   near_to near_;
 
   // The node of the last instance.
-  std::string prefix_; ///< of the keys of its rows; empty: none yet
+  std::string prefix_; ///< prefix of the keys of its rows; empty: none yet
   node_ptr node_;
   std::optional<rows_of<check_ptr>> checks_;
   rows_of<check_ptr>::place check_;

@@ -156,7 +156,7 @@ private:
   void grant_again(applying& a) {
     for (const auto& key : rows_.locked) {
       const auto e = fresh_->kv.find(key);
-      if (!e || (e->session.empty() && e->fence == 0)) // of several rows of a key the last one counts
+      if (!e || (e->session.empty() && e->fence == 0)) // if a key has several rows, the last one counts
         continue;
       const auto now_held = old_.kv.find(e->key);
       const bool newest = now_held && now_held->session == e->session && now_held->fence == e->fence;
@@ -212,7 +212,7 @@ private:
   tables* const fresh_; ///< those of rows_
   claims_restorer claims_;
   bool keys_are_there_;
-  std::vector<outcome_ptr> outcomes_; ///< of the archive
+  std::vector<outcome_ptr> outcomes_; ///< outcomes in the archive
 };
 
 } // namespace

@@ -40,7 +40,7 @@ private:
   struct seen_of_node {
     of_checkpoint tried; ///< the last one that was to be written
     of_checkpoint durable;
-    std::map<log_index, log_index> floors; ///< of all that were to be written: a start may fall back to an older one
+    std::map<log_index, log_index> floors; ///< floors that were to be written: a start may use an older one
     bool fell_back = false;                ///< to an older checkpoint, whose window of changes may be gone
     int life = -1;
 

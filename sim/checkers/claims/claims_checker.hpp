@@ -62,7 +62,7 @@ private:
   void note_end(claim_name which, told_end e);
 
   std::map<claim_name, told_end> over_;
-  std::vector<cluster_time> times_; ///< of entries, by index - 1
+  std::vector<cluster_time> times_; ///< times of entries, by index - 1
 };
 
 } // namespace belay::sim

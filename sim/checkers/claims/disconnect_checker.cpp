@@ -52,7 +52,7 @@ broken disconnect_checker::committed(const raft::entry& e, const clocks& shown) 
 
 broken disconnect_checker::judge(const state::wait_ref& w, const clocks& shown) const {
   const auto asked = asked_at_.find(w.asked_at);
-  if (asked == asked_at_.end()) // of a library client, or of an entry restored from an archive
+  if (asked == asked_at_.end()) // the request of a library client, or an entry restored from an archive
     return std::nullopt;
   const auto& r = requests_.at(asked->second);
   const auto operation = "operation " + std::to_string(asked->second);

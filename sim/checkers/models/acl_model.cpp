@@ -87,7 +87,7 @@ std::vector<acl_rule> rules_of_management() {
   return all;
 }
 
-/// Of rules for the same thing, deny takes precedence, then write, list, read.
+/// Among rules for the same thing, deny takes precedence, then write, list, read.
 level stronger(std::optional<level> a, level b) {
   if (!a)
     return b;

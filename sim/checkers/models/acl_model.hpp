@@ -49,7 +49,7 @@ public:
 private:
   std::optional<level> by_longest_prefix(std::string_view resource, std::string_view name) const;
 
-  std::vector<acl_rule> rules_; ///< of all policies
+  std::vector<acl_rule> rules_; ///< rules of all policies
   bool allowed_by_default_;
 };
 /// Null: there is no such token.
@@ -121,7 +121,7 @@ private:
   tables_ptr now_ = std::make_shared<const tables>();
   std::map<log_index, tables_ptr> since_; ///< as of each change
   std::vector<tables_ptr> all_;           ///< keeps alive the addresses in known_
-  cluster_time clock_;                    ///< of the current entry
+  cluster_time clock_;                    ///< time of the current entry
   bool names_its_client_ = false;         ///< the same
   mutable std::map<std::pair<const tables*, std::pair<std::string, bool>>, acl_rights_ptr> known_;
 };

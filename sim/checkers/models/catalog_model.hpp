@@ -20,7 +20,7 @@ class catalog_model {
 public:
   /// The effect of one operation within a transaction.
   struct step {
-    std::string why;                        ///< of a failed one
+    std::string why;                        ///< reason of a failed operation
     std::optional<state::txn_result> shown; ///< nullopt: nothing
   };
 

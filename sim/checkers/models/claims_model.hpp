@@ -24,10 +24,10 @@ struct modelled_claim {
   std::uint64_t fence = 0;      ///< held
   cluster_time asked, deadline; ///< deadline zero: it waits indefinitely
   payload value;
-  std::uint64_t flags = 0;                 ///< of a key
+  std::uint64_t flags = 0;                 ///< flags of a key
   log_index changed;                       ///< granted, or requested again
   std::string client = {};                 ///< accessor of its token, or its address; empty: not in its entry
-  std::optional<state::authority> by = {}; ///< of its newest request; nullopt: permissions are not checked again
+  std::optional<state::authority> by = {}; ///< permissions of its newest request; nullopt: they are not checked again
 
   bool operator==(const modelled_claim&) const = default;
 };
@@ -94,7 +94,7 @@ struct modelled_session_end {
   std::string cause; ///< with a blank at its end: only the beginning
   log_index index;
   std::vector<state::resource_name> released = {}; ///< keys first
-  std::uint64_t done = 0, refused = 0;             ///< of OnEnd
+  std::uint64_t done = 0, refused = 0;             ///< operations of OnEnd
 };
 
 /// For how long an id is remembered (rules 7 and 16).

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string id = "aaaaaaaa-2222-4333-8444-555555555555"; // of a session, a role, and of what add_ids() makes
+const std::string id = "aaaaaaaa-2222-4333-8444-555555555555"; // used for a session, a role, and what add_ids() makes
 
 std::string all_of(const std::string& resource, const std::string& policy) {
   return resource + "_prefix \"\" { policy = \"" + policy + "\" }";

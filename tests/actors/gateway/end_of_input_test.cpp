@@ -62,7 +62,7 @@ TEST_CASE("the end of the input ends a blocking query, before it begins and whil
     CHECK(c.read().body.find(R"("Key":"k")") != std::string::npos);
     CHECK(c.read().status == 200);
     CHECK(c.closed());
-    CHECK(f.behind().end_count() == (later ? 2 : 3)); // of the write, too, which was in progress
+    CHECK(f.behind().end_count() == (later ? 2 : 3)); // the write in progress is counted, too
     CHECK(f.behind().cancel_count() == 0);
   }
 }

@@ -33,7 +33,7 @@ struct backstage {
   std::mutex mutex;
   std::vector<propose_write> writes;
   std::vector<check_write> checked;                         ///< answered `false`
-  log_index check_index;                                    ///< of the entries that they became; zero: none
+  log_index check_index;                                    ///< index of the entries that they became; zero: none
   std::vector<state::reply> check_replies;                  ///< or with these, while there are any; the last first
   std::function<state::reply(const state::command&)> apply; ///< or with its result. Null: nothing
   std::vector<read_query> reads;

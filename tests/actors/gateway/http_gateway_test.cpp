@@ -242,7 +242,7 @@ TEST_CASE("HEAD has the headers of its answer and no body", "[gateway]") {
   const auto r = c.read(false);
   CHECK(r.status == 405);
   CHECK(r.has("Allow: OPTIONS,GET,PUT,DELETE"));
-  CHECK(r.has("Content-Length: 23")); // of "method HEAD not allowed"
+  CHECK(r.has("Content-Length: 23")); // length of "method HEAD not allowed"
   CHECK(c.ask(get("/v1/kv/a")).status == 200);
 }
 
@@ -417,7 +417,7 @@ TEST_CASE("idle connections are closed when there are too many, oldest first", "
 
 TEST_CASE("addresses count by the network that one client has") {
   CHECK(http::network_of("10.1.2.3") == "10.1.2.3");
-  CHECK(http::network_of("::ffff:10.1.2.3") == "10.1.2.3"); // of a socket for both families
+  CHECK(http::network_of("::ffff:10.1.2.3") == "10.1.2.3"); // address at a socket for both families
   CHECK(http::network_of("2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::/64");
   CHECK(http::network_of("fe80::1%eth0") == http::network_of("fe80::2"));
   CHECK(http::network_of("@") == "@");

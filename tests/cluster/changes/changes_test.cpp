@@ -30,7 +30,7 @@ std::uint64_t checkpoint_of(std::uint16_t port) {
 /// A cluster with a read replica and a client agent.
 struct everywhere {
   std::unique_ptr<server_cluster> cluster;
-  std::vector<std::uint16_t> ports; ///< of all of these nodes
+  std::vector<std::uint16_t> ports; ///< ports of all of these nodes
 
   explicit everywhere(boost::json::object config = {}) {
     raise_file_limit();

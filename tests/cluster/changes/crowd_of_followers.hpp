@@ -19,7 +19,7 @@ public:
   /// @param number of the change at the client. @returns false: others have received another one
   bool agrees(std::size_t number, const sim::stream_event& e);
 
-  /// Of the whole sequence: each change must follow the previous one of its key.
+  /// The judge of the whole sequence: each change must follow the previous one of its key.
   const change_judge& judge() const { return judge_; }
   std::size_t size() const { return all_.size(); }
   /// The number of changes up to that index.

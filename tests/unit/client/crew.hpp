@@ -115,7 +115,7 @@ public:
     virtual_time::process world;
     std::unique_ptr<session> s;
     std::unique_ptr<Kit> kit;
-    std::vector<int> progress; ///< of each task
+    std::vector<int> progress; ///< progress of each task
     std::vector<task<void>> tasks;
     int lives = 0;
   };

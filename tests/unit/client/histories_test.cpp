@@ -288,7 +288,7 @@ TEST_CASE("a key with a cursor stores its history in its flags", "[client]") {
   CHECK(c.server.flags("place") == first_history);
   CHECK(*c.run(key.load(c.within(seconds(5)))) == "12.4@9f3c2a1b00000000");
   CHECK(store("12.3@9f3c2a1b00000000") == "12.4@9f3c2a1b00000000");
-  CHECK(store("2@1234567800000000") == "2@1234567800000000"); // of another history: indexes are not comparable
+  CHECK(store("2@1234567800000000") == "2@1234567800000000"); // another history: indexes are not comparable
 }
 
 TEST_CASE("changes continue in their history, and start over in another one", "[client]") {

@@ -246,7 +246,7 @@ verdict run_striped(std::uint64_t seed, virtual_time::fault_rates rates) {
   return wrong;
 }
 
-// Of trees
+// Lock trees
 
 struct tree_kit {
   explicit tree_kit(session& s) : lock(s, "tree") {}

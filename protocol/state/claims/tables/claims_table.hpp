@@ -136,7 +136,7 @@ private:
   std::map<std::string, claim_line, std::less<>> lines_; ///< by resource_key()
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_session_;
   std::map<std::string, occupancy, std::less<>> own_;          ///< by session and resource_key()
-  std::set<std::pair<cluster_time, std::string>> by_deadline_; ///< of waiters
+  std::set<std::pair<cluster_time, std::string>> by_deadline_; ///< deadlines of waiters
   std::size_t waiters_ = 0;
   std::uint64_t queued_bytes_ = 0;
 };

@@ -21,7 +21,7 @@ using grpc_headers = std::vector<std::pair<std::string, std::string>>;
 /// Answers one call as the test requires.
 class health_server {
 public:
-  std::string body; ///< of the response, including the prefix
+  std::string body; ///< body of the response, including the prefix
   grpc_headers trailers{{"grpc-status", "0"}};
   std::string http_status = "200";
   bool only_headers = false; ///< as grpc-go rejects calls: all in one block

@@ -62,7 +62,7 @@ public:
   socket_poller* poller = nullptr; ///< that of the test, if it has sockets
   monotonic_time time = monotonic_time{} + std::chrono::hours(1);
   std::chrono::nanoseconds step{0}; ///< how much it advances with each reading of the clock
-  std::vector<std::string> targets; ///< of all requests
+  std::vector<std::string> targets; ///< targets of all requests
   std::vector<exchange*> dispatched, wait_ended;
   std::vector<int> statuses;
   int bodies = 0, pieces = 0, forgotten = 0, gone = 0;

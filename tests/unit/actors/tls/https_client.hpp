@@ -21,7 +21,7 @@ struct https_client_settings {
   std::string name = "localhost";
   int version = TLS1_3_VERSION; ///< the only one that is offered
   std::string alpn = {};        ///< in wire format
-  std::string ciphers = {};     ///< of TLS 1.2
+  std::string ciphers = {};     ///< cipher suites of TLS 1.2
 };
 
 class https_client {

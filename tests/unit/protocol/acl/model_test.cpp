@@ -92,7 +92,7 @@ std::vector<rules> some_policies(seeded_random& chance) {
   const auto bytes_max = 1 + chance.below(7);
   for (auto& p : out)
     for (auto n = chance.below(rules_max + 1); n > 0; --n)
-      // Of two resources, so that a confusion would show.
+      // Two resources, so that a mix-up would show.
       p.named.push_back({chance.below(4) ? resource::key : resource::node,
                          chance.below(2) ? match::exact : match::prefix, some_name(chance, bytes_max),
                          static_cast<permission>(chance.below(4))});

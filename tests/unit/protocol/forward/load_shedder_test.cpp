@@ -39,7 +39,7 @@ struct windows {
 TEST_CASE("load_shedder: what is not an overload") {
   struct row {
     const char* name;
-    std::vector<std::chrono::milliseconds> delays; ///< of each window
+    std::vector<std::chrono::milliseconds> delays; ///< delays of each window
     std::size_t load;
   };
   const std::vector<row> rows{

@@ -20,7 +20,7 @@ constexpr log_index commit{10};
 /// Server 1, and the actions that it gets.
 struct barrier_story {
   pending_barriers barriers{self, 42};
-  std::uint64_t attempt = 0; ///< of the last request to a quorum or to another leader
+  std::uint64_t attempt = 0; ///< id of the last request to a quorum or to another leader
   std::set<std::uint64_t> attempts;
 
   lines take() {

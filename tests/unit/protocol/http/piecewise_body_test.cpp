@@ -50,7 +50,7 @@ std::shared_ptr<state::check_record> check_with(const std::string& id) {
 struct asked_for {
   const char* target;
   state::query_result result;
-  const char* body = ""; ///< of a transaction
+  const char* body = ""; ///< body of a transaction
 
   parsed_request asked() const { return ask(*body == 0 ? "GET" : "PUT", target, body); }
 };

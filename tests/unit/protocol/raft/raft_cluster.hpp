@@ -50,10 +50,10 @@ struct test_node {
   std::optional<snapshot_write> waiting_install;
   std::string incoming_bytes;
   log_index applied;
-  std::uint32_t digest = 0; ///< of all commands applied
+  std::uint32_t digest = 0; ///< digest of all commands applied
   std::vector<confirmed_read> reads_confirmed;
   std::vector<std::uint64_t> reads_failed;
-  std::optional<log_index> unknown_from; ///< of the last report
+  std::optional<log_index> unknown_from; ///< first unknown index in the last report
   std::size_t persists = 0;              ///< batches handed out
   step_check steps;
 };

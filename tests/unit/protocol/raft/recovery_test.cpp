@@ -173,7 +173,7 @@ TEST_CASE("a snapshot is sent in parts that grow with the follower's progress") 
   c.restart(behind);
   const auto parts = needed_to_catch_up<snapshot_chunk>(c, l, behind, has_bytes);
   CHECK(parts >= 2);
-  CHECK(parts <= 12); // of 16 bytes each it would be hundreds
+  CHECK(parts <= 12); // parts of 16 bytes would be hundreds
   CHECK(c.converge() == "");
 }
 

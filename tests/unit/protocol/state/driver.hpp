@@ -28,7 +28,7 @@ inline kv_op op_on(kv_verb verb, const std::string& key, const std::string& valu
 class driver {
 public:
   machine m;
-  effects changed; ///< of the newest entry
+  effects changed; ///< effects of the newest entry
   cluster_time now{1000};
 
   log_index index() const { return m.applied_index(); }

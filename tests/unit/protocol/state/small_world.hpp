@@ -91,7 +91,7 @@ public:
     return one_in(2) ? resource_name{claim(), claim_space::claims} : resource_name{key(), claim_space::keys};
   }
   acl_link link(std::string id) { return {std::move(id), ""}; }
-  /// Of an existing row, or zero, or any.
+  /// The index of an existing row, or zero, or any.
   log_index index(const machine& m) {
     const auto found = m.evaluate(kv_get{key()}).index;
     return one_in(4) ? log_index{} : one_in(2) ? found : log_index{1 + below(m.applied_index().value + 1)};
@@ -364,7 +364,7 @@ private:
     return guard_remove{one_in(2) ? "b/" : "c", one_in(2) ? 0 : fence(m).fence};
   }
   made_command<claims_alarm> make(std::type_identity<claims_alarm>, const machine& m) { return claims_alarm{m.now()}; }
-  /// Of any wait, sometimes with the state before it was requested again.
+  /// Withdraws any wait, sometimes with the state before it was requested again.
   made_command<waits_withdraw> make(std::type_identity<waits_withdraw>, const machine& m) {
     waits_withdraw c;
     const auto found = m.evaluate(claims_list{});

@@ -325,7 +325,7 @@ TEST_CASE("a command with a token has one encoding, and one name") {
   for (int i = 0; i < 100'000; ++i)
     deep += head;
   CHECK_FALSE(decode_command(deep + inner));
-  // Of another level than its kind has, or with another version's name.
+  // Another level than that of its kind, or the name of another version.
   const auto behind_needs = whole.substr(encode_needs({acl_level, "0.1.0"}).size());
   REQUIRE(encode_needs({acl_level, "0.1.0"}) + behind_needs == whole);
   CHECK_FALSE(decode_command(encode_needs({1, "0.1.0"}) + behind_needs));
@@ -421,7 +421,7 @@ TEST_CASE("the text of a large transaction has no more room than it needs") {
   }
   const auto text = make_payload(encode_command(t));
   CHECK(text->size() > 64 * 256);
-  constexpr std::size_t beside_bytes = 8; // of a payload
+  constexpr std::size_t beside_bytes = 8; // size of what precedes a payload
   const auto room = malloc_usable_size(const_cast<char*>(text->data()) - beside_bytes);
   CHECK(room >= text->size());
   CHECK(room <= text->size() + text->size() / 8);

@@ -21,7 +21,7 @@ TEST_CASE("pending_requests: an answer finds its exchange once") {
   CHECK(f.pending.settle(of_a) == &a);
   CHECK(f.client->told == 0);
   f.pending.progress();
-  CHECK(f.client->told == 1); // of both
+  CHECK(f.client->told == 1); // once for both
   f.pending.progress();
   CHECK(f.client->told == 1);
 }

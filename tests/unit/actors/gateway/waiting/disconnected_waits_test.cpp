@@ -109,7 +109,7 @@ TEST_CASE("disconnected_waits: a failed withdrawal is retried until the wait is 
   CHECK(f.due().empty());
   f.now += 1s;
   CHECK(f.due() == "a@5");
-  f.disconnects("a", 6, 20s); // of a later request
+  f.disconnects("a", 6, 20s); // disconnect of a later request
   f.waits.not_withdrawn(list, f.now);
   f.now += 5s;
   CHECK(f.due() == "a@6");

@@ -818,7 +818,7 @@ TEST_CASE("files of certificates are opened, and their errors have a position") 
   }
 }
 
-// Of two listeners with one address the second would fail at the start.
+// If two listeners have one address, the second would fail at the start.
 TEST_CASE("listeners on a used address are reported, in Consul's words where there are some") {
   scratch_folder in;
   struct row {

@@ -97,7 +97,7 @@ TEST_CASE("events have the id that their client continues from", "[changes]") {
                R"(data: {"Key":"a","Value":null,"Flags":0,"Session":"","PreviousIndex":9,"Index":12})"
                "\n\n");
   out.clear();
-  append_event(out, *row("a\n", "v"), true); // of a snapshot; a data line cannot end early
+  append_event(out, *row("a\n", "v"), true); // row of a snapshot; a data line cannot end early
   CHECK(out == "event: set\n"
                R"(data: {"Key":"a\n","PreviousIndex":0,"Index":12})"
                "\n\n");

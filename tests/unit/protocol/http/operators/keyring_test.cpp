@@ -51,7 +51,7 @@ TEST_CASE("keyring: the method is the operation, the body has the key", "[keyrin
   }
   CHECK(asked("POST", "", R"({"key":")" + one + R"(","Token":"t","RelayFactor":3,"LocalOnly":false} and more)")
             .keys.key == one);
-  // Of another length: members reject it, as they do for `{}` and `null`.
+  // Wrong length: members reject it, as they do for `{}` and `null`.
   for (const auto* wrong : {R"({"Key":"YWJjZA=="})", "{}", "null"})
     CHECK(asked("POST", "", wrong).keys.key.empty());
   // Line breaks are skipped.

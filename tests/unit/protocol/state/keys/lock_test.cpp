@@ -8,7 +8,7 @@ using namespace belay::state;
 TEST_CASE("acquire table") {
   struct row {
     const char* name;
-    const char* state; // of the key before: missing, free, own, other
+    const char* state; // state of the key before: missing, free, own, other
     bool granted;
     std::uint64_t lock_index;
   };

@@ -134,7 +134,7 @@ query near(const std::string& node, query q) {
   return q;
 }
 
-/// Of some nodes.
+/// Coordinates of some nodes.
 coordinates::table_ptr some_coordinates() {
   auto known = std::make_shared<coordinates::table>();
   for (int n : {5, 1, 3, 4, 0}) {

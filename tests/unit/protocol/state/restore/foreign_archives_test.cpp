@@ -77,7 +77,7 @@ std::size_t rows_of(const driver& d, table t) {
       std::count_if(rows.begin(), rows.end(), [&](const dirty_row& r) { return r.table == t; }));
 }
 
-/// Of keys and claims.
+/// The largest fencing token of keys and claims.
 std::uint64_t largest_fence(const std::vector<dirty_row>& rows) {
   std::uint64_t largest = 0;
   for (const auto& row : rows)
@@ -108,7 +108,7 @@ void pass_with_entries(driver& d, std::uint64_t ms) {
 }
 
 struct story {
-  std::uint64_t clock;      ///< of the archive's cluster; that of the other one is a year
+  std::uint64_t clock;      ///< clock of the archive's cluster; that of the other one is a year
   std::uint64_t more_index; ///< how many more entries it has than the other cluster
   bool with_access;
 };
