@@ -37,8 +37,8 @@ struct propose_write {
   payload command; ///< encoded; otherwise what its kind says
   wire::call_kind kind = wire::call_kind::propose;
 };
-/// gateway -> fsm: a write that the state machine may reject by its arguments before it costs
-/// a log entry (docs/contract/04, section 3); otherwise fsm forwards it to raft_peer.
+/// gateway -> fsm: a write that the state machine may reject by its arguments before it costs a log
+/// entry (docs/contract/04, section 3). Otherwise fsm forwards it to raft_peer.
 struct check_write {
   request_id id;
   state::command command;

@@ -1,5 +1,5 @@
 #pragma once
-// Reserves file descriptors for the files of the log and of checkpoints: a server that cannot open
+// Reserves file descriptors for the files of the log and of checkpoints. A server that cannot open
 // the next segment of its log stops, whereas one that rejects a client continues.
 
 #include <sys/resource.h>

@@ -67,8 +67,8 @@ struct run_report {
   std::uint64_t operations = 0, done = 0, refused = 0, unknown = 0;
   std::uint64_t elections = 0; ///< leaders that were elected
   std::chrono::milliseconds heal_to_convergence{0};
-  /// The same, measured from the end of the last fault that outlasted the healing: a write that was
-  /// already stalled, or a damaged disk that is replaced.
+  /// The same, measured from the end of the last fault that outlasted the healing. Such a fault is
+  /// a write that was already stalled, or a damaged disk that is replaced.
   std::chrono::milliseconds last_fault_to_convergence{0};
   /// Waits until convergence, by name (sim/checkers/recovery.hpp). The sum is heal_to_convergence.
   std::map<std::string, std::uint64_t> waited_ms;

@@ -44,7 +44,7 @@ struct health_checks_start {
 /// On the leader it also maintains the catalog's rows of the members, alive or failed. It writes
 /// only differences.
 ///
-/// Events go to the peers as frames, not through the log: they work without a leader, cost no disk
+/// Events go to the peers as frames, not through the log. They work without a leader, cost no disk
 /// writes, and guarantee no more than Consul's gossip does.
 class health_checks : public hosted<health_checks_actor::base> {
 public:

@@ -368,10 +368,10 @@ private:
     });
   }
 
-  /// Parses received bytes. Accepts the servers that Go's client accepts: lines that end in LF
-  /// alone, a status line without a reason, 1xx responses before the final one, a truncated or
-  /// endless body. @param e why nothing more arrives, if so @returns whether to read on;
-  /// otherwise the check has its result, or another request has begun
+  /// Parses received bytes. Accepts what Go's client accepts: lines that end in LF alone, a status
+  /// line without a reason, 1xx responses before the final one, and a truncated or endless body.
+  /// @param e why nothing more arrives, if so @returns whether to read on; otherwise the check has
+  /// its result, or another request has begun
   bool take(error_code e) {
     if (!parser_->is_header_done()) {
       const auto end = end_of_head(received_);

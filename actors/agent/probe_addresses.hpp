@@ -1,5 +1,5 @@
 #pragma once
-// Resolves the address of a check. Asio uses one thread for all lookups of a loop, so a DNS server
+// Resolves the address of a check. Asio uses one thread for all lookups of a loop. So a DNS server
 // that does not respond would delay all other checks, even those with numeric addresses.
 
 #include "actors/names/name_lookups.hpp"

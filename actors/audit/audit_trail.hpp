@@ -1,6 +1,7 @@
 #pragma once
-// A gateway's part of the audit log: one line for each answered request, and what happens to
-// requests if it is not writable (docs/operate/operations.md, "The audit log"). audit_log writes the lines.
+// A gateway's part of the audit log. It makes one line for each answered request, and decides what
+// happens to requests if the log is not writable (docs/operate/operations.md, "The audit log").
+// audit_log writes the lines.
 
 #include "actors/audit/audit_event.hpp"
 #include "actors/audit/token_owners.hpp"

@@ -142,8 +142,9 @@ caf::behavior peer_link::make_behavior() {
           ::close(p.fd);
         close_all();
         stopping_ = true;
-        // At the next tick if one is due: an ended broker of CAF 0.17.6 keeps its mailbox open,
-        // and a tick of CAF's clock that finds CAF's loop gone would keep the broker forever.
+        // If a tick is due, the broker ends at that tick. An ended broker of CAF 0.17.6 keeps its
+        // mailbox open, and a tick of CAF's clock that finds CAF's loop gone would keep the broker
+        // forever.
         if (!ticking_)
           return quit();
         tick_soon();

@@ -29,8 +29,8 @@ struct peer_link_settings {
   std::chrono::milliseconds dial_deadline{1000};
   std::chrono::milliseconds silence_limit{
       3000}; ///< unacknowledged data for this long ends a connection (TCP_USER_TIMEOUT)
-  /// A peer that has sent nothing for this long, not even its hello, which is due every
-  /// second, is lost: a machine without power closes no connections.
+  /// A peer is lost if it has sent nothing for this long; its hello is due every second. A machine
+  /// without power closes no connections.
   std::chrono::milliseconds hello_limit{10'000};
   std::size_t unsent_bytes_max = 32u << 20; ///< to one peer; further frames are dropped, as by a bad network
   lobby_limits lobby;

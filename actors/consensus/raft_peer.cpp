@@ -215,9 +215,9 @@ void raft_peer::send_outbox() {
   outbox_ = {};
 }
 
-/// One tick if anything is in progress that ticks advance or end. Otherwise a single server
-/// renews its lease in time, a leader acts when the next heartbeat is due, and a follower
-/// sleeps fewer ticks than those after which it would miss its leader.
+/// One tick if anything is in progress that ticks advance or end. Otherwise a single server renews
+/// its lease in time, and a leader acts when the next heartbeat is due. A follower sleeps for fewer
+/// ticks than those after which it would miss its leader.
 int raft_peer::ticks_to_sleep() const {
   const auto& l = settings_.limits;
   const auto& members = core_.config();

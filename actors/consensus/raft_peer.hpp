@@ -60,8 +60,8 @@ struct raft_peer_settings {
   std::function<bool(std::uint64_t cluster_id)> joined;
 };
 
-/// All messages that are in its mailbox at one moment share one raft::ready: one write of the log,
-/// one append to each follower, one read round. Runs on the thread of the peer links.
+/// All messages that are in its mailbox at one moment share one raft::ready. That is one write of
+/// the log, one append to each follower, and one read round. Runs on the thread of the peer links.
 class raft_peer : public hosted<raft_peer_actor::base> {
 public:
   raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings,

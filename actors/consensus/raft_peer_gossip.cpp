@@ -70,8 +70,9 @@ void raft_peer::on_gossip(node_id from, const wire::gossip& g) {
 }
 
 /// A server without a cluster accepts the servers of any one that leads it. Servers without gossip
-/// cannot name their members. While a member is one, a peer with the cluster's id is accepted, as
-/// on such a server: otherwise a server that is behind could be cut off for the whole upgrade.
+/// cannot name their members. While a member is one, this server accepts every peer with the
+/// cluster's id, as such a server does. Otherwise a server that is behind could be cut off for the
+/// whole upgrade.
 void raft_peer::vouch_for(node_id from) {
   if (core_.counts(from))
     return;
@@ -131,8 +132,8 @@ state::feature_level raft_peer::level_of_member(node_id id) const {
 }
 
 /// A member that has been silent since this server began would keep the others from naming
-/// histories for as long as it is lost, and its disk may be lost, too.
-/// What is written after such a loss has to name the history.
+/// histories for as long as it is lost. Its disk may be lost, too. What is written after such a
+/// loss has to name the history.
 state::history_scope raft_peer::history() {
   const auto& members = core_.config().members;
   const bool patient = began_ == monotonic_time{} || now() - began_ < unheard_max;

@@ -19,8 +19,8 @@ struct pace_limits {
   std::chrono::milliseconds longest = std::chrono::hours(1'000'000); // effectively none
 };
 
-/// For archive uploads: each blocks other restores. 128 kbit/s is less than any link between
-/// servers; an hour at 10 Mbit/s is 4.5 GB of an archive, which is compressed.
+/// Limits for archive uploads, each of which blocks other restores. 128 kbit/s is less than any
+/// link between servers. An hour at 10 Mbit/s is 4.5 GB of a compressed archive.
 inline constexpr pace_limits upload_pace{std::chrono::milliseconds(10'000), std::chrono::milliseconds(20'000), 16'384,
                                          std::chrono::hours(1)};
 

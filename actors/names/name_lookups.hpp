@@ -1,6 +1,6 @@
 #pragma once
-// Resolves host names. A name server may take many seconds or never answer, so each name is
-// looked up on a thread of its own, and no lookup waits for another.
+// Resolves host names. A name server may take many seconds or never answer. So each name is looked
+// up on a thread of its own, and no lookup waits for another.
 
 #include "actors/names/socket_endpoint.hpp"
 

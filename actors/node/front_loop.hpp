@@ -11,8 +11,8 @@
 namespace belay::actors {
 
 /// A sleeping thread costs its next request a wake-up: 30 to 50 us on a virtual machine, more than
-/// the request. So if a client sends one right after its response, the loop polls for the next
-/// one, at most for `awake_max`, and yields to all other threads. An idle node sleeps.
+/// the request. So if a client sends one right after its response, the loop polls for the next one
+/// for at most `awake_max`. Between polls it yields to all other threads. An idle node sleeps.
 class front_loop {
 public:
   using clock = boot_clock; // the gateway's

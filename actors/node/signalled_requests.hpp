@@ -1,6 +1,6 @@
 #pragma once
-// Requests of clients to the node as a whole (reload the configuration, leave the cluster),
-// and the thread that executes them: it waits for signals, and is woken by one.
+// Requests of clients to the node as a whole (reload the configuration, leave the cluster), and the
+// thread that executes them. It waits for signals, and is woken by one.
 
 #include <functional>
 #include <mutex>

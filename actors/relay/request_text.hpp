@@ -8,8 +8,9 @@
 namespace belay::actors {
 
 /// Whether the request can be written without a change of its framing (RFC 9112 sections 2.2, 3 and
-/// 5): method and header names are tokens, the target begins with a slash and has bytes 0x21..0x7e
-/// only, header values have no control character except tab, and no header frames the request.
+/// 5). Method and header names must be tokens. The target must begin with a slash and have bytes
+/// 0x21..0x7e only. Header values must have no control character except tab, and no header may
+/// frame the request.
 bool can_be_written(const relayed_request& r);
 /// Request line, headers and body. @pre can_be_written(r)
 std::string written(const relayed_request& r);

@@ -1,6 +1,6 @@
 #pragma once
-// One connection of a client agent to the server port of a server: does the handshake, sends
-// the hello, and then carries HTTP requests, one at a time. A plain object on its loop's thread.
+// One connection of a client agent to the server port of a server. It does the handshake, sends the
+// hello, and then carries HTTP requests, one at a time. A plain object on its loop's thread.
 
 #include "actors/relay/relay_loop.hpp"
 #include "actors/relay/request_relay.hpp"

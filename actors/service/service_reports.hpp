@@ -1,6 +1,7 @@
 #pragma once
-// What a service manager is notified of, and when: that the server is ready, reloads or stops,
-// its role in the cluster, and, while its parts make progress, a watchdog signal.
+// Decides what a service manager is notified of, and when: that the server is ready, reloads or
+// stops, and its role in the cluster. While its parts make progress, it also gets a watchdog
+// signal.
 
 #include "actors/service/service_socket.hpp"
 #include "actors/service/stall_watch.hpp"

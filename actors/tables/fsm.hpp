@@ -42,11 +42,12 @@ struct fsm_settings {
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970; for ACLs
   /// Settings that this server writes as the leader if operators have set none; nullopt: none.
   std::optional<state::autopilot_settings> autopilot;
-  /// Longest time that the leader of a new cluster delays responses to writes until its agent has
-  /// written the catalog's first node, so that the client finds it there. Zero: no delay.
+  /// Longest time that the leader of a new cluster delays responses to writes. It waits until its
+  /// agent has written the catalog's first node, so that the client finds it there. Zero: no delay.
   std::chrono::milliseconds first_node_wait{0};
-  /// Longest time that the leader delays the response to a restore until its agent has written this
-  /// cluster's members into the catalog, so that the client can create sessions. Zero: no delay.
+  /// Longest time that the leader delays the response to a restore. It waits until its agent has
+  /// written this cluster's members into the catalog, so that the client can create sessions. Zero:
+  /// no delay.
   std::chrono::milliseconds mended_wait{0};
   /// Tables for gateways on other threads. Null: there are none.
   std::shared_ptr<shared_tables> shared;

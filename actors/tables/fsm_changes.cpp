@@ -3,7 +3,7 @@
 // A cursor above the applied index has one of three reasons. This server is behind; or the cursor
 // names another history, which the state machine detects; or it names none (clients of 0.2.0, or
 // data directories that were copied back), and this cluster never had such an entry. The leader
-// separates the first case from the last: cursors are only issued for committed entries, so either
+// separates the first case from the last: cursors are only issued for committed entries. So either
 // the index that a quorum confirms after the request covers it, or it is of another history. No
 // clock is trusted: a cursor that is wrongly rejected costs its client a snapshot of all keys.
 
@@ -28,7 +28,7 @@ bool lacks_snapshot(const state::query& asked, const state::query_result& found)
 
 } // namespace
 
-/// The tables have the entry of the cursor, but do not know yet to which cluster it must belong: a
+/// The tables have the entry of the cursor, but do not know yet to which cluster it must belong. A
 /// new server applies entries before it learns its cluster. No change after the cursor was
 /// examined. Such a query must not be parked, because a parked one continues after the last change
 /// that did not wake it.
@@ -125,8 +125,8 @@ void fsm::look_at_ahead() {
   plan_barriers();
 }
 
-/// The query reached its deadline before a leader confirmed that its cursor is of this history:
-/// it returns no change, even if some were applied meanwhile.
+/// The query reached its deadline before a leader confirmed that its cursor is of this history. It
+/// returns no change, even if some were applied meanwhile.
 void fsm::answer_unproven(const read_query& q) {
   auto found = machine_->evaluate(q.request.query, cluster_now());
   const auto& asked = std::get<state::kv_changes>(q.request.query);

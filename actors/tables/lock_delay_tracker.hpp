@@ -1,6 +1,6 @@
 #pragma once
-// The actor that watches for times at which the state machine can proceed: the end of a lock
-// delay, or of the longest time that a client wants to wait in a queue.
+// The actor that watches for times at which the state machine can proceed. These are the ends of
+// lock delays, and the deadlines of clients that wait in queues.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"

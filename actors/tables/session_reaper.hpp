@@ -15,9 +15,9 @@ namespace belay::actors {
 
 /// Deadlines are private to the leader and start afresh with each leadership. Due sessions are
 /// proposed in one batch, checked against the term (docs/internals/pitfalls.md R25), and again after a second
-/// (docs/internals/pitfalls.md C3). Renewals of them wait for the outcome. A renewal needs the leader's
-/// lease, or a quorum's confirmation after it arrived (the lease may be given up for the rest
-/// of a term): a deposed leader that is unaware of it must not confirm sessions.
+/// (docs/internals/pitfalls.md C3). Renewals of them wait for the outcome. A renewal needs the
+/// leader's lease, or a quorum's confirmation after it arrived, because the lease may be given up
+/// for the rest of a term. A deposed leader that is unaware of it must not confirm sessions.
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
   /// `sessions`: those in the state machine at the start. @param restored_at of that state machine

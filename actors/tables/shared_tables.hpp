@@ -1,6 +1,6 @@
 #pragma once
 // The tables for gateways on threads other than the writer's (docs/internals/adr/0017-several-fronts.md):
-// they read a single key directly. A gateway never waits for the writer: while tables are written,
+// they read a single key directly. A gateway never waits for the writer. While tables are written,
 // or may be older than what a client has seen, it sends the read to the fsm as usual.
 
 #include "actors/messages.hpp"

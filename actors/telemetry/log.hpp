@@ -1,6 +1,6 @@
 #pragma once
-// The log of a node, for operators: one line per event, with `key=value` pairs after the text;
-// on stdout, in a file, or as JSON. docs/operate/operations.md lists the important lines.
+// The log of a node, for operators: one line per event, with `key=value` pairs after the text, on
+// stdout or in a file; or JSON. docs/operate/operations.md lists the important lines.
 
 #include <concepts>
 #include <cstdint>

@@ -17,7 +17,7 @@ struct vitals {
   static constexpr std::size_t fronts_max = 16; ///< HTTP threads
 
   /// Time of the last message from the leader, in nanoseconds of the node's monotonic clock; 0:
-  /// never. raft_peer sets it; while it leads itself, to the current time on every tick.
+  /// never. raft_peer sets it. While this server leads, it is the current time on every tick.
   std::atomic<std::int64_t> leader_heard_ns{0};
   /// The commit index, stored before this server sends a message that carries it. Another server
   /// may answer clients from the entry at this index before this server has applied it.
@@ -26,8 +26,8 @@ struct vitals {
   /// A digest of the state machine and its applied index (stored in this order, for display only).
   std::atomic<std::uint64_t> digest{0};
   std::atomic<std::uint64_t> digest_index{0};
-  /// Progress counters of the HTTP threads and of Raft: they rise each time sockets were polled
-  /// after a tick of http_gateway, and with each tick of raft_peer.
+  /// Progress counters of the HTTP threads and of Raft. The first rise each time sockets were
+  /// polled after a tick of http_gateway, the second with each tick of raft_peer.
   std::array<std::atomic<std::uint64_t>, fronts_max> front_turns{};
   std::atomic<std::uint64_t> raft_turns{0};
   std::size_t fronts = 1; ///< number in use, from the first on. Constant once shared

@@ -5,7 +5,7 @@
 // FROM: source address (127.0.0.9); TOKEN: for HTTP requests.
 //
 // Threads have rates: 250 connections, 1,200 forged messages and 22 MB per second, as far as
-// accepted; over HTTP also four requests per second that are expensive for the server.
+// accepted. Over HTTP they also send four requests per second that are expensive for the server.
 
 #include "bench/hostile/http_traffic.hpp"
 #include "bench/hostile/peer_traffic.hpp"

@@ -265,8 +265,8 @@ public:
     co_return co_await call("/etcdserverpb.Lease/LeaseRevoke", m);
   }
 
-  // The concurrency package's Mutex: creates a key under the lock's prefix in a transaction; unless
-  // it is the oldest, waits for the deletion of the next older one.
+  // The concurrency package's Mutex. It creates a key under the lock's prefix in a transaction.
+  // Unless that is the oldest, it waits for the deletion of the next older one.
   task<outcome> lock_prepare(const std::string& name) override {
     outcome s = co_await session_create(o_.ttl_s);
     my_ = sid;

@@ -1,6 +1,7 @@
-// Load generator for servers with Consul's HTTP API (Belay, Consul), etcd and ZooKeeper: closed
-// loops on one thread, each response checked, native protocols for all (no heavy client library).
-// For bench/compare.py and growth.py. Prints one JSON object; latencies in microseconds.
+// Load generator for servers with Consul's HTTP API (Belay, Consul), etcd and ZooKeeper. It runs
+// closed loops on one thread and checks each response. It speaks all native protocols itself,
+// without a heavy client library. For bench/compare.py and growth.py. Prints one JSON object;
+// latencies in microseconds.
 //
 //  load_generator --proto consul|etcd|zookeeper --server HOST:PORT --workload NAME [--OPTION VALUE]
 //

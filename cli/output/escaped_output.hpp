@@ -9,8 +9,8 @@
 
 namespace belay::cli {
 
-/// Passes bytes on, and writes control characters as `\x1b`: bytes below 0x20 except line feed and
-/// tab, 0x7f, and U+0080 to U+009F in UTF-8 (ECMA-48 section 5).
+/// Passes bytes on, and writes control characters as `\x1b`. These are the bytes below 0x20 except
+/// line feed and tab, 0x7f, and U+0080 to U+009F in UTF-8 (ECMA-48 section 5).
 class escaped_output final : public std::streambuf {
 public:
   /// @param to must outlive this object

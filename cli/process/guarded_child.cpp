@@ -31,8 +31,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// What the supervisor reports: that the command runs, or why not; that the command was stopped, or
-/// that the terminal hung up; finally, how the command ended.
+/// Reports of the supervisor: that the command runs, or why not; that it was stopped; that the
+/// terminal hung up; and how the command ended.
 struct report {
   enum : int { started, not_started, stopped, hung_up, exited, killed } kind;
   int value;            ///< process ID, errno; signal, nothing; exit code, signal

@@ -1,7 +1,7 @@
 #pragma once
 // The duties of the first process of a container. The kernel makes it the parent of every process
-// whose parent has ended, and an ended process stays in the process table until its parent waits
-// for it. Scripts of checks and handlers of `watch` leave such processes behind.
+// whose parent has ended. An ended process stays in the process table until its parent waits for
+// it. Scripts of checks and handlers of `watch` leave such processes behind.
 
 #include <optional>
 

@@ -3,8 +3,9 @@
 // timers by the clock of sessions. Everything runs on the one thread that runs the loop.
 //
 // A request goes to the server that responded last. If a server cannot be reached, nothing was
-// sent, and the next one is tried. A request without a response is *not* sent to another server,
-// unless it is repeatable and its connection, a reused one, ended without a byte of a response.
+// sent, and the next one is tried. A request without a response is *not* sent to another server.
+// The exception is a repeatable one whose connection was reused and ended without a byte of a
+// response.
 
 #include "client/asio/transport_options.hpp"
 

@@ -2,7 +2,7 @@
 // The change feed: each change of the keys below a prefix, once and in order.
 //
 // Guarantees: next() returns the changes after place(), the cursor, in the order of the log, none
-// twice and none missing, through any server; the cursor advances when next() returns. A program
+// twice and none missing, through any server. The cursor advances when next() returns. A program
 // that stores it can resume from it with another object. If the history is gone (the server's
 // window has moved on, a restore, another cluster) a batch says so: is_snapshot(), with the current
 // keys. Survives: lost responses, server restarts, elections. On failure: *refused* with reason
@@ -12,9 +12,8 @@
 // newest restore or recovery. The server rejects a cursor of another history, even after its
 // indexes have passed it. Store the whole text.
 //
-// Consul has no change feed: there each batch is a snapshot, at an index at which something
-// changed, and what happened in between is not reported. To store a cursor, use place_in_key or
-// place_in_file.
+// Consul has no change feed. There each batch is a snapshot at an index at which something changed,
+// and changes in between are not reported. To store a cursor, use place_in_key or place_in_file.
 
 #include <belay/keys.hpp>
 

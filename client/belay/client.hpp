@@ -6,8 +6,8 @@
 // or two on a thread that waits in a call. Calls are thread-safe. Each has a limit; if it has not
 // ended `grace` later, it is destroyed. The destructor ends the session, for `linger` at most.
 //
-// After a fork the child's copy is closed: calls are refused with reason::closed, nothing is held
-// (held::safe() is false), and destructors leave everything to the parent.
+// After a fork the child's copy is closed. Its calls are refused with reason::closed, nothing is
+// held (held::safe() is false), and destructors leave everything to the parent.
 
 #include <belay/election.hpp>
 #include <belay/keys.hpp>

@@ -1,9 +1,10 @@
 #pragma once
 // Checks this machine's clocks.
 //
-// Guarantees: each sample compares the clock of sessions with the wall clock, and that with the
-// servers' (Date, within half the round trip and a second). Time that goes back, a wrong rate, or a
-// large offset is *distrust*: sessions with this guard are not renewed, and end by their TTL.
+// Guarantees: each sample compares the clock of sessions with the wall clock. It compares the wall
+// clock with the servers' (Date, within half the round trip and a second). Time that goes back, a
+// wrong rate, or a large offset is *distrust*: sessions with this guard are not renewed, and end by
+// their TTL.
 // Survives: a wall clock that is set: only a large offset is distrusted, until a sample finds less.
 // On failure (no server responds): the last verdict stays; rates are compared without servers.
 

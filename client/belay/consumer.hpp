@@ -2,10 +2,10 @@
 // A consumer group for the changes below a prefix: one member is active at a time, and each change
 // is delivered until it is acknowledged.
 //
-// Guarantees: at least once: next() delivers each change until its ack() is done, again if it was
-// not acknowledged within ack_wait, after a nack(), and to the next member when this one dies. At
-// most one ack() of a change is done. The writes given to ack() are applied in the same
-// transaction, so they take effect exactly once. Changes come in order, except redeliveries.
+// Guarantees: delivery at least once. Until the ack() of a change is done, next() delivers it
+// again: after ack_wait, after a nack(), and to the next member when this one dies. At most one
+// ack() of a change is done. The writes given to ack() are applied in the same transaction, so they
+// take effect exactly once. Changes come in order, except redeliveries.
 // Survives: members that die or are stopped at any point; lost responses; elections; a history that
 // is gone, even because the cluster was restored or replaced (then a *snapshot* of the current keys
 // is one delivery). On failure: ack() is *refused* with reason::session: this member is not active

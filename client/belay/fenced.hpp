@@ -43,8 +43,8 @@ private:
   fence_gate gate_;
 };
 
-/// Writes the key under a lock or a claim: on Belay the server compares the fencing token
-/// (docs/reference/claims.md, "Guards"), on Consul the index of the lock's key.
+/// Writes the key under a lock or a claim. Belay compares the fencing token
+/// (docs/reference/claims.md, "Guards"), Consul the index of the lock's key.
 /// @param lock the key or the name under which `h` is held. `h` must outlive the task
 task<status> put_under(session& s, const hold& h, std::string lock, std::string key, std::string value, patience limit);
 

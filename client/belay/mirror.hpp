@@ -1,18 +1,18 @@
 #pragma once
 // Copies the keys below a prefix to another server or cluster.
 //
-// Guarantees: a key of the copy is what the original was at some index, and never goes back to an
-// older one, however many mirrors write it and however late their writes arrive: each write is
-// conditional on the index of the original that the copy has, never on wall time. When the original
-// stops changing and a mirror runs, the copy becomes equal, except left_out(). An original that was
-// restored, or replaced by another cluster, has another history: its indexes cannot be compared
-// with those recorded at the copy. Then everything is copied again. Survives: lost responses,
-// mirrors that die between any two steps, both clusters unavailable for a while, a history that is
-// gone (then it compares everything), leader changes. On failure: step() is *refused* with the
-// reason of the request that failed; what was copied stays, and the next step resumes. *Refused*
-// with reason::held: another mirror of that name copies an original with another history. Keys that
-// the copy's server rejects are left out, and the others continue; NAME/place stays where it was
-// until there are none.
+// Guarantees: a key of the copy has the value of the original at some index, and never goes back to
+// an older one. That holds however many mirrors write it, and however late their writes arrive.
+// Each write is conditional on the index of the original that the copy has, never on wall time.
+// When the original stops changing and a mirror runs, the copy becomes equal, except left_out(). An
+// original that was restored, or replaced by another cluster, has another history: its indexes
+// cannot be compared with those recorded at the copy. Then everything is copied again. Survives:
+// lost responses, mirrors that die between any two steps, both clusters unavailable for a while, a
+// history that is gone (then it compares everything), leader changes. On failure: step() is
+// *refused* with the reason of the request that failed; what was copied stays, and the next step
+// resumes. *Refused* with reason::held: another mirror of that name copies an original with another
+// history. Keys that the copy's server rejects are left out, and the others continue; NAME/place
+// stays where it was until there are none.
 //
 // For each key, erased ones included, the copy records the index of the original below NAME/at/;
 // the cursor is in NAME/place. The flags of these keys are the history. Keys of the copy that no

@@ -8,10 +8,11 @@
 // On failure: *refused* with reason deadline, stopped or session, and not held; what was granted
 // meanwhile is released. Several holders that share a session take turns.
 //
-// A release that arrives after all deadlines harms no later holder: on Belay it has an idempotency
-// key, on Consul it names one index of the key. An *acquire* that arrives so late locks the key for
-// a session that does not know it, until that acquires and releases it, or ends. With recipe::claims
-// (Belay) each lease has an ID, and neither can happen; but key locks are not excluded.
+// A release that arrives after all deadlines harms no later holder. On Belay it has an idempotency
+// key; on Consul it names one index of the key. An *acquire* that arrives so late locks the key for
+// a session that does not know it, until that acquires and releases it, or ends. With
+// recipe::claims (Belay) each lease has an ID, and neither can happen; but key locks are not
+// excluded.
 
 #include <belay/hold.hpp>
 

@@ -7,7 +7,8 @@
 // return the same fencing token.
 // Survives: as a mutex. Other owners, in this process and in others, wait for their turn.
 // On failure: as a mutex. An owner that has lost the lock is *refused* with reason::session until
-// it has released all its nested acquires: its inner section would rely on a broken outer one.
+// it has released all its nested acquires. Otherwise its inner section would rely on a broken outer
+// one.
 //
 // Use one recursive_mutex for all owners of a process: two objects with the same key do not share
 // their counts, and wait for each other. It must outlive its holds.

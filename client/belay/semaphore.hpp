@@ -8,8 +8,8 @@
 // session's lock delay (Belay), or until its session ends (Consul).
 // On failure: as a mutex. Another limit than the one in force is refused, reason::invalid.
 //
-// If servers may be upgraded to support claims while a name is in use, name the recipe explicitly:
-// the two recipes do not exclude each other.
+// Name the recipe explicitly if servers may be upgraded to support claims while a name is in use.
+// The two recipes do not exclude each other.
 
 #include <belay/hold.hpp>
 

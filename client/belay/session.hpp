@@ -82,7 +82,7 @@ public:
 };
 
 /// How something is released. An unanswered request may reach the server at any later time, when
-/// the same session has acquired the same name again: it must not release that.
+/// the same session has acquired the same name again. It must not release that one.
 class giving_back {
 public:
   giving_back() = default;

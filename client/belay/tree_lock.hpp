@@ -7,8 +7,8 @@
 // On failure: as a shared_mutex: it needs claims. A path is held as a whole or not at all.
 //
 // It takes a reader's claim on each node above the path (others may be below that node), and a
-// writer's on the path itself: one request for each part of the path, and one more. A path above or
-// below one that the same session holds waits until that is released.
+// writer's on the path itself. That is one request for each part of the path, and one more. A path
+// above or below one that the same session holds waits until that is released.
 
 #include <belay/hold.hpp>
 

@@ -2,7 +2,7 @@
 // Version vectors: track causality of data that several clusters change independently.
 //
 // Guarantees: a vector counts the changes of each place. One is *before* another if it has seen
-// nothing that the other has not. merged() has seen what either has; it is commutative, associative
+// nothing that the other has not. merged() has seen what either has. It is commutative, associative
 // and idempotent, so the order and number of deliveries do not matter. Values changed independently
 // are *concurrent*; merge() keeps the later one, or lets the caller decide. Two concurrent erasures
 // become one with both histories. It is a value without requests: store it with the data.

@@ -85,7 +85,7 @@ task<status> mirror::begin(patience limit) {
 }
 
 /// Compares the batch with the records. If it is the first one of another history, this is stored
-/// in NAME/place before anything is copied, so that mirrors that copy the previous history find it
+/// in NAME/place before anything is copied. Mirrors that copy the previous history then find it
 /// there.
 task<result<mirror::standing>> mirror::take_on(const change_batch& b, patience limit) {
   history_ = history_of(b.place);

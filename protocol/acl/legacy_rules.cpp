@@ -77,8 +77,8 @@ std::string aligned(std::span<const printed_item> items) {
   return out;
 }
 
-/// Number of items from `first` on that are printed as adjacent lines: those of one line
-/// each without an empty line between them in the source. Zero if `first` is separate.
+/// Number of items from `first` on that are printed as adjacent lines. Each of them has one line,
+/// and no empty line separates them in the source. Zero if `first` is separate.
 std::size_t adjacent_from(std::span<const printed_item> items, std::size_t first) {
   std::size_t end = first;
   while (end < items.size() && items[end].is_one_line() && (end == first || items[end].line == items[end - 1].line + 1))

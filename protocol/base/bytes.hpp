@@ -43,8 +43,8 @@ private:
   std::string& out_;
 };
 
-/// Reads what byte_writer wrote. After the first read past the end, or a malformed varint,
-/// `ok()` stays false and every further read returns 0 or an empty text: check once at the end.
+/// Reads what byte_writer wrote. After the first read past the end, or a malformed varint, `ok()`
+/// stays false and every further read returns 0 or an empty text. So check once at the end.
 class byte_reader {
 public:
   explicit byte_reader(std::string_view in) : in_(in) {}

@@ -8,8 +8,8 @@
 
 namespace belay {
 
-/// Starts at a number that no two processes share: a late reply to an earlier process
-/// of this node matches no request of this one (docs/internals/pitfalls.md R24). 48 bits.
+/// Starts at a number of 48 bits that no two processes share. So a late reply to an earlier process
+/// of this node matches no request of this one (docs/internals/pitfalls.md R24).
 class fresh_numbers {
 public:
   static constexpr std::uint64_t mask = 0xFFFF'FFFF'FFFFULL;

@@ -1,8 +1,9 @@
 #pragma once
 // Known bugs that can be switched on, to check that the simulator finds them. A bug is one
 // condition in an expression, as in `if (e.term == term || MUTANT(commit_any_term))`, never a
-// statement. Only if BELAY_SIMULATION_HOOKS is defined (tests, the sim preset); in shipped builds
-// MUTANT() is false. tests/mutants/README.md lists each bug, its source and how soon it is found.
+// statement. They exist only if BELAY_SIMULATION_HOOKS is defined (tests, the sim preset). In
+// shipped builds MUTANT() is false. tests/mutants/README.md lists each bug, its source and how soon
+// it is found.
 
 #include <string_view>
 #include <vector>

@@ -7,8 +7,8 @@ namespace belay::coordinates {
 
 namespace {
 
-// Stamps further ahead of the own clock are rejected: one false message would outlive
-// all true ones. 2^32 ms are 49 days, more than clocks of working servers differ.
+// Stamps further ahead of the own clock are rejected, because one false message would outlive all
+// true ones. 2^32 ms are 49 days, more than clocks of working servers differ.
 constexpr std::uint64_t ahead_max_ms = 1ULL << 32;
 
 } // namespace
@@ -95,8 +95,8 @@ void exchange::say_own(local_time now, std::uint64_t wall_ms) {
   put(own_name_, {}, estimator_.own(), wall_ms);
 }
 
-/// A peer with a new connection gets all rows, since earlier ones may be lost; later only rows
-/// that entered the cluster here, since it gets the others from the servers that received them.
+/// A peer with a new connection gets all rows, since earlier ones may be lost. Later it gets only
+/// the rows that entered the cluster here; the servers that received the others send those.
 void exchange::tell(node_id peer, peer_state& state, std::vector<std::pair<node_id, message>>& out) const {
   news n;
   for (auto at = changes_.upper_bound(state.sent_up_to); at != changes_.end() && n.rows.size() < news_rows_max; ++at) {

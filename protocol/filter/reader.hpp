@@ -23,8 +23,8 @@ inline std::string to_string(const place& p) {
 }
 
 /// Reads characters and remembers the farthest position where something else was expected,
-/// and what. Error texts show that, in the order in which alternatives are tried: go-bexpr
-/// is a generated PEG parser, and the rules below follow its grammar one by one.
+/// and what. Error texts show that, in the order in which alternatives are tried. go-bexpr is a
+/// generated PEG parser, and the rules below follow its grammar one by one.
 class reader {
 public:
   explicit reader(std::string_view text) : text_(text) { enter_line(); }

@@ -33,8 +33,9 @@ struct shedding_rules {
 /// (Little's law). A single measurement changes it by at most a half down or a quarter up.
 double step_to(std::chrono::nanoseconds delay_max, std::chrono::nanoseconds delay);
 
-/// Late measurements in a row before anything is rejected. They do not start with the problem:
-/// after an election or a disk stall the first may include only requests that had to wait for it.
+/// Late measurements in a row before anything is rejected. They do not start with the problem.
+/// After an election or a disk stall, the first one may include only requests that had to wait for
+/// it.
 inline constexpr int late_before_shedding = 2;
 
 /// Rejects by a limit of unfinished load. It is adapted to what can be finished within

@@ -11,8 +11,8 @@ namespace {
 constexpr auto overloaded = "too many writes are waiting, try again";
 constexpr auto connection_lost = "rpc error making call: EOF";
 constexpr auto never_answered = "rpc error making call: i/o timeout";
-// A leader keeps a call as long as this node would have, and then
-// replies that it gave up; without even that reply the link is closed.
+// A leader keeps a call as long as this node would have, and then replies that it gave up. If even
+// that reply is missing, the link is closed.
 constexpr std::chrono::seconds forward_timeout{1};
 
 } // namespace

@@ -1,7 +1,7 @@
 #pragma once
-// Writes, session renewals and operators' calls from arrival to reply: queued until
-// there is a leader, proposed here or forwarded to it once, answered with what is
-// known. No clock and no network: an actor passes events and carries out actions.
+// Writes, session renewals and operators' calls from arrival to reply. They are queued until there
+// is a leader, proposed here or forwarded to it once, and answered with what is known. No clock and
+// no network: an actor passes events and carries out actions.
 
 #include "protocol/forward/held_calls.hpp"
 #include "protocol/raft/types.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// Renews several sessions by one renew_session call: its bytes are IDs, each followed by a
-// space, so no session ID: an older leader replies with nothing, which newer ones never do.
+// Renews several sessions by one renew_session call. Its bytes are IDs, each followed by a space.
+// That is no session ID, so an older leader replies with nothing, which newer ones never do.
 
 #include <cstdint>
 #include <optional>

@@ -38,8 +38,8 @@ private:
   const limits& allowed_;
 };
 
-/// Ends with the token after the last item, whatever it is: hcl expects no
-/// brace there, and treats what follows as the rest of the enclosing object.
+/// Ends with the token after the last item, whatever it is. hcl expects no brace there, and treats
+/// what follows as the rest of the enclosing object.
 outcome json_grammar::items(object& out) {
   do {
     const auto end = one_item(out);

@@ -69,8 +69,8 @@ bool append_escaped(std::string& out, std::string_view& rest) {
   return true;
 }
 
-/// Bytes of `rest`, which begins with ${, up to the closing brace; nullopt
-/// if there is none, or a character that Go takes for invalid UTF-8.
+/// Bytes of `rest`, which begins with ${, up to the closing brace. nullopt: there is none, or a
+/// character that Go takes for invalid UTF-8.
 std::optional<std::size_t> interpolation_bytes(std::string_view rest) {
   int braces = 0;
   for (std::size_t i = 1; i < rest.size(); ++i) {
@@ -137,7 +137,7 @@ std::optional<std::string> unquoted_json(std::string_view quoted) {
 }
 
 std::string heredoc_lines(std::string_view heredoc) {
-  // hcl finds the end of the last line but one by the first line's length, and so does this: white
+  // hcl finds the end of the last line but one by the first line's length, and so does this. White
   // space before the last EOF of <<EOF and carriage returns after it leave part of it there.
   const auto first = heredoc.find('\n');
   const auto body = heredoc.substr(first + 1);

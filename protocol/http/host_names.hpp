@@ -1,6 +1,6 @@
 #pragma once
-// Names by which a server may be addressed. DNS rebinding lets a foreign page reach a server
-// that its author cannot: its own name then resolves to 127.0.0.1, so the origin is the same.
+// Names by which a server may be addressed. DNS rebinding lets a foreign page reach a server that
+// its author cannot. The name of the page then resolves to 127.0.0.1, so the origin is the same.
 
 #include "protocol/http/request.hpp"
 

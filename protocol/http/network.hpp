@@ -15,8 +15,8 @@ std::optional<ip_address> parse_ip(std::string_view text);
 /// `cidr` such as "10.0.0.0/8" or "fd00::/8"; false if either is malformed.
 bool network_contains(std::string_view cidr, std::string_view address);
 
-/// The client behind an address, for limits per client: the IPv4 address; for IPv6 the first
-/// 64 bits as "2001:db8:1:2::/64", as a client may use all of that network (RFC 4291, 2.5.4).
+/// The client behind an address, for limits per client: the IPv4 address, or the first 64 bits of
+/// IPv6 as "2001:db8:1:2::/64". A client may use all of that network (RFC 4291, 2.5.4).
 /// @returns `address` itself if it is not an IP address, e.g. of a Unix socket
 std::string network_of(std::string_view address);
 

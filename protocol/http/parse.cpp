@@ -230,8 +230,8 @@ response page(const raw_request& r, const route_settings& s, std::string_view pa
 
 namespace {
 
-/// Bytes per value of a body, in a list or a map, as Boost.JSON 1.81 stores it: 50 (short
-/// texts, empty objects) to 128 (members of a map), measured with mallinfo2 for 60,000 values.
+/// Bytes per value of a body, in a list or a map, as Boost.JSON 1.81 stores it. 50 (short texts,
+/// empty objects) to 128 (members of a map) were measured with mallinfo2 for 60,000 values.
 constexpr std::size_t bytes_of_json_value = 128;
 // Copies of names: in the query, the watch registry, a stream's groups. Counted in the code.
 constexpr std::size_t copies_of_stream = 6, copies_of_wait = 2;

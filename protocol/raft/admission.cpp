@@ -147,8 +147,8 @@ bool formation::all_lost_before(const member& newcomer, const core& leader) cons
   });
 }
 
-/// A learner to remove: the member that it should replace is back, or it reports
-/// other data than when it was added, so that it would replace none and add a voter.
+/// A learner to remove. The member that it should replace is back, or it reports other data than
+/// when it was added: it would replace none and add a voter.
 std::optional<configuration> formation::without_idle_learner(const configuration& now) const {
   for (const auto id : now.learners) {
     const auto& learner = *now.find(id);

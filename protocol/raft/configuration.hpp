@@ -6,8 +6,8 @@
 
 namespace belay::raft {
 
-/// Whether lists are sorted without duplicates, every id in them is a member's
-/// and vice versa, there is a voter, and no learner is also a (new) voter.
+/// Whether it is valid: lists are sorted without duplicates, every id in them is a member's and
+/// vice versa, there is a voter, and no learner is also a (new) voter.
 bool well_formed(const configuration& c);
 
 /// The configuration for the first half of a change (dissertation 4.3): both sets of voters must

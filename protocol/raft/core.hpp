@@ -36,7 +36,8 @@ struct limits {
   std::size_t inflight_appends_max = 16;    ///< per follower in replicate state
   std::size_t inflight_bytes_max = 8 << 20; ///< per follower
   /// Min interval between appends to a follower that has not replied, below gathered_bytes_max in
-  /// flight: entries are sent together and cost it one disk write (Nagle, RFC 896). Zero: none.
+  /// flight. Entries are then sent together and cost it one disk write (Nagle, RFC 896). Zero:
+  /// none.
   std::chrono::nanoseconds append_gap = std::chrono::milliseconds(2);
   /// Entry data in flight to a follower above which append_gap does not apply.
   std::size_t gathered_bytes_max = 128 << 10;
@@ -203,18 +204,19 @@ public:
   /// Call every limits::tick. `now` never decreases; here and below.
   void tick(local_time now);
   /// A message from another server. It is validated: no message can do more harm than its
-  /// loss. A term more than 2^32 above the own one is rejected; requests (appends, votes,
+  /// loss. A term more than 2^32 above the own one is rejected. Requests (appends, votes,
   /// snapshots, transfers) are only accepted from servers for which counts() is true.
   void step(const message& m, local_time now);
-  /// Whether to accept requests of that server: if it is a member of the configuration in force,
-  /// or of one that may return (from the commit index on), or told_of() named it. A server without
-  /// a configuration accepts all, and still those it followed then: its new log begins with other
-  /// servers' configurations. formation::may_follow and bind decide which cluster may add it.
+  /// Whether to accept requests of that server. It must be a member of the configuration in force,
+  /// or of one that may return (from the commit index on), or told_of() must have named it. A
+  /// server without a configuration accepts all; later it still accepts those that it followed
+  /// then, because its new log begins with other servers' configurations. formation::may_follow and
+  /// bind decide which cluster may add it.
   bool counts(node_id from) const;
   /// `by` reports members of its configuration. Accepted if counts(by), or if it is this
-  /// server: what the driver knows from elsewhere. A server that is behind may lack the entry
-  /// that added the current leader or a candidate, and can get it only from them; otherwise
-  /// it would reject exactly the servers that can help it. Kept for the life of the process.
+  /// server: what the driver knows from elsewhere. A server that is behind may lack the entry that
+  /// added the current leader or a candidate, and can get it only from them. Without this it would
+  /// reject exactly the servers that can help it. Kept for the life of the process.
   void told_of(node_id by, const std::vector<node_id>& servers);
   /// `token` and all before it are on disk.
   void persisted(std::uint64_t token, local_time now);

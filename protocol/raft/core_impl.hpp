@@ -17,7 +17,7 @@ namespace belay::raft {
 /// cluster reaches in centuries, far below where adding one would overflow.
 inline constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
 /// How far a peer's term may be above the own one. An election raises the term by one, so no honest
-/// server is that far ahead; a false term near the maximum would leave none for further elections.
+/// server is that far ahead. A false term near the maximum would leave none for further elections.
 inline constexpr std::uint64_t term_leap_max = std::uint64_t{1} << 32;
 
 struct core::impl {

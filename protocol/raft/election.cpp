@@ -50,8 +50,8 @@ void core::impl::heard_leader() {
 }
 
 bool core::impl::guards_leader() const {
-  // After a contact the next tick may come early, and after a pause time
-  // jumps: an election timeout has passed only if both ticks and time say so.
+  // After a contact the next tick may come early, and after a pause time jumps. So an election
+  // timeout has passed only if both ticks and time say so.
   const bool leader_heard =
       guard && (contact_ticks < lim.election_ticks || now - contact_time < lim.tick * lim.election_ticks);
   // A leader protects itself: it is in contact with a quorum, or it would have stepped down.
@@ -80,9 +80,9 @@ bool core::impl::may_campaign() const {
 void core::impl::tick_follower() {
   ++contact_ticks;
   ++election_elapsed;
-  // If it is alone it does not wait, unless it has heard a leader since this process started:
-  // that one is about to remove itself and would be disturbed. After a restart it does not wait
-  // even then, because a leader that removes itself has given up its lease (see lease_until).
+  // If it is alone it does not wait, unless it has heard a leader since this process started. That
+  // leader is about to remove itself and would be disturbed. After a restart it does not wait even
+  // then, because a leader that removes itself has given up its lease (see lease_until).
   if (alone() && soft.role == role::follower && may_campaign() && !(leader_was_heard && guards_leader())) {
     campaign(false);
     return;

@@ -72,7 +72,7 @@ struct formation_settings {
   bool admit_newcomers = false;
   /// This server gets no vote: it forms no cluster, and joins one as a learner (docs/internals/adr/0013).
   bool replica = false;
-  /// A member is lost if its leader received nothing for so long: a server with its name and
+  /// A member is lost if its leader received nothing for so long. A server with its name and
   /// address may replace it without operator or credentials. Much longer than a restart.
   int lost_ticks = 200;
   /// How long no new server must have appeared before this one promises, unless all configured
@@ -131,14 +131,15 @@ public:
 
   /// On the leader: the next configuration toward adding a connected server, or nullopt. A new
   /// server first becomes a learner, and a voter when its log is close to the leader's. Then it
-  /// replaces a member with the same address, name or node ID: a server whose disk was wiped
-  /// returns with a new id (docs/internals/pitfalls.md R8). Connected members are never replaced: two servers
-  /// with one name would alternate forever. New names and addresses of members are adopted.
+  /// replaces a member with the same address, name or node ID, because a server whose disk was
+  /// wiped returns with a new id (docs/internals/pitfalls.md R8). Connected members are never
+  /// replaced: two servers with one name would alternate forever. New names and addresses of
+  /// members are adopted.
   ///
-  /// A new server without operator approval or credentials can only replace: it has the name
-  /// *and* address of a lost member (formation_settings::lost_ticks), and gets its vote in
-  /// the step in which that member loses it. It is removed if that member returns, or if it
-  /// reports other data of itself before it votes: the number of voters never grows.
+  /// A new server without operator approval or credentials can only replace. It must have the name
+  /// *and* address of a lost member (formation_settings::lost_ticks), and gets its vote in the step
+  /// in which that member loses it. It is removed if that member returns, or if it reports other
+  /// data of itself before it votes: the number of voters never grows.
   ///
   /// A replica stays a learner. Others become voters when they have
   /// been healthy for long enough, by `pilot`. Null: all have.
@@ -152,8 +153,8 @@ public:
   std::optional<configuration> next_demotion(const core& leader, const autopilot& pilot) const;
   /// Transfer targets for a leader that must have no vote: reachable voters that keep theirs.
   std::vector<node_id> heirs(const configuration& now) const;
-  /// Whether this server, a replica that is no voter, may accept a leader's messages
-  /// from that peer: one that does not know replicas would make it a voter.
+  /// Whether this server, a replica that is no voter, may accept a leader's messages from that
+  /// peer. A leader that does not know replicas would make it a voter.
   bool may_learn_from(node_id leader, const configuration& now) const;
   /// As that server, or this one, reports; false: it is not connected.
   bool is_replica(node_id id) const;

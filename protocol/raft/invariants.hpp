@@ -19,8 +19,8 @@ broken_rule check_node(const core& c);
 /// No configuration change is in progress: it is not joint, and it is committed.
 bool settled(const core& c);
 
-/// Watches one node over time: term, vote and commit index never go back in
-/// the life of a process nor, as far as they were on disk, in later processes.
+/// Watches one node over time. Term, vote and commit index never go back in the life of a process
+/// nor, as far as they were on disk, in later processes.
 class step_check {
 public:
   /// Call after every step. The first call after forget() compares with the last process's disk.

@@ -1,7 +1,7 @@
 #pragma once
 // State that a server has only while it leads: its followers, the reads to confirm, a
-// transfer in progress. The core creates it when it becomes leader and drops it as a
-// whole when it steps down, so nothing of one leadership is left over for the next.
+// transfer in progress. The core creates it when it becomes leader, and drops it as a whole when it
+// steps down. So nothing of one leadership is left over for the next.
 
 #include "protocol/raft/follower_progress.hpp"
 

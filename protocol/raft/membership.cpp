@@ -135,8 +135,8 @@ bool core::impl::transfer_leadership(node_id to) {
 
 /// A leader without a quorum steps down, but followers may still hear it: they would wait an
 /// election timeout from its last heartbeat. So it asks one of them to campaign. By its clock the
-/// lease that the others protect is over for good: this node does not lead again in this term, and
-/// leaders of others lose nothing, because a campaign at our request is for the term after ours.
+/// lease that the others protect is over for good: this node does not lead again in this term.
+/// Other leaders lose nothing, because a campaign at our request is for the term after ours.
 void core::impl::name_successor() {
   if (lease_end() > now && !MUTANT(successor_named_early))
     return;

@@ -1,7 +1,7 @@
 #pragma once
-// Measures how far other servers' wall clocks differ from the own one, with frames that
-// are sent anyway: each carries its send time and echoes the last one received, as in
-// NTP (RFC 5905, section 8). No decision depends on it; it is shown to operators.
+// Measures how far other servers' wall clocks differ from the own one, with frames that are sent
+// anyway. Each frame carries its send time and echoes the last one received, as in NTP (RFC 5905,
+// section 8). No decision depends on it; it is shown to operators.
 
 #include "protocol/raft/core.hpp"
 

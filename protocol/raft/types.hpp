@@ -78,9 +78,9 @@ struct snapshot_meta {
 
 // ---- messages
 
-/// Entries for a follower; without entries, a heartbeat. `round` is the number
-/// of the leader's newest read round in its term: the reply shows that the
-/// follower still followed when that round began (protocol/raft/leading.hpp).
+/// Entries for a follower; without entries, a heartbeat. `round` is the number of the leader's
+/// newest read round in its term. The reply shows that the follower still followed when that round
+/// began (protocol/raft/leading.hpp).
 struct append_entries {
   log_index prev_index;
   term_id prev_term;

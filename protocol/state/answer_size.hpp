@@ -1,6 +1,6 @@
 #pragma once
 // Size limits of results about health and of transactions. Every instance shows all checks of its
-// node, and every tree of a transaction all its values: a result grows with the product of what
+// node, and every tree of a transaction all its values. So a result grows with the product of what
 // clients registered or named. Its size is estimated, without hidden rows, before rendering.
 
 #include "protocol/state/queries.hpp"

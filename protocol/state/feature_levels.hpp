@@ -38,10 +38,10 @@ inline constexpr feature_level expiry_level = 7;
 /// their history (docs/reference/changes.md). A server below it cannot read such a cursor.
 inline constexpr feature_level named_history_level = 8;
 
-/// Commands about claims and guards carry their client's network: ends of such claims are kept for
-/// ten minutes, after a limit is unset the next claim sets it, clients have shares of the guards
-/// (docs/reference/claims.md, rules 3, 7, 34). So do commands with later effects: a waiting claim and a
-/// session's OnEnd are authorized again then (rules 19, 33). A new token keeps its accessor's
+/// Commands about claims and guards carry their client's network. Ends of such claims are kept for
+/// ten minutes. After a limit is unset, the next claim sets it. Clients have shares of the guards
+/// (docs/reference/claims.md, rules 3, 7, 34). So do commands with later effects: a waiting claim
+/// and a session's OnEnd are authorized again then (rules 19, 33). A new token keeps its accessor's
 /// capitals (docs/contract/10-acl.md). The leader omits the address until all have the level.
 inline constexpr feature_level client_address_level = 8;
 

@@ -33,8 +33,8 @@ struct literal {
 
 /// Properties that the type of a member does not express.
 namespace as {
-/// The member is the row's key: part of the hash, and of the row's
-/// bytes only if the record is in a result, which has no separate key.
+/// The member is the row's key. It is part of the hash. It is part of the row's bytes only if the
+/// record is in a result, which has no separate key.
 inline constexpr unsigned by_key = 1;
 inline constexpr unsigned fixed = 2; ///< a number in 8 bytes; other unsigned ones are varints
 /// Added in version 2 of the row's bytes: in bytes and hash only if not absent (is_absent). Never

@@ -1,7 +1,8 @@
 #pragma once
-// The replicated state machine: takes commands (commands.hpp) in log order, returns replies and
-// changes. apply() is a function of its arguments and of earlier commands, so every node computes
-// the same. Queries (queries.hpp) read the tables; rows (rows.hpp) are what checkpoints store.
+// The replicated state machine. It takes commands (commands.hpp) in log order, and returns replies
+// and changes. apply() is a function of its arguments and of earlier commands, so every node
+// computes the same. Queries (queries.hpp) read the tables; rows (rows.hpp) are what checkpoints
+// store.
 
 #include "protocol/base/result.hpp"
 #include "protocol/state/kept_changes.hpp"
@@ -101,7 +102,7 @@ public:
 
   /// What the command's token lacks; nullopt: permitted, or ACLs are off. Also the reply to a
   /// command that would change nothing and needs no permission: clients cannot fill the log with
-  /// those. A permitted command may carry `judged_at` = applied_index(): unless a policy, role or
+  /// those. A permitted command may carry `judged_at` = applied_index(). Unless a policy, role or
   /// token changes, apply() would decide the same for a write of one key, and skips the check.
   std::optional<reply> refuses(const command& c, cluster_time now) const;
 

@@ -86,8 +86,8 @@ struct applying {
   std::uint64_t due_left = expired_at_once_max;
   /// Secret of the token that the command is on behalf of; null: none, or ACLs are off.
   const std::string* secret = nullptr;
-  /// Scope in which ends of claims are counted: the token's accessor, else the client's
-  /// address. nullopt: the entry does not name its client, and is decided as in 0.2.0.
+  /// Scope in which ends of claims are counted: the token's accessor, else the client's address.
+  /// nullopt: the entry does not name its client. It is decided as in 0.2.0.
   std::optional<std::string> scope = std::nullopt;
   /// The requester, stored with what takes effect later. Empty as requester says.
   requester by = {};

@@ -20,8 +20,8 @@ struct command_needs {
   state::feature_level level = 0;
   std::string version; ///< the first that has the level; empty: any
 };
-/// Ignores what a restore's rows need, which their first bytes do not show: servers with
-/// a level that has restores read no others. nullopt: not the beginning of a command.
+/// Ignores what a restore's rows need, which their first bytes do not show. Servers with a level
+/// that has restores read no others. nullopt: not the beginning of a command.
 std::optional<command_needs> needs_of(std::string_view bytes);
 /// The same command without command::judged_at. nullopt: it has none, or is unreadable.
 std::optional<std::string> without_judgement(std::string_view bytes);

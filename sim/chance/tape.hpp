@@ -1,9 +1,9 @@
 #pragma once
 // The source of randomness of a run: a tape of choices, made from a seed or replayed from a file.
 //
-// A run calls choose(n) on one of many streams. 0 is always the least eventful choice (no fault,
-// shortest delay, oldest message first), and only other values are stored. So a tape is a sparse
-// list, the empty one is the least eventful run, and removing an item keeps all other streams.
+// A run calls choose(n) on one of many streams. Zero is always the least eventful choice (no fault,
+// shortest delay, oldest message first). Only other values are stored. So a tape is a sparse list,
+// the empty one is the least eventful run, and removing an item keeps all other streams.
 
 #include "protocol/base/random.hpp"
 #include "protocol/base/result.hpp"

@@ -27,8 +27,8 @@ struct answer_time_rules {
   }
 };
 
-/// Counts time as it passes on the node that got the request: not while it is paused, and never
-/// faster than true time, so a clock that jumps ahead shortens nothing.
+/// Counts time as it passes on the node that got the request. A pause of the node does not count,
+/// and no time counts faster than true time, so a clock that jumps ahead shortens nothing.
 class answer_time_checker {
 public:
   explicit answer_time_checker(answer_time_rules rules) : rules_(rules) {}

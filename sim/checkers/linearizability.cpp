@@ -15,8 +15,8 @@ namespace {
 // The search of Wing and Gong with Lowe's memo, in the form that follows the history in time ("just
 // in time"). An operation is put in order only when its end is reached, or before another whose end
 // is reached. So a state of the search is a moment, the value, and the set of open operations that
-// are already in order; all that ended before are. At a quiescent point nothing is open, so the
-// history splits into independent parts there.
+// already have a position in the order. Operations that ended before the moment all have one. At a
+// quiescent point nothing is open, so the history splits into independent parts there.
 
 using value_id = std::uint32_t;
 constexpr value_id absent = 0;
@@ -189,8 +189,8 @@ private:
     }
   }
 
-  /// The memo. A position is no better than one in which fewer operations of unknown outcome are
-  /// used up and all else is equal: whatever can follow the first can follow the second.
+  /// The memo. A position is no better than one that is equal except that fewer operations of
+  /// unknown outcome are used up. Whatever can follow the first can follow the second.
   bool is_new(const position& p) {
     auto key = p;
     slot_set used;

@@ -1,7 +1,7 @@
 #pragma once
-// Searches for a linearization: an order of the clients' operations, each placed at one moment
-// between its start and its end, in which a plain register gives the same responses. It uses only
-// what clients saw, neither the log nor indexes.
+// Searches for a linearization: an order of the clients' operations in which a plain register gives
+// the same responses. Each operation is placed at one moment between its start and its end. It uses
+// only what clients saw, neither the log nor indexes.
 
 #include "sim/checkers/standing_clocks.hpp"
 #include "sim/record/history.hpp"

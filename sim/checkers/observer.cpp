@@ -20,8 +20,8 @@ broken compare_outcomes(const outcomes_model& model, log_index at, const state::
 // Rules about whole logs are expensive: the interval, in messages of Raft peers.
 constexpr std::uint64_t whole_log_every = 64;
 constexpr std::uint64_t compare_every = 4096;
-// A request is held for at most 7 s and forwarded again at every tick of 25 ms, by a clock that may
-// run 1.6 times too fast.
+// A request is queued for at most 7 s and forwarded again at every tick of 25 ms. Its clock may run
+// 1.6 times too fast.
 constexpr std::uint32_t forwarded_max = 500;
 // A follower that lost or could not store its part requests it at most once per tick of 25 ms.
 constexpr std::uint32_t same_chunk_max = 12;
@@ -209,7 +209,7 @@ std::optional<virtual_time> observer::made_at(const raft::entry& e) const {
 }
 
 // Cluster time counts lock delays. If it never runs faster than true time, except for the allowed
-// clock rates, none is too short, whatever wall clocks show and whichever server leads.
+// clock rates, none is too short. That holds whatever wall clocks show and whichever server leads.
 void observer::check_cluster_time(const raft::entry& e) {
   const auto made = appended_.find({e.index, e.term});
   if (made == appended_.end() || e.kind != raft::entry_kind::command)

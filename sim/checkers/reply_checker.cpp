@@ -667,7 +667,8 @@ std::string reply_checker::model_answer(const state::query& q, log_index s) cons
 // ---- the end
 
 /// Done operations have their own entries and rejected ones none, so the rest must fit the unknown
-/// ones. count() checked that all along; once more here, so that no order of calls hides it.
+/// ones. count() has checked that all along. It is checked once more here, so that no order of
+/// calls hides it.
 broken reply_checker::finish() const {
   for (const auto& [bytes, same] : commands_)
     if (auto b = count(same))

@@ -1,6 +1,6 @@
 #pragma once
-// Checks sessions over the whole run: when they end, the responses to renewals, that fencing tokens
-// only grow, and that the semaphore never has more holders than its limit.
+// Checks sessions over the whole run: when they end, and the responses to renewals. Fencing tokens
+// must only grow, and the semaphore must never have more holders than its limit.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/checkers/standing_clocks.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Simulated clients that change permissions, in runs with ACLs: they create, change and delete
+// Simulated clients that change permissions, in runs with ACLs. They create, change and delete
 // policies, roles and tokens, with which other clients write, lock, read and wait.
 
 #include "sim/record/history.hpp"

@@ -1,8 +1,8 @@
 #pragma once
-// Every kind of operation, each with an example over HTTP: at least one for each method of each row
-// of the table of routes, and examples for what servers write by themselves. A route or method
-// without an example is listed without a request, and a run of the list fails there. The caller
-// counts which commands result.
+// Every kind of operation, with examples over HTTP. There is at least one for each method of each
+// row of the table of routes, and there are some for what servers write by themselves. A route or
+// method without an example is listed without a request, and a run of the list fails there. The
+// caller counts which commands result.
 
 #include "protocol/state/commands.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// A hostile peer. It reaches the peer ports, knows what a server sends about itself, and sends
+// A hostile peer. It reaches the peer ports and knows what a server sends about itself. It sends
 // frames that are well-formed and wrong, under an id of its own or a member's. None may have an
 // effect, except that they take time. It does not follow the protocol as a real server would.
 

@@ -85,7 +85,7 @@ public:
   /// Serves as the leader of the highest term; nullopt: no server does.
   std::optional<std::size_t> leader() const;
   /// The configuration in force at the server with the newest log. nullopt: a change is in
-  /// progress, so that others may still need a majority of the previous configuration.
+  /// progress. Others may then still need a majority of the previous configuration.
   std::optional<raft::configuration> configuration() const;
   std::optional<std::size_t> node_of(node_id id) const;
 

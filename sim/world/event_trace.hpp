@@ -1,6 +1,6 @@
 #pragma once
-// Records what happened in a simulated run: a hash over all events, by which two runs are compared,
-// and, if there is a reader, lines of text.
+// Records what happened in a simulated run. Two runs are compared by a hash over all events; if
+// there is a reader, it gets lines of text.
 
 #include "sim/run.hpp"
 

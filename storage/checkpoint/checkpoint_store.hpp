@@ -88,7 +88,8 @@ public:
   load(const std::function<void(std::uint8_t table, std::string_view key, std::string_view value)>& row) = 0;
   /// Durable and proven on return: its rows were read back, and the file's rows add up to the
   /// digest. A failure of the kind `unproven` means that they do not, and names the first wrong
-  /// row; the previous checkpoint or an older one is in force then (info()), the next must be full.
+  /// row; the previous checkpoint or an older one is in force then (info()), and the next one must
+  /// be full.
   virtual status commit(const checkpoint_delta& delta) = 0;
 
   // ---- the older generation: a copy of an earlier checkpoint, used if the newest one is damaged

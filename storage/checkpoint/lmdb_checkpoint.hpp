@@ -62,8 +62,8 @@ public:
   result<std::optional<checkpoint_info>> info() override;
   /// `row` is called before the last row is checked: use the rows only if the result is a success.
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) override;
-  /// A failure of the kind no_space or unproven leaves the old checkpoint in force and
-  /// the store usable; after any other the store must not be used again.
+  /// A failure of the kind no_space or unproven leaves the old checkpoint in force and the store
+  /// usable. After any other failure the store must not be used again.
   status commit(const checkpoint_delta& delta) override;
   std::optional<log_index> older_index() const override;
   std::uint64_t bytes() const override { return rows_.is_open() ? rows_.env().used_bytes() : 0; }

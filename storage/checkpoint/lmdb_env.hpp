@@ -13,8 +13,8 @@
 
 namespace belay::storage {
 
-/// The failure for a code of LMDB or the system; of the kind no_space if a full disk,
-/// a quota or a file size limit is the reason.
+/// The failure for a code of LMDB or the system. Its kind is no_space if a full disk, a quota or a
+/// file size limit is the reason.
 failure lmdb_failure(const std::string& what, const std::string& path, int code);
 
 enum class lmdb_use : std::uint8_t {

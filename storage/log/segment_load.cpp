@@ -227,10 +227,10 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
 }
 
 status segment_log::secure_end(std::string_view all, std::size_t last_frame, std::size_t end, std::size_t torn_bytes) {
-  // From here on the owner of the log acts on everything that was read. But the process that
-  // wrote the last frame may have ended before its sync, or because that failed: then the frame
-  // is only in memory, and after a failed sync the system does not retry unless the bytes are
-  // written again. Earlier frames were synced, or this was done for them.
+  // From here on the owner of the log acts on everything that was read. But the process that wrote
+  // the last frame may have ended before its sync, or because that failed. Then the frame is only
+  // in memory. After a failed sync the system does not retry unless the bytes are written again.
+  // Earlier frames were synced, or this was done for them.
   std::string bytes(all.substr(last_frame, end - last_frame));
   // An unfinished write after it was never acknowledged. Zeros replace it, because the next
   // frame has its sequence number and must be followed by zeros.

@@ -2,7 +2,7 @@
 // Checks permissions that neither the state machine nor the agent checks: for the agent, operators,
 // archives, renewals of sessions (docs/contract/10, section 3). It asks this server's tables
 // before the request is sent on. They may lag behind the leader's, so a rejected request is checked
-// again when they have caught up: clients can use at once what they created elsewhere.
+// again when they have caught up. So clients can use a token at once that they created elsewhere.
 
 #include "actors/gateway/requests/agent_tokens.hpp"
 #include "actors/gateway/requests/outbox.hpp"

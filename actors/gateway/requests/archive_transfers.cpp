@@ -130,8 +130,8 @@ void archive_transfers::propose_part(exchange& e, monotonic_time now) {
     out_.post(propose_write{id, e.transfer->command});
     return;
   }
-  // Whether another restore is in progress is read from tables that have everything decided
-  // before this request: a follower may not know yet that one has ended.
+  // Reads whether another restore is in progress from tables that have everything decided before
+  // this request. A follower may not know yet that one has ended.
   read_query q{id, {}, {}};
   q.request.mode = http::consistency::consistent;
   out_.post(std::move(q));

@@ -1,6 +1,6 @@
 #pragma once
-// A client's request until its answer is written, and properties of its command: which requests
-// of one connection may overlap, which may take minutes, how long an acquire waits.
+// A client's request until its answer is written, and properties of its command. They say which
+// requests of one connection may overlap, which may take minutes, and how long an acquire waits.
 
 #include "actors/gateway/requests/snapshot_transfer.hpp"
 #include "actors/gateway/requests/unread_request.hpp"
@@ -116,7 +116,7 @@ struct exchange {
     return write != nullptr && !command->once && write->op.verb != state::kv_verb::lock &&
            write->op.verb != state::kv_verb::unlock;
   }
-  /// Plain writes of one connection may overlap, in order; any other request waits for those before
+  /// Plain writes of one connection may overlap, in order. Any other request waits for those before
   /// it and blocks those after it, as on a server that reads one request at a time.
   bool may_overlap() const { return std::holds_alternative<std::monostate>(what) || plain_write(); }
   /// May take minutes.

@@ -43,10 +43,10 @@ struct known_members {
 /// "host:port" of the leader's server port, or empty.
 std::string leader_address(const cluster_view& view);
 
-/// Answers all kinds except: agent_metrics, agent_monitor, agent_host, agent_reload, agent_leave,
-/// agent_token and translate_rules (answered elsewhere); remove_peer, add_peer, force_leave and
-/// autopilot_health (the leader decides); agent_join (raft_peer answers); keyring (all members
-/// answer). @param may permissions of a caller that requests members; null: everything
+/// Answers most kinds. Others answer agent_metrics, agent_monitor, agent_host, agent_reload,
+/// agent_leave, agent_token and translate_rules. The leader decides remove_peer, add_peer,
+/// force_leave and autopilot_health. raft_peer answers agent_join, and all members answer keyring.
+/// @param may permissions of a caller that requests members; null: everything
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options, const acl::authorizer* may = nullptr,
                             const known_members& known = {});

@@ -1,6 +1,7 @@
 #pragma once
-// Requests about this node and its cluster, and operators' commands (status, agent, operator):
-// which are answered at once, and which actor handles the rest. local_answers formats the answers.
+// Requests about this node and its cluster, and operators' commands (status, agent, operator).
+// Decides which are answered at once, and which actor handles the rest. local_answers formats the
+// answers.
 
 #include "actors/gateway/requests/local_answers.hpp"
 #include "actors/gateway/requests/outbox.hpp"

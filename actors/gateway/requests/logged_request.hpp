@@ -15,7 +15,7 @@ namespace belay::actors {
 std::string logged_request(const http::raw_request& r, std::string_view own = {}, bool found = false);
 
 /// The part of a decoded path that should name a token by its accessor, or an agent's token by its
-/// kind: clients put secrets there by mistake. Empty: there is none, or it is a known word.
+/// kind. Clients put secrets there by mistake. Empty: there is none, or it is a known word.
 std::string_view token_named_in(std::string_view path);
 
 /// Replaces `secret` in `text` by `<hidden>`. Ignores secrets below 16 bytes: they may be words.

@@ -21,7 +21,7 @@ class shared_answers {
 public:
   /// Answers with a smaller estimated size are rendered at once, each for its own client.
   static constexpr std::size_t bytes_min = 64 << 10;
-  /// Answers with a larger estimated size are rendered as their clients take them, in pieces:
+  /// Answers with a larger estimated size are rendered in pieces, as their clients take them. Then
   /// the memory does not depend on their size, and the length is not known in advance.
   static constexpr std::size_t streamed_from = 64 << 20;
   /// Size of one piece: it takes about a millisecond to render, three with compression.

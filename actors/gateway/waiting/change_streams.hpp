@@ -1,7 +1,8 @@
 #pragma once
-// Clients that follow key changes as server-sent events (docs/reference/changes.md). Streams for the same
-// keys and token are a group: one query of it waits at the state machine, and is rendered once for
-// all, and for groups with the same result. A stream behind its group reads on its own to catch up.
+// Clients that follow key changes as server-sent events (docs/reference/changes.md). Streams for
+// the same keys and token are a group. One query of it waits at the state machine; its result is
+// rendered once for all, and for groups with the same result. A stream behind its group reads on
+// its own to catch up.
 
 #include "actors/gateway/requests/byte_budget.hpp"
 #include "actors/gateway/requests/outbox.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// Clients that follow the log of this server (GET /v1/agent/monitor): each gets the lines written
-// while it is connected, at its own pace, and a notice of lines that were dropped.
+// Clients that follow the log of this server (GET /v1/agent/monitor). Each gets the lines written
+// while it is connected, at its own pace, and a notice of dropped lines.
 
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/telemetry/log.hpp"

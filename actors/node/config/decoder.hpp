@@ -35,8 +35,9 @@ public:
 
   /// The value of a key, or of an element of it, is invalid.
   void wrong(std::string_view path, std::string text);
-  /// A key is missing, or keys contradict each other. Reported at the first of `blamed` that is
-  /// set, unless unread input may change it: a source, or one of `others`, keys that would fix it.
+  /// A key is missing, or keys contradict each other. Reports the problem at the first of `blamed`
+  /// that is set, unless unread input may remove it. That is a source, or one of `others`, the keys
+  /// that would fix it.
   void complain(std::string text, std::span<const std::string_view> blamed = {},
                 std::span<const std::string_view> others = {});
   void complain(std::string text, std::initializer_list<std::string_view> blamed,

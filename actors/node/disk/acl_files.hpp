@@ -1,6 +1,7 @@
 #pragma once
-// Files for ACLs in a data directory: this server's tokens set by clients, and the permission to
-// create the first token once more (docs/contract/10, section 5). Writing blocks on the disk.
+// Files for ACLs in a data directory: the tokens that clients have set for this server, and the
+// permission to create the first token once more (docs/contract/10, section 5). Writing blocks on
+// the disk.
 
 #include "actors/gateway/http_gateway.hpp"
 #include "actors/gateway/requests/agent_tokens.hpp"

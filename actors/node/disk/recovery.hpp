@@ -23,8 +23,8 @@ public:
   const raft::configuration& before() const { return before_; }
   /// Last index of the log, or of the checkpoint if the log does not continue it.
   log_index last_index() const { return entries_.last(); }
-  /// Does these steps, each durable: the directory gets a new cluster's number, so that former
-  /// members are rejected; its log gets an entry that makes this server the only member. All log
+  /// Does these steps, each durable. The directory gets a new cluster's number, so that former
+  /// members are rejected. Its log gets an entry that makes this server the only member. All log
   /// entries count as committed, even unacknowledged ones. Can be repeated after an interruption.
   status carry_out();
 

@@ -19,8 +19,8 @@ struct server_state {
 
 /// Log and checkpoint of the server that owns the directory.
 /// @param trailing_entries raft_trailing_logs
-/// @returns a failure that says what to do: damaged, a part is missing, or the log of a server
-/// that belongs to a cluster is gone (docs/internals/pitfalls.md R36)
+/// @returns a failure that says what to do if the state is damaged or incomplete, or if the log of
+/// a server that belongs to a cluster is gone (docs/internals/pitfalls.md R36)
 result<server_state>
 open_server_state(const std::string& data_dir, const identity& who, storage::file_system& files,
                   const std::function<result<std::shared_ptr<storage::log_store>>()>& open_log,

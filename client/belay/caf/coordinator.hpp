@@ -12,8 +12,9 @@
 // not; the loss of a node whose actors have holds here: they end with the connection. On failure:
 // *refused* or *unknown*, as an error that error_of() reads. If the process is killed, the session
 // ends by its TTL, and the lock delay follows. Only heartbeats detect a node that hangs or is cut
-// off (middleman.heartbeat-interval, middleman.connection-timeout); they are off by default, and
-// its actors keep their holds until then. A busy actor gets a message late: use the fencing token.
+// off (middleman.heartbeat-interval, middleman.connection-timeout). They are off by default. Until
+// one detects it, its actors keep their holds. A busy actor gets a message late: use the fencing
+// token.
 //
 // A link never ends a coordinator: link to it if your actor should end when it does. End it with
 // anon_send_exit(), which names no sender, or `close`: it then releases all holds and ends the

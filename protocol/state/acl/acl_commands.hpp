@@ -185,8 +185,8 @@ struct acl_legacy_list {
 };
 
 /// One question of permissions_read. `name` is empty for permissions without one (`operator`,
-/// `keyring`, `acl`). For `session_owner` it is a session's ID, and the session's node
-/// decides; if the session is unknown everything is allowed, so that the response can say so.
+/// `keyring`, `acl`). For `session_owner` it is a session's ID, and the session's node decides. If
+/// the session is unknown everything is allowed, so that the response can say so.
 struct permission_needed {
   enum class of : std::uint8_t {
     agent,

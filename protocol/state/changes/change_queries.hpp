@@ -31,8 +31,8 @@ template <>
 inline constexpr auto names_of<change_kind> = std::to_array<std::string_view>({"set", "delete", "expired"});
 static_assert(count_of<change_kind> == static_cast<std::size_t>(change_kind::expired) + 1);
 
-/// A follower's position in the change feed: it has all of the entries before `index`,
-/// and of that entry the effects up to `effect`, counted from 0 in the entry's order.
+/// A follower's position in the change feed. It has all of the entries before `index`, and of that
+/// entry the effects up to `effect`, counted from 0 in the entry's order.
 struct change_place {
   static constexpr std::uint64_t all_effects = std::numeric_limits<std::uint64_t>::max();
 

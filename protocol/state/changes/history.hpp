@@ -1,8 +1,8 @@
 #pragma once
-// The history that an index belongs to. Two clusters have entries with the same index,
-// and so does one cluster before and after the recovery of a survivor; a restored
-// archive brings back lower indexes of rows. A cursor names its history, so that a
-// server can recognize cursors that it never returned (docs/reference/changes.md, Cursors).
+// The history that an index belongs to. Two clusters have entries with the same index, and so does
+// one cluster before and after the recovery of a survivor. A restored archive brings back lower
+// indexes of rows. A cursor names its history, so that a server can recognize cursors that it never
+// returned (docs/reference/changes.md, Cursors).
 
 #include "protocol/base/ids.hpp"
 

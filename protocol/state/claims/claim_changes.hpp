@@ -5,8 +5,9 @@
 
 namespace belay::state {
 
-/// The resource changed in this entry: creates, updates or removes its row (docs/reference/claims.md,
-/// rule 2), wakes its readers, and has its queue checked at the end of the entry.
+/// The resource changed in this entry. Creates, updates or removes its row
+/// (docs/reference/claims.md, rule 2), wakes its readers, and has its queue checked at the end of
+/// the entry.
 void resource_changed(applying& a, const resource_name& of);
 
 /// Creates the row of a resource that has none. Its first claim, or its limit, must follow.

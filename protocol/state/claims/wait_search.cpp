@@ -107,7 +107,8 @@ private:
   }
 
   /// An earlier waiter here, of the same mode and flag, found all holders except its own session,
-  /// which does not block itself. n waiters and n holders take 2n steps, not n * n; equal result.
+  /// which does not block itself. So n waiters and n holders take 2n steps, not n * n, with the
+  /// same result.
   void step_to_holders(const node& at, const claim_record& waiter, bool refuses) {
     const auto [found, first] = holders_found_.try_emplace({waiter.of, refuses, waiter.mode});
     auto& left = found->second;

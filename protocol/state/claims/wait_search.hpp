@@ -1,6 +1,7 @@
 #pragma once
-// The wait-for graph (docs/reference/claims.md, rules 31, 32): from a waiting session to sessions that hold
-// what it waits for and conflict, and to all before it in the queue. Waits for keys' locks count.
+// The wait-for graph (docs/reference/claims.md, rules 31, 32). Its edges lead from a waiting
+// session to the conflicting holders of what it waits for, and to all sessions before it in the
+// queue. Waits for keys' locks count.
 
 #include "protocol/state/tables.hpp"
 
@@ -22,8 +23,8 @@ struct cycle_search {
   std::string_view granted = {};
   /// Only cycles with a `deadlock=refuse` claim; starts_refusing: the granted claim is one.
   bool refusers_only = false, starts_refusing = false;
-  /// Max claims to examine: those of each visited session, the holders and the waiters
-  /// in their way, counted every time. nullopt: only graph_nodes_max limits the search.
+  /// Max claims to examine. The claims of each visited session count, and the holders and waiters
+  /// in their way, every time. nullopt: only graph_nodes_max limits the search.
   std::optional<std::size_t> claims_max = std::nullopt;
 };
 /// search_claims_max from client_address_level on; entries below it were decided without a bound.

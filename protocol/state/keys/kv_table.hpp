@@ -16,8 +16,8 @@
 
 namespace belay::state {
 
-/// Name of a key in a list of names: up to the first separator after the prefix
-/// (docs/contract/03, section 2). nullopt: there is none; the key is its own name.
+/// Name of a key in a list of names: up to the first separator after the prefix (docs/contract/03,
+/// section 2). nullopt: there is no separator, and the key is its own name.
 std::optional<std::string_view> cut_name(std::string_view key, std::string_view prefix, std::string_view separator);
 /// The smallest text greater than all texts starting with `prefix`; empty: there is none.
 std::string after_all_under(std::string prefix);

@@ -484,8 +484,8 @@ private:
     return rest;
   }
 
-  /// Inserts into a full chunk by moving its last rows to the next, if that has space: else a
-  /// late row, of nearly ascending keys, splits a chunk for good. @returns false: no effect
+  /// Inserts into a full chunk by moving its last rows to the next, if that has space. Otherwise a
+  /// late row, of nearly ascending keys, would split a chunk for good. @returns false: no effect
   bool pass_on(const place& p, std::string_view key, Value& v) {
     const auto next = p.at.next();
     if (next == chunks_.end())

@@ -20,9 +20,10 @@
 
 namespace belay::state {
 
-/// Chunks by separator key. A chunk has the keys from its separator to the next; the first is
-/// empty and its chunk stays, so every key belongs to a chunk. A node has up to `node_max` chunks;
-/// the list of nodes is the root. A shared chunk is immutable: it is copied before a change.
+/// Chunks by separator key. A chunk has the keys from its separator to the next. The first
+/// separator is empty and its chunk stays, so every key belongs to a chunk. A node has up to
+/// `node_max` chunks; the list of nodes is the root. A shared chunk is immutable: it is copied
+/// before a change.
 template <class Chunk, std::size_t node_max = 256>
 class fence_tree {
 public:

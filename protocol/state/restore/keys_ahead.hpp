@@ -1,6 +1,6 @@
 #pragma once
 // Sorts the keys of a restore while its parts arrive, so that the entry that commits the restore
-// has little left to do. Not replicated: a server that has not seen all parts (because it started,
+// has little left to do. Not replicated. A server that has not seen all parts (because it started,
 // or received a snapshot, in between) does all of the work in that entry, with the same result.
 
 #include "protocol/state/tables.hpp"

@@ -1,9 +1,9 @@
 #pragma once
-// What a restart may drop from the window of changes (docs/reference/claims.md, rule 46). A started server
-// has the floor (oldest retained index) that it had when it wrote the checkpoint that it loaded, or
-// that of a write in progress. After a fall-back to an older checkpoint the floor may be higher, up
-// to its index. With a checkpoint from another server it is that index, because earlier changes are
-// missing here; with an empty disk it is zero.
+// What a restart may drop from the window of changes (docs/reference/claims.md, rule 46). A started
+// server has the floor (oldest retained index) of the checkpoint that it loaded, or of one that was
+// being written. After a fall-back to an older checkpoint the floor may be higher, up to its index.
+// With a checkpoint from another server it is that index, because earlier changes are missing here;
+// with an empty disk it is zero.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/world/cluster.hpp"

@@ -1,7 +1,8 @@
 #pragma once
-// A queued acquire is withdrawn only because its client disconnected, never because a server, a
-// client agent or a connection between them ended, and not within 5 s (docs/reference/claims.md, rule 24).
-// The model checks the effect of a withdrawal (kv_model_claims.cpp).
+// A queued acquire is withdrawn only because its client disconnected, and at least 5 s later. The
+// end of a server, a client agent or a connection between them is no reason
+// (docs/reference/claims.md, rule 24). The model checks the effect of a withdrawal
+// (kv_model_claims.cpp).
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
