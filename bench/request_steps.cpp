@@ -88,7 +88,7 @@ public:
     rules.body_limit = [](std::string_view, std::string_view) { return http::body_limit{std::size_t{1} << 24}; };
     for (std::size_t i = 0; i < size.keys; ++i)
       apply(put_of(numbered("bench", i), some_value(i, size.value_bytes)));
-    // For keys all over the table, in a scattered order, and again with other values.
+    // Puts to keys all over the table, in a scattered order, and again with other values.
     const auto ready = std::min(size.keys, ready_puts_max / 2);
     for (const std::size_t version : {1, 2})
       for (std::size_t i = 0; i < ready; ++i)

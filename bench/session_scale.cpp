@@ -79,7 +79,7 @@ public:
     stream_.socket().set_option(tcp::no_delay(true));
   }
 
-  /// From the last response.
+  /// The index in the last response.
   std::string index() const { return std::string(response_["X-Consul-Index"]); }
 
   void ask(http::verb verb, const std::string& target, std::string body, done then) {
@@ -179,8 +179,8 @@ private:
 
   using request = std::function<void(std::size_t i, connection&, std::function<void()> next)>;
 
-  /// On all connections from `first` on: sends request 0, 1, ... after the previous response there,
-  /// while `more` holds. Ends after the last response, when no timer is left.
+  /// Uses all connections from `first` on. Each sends request 0, 1, ... after its previous
+  /// response, while `more` holds. Ends after the last response, when no timer is left.
   void keep_asking(std::size_t first, const std::function<bool(std::size_t i)>& more, const request& ask) {
     std::size_t begun = 0;
     std::vector<std::function<void()>> turns(pool_.size());

@@ -1,6 +1,6 @@
 #pragma once
 // A file system that changes nothing: reads go to another one, changes succeed without effect.
-// For inspecting the data of a stopped server with the code that starts it.
+// It allows inspecting the data of a stopped server with the code that starts it.
 
 #include "storage/file_system.hpp"
 

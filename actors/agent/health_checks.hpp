@@ -111,7 +111,7 @@ private:
   /// Whether nothing has a deadline: then a tick may be late.
   bool nothing_is_due() const;
   void tick_soon();
-  /// To be called after every change: updates disk, catalog, peers, and waiting clients.
+  /// Call it after every change: updates disk, catalog, peers, and waiting clients.
   void carry_out(held_answer* waiting);
   void sync();
   void settle(request_id id, const write_result* result);

@@ -53,7 +53,8 @@ std::optional<std::size_t> end_of_head(std::string_view bytes) {
   return lf < cr_lf ? lf + 2 : cr_lf + 3;
 }
 
-/// For Beast's parser: CR LF after each line, and a space after the code of the status line.
+/// The head as Beast's parser expects it: CR LF after each line, and a space after the code of the
+/// status line.
 std::string answer_head(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size() + 2);
@@ -89,7 +90,7 @@ std::optional<std::pair<std::size_t, std::size_t>> authority_in(std::string_view
   return std::pair(scheme + 3, std::min(text.find_first_of("/?#", scheme + 3), text.size()));
 }
 
-/// As Go shows it: without the password.
+/// The URL as Go shows it, without the password.
 std::string shown_url(const std::string& text) {
   const auto authority = authority_in(text);
   if (!authority)

@@ -7,7 +7,8 @@ namespace belay::actors {
 
 struct audit_settings {
   rotation_rules file;
-  /// delivery_guarantee: no answer is sent before its line is written. Else lost lines are counted.
+  /// delivery_guarantee: no answer is sent before its line is written. Otherwise lost lines are
+  /// counted.
   bool enforced = false;
 };
 

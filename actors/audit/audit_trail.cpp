@@ -133,7 +133,7 @@ void audit_trail::begin(exchange& e, const http::raw_request& r, const http::par
   }
   a->by = p.by;
   e.audit = a;
-  // At once: the request may delete the token.
+  // Look up the token at once: the request may delete it.
   name(a, now);
   look_up(a, now);
 }

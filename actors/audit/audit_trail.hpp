@@ -58,7 +58,7 @@ public:
 
   /// A request was read. Not all are audited (docs/operate/operations.md).
   void begin(exchange& e, const http::raw_request& r, const http::parsed_request& p, monotonic_time now);
-  /// To be called before a request is sent on. @returns false: it was rejected and is answered
+  /// Call it before a request is sent on. @returns false: it was rejected and is answered
   bool admit(exchange& e);
   /// A write was decided, or its outcome is unknown.
   void decided(exchange& e, const write_result& r) const;
@@ -74,7 +74,7 @@ public:
   /// @returns false: it is the response to another query
   bool read_answered(const read_result& r, monotonic_time now) { return owners_.answered(r, now); }
   void written(const audit_written& w, monotonic_time now);
-  /// To be called a few times a second.
+  /// Call it a few times a second.
   void tick(monotonic_time now);
   /// Sends everything to the audit_log, without waiting for responses.
   void close();

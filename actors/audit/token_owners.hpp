@@ -32,7 +32,7 @@ public:
   void ask_for_accessor(const std::string& accessor, monotonic_time now, told_whether then);
   /// @returns false: it is the response to another query
   bool answered(const read_result& r, monotonic_time now);
-  /// To be called regularly: drops old results. Queries without response get an empty result.
+  /// Call it regularly: drops old results. Queries without response get an empty result.
   void tick(monotonic_time now);
   /// All pending queries get an empty result, or false.
   void close();

@@ -207,7 +207,7 @@ void peer_link::tick_soon() {
   wake_ups_.ask(*this, *wires_, tick, tick_atom::value);
 }
 
-/// At most once a minute for each address and reason.
+/// Logs a problem, at most once a minute for each address and reason.
 void peer_link::complain(const std::string& address, const std::string& why, const char* event) {
   const auto dialled = outgoing_.find(address);
   const bool known = lobby_.knows(address) || (dialled != outgoing_.end() && dialled->second.named);

@@ -36,7 +36,8 @@ struct peer_link_settings {
   lobby_limits lobby;
   /// Connections of servers that are no members and have no credentials; each is dialled back.
   std::size_t strangers_max = 64;
-  /// For unverified servers (no members, no credentials): bytes of one frame; of unfinished ones.
+  /// Limits for unverified servers (no members, no credentials): bytes of one frame, and of all
+  /// unfinished ones.
   std::size_t stranger_frame_max = 64u << 10;
   std::size_t stranger_bytes_max = 64u << 20;
   /// Bytes read per second from such a server.

@@ -47,7 +47,7 @@ public:
 
   /// Accepts, reads and answers without waiting. @returns the peers that have identified themselves
   std::vector<introduced_peer> pump(monotonic_time now);
-  /// To be called when a connection that pump() returned is closed.
+  /// Call it when a connection that pump() returned is closed.
   void left(const std::string& address);
 
   /// Whether any connection is pending: then call pump() again soon.

@@ -118,7 +118,7 @@ private:
   void tell_log_of_no_leader();
   void tell_log_of_no_majority(int ticks);
   void say_health();
-  /// For the log.
+  /// Name of the server in log lines.
   std::string name_of_server(node_id id) const;
 
   // raft_peer_requests.cpp: carries out what protocol/forward returns

@@ -89,7 +89,7 @@ void raft_peer::on_checkpoint_written(const checkpoint_written& c) {
     return;
   checkpointed_ = c.meta.index;
   checkpoint_term_ = c.meta.term;
-  // For followers that are a little behind. A single member has none, and a server
+  // Entries are kept for followers that are a little behind. A single member has none, and a server
   // that joins it begins with a snapshot.
   const bool has_others = core_.config().members.size() > 1;
   // The older generation of the checkpoint needs more of the log than this server keeps in memory.

@@ -10,7 +10,7 @@
 namespace belay::actors {
 
 /// A descriptor that becomes readable on demand, and is then served after the sockets that were
-/// readable before (epoll reports them in that order). For the loop's thread.
+/// readable before (epoll reports them in that order). Use it on the loop's thread only.
 class arrival_probe final : public socket_owner {
 public:
   /// @param served called when the descriptor is served

@@ -64,7 +64,7 @@ public:
   /// Closes such a connection, because this gateway stops.
   void turn_away(const accepted_connection& c);
 
-  /// To be called when the front was notified that this one is closed.
+  /// Call it when the front was notified that this one is closed.
   void remove(http_connection& c);
   /// Each connection checks its deadlines.
   void sweep(monotonic_time now);

@@ -39,7 +39,7 @@ public:
   /// The client sent or took this many bytes of it.
   void moved(std::uint64_t bytes) { moved_ += bytes; }
 
-  /// To be called regularly. @param waiting whether the server now waits for the client
+  /// Call it regularly. @param waiting whether the server now waits for the client
   void look(time now, bool waiting) {
     if (begun_ && waiting)
       waited_ += now - looked_;

@@ -19,7 +19,8 @@ struct connection_limits {
   pace_limits pace;                        ///< limits for slow progress
   pace_limits uploads = upload_pace;       ///< the same, during the upload of an archive
   std::chrono::milliseconds linger{2000};  ///< after the last answer, until the client closes, too
-  /// For HTTPS: from accept to the end of the handshake, without the time it waits for this server.
+  /// Time limit of a TLS handshake, from accept to its end, without the time that it waits for this
+  /// server.
   std::chrono::milliseconds handshake{5000};
   /// Share of the thread's time that handshakes may take.
   double handshake_share = 0.25;

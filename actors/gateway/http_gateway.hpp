@@ -47,7 +47,7 @@ struct access_files {
   std::function<std::string()> keep_tokens;
   /// Content of the file acl-bootstrap-reset; zero: it does not exist
   std::function<log_index()> bootstrap_reset;
-  /// To be called when it was used.
+  /// Call it when it was used.
   std::function<void()> remove_bootstrap_reset;
 };
 
@@ -69,8 +69,9 @@ struct gateway_settings {
   std::shared_ptr<cache_history> cached;
   /// Distributes connections that this gateway accepts. Null: it serves them all
   client_connections::hand_over share_connections;
-  /// For tables on another thread: reads without a message, called on this gateway's thread. The
-  /// result has no id; nullopt: the state machine's actor has to be asked. Null: it is always asked
+  /// Reads tables of another thread without a message; called on this gateway's thread. The result
+  /// has no id. nullopt: the state machine's actor must answer. A null function: it answers all
+  /// reads.
   std::function<std::optional<read_result>(const http::read_request&, monotonic_time now)> read_here;
   /// How long other actors may queue a request without a leader (performance.rpc_hold_timeout).
   std::chrono::milliseconds hold{7000};
@@ -198,7 +199,7 @@ private:
   void judged_again(const access_watches::news& n);
   /// Runs `work` on a thread that may block, then `then` with its result here, if `e` still exists.
   void do_elsewhere(exchange& e, std::function<std::string()> work, std::function<void(exchange&, std::string)> then);
-  /// For a command on behalf of a token: the state machine has authorized one.
+  /// Removes the file acl-bootstrap-reset after the command that used its index.
   void note_bootstrapped(const exchange& e, const write_result& r);
 
   // Results and decisions from other actors.

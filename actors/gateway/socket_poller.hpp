@@ -21,7 +21,7 @@ public:
   virtual ~socket_owner() = default;
   /// recv() or send() would not block now. An error of the socket counts as both.
   virtual void on_ready(bool readable, bool writable) = 0;
-  /// For a socket with interest `hang_up`: no input follows the unread bytes.
+  /// Called for a socket with interest `hang_up`: no input follows the unread bytes.
   /// @param broken it accepts no output either: the connection was reset
   virtual void on_hang_up(bool broken) { (void)broken; }
   /// Called after again().
@@ -29,7 +29,8 @@ public:
 };
 
 /// Asio re-arms a socket with a system call for each wait. Here it stays armed until changed, and
-/// the loop waits for the whole set (an epoll descriptor can be polled). For the loop's thread.
+/// the loop waits for the whole set (an epoll descriptor can be polled). Use it on the loop's
+/// thread only.
 class socket_poller : public std::enable_shared_from_this<socket_poller> {
 public:
   explicit socket_poller(boost::asio::io_context& loop);

@@ -25,7 +25,7 @@ struct agent_secrets {
   std::string of_services;
 };
 
-/// For health_checks: reads and writes rows of this node.
+/// Replaces the fsm for health_checks: reads and writes rows of this node.
 class remote_tables final : public hosted<fsm_actor::base> {
 public:
   /// @param relay must outlive the last message to it; used on the thread of `host` only
@@ -69,7 +69,7 @@ private:
   std::map<std::uint64_t, std::unique_ptr<question>> questions_;
 };
 
-/// For the gateway: status of the cluster.
+/// Replaces raft_peer for the gateway: status of the cluster.
 class remote_consensus final : public hosted<raft_peer_actor::base> {
 public:
   /// @see server_relay::join
@@ -80,7 +80,7 @@ public:
 
   behavior_type make_behavior() override;
 
-  /// For the gateway and the agent.
+  /// The view that the gateway and the agent receive.
   static cluster_view view_of(const raft::member& self, bool cluster_answers);
 
 private:

@@ -15,7 +15,7 @@
 
 namespace belay::actors {
 
-/// For one thread at a time, which waits for until_due() and calls look().
+/// Used by one thread at a time, which waits for until_due() and calls look().
 class service_reports {
 public:
   using time = stall_watch::time;
@@ -63,7 +63,8 @@ public:
   service_reporter(const service_reporter&) = delete;
   service_reporter& operator=(const service_reporter&) = delete;
 
-  /// As service_reports; `ready` once. After `stopping` nothing else is sent.
+  /// These do the same as in service_reports. Call ready() once. After stopping() nothing else is
+  /// sent.
   void ready(std::shared_ptr<const vitals> numbers);
   void reloading();
   void reloaded(bool taken_over);

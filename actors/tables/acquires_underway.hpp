@@ -15,7 +15,7 @@ class acquires_underway {
 public:
   /// An acquire that has not been applied after this time is not waited for any longer.
   static constexpr std::chrono::milliseconds patience{500};
-  /// For all keys together; further acquires are passed on.
+  /// Limit for all keys together; further acquires are passed on.
   static constexpr std::size_t kept_max = 16384;
 
   /// Whether it was kept. False: pass it on; acquires of that key that arrive after it are kept.
@@ -23,7 +23,7 @@ public:
   /// An acquire of that key was applied. @returns those that waited for it, in order of arrival.
   std::vector<check_write> applied(const std::string& key);
   std::vector<check_write> past_patience(monotonic_time now);
-  /// For example when this server no longer leads.
+  /// Removes and returns all, for example when this server no longer leads.
   std::vector<check_write> all();
   bool empty() const { return by_key_.empty(); }
 

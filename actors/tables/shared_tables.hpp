@@ -18,7 +18,8 @@
 
 namespace belay::actors {
 
-/// For the header of stale responses; zero if `then` is later. @param then since the clock's epoch
+/// Age for the header of stale responses; zero if `then` is later. @param then since the clock's
+/// epoch
 std::uint64_t milliseconds_since(std::chrono::nanoseconds then, monotonic_time now);
 
 /// Whether a read may be answered at once, with or without a lease and contact to a leader.

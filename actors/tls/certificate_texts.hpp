@@ -20,9 +20,9 @@ struct certificate_refusal {
   std::string detail; ///< name of the certificate concerned, or when it expired
 
   explicit operator bool() const { return error != X509_V_OK; }
-  /// For a verify callback that gets an error. Keeps the first one.
+  /// Call it from a verify callback that gets an error. Keeps the first one.
   void note(X509_STORE_CTX* store);
-  /// For logs. `whose`: `peer` or `client`.
+  /// The text for logs. `whose`: `peer` or `client`.
   std::string text(const std::string& whose) const;
 };
 /// Whether the error means that no trusted authority has signed the certificate.

@@ -32,7 +32,7 @@ private:
   pointer now_;
 };
 
-/// For peers.
+/// Credentials for connections to peers.
 class credential_store : public store_of<credentials> {
 public:
   /// Without credentials: nothing is presented and nothing is required.
@@ -46,7 +46,7 @@ private:
   }
 };
 
-/// For HTTPS clients.
+/// Credentials for HTTPS clients.
 using https_credential_store = store_of<https_credentials>;
 
 } // namespace belay::tls

@@ -218,7 +218,7 @@ public:
     sid = std::to_string(id);
     co_return id ? outcome::ok : outcome::body;
   }
-  // On one long-lived LeaseKeepAlive stream, as the official client does.
+  // Uses one long-lived LeaseKeepAlive stream, as the official client does.
   task<outcome> session_renew(const std::string& id) override {
     std::vector<std::string> one(1, id);
     co_return co_await session_renew_list(one);

@@ -55,7 +55,7 @@ struct command {
   /// The exit code of a failure, and of a wrong call.
   int failed = 1;
   int (*run)(const options&, terminal) = nullptr;
-  /// For a command that parses its flags itself; `run` is null then.
+  /// Set instead of `run` for a command that parses its flags itself.
   int (*run_words)(const arguments&, terminal) = nullptr;
 };
 

@@ -57,7 +57,7 @@ public:
   error run(whose code, job make, bool with_session, milliseconds within, std::stop_token stop) override;
   result<held> take(making<hold> make, milliseconds within, std::stop_token stop);
 
-  /// On the loop.
+  /// Call it on the loop.
   void take_away(const std::shared_ptr<waiting_call>& c);
 
   shared_loop loop;

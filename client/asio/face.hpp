@@ -39,7 +39,7 @@ public:
   std::stop_source lost;
   std::mutex lock; ///< protects `because`
   std::string because;
-  /// On the loop: called once, when the hold is lost or released.
+  /// Each is called once on the loop, when the lease is lost or released.
   std::map<std::uint64_t, std::function<void()>> watchers;
 };
 
@@ -71,11 +71,11 @@ public:
   explicit face(client_options o) : options(std::move(o)) {}
   virtual ~face() = default;
 
-  /// Runs it on the loop, soon. From any thread.
+  /// Runs it on the loop, soon. May be called from any thread.
   virtual void post(std::function<void()> what) = 0;
   /// The same for code of the program: on the thread where callbacks are documented to run.
   virtual void call_back(std::function<void()> what) { post(std::move(what)); }
-  /// Waits for the loop. From any thread except the loop's. Throws what the job threw.
+  /// Waits for the loop; call it from any thread except the loop's. Throws what the job threw.
   /// @returns why there is no result
   virtual error run(whose code, job make, bool with_session, milliseconds within, std::stop_token stop) = 0;
   /// The same, with a result.

@@ -35,12 +35,13 @@ public:
   /// Whether the calling thread runs the loop.
   bool runs_here() const { return runner_.load() == std::this_thread::get_id(); }
 
-  /// Runs it as soon as the loop's own thread runs the loop. From any thread.
+  /// Runs it as soon as the loop's own thread runs the loop. May be called from any thread.
   void post_to_own(std::function<void()> what);
   /// Calls `begin`, and then runs the loop on this thread until `done`, or for as long as a caller
   /// may. @returns false: another thread runs the loop, or must; nothing was begun
   bool run_here(const std::function<void()>& begin, const std::function<bool()>& done);
-  /// On the loop: a call has ended. After the current handler, callers may run the loop.
+  /// Call it on the loop when a call has ended. After the current handler, callers may run the
+  /// loop.
   void call_ended() { leaves_ = true; }
 
   /// Exists while a thread waits for an event on the loop, and keeps the loop's own thread on it.

@@ -71,7 +71,7 @@ inline const ::boost::system::error_category& error_category() {
   return it;
 }
 
-/// For interfaces that take error codes only; the text is lost.
+/// The error as a code, for interfaces that take codes only; the text is lost.
 inline ::boost::system::error_code code_of(const error& e) {
   auto value = static_cast<int>(e.why());
   if (e.how() == outcome::unknown)

@@ -33,7 +33,7 @@ private:
 class hold {
 public:
   hold() = default;
-  /// For a recipe, before its first request: from now on something may have to be released.
+  /// Created by a recipe before its first request: from now on something may have to be released.
   hold(session& s, giving_back how, session::turn t);
   hold(hold&& other) noexcept;
   hold& operator=(hold&& other) noexcept;

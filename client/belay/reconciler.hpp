@@ -30,7 +30,7 @@ public:
   std::uint32_t per_second = 500; ///< at least 1
   std::size_t workers = 8;
   std::uint32_t tries_max = 5;
-  /// From the end of a full pass to the start of the next one. Only with `scan`.
+  /// Pause from the end of a full pass to the start of the next one. Only with `scan`.
   milliseconds pass_every{60000};
   /// Time limit of one call of the work, and of one scan.
   milliseconds work_limit{10000};

@@ -46,7 +46,7 @@ public:
 
   outcome how() const noexcept { return how_; }
   reason why() const noexcept { return why_; }
-  /// For people and logs.
+  /// The error as text, for people and logs.
   const std::string& text() const noexcept { return text_; }
   /// HTTP status of the response that decided; 0 if none did.
   int status() const noexcept { return status_; }

@@ -86,7 +86,7 @@ public:
 class giving_back {
 public:
   giving_back() = default;
-  /// For requests that are harmless when late, because they name an id that is never reused.
+  /// Takes a request that is harmless when late, because it names an id that is never reused.
   explicit giving_back(request harmless);
   /// The idempotency key makes the server apply the request at most once, however often it arrives.
   giving_back(request plain, std::string idempotency_key);

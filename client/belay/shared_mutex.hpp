@@ -22,9 +22,9 @@ class shared_mutex {
 public:
   shared_mutex(session& s, std::string name) : session_(s), name_(std::move(name)) {}
 
-  /// For a writer, alone.
+  /// Acquires as a writer, alone.
   task<result<hold>> acquire(patience limit, std::string value = {});
-  /// For a reader, together with other readers.
+  /// Acquires as a reader, together with other readers.
   task<result<hold>> acquire_shared(patience limit, std::string value = {});
   /// Turns a writer's lease into a reader's in one step: no other writer comes in between, and
   /// waiting readers may enter. The fencing token stays. @returns refused if the lease was lost

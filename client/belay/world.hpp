@@ -184,7 +184,7 @@ public:
       h.leave();
     waiter_.resume(); // may destroy this
   }
-  /// For the environment, to find the operation again.
+  /// The environment uses it to find the operation again.
   std::uint64_t ticket = 0;
 
   bool await_ready() const noexcept { return stopped_; }

@@ -90,7 +90,7 @@ private:
   void begin_check(const check& m);
   void begin_release(const release& m);
   void begin_hand_over(const hand_over& m);
-  /// For calls that need only their message. @param serve its coroutine, with its deadline
+  /// Starts a call that needs only its message. @param serve its coroutine, with its deadline
   template <class Message>
   void begin(replies to, Message m, task<void> (coordinator_state::*serve)(std::uint64_t, Message, patience)) {
     if (auto number = enter(to, bound::yes)) {

@@ -1,5 +1,6 @@
 #pragma once
-// Requests for callers that are not coroutines: each has a number and a callback. On the loop.
+// Requests for callers that are not coroutines: each has a number and a callback. Use them on the
+// loop only.
 
 #include <belay/loops/transport.hpp>
 #include <belay/task.hpp>

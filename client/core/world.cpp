@@ -127,7 +127,7 @@ error answer::judge(bool changes) const {
   auto named = reason_named(header("X-Belay-Reason"));
   error e(outcome::refused, named, text, status_);
   if (status_ >= 500) {
-    // Consul responds 500 to many errors. For these it is certain that nothing was changed.
+    // Consul responds 500 to many errors. These texts prove that nothing was changed.
     if (text.find("invalid session") != text.npos)
       return error(outcome::refused, reason::session, text, status_);
     if (text.find("Invalid Session TTL") != text.npos)

@@ -75,7 +75,7 @@ task<result<hold>> mutex::acquire(patience whole) {
     request q("PUT", request::path_of("/v1/kv/", key_));
     q.query("acquire", id).query("flags", std::to_string(options_.flags)).query("queue", detail::text_of(wait));
     q.query("wait", detail::text_of(wait)); // the same parameter for servers of 0.2.0; to be removed in 0.5
-    // For the same session this continues the wait, or finds the lock held.
+    // If the session is the same, this continues the wait, or finds the lock held.
     q.body(options_.value).repeatable();
     auto deadline = now + wait + detail::answer_slack;
     answer a = co_await ask(w, q, deadline, limit);

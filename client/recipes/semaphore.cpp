@@ -142,7 +142,7 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
     bool have = listed && (asked || CLIENT_MUTANT(stale_slot_taken));
     if (!have) {
       if (listed) {
-        // From an earlier, released hold. Another client may be about to remove it.
+        // It is left from an earlier, released hold. Another client may be about to remove it.
         std::erase(holders, id);
       } else if (holders.size() >= limit_) {
         seen = now->index < seen ? 0 : now->index;

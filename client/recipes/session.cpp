@@ -126,7 +126,8 @@ bool session::safe() {
 }
 
 void session::extend(instant asked) {
-  // docs/reference/claims.md, rule 21. From the request on: the server's TTL starts before the response.
+  // docs/reference/claims.md, rule 21. Count from the request: the server's TTL starts before the
+  // response.
   auto from = CLIENT_MUTANT(safe_from_answer) ? world_.now() : asked;
   safe_until_ = from + options_.ttl - options_.ttl / 100;
   // Spread the renewals of sessions that were created at the same time.

@@ -20,7 +20,7 @@ enum class default_policy : std::uint8_t { deny, allow };
 /// along the name, whatever the number of rules, and does not allocate.
 class authorizer {
 public:
-  /// Without policies. @see allow_all, deny_all
+  /// The permissions of a token without policies. @see allow_all, deny_all
   explicit authorizer(default_policy otherwise) : otherwise_(otherwise) {}
 
   /// Combines the rules of all policies: `prevailing` decides between rules for the same

@@ -23,7 +23,7 @@ std::string too_long(const std::string& what) {
   return what + " must be shorter than " + std::to_string(request_part_bytes_max) + " bytes";
 }
 
-/// For an error text: a client's name may be long.
+/// The name for an error text, truncated, because a client's name may be long.
 std::string shown(std::string_view name) {
   constexpr std::size_t shown_bytes_max = 64;
   return "'" + std::string(name.substr(0, shown_bytes_max)) + (name.size() > shown_bytes_max ? "..." : "") + "'";

@@ -49,7 +49,7 @@ struct register_check {
 struct deregister_check {
   std::string id;
 };
-/// For a TTL check.
+/// Sets the status of a TTL check.
 struct update_check {
   std::string id, status, output;
 };

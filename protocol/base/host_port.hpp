@@ -35,9 +35,10 @@ struct host_port {
   std::uint16_t number() const;
 };
 
-/// For a text with a port, after the last colon outside brackets: `::1:8300` is port 8300 of ::1.
+/// Splits a text with a port, at the last colon outside brackets: `::1:8300` is port 8300 of ::1.
 host_port split_host_port(std::string_view address);
-/// For an optional port: more than one colon without brackets is an IPv6 address alone.
+/// Splits a text with an optional port: more than one colon without brackets is an IPv6 address
+/// alone.
 host_port split_optional_port(std::string_view address);
 
 /// `host:port`, with brackets around an IPv6 address.

@@ -9,12 +9,13 @@
 
 namespace belay::filter {
 
-/// For a read of the replicated state: 20 to 500 ms in slices, depending on the text searched for.
-/// It allows searching 30 MB of values for eight texts, or comparing 100,000 checks in thirty ways.
+/// Limit for a read of the replicated state: 20 to 500 ms in slices, depending on the text searched
+/// for. It allows searching 30 MB of values for eight texts, or comparing 100,000 checks in thirty
+/// ways.
 constexpr std::size_t filter_work_max = 256 << 20;
-/// For an agent's own services and checks, which are not filtered in slices: at most 8 ms.
+/// Limit for an agent's own services and checks, which are not filtered in slices: at most 8 ms.
 constexpr std::size_t agent_filter_work_max = 4 << 20;
-/// For a slice: 0.1 to 3 ms.
+/// Limit for a slice: 0.1 to 3 ms.
 constexpr std::size_t filter_slice_usual = 1 << 20;
 
 /// Counts the bytes. A slice ends before the first comparison that begins after it is spent.
@@ -32,7 +33,7 @@ public:
   /// The slice ended before the row was decided: the filter's result for it is meaningless.
   bool paused() const { return paused_; }
 
-  /// Evaluates one row. To be repeated with the next slice while paused().
+  /// Evaluates one row. Repeat it with the next slice while paused().
   template <class F>
   bool row(F&& accepts) {
     next_ = 0;

@@ -14,11 +14,11 @@ namespace belay::forward {
 /// a session, for example) have a separate limit, so they never wait behind clients'.
 class held_calls {
 public:
-  /// For clients' calls.
+  /// Limit for clients' calls.
   static constexpr std::size_t count_max = 65536;
-  /// For this node's own.
+  /// Limit for this node's own calls.
   static constexpr std::size_t own_count_max = 1024;
-  /// For each of them.
+  /// Limit for each of the two, in bytes.
   static constexpr std::size_t bytes_max = 128u << 20;
 
   /// @param limit of clients' calls

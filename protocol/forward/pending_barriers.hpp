@@ -56,7 +56,8 @@ public:
   /// The leader or the term changed. Zero: no leader.
   void leader_changed(node_id leader);
   void peer_lost(node_id peer);
-  /// At every tick, and when a leader is known: retries requests that a non-leader received.
+  /// Call it at every tick, and when a leader is known: retries requests that a non-leader
+  /// received.
   void ask_again();
   /// At every tick.
   void expire(local_time now);

@@ -88,7 +88,8 @@ public:
   void leader_changed(node_id leader);
   /// What was sent last on the connection may be lost.
   void peer_lost(node_id peer);
-  /// At every tick, and when a leader is known: retries requests that a non-leader received.
+  /// Call it at every tick, and when a leader is known: retries requests that a non-leader
+  /// received.
   void ask_again();
   /// That call's client may be gone: the next expire() rejects the call if it waits
   /// without a leader. A call that was proposed or forwarded is not affected.

@@ -17,7 +17,7 @@ inline bool is_renewal_list(std::string_view bytes) {
 }
 std::vector<std::string> sessions_of(std::string_view list);
 
-/// For each session its remaining life in ms, zero without a TTL; nullopt: it was not renewed.
+/// The remaining life of each session in ms, zero without a TTL; nullopt: it was not renewed.
 using renewed_lifetimes = std::vector<std::optional<std::uint64_t>>;
 /// Never empty.
 std::string encode_lifetimes(const renewed_lifetimes& all);

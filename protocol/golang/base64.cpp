@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::uint32_t no_digit = 1u << 31;
 
-/// By position in a group of four digits: the digit's value shifted in the 24 bits, or no_digit.
+/// For each position in a group of four digits: the digit's value shifted in the 24 bits, or
+/// no_digit.
 constexpr auto values = [] {
   std::array<std::array<std::uint32_t, 256>, 4> v{};
   for (std::size_t place = 0; place < 4; ++place) {
@@ -62,7 +63,8 @@ std::size_t decode_groups(std::string_view text, std::string& out) {
 __attribute__((target("avx2"))) std::size_t encode_avx2(std::string_view bytes, char* to) {
   // In each 128 bits: bytes 0 1 2 become 1 0 2 1, so that a digit's six bits are in a 16-bit word.
   const auto spread = _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10));
-  // To add to a six-bit value for its digit; by 0: a-z, 1 to 10: 0-9, 11: +, 12: /, 13: A-Z.
+  // The offset from a six-bit value to its digit. Index 0: a-z, 1 to 10: 0-9, 11: +, 12: /, 13:
+  // A-Z.
   const auto offsets =
       _mm256_broadcastsi128_si256(_mm_setr_epi8('a' - 26, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52,
                                                 '0' - 52, '0' - 52, '0' - 52, '0' - 52, '+' - 62, '/' - 63, 'A', 0, 0));

@@ -51,7 +51,8 @@ std::string kind_name(const boost::json::value& v) {
   }
 }
 
-/// For a number beyond signed 64 bits. Go converts to the smallest; this one can be negated.
+/// The value for a number beyond signed 64 bits. Go converts to the smallest; this one can be
+/// negated.
 constexpr std::int64_t beyond_64_bits = -std::numeric_limits<std::int64_t>::max();
 
 /// @pre finite

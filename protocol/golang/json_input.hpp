@@ -25,16 +25,18 @@ struct json_bounds {
   std::size_t values_max = 0;   ///< in the whole text
   std::size_t elements_max = 0; ///< in one list or object
 };
-/// For clients: well above what Consul's send (4,096 sessions to renew, some 1000 tags); 10 MB.
+/// Limits for clients, well above what Consul's send (4,096 sessions to renew, some 1000 tags); 10
+/// MB.
 inline constexpr json_bounds client_json{65'536, 8'192};
-/// For servers of this cluster: as much as their tables contain.
+/// Limits for servers of this cluster: as much as their tables contain.
 inline constexpr json_bounds server_json{std::numeric_limits<std::size_t>::max(),
                                          std::numeric_limits<std::size_t>::max()};
 
 /// The first JSON value of the text; ignores the rest. An empty text is the error `EOF`. A
 /// text beyond the limits is rejected, with an error that names them, before it is parsed.
 result<boost::json::value> read_json(std::string_view text, const json_bounds& bounds = client_json);
-/// For a text with only spaces after it; else `invalid character 'x' after top-level value`.
+/// Reads a text that has only spaces after the value; else the error is `invalid character 'x'
+/// after top-level value`.
 result<boost::json::value> read_json_file(std::string_view text, const json_bounds& bounds = server_json);
 /// Upper bound of the number of values in the text; only a scan.
 std::size_t json_values_at_most(std::string_view text);

@@ -8,7 +8,7 @@
 
 namespace belay::golang {
 
-/// With quotes around it, like %q.
+/// Adds quotes around it, like %q.
 std::string quoted(std::string_view text);
 
 /// A byte in single quotes, as encoding/json shows an invalid one: as the character of that number.

@@ -26,10 +26,10 @@ struct timestamp {
   bool operator==(const timestamp&) const = default;
 };
 
-/// With as many digits after the second as needed, and `Z`.
+/// Writes as many digits after the second as needed, and `Z`.
 std::string format_timestamp(const timestamp& t);
 
-/// With `Z` or an offset such as +01:00; truncates after nine digits. The error
+/// Accepts `Z` or an offset such as +01:00; truncates after nine digits. The error
 /// is `parsing time "abc" as "2006-01-02T15:04:05Z07:00": cannot parse "abc"`.
 result<timestamp> parse_timestamp(std::string_view text);
 

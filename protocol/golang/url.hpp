@@ -15,9 +15,9 @@ bool decode_path(std::string_view escaped, std::string& out);
 std::string clean_path(std::string_view path);
 /// clean_path(path) == path, without building it.
 bool is_clean_path(std::string_view path);
-/// For a path in a request or Location header; inverse of decode_path. Keeps slashes.
+/// Escapes a path for a request or a Location header; inverse of decode_path. Keeps slashes.
 std::string escape_path(std::string_view path);
-/// For a name or value after '?'; a space becomes '+'.
+/// Escapes a name or value after '?'; a space becomes '+'.
 std::string escape_query(std::string_view text);
 /// Whether no character is a control, a separator except space, or unassigned. Skips bad UTF-8.
 bool is_printable(std::string_view path);

@@ -17,7 +17,7 @@ class cursor {
 public:
   /// Returned by next() and peek() after the last character, and for a character with code 0.
   static constexpr char32_t end = 0;
-  /// For invalid bytes of UTF-8.
+  /// Stands for invalid bytes of UTF-8.
   static constexpr char32_t broken = 0xFFFD;
 
   /// `taken` outlives the cursor.
@@ -25,7 +25,8 @@ public:
 
   char32_t next();
   char32_t peek();
-  /// Undoes the last next(); no effect at the end of the text. At most once after each next().
+  /// Undoes the last next(); no effect at the end of the text. Call it at most once after each
+  /// next().
   void back();
 
   /// Offsets after and before the character that next() returned last, in bytes.

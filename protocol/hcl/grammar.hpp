@@ -38,12 +38,13 @@ protected:
 
   /// Stop reading, and keep the error as it is.
   bool over_limit() const { return over_limit_; }
-  /// For an error that ended an object. hcl drops it if the object ends there, as in `a { b = }`.
+  /// Whether to drop the error that ended an object. hcl drops it if the object ends there, as in
+  /// `a { b = }`.
   bool forgotten() const { return !over_limit_ && tok_.kind == token_kind::rbrace; }
 
   /// The text of a name or a string. An invalid one is the final error, unless there is another.
   std::string said(const token& t);
-  /// For a literal token other than null.
+  /// Reads a literal token other than null.
   value literal();
 
   /// Opens that many levels while it exists. Check too_deep() at once.

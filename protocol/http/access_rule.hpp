@@ -31,7 +31,7 @@ struct access_rule {
 
   /// The same for all methods.
   constexpr access_rule(access all) : get(all), put(all), remove(all), post(all) {}
-  /// For routes that GET reads and all other methods write.
+  /// The rule of routes that GET reads and all other methods write.
   constexpr access_rule(access reads, access writes) : get(reads), put(writes), remove(writes), post(writes) {}
 };
 

@@ -17,7 +17,7 @@ std::string_view host_header(const raw_request& r) {
   return {};
 }
 
-/// Without port, brackets and the trailing dot of an absolute name.
+/// The name without port, brackets and the trailing dot of an absolute name.
 std::string_view name_in(std::string_view host) {
   if (!host.empty() && host.front() == '[')
     return host.substr(1, std::min(host.find(']'), host.size()) - 1);

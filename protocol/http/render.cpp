@@ -53,7 +53,8 @@ bool reads_settings(const state::query& q) {
   return std::visit([](const auto& each) { return is_of_settings<std::decay_t<decltype(each)>>; }, q);
 }
 
-/// For changes: the position to continue at, which may be within an entry.
+/// The index for the header. For changes it is the position to continue at, which may be within an
+/// entry.
 std::string index_text(const state::query_result& result) {
   const auto* changes = std::get_if<state::change_rows>(&result.data);
   return changes != nullptr ? to_string(changes->reached) : to_string(result.index);

@@ -37,11 +37,13 @@ response render_write(const state::command& command, const state::reply& reply, 
 /// `session` null: 404 `Session id '...' not found`. `ttl_ms`: as in read_meta.
 response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options,
                       std::uint64_t ttl_ms = 0);
-/// For each session, in request order: its ttl_ms, zero for one without TTL; nullopt: not found.
+/// `ttls_ms` has, for each session in request order, its TTL, or zero without one; nullopt: not
+/// found.
 response render_renewals(const std::vector<std::string>& ids, const std::vector<std::optional<std::uint64_t>>& ttls_ms,
                          const render_options& options);
-/// For reads that fail before evaluation or are rejected: refusal_response(); for sessions,
-/// catalog, health and ACLs with the headers of docs/contract/01, section 7 (index 1, no leader).
+/// The response to reads that fail before evaluation or are rejected: refusal_response(). For
+/// sessions, catalog, health and ACLs it has the headers of docs/contract/01, section 7 (index 1,
+/// no leader).
 response render_read_error(const read_request& request, std::string text);
 
 /// Texts by which clients recognize a missing permission, and an unknown token.

@@ -14,10 +14,11 @@ void append_node(std::string& out, const state::node_record& n);
 /// How absent tags are shown: `[]` by catalog and health, null by transactions.
 enum class absent_tags { empty, null };
 void append_service(std::string& out, const state::service_record& s, absent_tags tags);
-/// As the agent shows its own services (docs/contract/09). `hash` empty: omitted.
+/// Writes a service as the agent shows its own (docs/contract/09). `hash` empty: omitted.
 void append_agent_service(std::string& out, const state::service_record& s, std::string_view hash);
 void append_check(std::string& out, const state::check_record& c, absent_tags tags);
-/// As the agent shows it in a service's health: without a type, and with an empty definition.
+/// Writes a check as the agent shows it in a service's health: without a type, and with an empty
+/// definition.
 void append_agent_health_check(std::string& out, const state::check_record& c);
 /// One row of /v1/catalog/service: the node's members, followed by the service's.
 void append_service_node(std::string& out, const state::node_record& n, const state::service_record& s);

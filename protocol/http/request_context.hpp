@@ -46,7 +46,8 @@ refused refuse_namespace(const request_context& c);
 /// `?dc` names another datacenter.
 refused refuse_datacenter(const request_context& c);
 response no_path_to_datacenter();
-/// For errors of session, catalog and health reads after validation (docs/contract/01, section 7).
+/// Adds the headers of failed session, catalog and health reads after validation (docs/contract/01,
+/// section 7).
 response with_unknown_meta(response r);
 /// `id` cannot be a session's (docs/contract/04, section 2.2).
 refused refuse_session_id(std::string_view id);

@@ -8,7 +8,7 @@
 
 namespace belay::http {
 
-/// For the node's members.
+/// Names of the node's members.
 struct node_names {
   template <class Field>
   static constexpr std::string_view name() {
@@ -16,7 +16,7 @@ struct node_names {
   }
 };
 
-/// For the service's members: "ServiceTags"; and "ServiceName" for "Service".
+/// Names of the service's members: "ServiceTags"; and "ServiceName" for "Service".
 struct service_names {
   template <class Field>
   static constexpr std::string_view name() {

@@ -14,7 +14,8 @@ bool well_formed(const configuration& c);
 /// agree. The target itself if voters do not change. @pre both are well-formed and not joint
 configuration first_step(const configuration& now, const configuration& target);
 
-/// For the second half: the new set alone, without members that lost their role. @pre joint.joint()
+/// The configuration of the second half: the new set alone, without members that lost their role.
+/// @pre joint.joint()
 configuration second_step(const configuration& joint);
 
 /// The configuration without that server in any role; unchanged if it is not in it.

@@ -105,7 +105,8 @@ struct snapshot_read {
 
 /// The follower received bytes of a checkpoint to store: in order for each index; offset 0
 /// restarts. Reply with snapshot_written(). If `last`: verify it, make it durable, replace the
-/// state machine's tables by it, then call snapshot_installed(). On any error snapshot_failed().
+/// state machine's tables by it, then call snapshot_installed(). On any error call
+/// snapshot_failed().
 struct snapshot_write {
   snapshot_meta meta;
   std::uint64_t offset = 0;

@@ -219,7 +219,8 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
   outbox.push_back({self, m.from, hard.term, vote_reply{false, true}});
 }
 
-/// For the mutant votes_counted_not_collected: the last silent voter, if `answered` voted before.
+/// Used by the mutant votes_counted_not_collected: the last silent voter, if `answered` voted
+/// before.
 node_id core::impl::silent_voter_or(node_id answered) const {
   const auto& voters = config().voters;
   const auto silent = std::find_if(voters.rbegin(), voters.rend(), [&](node_id id) { return !votes.contains(id); });

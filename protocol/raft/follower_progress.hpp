@@ -34,7 +34,7 @@ struct follower_progress {
   log_index told_commit;         ///< the commit index last sent; the message may be lost
   bool heartbeat_due = false;
   bool commit_due = false; ///< send the commit index without waiting for a heartbeat
-  /// For a removed server: remaining ticks in which it is notified of that. Negative: a member.
+  /// Remaining ticks in which a removed server is notified of its removal. Negative: a member.
   int departing_ticks = -1;
   outgoing_snapshot snapshot;
   int snapshot_pause_ticks = 0; ///< after the last rejected snapshot; 0: none since it got entries

@@ -44,7 +44,7 @@ struct promise {
   bool operator==(const promise&) const = default;
 };
 
-/// For the disk. encode() adds a checksum.
+/// The bytes for the disk. encode() adds a checksum.
 std::string encode(const promise& p);
 std::optional<promise> decode_promise(std::string_view bytes);
 
@@ -156,7 +156,7 @@ public:
   /// Whether this server, a replica that is no voter, may accept a leader's messages from that
   /// peer. A leader that does not know replicas would make it a voter.
   bool may_learn_from(node_id leader, const configuration& now) const;
-  /// As that server, or this one, reports; false: it is not connected.
+  /// Whether that server, or this one, reports that it is a replica; false if it is not connected.
   bool is_replica(node_id id) const;
   /// A connected member with the same address, name or node ID as that new server; null: none.
   const member* rival_of(const member& newcomer, const configuration& now) const;

@@ -70,7 +70,7 @@ public:
     if (!append_loaded(key, row))
       put(locate(key), key, std::move(row));
   }
-  /// For the rows of a checkpoint, which come in ascending order and need no undo.
+  /// Appends a row of a checkpoint; these come in ascending order and need no undo.
   /// @returns false, without effect, unless a checkpoint is being loaded and `key` is the largest.
   bool append_loaded(std::string_view key, const Row& row) {
     if (!journal_.is_loading())
@@ -180,7 +180,7 @@ private:
   map rows_;
 };
 
-/// For rows that are pointers: null if there is none.
+/// The row, if rows are pointers; null if there is none.
 template <class Row>
 Row row_or_null(const journaled_map<Row>& rows, std::string_view key) {
   const auto* row = rows.find(key);

@@ -593,7 +593,7 @@ void append_row(std::string& out, const state::dirty_row& row) {
 }
 
 std::size_t row_bytes_max(const state::dirty_row& row) {
-  // For a key's row: the version, flags, and at most ten bytes for each other number.
+  // Space in a key's row for the version, flags, and at most ten bytes for each other number.
   constexpr std::size_t numbers = 128;
   if (const auto* e = std::get_if<state::kv_entry_ptr>(&row.row))
     return (*e)->value->size() + (*e)->session.size() + numbers;

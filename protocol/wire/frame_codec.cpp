@@ -18,7 +18,8 @@ namespace {
 constexpr std::uint8_t version = 1;
 constexpr std::size_t header_bytes = 8; // length, CRC
 constexpr std::size_t kind_at = 9;      // after the version
-// As much as is read at once (actors/consensus/peer_link.cpp): more is freed after a large frame.
+// One read returns at most this much (actors/consensus/peer_link.cpp); more is freed after a large
+// frame.
 constexpr std::size_t spare_capacity_max = 256u << 10;
 constexpr std::size_t members_max = 1000; // a hello with more is invalid, and would only use memory
 constexpr std::size_t known_max = 64;

@@ -22,7 +22,7 @@
 
 namespace belay::wire {
 
-/// For a call of the kind with the same name.
+/// Encodes a call of the kind with the same name.
 std::string encode_operator_call(const forward::operator_call& c);
 
 /// nullopt: malformed, or not an operator's call.

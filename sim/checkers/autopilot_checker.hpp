@@ -13,7 +13,7 @@
 
 namespace belay::sim {
 
-/// For calm clusters: each server is healthy or not, and stays so.
+/// Checks calm clusters, in which each server is healthy or not, and stays so.
 class autopilot_checker {
 public:
   autopilot_checker(schedule& time, cluster& nodes) : time_(time), nodes_(nodes) {}

@@ -54,7 +54,7 @@ private:
   lock_delay_rules rules_;
   std::map<std::string, key_past, std::less<>> keys_;
   std::size_t changes_ = 0; ///< how many of the model's changes were processed
-  // For commands:
+  // When the last command was made, and by which leader:
   std::optional<virtual_time> last_made_;
   term_id last_term_;
   virtual_time uncounted_{0}; ///< the sum of all gaps between leaders

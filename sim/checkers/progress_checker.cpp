@@ -19,7 +19,7 @@ constexpr std::int64_t elections_max = 10;
 constexpr std::uint64_t behind_max = 16;
 // A client that has given up tries again sooner, unless all clients rest.
 constexpr seconds trying_again{2};
-// To notice broken connections, and for a leader without quorum or disk to step down.
+// Time until broken connections are noticed, and until a leader without quorum or disk steps down.
 constexpr seconds noticing{2};
 // One node's disk is 8 times slower, and a write may take 100 times as long (sim/run.cpp).
 constexpr std::int64_t slowest_disk = 800;

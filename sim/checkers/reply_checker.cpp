@@ -356,7 +356,7 @@ broken reply_checker::judge_wait(const operation& op) {
          " after it had waited; at no moment up to " + to_string(op.committed_at_return) + " was that so";
 }
 
-/// For locks; session_checker checks the number of a fencing token.
+/// Checks the note of a lock; session_checker checks the number of a fencing token.
 broken reply_checker::judge_note(const operation& op, const state::reply& right) const {
   const auto* w = std::get_if<state::kv_write>(&*op.write);
   const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
@@ -490,7 +490,7 @@ log_index reply_checker::seen_before(const operation& op) const {
 
 // ---- reads
 
-/// As far as is known before its response.
+/// Whether the read may be stale, as far as is known before its response.
 bool reply_checker::may_be_stale(const operation& op) const {
   return op.read->mode == http::consistency::stale ||
          (op.read->mode == http::consistency::normal && !rules_.default_asks_quorum);

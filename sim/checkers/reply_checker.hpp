@@ -91,7 +91,8 @@ private:
   std::vector<logged> log_; ///< entry i at i - 1
   std::unordered_map<std::string, same_command, text_hash, std::equal_to<>> commands_;
   std::unordered_map<std::uint64_t, same_command*> command_of_;
-  /// For an acquire that would queue: the command where some server does not support queues.
+  /// The command that an acquire that would queue becomes where some server does not support
+  /// queues.
   std::unordered_map<std::uint64_t, same_command*> plain_of_;
   log_index known_;
   std::map<place, log_index> seen_at_;                       ///< by stale reads there

@@ -47,7 +47,7 @@ public:
   void begun(const operation& op);
   /// @pre op.committed_at_return is set
   broken ended(const operation& op);
-  /// At the end of a run, with a healthy leader.
+  /// Call it at the end of a run, with a healthy leader.
   broken finish(virtual_time now) const;
 
   /// Ends by TTL of sessions that were renewed in time.

@@ -25,7 +25,7 @@ public:
   void stop() { acting_ = false; }
   void on_node_gone(std::size_t node);
   void on_disk_lost(std::size_t node);
-  /// For simulated_probes.
+  /// Used by simulated_probes.
   bool is_well(const std::string& target) const { return !failed_.contains(target); }
 
   /// @returns false: the client has its response, or has given up

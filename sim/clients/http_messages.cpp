@@ -587,7 +587,7 @@ std::optional<state::once_refusal> once_refusal_in(const http_answer& a) {
   return why && status_of(*why) == a.status ? std::optional(state::once_refusal{*why, {}}) : std::nullopt;
 }
 
-/// By its shape alone: it is unknown here what was written.
+/// Reads the reply by its shape alone, because it is unknown here what was written.
 state::reply reply_in(std::uint64_t status, const std::string& text) {
   if (status == 500 || status == 403)
     return state::refusal{text};

@@ -24,9 +24,10 @@ constexpr std::uint64_t kind_read_session = 28;
 constexpr std::uint64_t kind_oversleep = 29;
 constexpr std::uint64_t kind_check_fails = 30;
 constexpr std::uint64_t kind_deregister = 31;
-// Below it a plain write acquires the lock; else a transaction that also writes guarded data.
+// A number below it acquires the lock by a plain write, any other by a transaction that also writes
+// guarded data.
 constexpr std::uint64_t kinds_plain_acquire = 20;
-// Below it a holder of the semaphore leaves it.
+// With a number below it, a holder leaves the semaphore.
 constexpr std::uint64_t kinds_leave = 12;
 
 /// What a client does while it has a lock.

@@ -37,7 +37,7 @@ struct operation_kind {
 ///   $archive the newest archive that was saved; as a body. $half: a part of it
 std::vector<operation_kind> operation_kinds();
 
-/// By their numbers in the list of alternatives of a command.
+/// The names, by number in the list of alternatives of a command.
 std::vector<std::string_view> names_of_commands();
 
 } // namespace belay::sim

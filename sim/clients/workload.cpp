@@ -274,7 +274,7 @@ void workload::lock_turn(client_state& c, std::uint64_t drawn) {
   if (auto* command = std::get_if<state::command>(&wanted))
     c.pending = ask(c.number, *node, std::move(*command), std::nullopt);
   else if (auto* later = std::get_if<lock_client::acquire_later>(&wanted))
-    // Without `wait`, which would queue (docs/reference/claims.md, rule 23) and use claims in every run.
+    // No `wait`: it would queue (docs/reference/claims.md, rule 23) and use claims in every run.
     c.pending = ask(c.number, *node, std::move(later->acquire), std::nullopt);
   else if (auto* read = std::get_if<http::read_request>(&wanted))
     c.pending = ask(c.number, *node, std::nullopt, std::move(*read));

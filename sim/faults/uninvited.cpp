@@ -51,7 +51,7 @@ void uninvited::act() {
   const auto node = drawn / 2, whose = tape_.choose(of_the_uninvited, nodes_.size());
   if (drawn % 2 == 0 || !nodes_.running(node) || node == whose)
     return;
-  // Under the name of a member, whatever the address.
+  // Claims the name of a member, whatever the address.
   (void)knock(node, {nodes_.member(whose), "dc1", nodes_.cluster_id(node), 0, {}, state::own_level});
 }
 

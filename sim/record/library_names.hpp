@@ -21,7 +21,7 @@ inline bool is_of_library(const state::kv_op& op) {
   return op.key.starts_with(library_prefix);
 }
 
-/// For commands that only clients send.
+/// Whether the library sent the command. @pre only clients send commands of its kind
 inline bool is_of_library(const state::command& c) {
   if (const auto* w = std::get_if<state::kv_write>(&c))
     return is_of_library(w->op);

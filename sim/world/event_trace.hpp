@@ -12,7 +12,7 @@
 
 namespace belay::sim {
 
-/// For events that belong to no node.
+/// The node of events that belong to none.
 inline constexpr std::size_t nobody = SIZE_MAX;
 
 class event_trace {

@@ -76,7 +76,8 @@ public:
   virtual status whole(const checkpoint_info& info) = 0;
 };
 
-/// For one thread, as is a write transaction of LMDB. No transaction is open between calls.
+/// Use it from one thread only, like a write transaction of LMDB. No transaction is open between
+/// calls.
 class checkpoint_store {
 public:
   virtual ~checkpoint_store() = default;

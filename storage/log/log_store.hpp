@@ -21,8 +21,8 @@ struct loaded_log {
   std::uint64_t bytes = 0; ///< size of the files
 };
 
-/// For one thread. After a failure of append(), except a full disk, do not use the object
-/// again: the process stops (docs/internals/pitfalls.md R22).
+/// Use it from one thread only. After a failure of append(), except a full disk, do not use the
+/// object again: the process stops (docs/internals/pitfalls.md R22).
 class log_store {
 public:
   virtual ~log_store() = default;

@@ -95,7 +95,7 @@ bool may_be_behind(const exchange& e) {
          !std::holds_alternative<http::session_renew_list>(e.what);
 }
 
-/// To be called only for what concerns_agent().
+/// Call it only for what concerns_agent().
 bool allows(const acl::authorizer& may, const permission_needed& q) {
   return q.what == of::agent ? may.allows(acl::resource::agent, q.level, q.name)
                              : q.what == of::node && may.allows(acl::resource::node, q.level, q.name);

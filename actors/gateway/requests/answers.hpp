@@ -7,15 +7,15 @@
 
 namespace belay::actors {
 
-/// For a command, or a renewal that found no leader.
+/// The response to a command, or to a renewal that found no leader.
 http::response answer_to(const exchange& e, write_result& r);
-/// For a renewal of a session.
+/// The response to a renewal of a session.
 http::response answer_to(const exchange& e, const renew_result& r);
-/// For a read of the replicated state.
+/// The response to a read of the replicated state.
 http::response answer_to(const exchange& e, read_result& r);
-/// For a read that was rejected or failed; nullopt: it succeeded.
+/// The response to a read that was rejected or failed; nullopt: it succeeded.
 std::optional<http::response> refusal_in(const read_result& r);
-/// For a request to the agent.
+/// The response to a request to the agent.
 http::response answer_to(const exchange& e, const agent_answer& a);
 
 } // namespace belay::actors

@@ -166,7 +166,7 @@ const char* state_name(raft::role r) {
   }
 }
 
-/// As Go prints a list of raft.Server.
+/// The configuration as Go prints a list of raft.Server.
 std::string configuration_text(const raft::configuration& c) {
   std::string out = "[";
   for (const auto& m : c.members) {

@@ -14,7 +14,7 @@ public:
   /// @param m must outlive this object
   request_admission(forward::shedding_rules rules, metrics& m) : shedder_(rules), arrivals_(rules), metrics_(m) {}
 
-  /// To be called before a request is sent on. @param load of all pending requests
+  /// Call it before a request is sent on. @param load of all pending requests
   /// @returns false: it was rejected and is answered
   bool admit(exchange& e, std::size_t load, monotonic_time now);
   /// A write was decided.
@@ -24,7 +24,7 @@ public:
   /// A probe starts to wait on this thread like requests; it is served. @param load as in admit()
   void begin_probe(monotonic_time since) { arrivals_.begin_probe(since.time_since_epoch()); }
   void probe_served(std::size_t load, monotonic_time now) { arrivals_.probe_served(now.time_since_epoch(), load); }
-  /// To be called a few times a second.
+  /// Call it a few times a second.
   void tick(std::size_t load, monotonic_time now);
 
 private:

@@ -10,7 +10,7 @@ namespace belay::actors {
 
 namespace {
 
-/// For a pointer to a row, or for a name; the row itself usually is in the tables, too.
+/// Size of a pointer to a row, or of a name; the row itself usually is in the tables, too.
 constexpr std::size_t row_held_bytes = 32;
 /// Freeing a row takes up to 0.1 us.
 constexpr std::size_t rows_freed_here = 8192;

@@ -51,7 +51,7 @@ public:
 
   /// A client that may have waited for one of the answers is gone.
   void forget();
-  /// Frees the rows whose bodies no client needs. To be called regularly.
+  /// Frees the rows whose bodies no client needs. Call it regularly.
   void tick();
 
 private:

@@ -8,7 +8,8 @@ namespace belay::actors {
 
 namespace {
 
-// As long as one or two handshakes: the longest delay of others when they exceed their share.
+// The longest delay of other work when handshakes exceed their share. One or two handshakes take as
+// long.
 constexpr std::chrono::milliseconds between_looks{2};
 
 } // namespace

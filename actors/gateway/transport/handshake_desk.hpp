@@ -16,7 +16,7 @@
 
 namespace belay::actors {
 
-/// For the loop's thread.
+/// Limits the time that handshakes take. Use it on the loop's thread only.
 class handshake_desk : public std::enable_shared_from_this<handshake_desk> {
 public:
   /// A connection with a handshake to do.

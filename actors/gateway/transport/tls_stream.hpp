@@ -22,7 +22,7 @@ public:
   tls_stream(std::shared_ptr<handshake_desk> desk, tls::https_credentials_ptr credentials, monotonic_time now)
       : desk_(std::move(desk)), credentials_(std::move(credentials)), since_(now) {}
 
-  /// For a connection whose handshake is complete.
+  /// Continues a connection whose handshake is complete.
   tls_stream(std::shared_ptr<handshake_desk> desk, std::unique_ptr<sealed_channel> established, monotonic_time now)
       : desk_(std::move(desk)), channel_(std::move(established)), since_(now) {}
 
@@ -32,7 +32,7 @@ public:
 
   /// Whether handshake bytes may be processed now. Otherwise `who` is notified when they may.
   bool may_work(std::weak_ptr<handshake_desk::visitor> who, monotonic_time now);
-  /// To be called when `who` was notified.
+  /// Call it when `who` was notified.
   void turn_has_come(monotonic_time now);
   bool waits_for_turn() const { return waiting_since_.has_value(); }
   /// The handshake has taken longer than `limit`.

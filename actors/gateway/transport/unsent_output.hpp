@@ -20,7 +20,7 @@ public:
   bool empty() const { return size() == 0; }
   /// Memory used, in bytes, without shared bodies.
   std::size_t held_bytes() const { return bytes_.capacity() + own_bytes_behind_; }
-  /// For each shared body its size divided by the number of its holders.
+  /// The sizes of the shared bodies, each divided by the number of its holders.
   std::size_t shared_bytes() const;
 
   /// Takes the content of `fresh`, which is empty afterwards.

@@ -42,7 +42,7 @@ public:
   void begin(exchange& e, monotonic_time now);
   /// @returns nullopt: it is the response to another query
   std::optional<news> answered(const read_result& r, monotonic_time now);
-  /// To be called regularly. @returns requests permitted by agent_master, if that token has changed
+  /// Call it regularly. @returns requests permitted by agent_master, if that token has changed
   std::vector<news> tick(monotonic_time now);
 
 private:

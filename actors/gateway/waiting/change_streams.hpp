@@ -47,7 +47,7 @@ public:
   void end_wait(const exchange& e);
   /// The client is gone.
   void close(const exchange& e);
-  /// To be called a few times a second.
+  /// Call it a few times a second.
   /// @param leaderless it is known that this server has no leader
   void tick(monotonic_time now, bool leaderless);
   /// Ends all streams with what is queued.

@@ -32,7 +32,7 @@ public:
   void end(const exchange& e);
   /// The client may be gone: the stream ends with the lines that are there.
   void end_wait(const exchange& e);
-  /// Passes on new lines, reported by pending_requests::progress(). To be called regularly.
+  /// Passes on new lines, reported by pending_requests::progress(). Call it regularly.
   void tick();
   /// Ends all streams with the lines that are there.
   void finish();

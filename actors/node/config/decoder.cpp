@@ -88,7 +88,7 @@ bool config_decoder::is_mistyped(std::string_view path) const {
   });
 }
 
-/// For an element without a location: that of its list.
+/// The location of an element; if it has none, that of its list.
 config_place config_decoder::place_of(std::string_view path) const {
   auto found = config_.places.find(path);
   if (found == config_.places.end())

@@ -43,7 +43,8 @@ text_places place_of(const hcl::position& at) {
 
 result<placed> value_of(std::string_view name, const hcl::value& v);
 
-/// For a block, or a list with only one: an element of a list of objects stays in a list.
+/// The value of a block, or of a list with only one: an element of a list of objects stays in a
+/// list.
 placed as_block(std::string_view name, placed object) {
   if (!is_list_of_objects(name))
     return object;

@@ -98,7 +98,8 @@ struct node_config {
   std::uint64_t txn_max_req_len = 512 * 1024;   ///< limits.txn_max_req_len, bytes; the limit is the larger of both
   /// limits.http_max_bytes_in_flight: bytes buffered for all requests and answers; 0: no limit
   std::uint64_t http_max_bytes_in_flight = 512 * 1024 * 1024;
-  /// For each of `fronts`: room for a value being put, and for the answer to its reader, in base64.
+  /// Minimum for each of `fronts`: memory for a value being put, and for the answer to its reader,
+  /// in base64.
   static constexpr std::uint64_t bytes_in_flight_least = 64 * 1024 * 1024;
   std::uint64_t kv_changes_bytes =
       64 * 1024 * 1024; ///< limits.kv_changes_bytes: size of the kept key changes, for the change feed

@@ -11,7 +11,7 @@ namespace belay::actors {
 
 class data_directory_watch {
 public:
-  /// For an open data directory. Names that do not exist now are not watched.
+  /// Watches an open data directory, except names that do not exist now.
   explicit data_directory_watch(const std::string& data_dir);
   ~data_directory_watch();
   data_directory_watch(const data_directory_watch&) = delete;

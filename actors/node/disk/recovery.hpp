@@ -1,6 +1,6 @@
 #pragma once
 // Recovers from the permanent loss of a majority: one server's data becomes a new cluster of this
-// server alone. For an operator who knows that no other server returns with its data.
+// server alone. Use it only if no other server can return with its data.
 
 #include "actors/node/disk/data_directory.hpp"
 #include "actors/node/disk/node_disk.hpp"
@@ -19,7 +19,7 @@ public:
   static result<recovery> open(const std::string& data_dir);
 
   const raft::member& self() const { return self_; }
-  /// As this server knows it.
+  /// The last configuration that this server knows.
   const raft::configuration& before() const { return before_; }
   /// Last index of the log, or of the checkpoint if the log does not continue it.
   log_index last_index() const { return entries_.last(); }

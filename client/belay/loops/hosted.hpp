@@ -25,10 +25,10 @@ class hosted_parts;
 
 /// What a loop does for a client. Both are copied, and live until all the client's work has ended.
 struct host_loop {
-  /// From any thread. Runs the function on the loop, later, one at a time.
+  /// May be called from any thread. Runs the function on the loop, later, one at a time.
   std::function<void(std::function<void()>)> post;
-  /// On the loop. Call `tick` on the loop at that time, or earlier, instead of the `tick` given
-  /// before. It owns what it needs. An empty one: nothing is to be called.
+  /// Called on the loop. Must call `tick` on the loop at that time, or earlier, instead of the
+  /// `tick` given before. `tick` owns what it needs; if it is empty, nothing is to be called.
   std::function<void(instant at, std::function<void()> tick)> wake;
 };
 
@@ -38,21 +38,21 @@ public:
   /// What a call does. It runs on the loop, with the session open if the call requires it.
   template <class T>
   using making = std::function<task<result<T>>(session&, patience)>;
-  /// On the loop. @param why the error of a call that has no result
+  /// Called on the loop. @param why the error of a call that has no result
   using ended = std::function<void(std::exception_ptr thrown, const error& why)>;
 
   /// Sends nothing. @param over null: socket_transport(options)
   hosted_client(host_loop loop, client_options options, std::shared_ptr<transport> over = nullptr);
-  /// On any thread. Calls close_soon().
+  /// May run on any thread. Calls close_soon().
   ~hosted_client();
   hosted_client(const hosted_client&) = delete;
   hosted_client& operator=(const hosted_client&) = delete;
 
-  /// The environment for recipes that you use directly. On the loop.
+  /// The environment for recipes that you use directly. Call it on the loop.
   world& where();
-  /// The number for a new call. From any thread.
+  /// The number for a new call. May be called from any thread.
   std::uint64_t next_number();
-  /// On the loop. `done` is called once, not inside of this. A call that has not ended
+  /// Call it on the loop. `done` is called once, not inside of this. A call that has not ended
   /// client_options::grace after its limit, or after stop(), is destroyed.
   template <class T>
   void begin(std::uint64_t number, making<T> make, bool with_session, limit within,
@@ -68,14 +68,16 @@ public:
             done(thrown, why);
         });
   }
-  /// From any thread. Ends the call soon; if it has ended already, nothing happens.
+  /// May be called from any thread. Ends the call soon; if it has ended already, nothing happens.
   void stop(std::uint64_t number);
-  /// On the loop. Releases everything, ends the session; other calls end with reason::closed.
+  /// Call it on the loop. Releases everything and ends the session; other calls end with
+  /// reason::closed.
   void close(limit within, std::function<void(status)> done);
 
-  /// The same without waiting, for client_options::linger at most, while the loop runs. Any thread.
+  /// The same without waiting, for client_options::linger at most, while the loop runs. May be
+  /// called from any thread.
   void close_soon();
-  /// For a loop that is about to end: destroys calls without notifying them; the session ends by
+  /// Destroys calls without notifying them, because the loop is about to end. The session ends by
   /// its TTL. No other function may be called meanwhile, and nothing is posted any more.
   void abandon();
 
@@ -86,7 +88,7 @@ public:
   making<nothing> hand_over(const held& office, std::string name, recipe how = recipe::automatic);
   making<nothing> release(const held& h);
 
-  /// On the loop. Calls `told` there once, when the lease is lost or released; soon if it
+  /// Call it on the loop. Calls `told` there once, when the lease is lost or released; soon if it
   /// already is. @returns the number for forget_watch()
   std::uint64_t watch(const held& h, std::function<void()> told);
   void forget_watch(const held& h, std::uint64_t number);

@@ -15,9 +15,9 @@ void append_acl_row(std::string& out, const state::acl_row& row, acl_shape shape
 bool is_acl_list(const state::query& q);
 bool is_acl_read(const state::query& q);
 
-/// For one row or none: status and body, without the headers of reads.
+/// Renders one row or none: status and body, without the headers of reads.
 response render_acl_row(const state::query& q, const state::acl_rows& found, const render_options& options);
-/// For a command that created or changed the row.
+/// Renders the response to a command that created or changed the row.
 response render_acl_written(const state::command& c, const state::acl_row& row, const render_options& options);
 response render_permissions(const state::permissions_read& asked, const state::permissions& answer,
                             const render_options& options);

@@ -112,7 +112,8 @@ response session_is_over(const state::claim_end_record& end) {
   return r;
 }
 
-/// For an acquire: `true` with its fencing token, or `false` with the reason of the wait's end.
+/// The response to an acquire: `true` with its fencing token, or `false` with the reason of the
+/// wait's end.
 response render_acquire(const state::claim_standing& s, const render_options& options) {
   auto r = plain_bool(s.live.has_value(), options);
   if (s.live) {

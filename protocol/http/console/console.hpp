@@ -16,8 +16,8 @@ struct console_file {
 
 /// Fixed while the process lives.
 struct console_files {
-  /// By path below /ui/. The page itself has the empty path. All others are in a folder whose name
-  /// is a hash of all of them, so that clients may cache them forever.
+  /// The files by their path below /ui/. The page itself has the empty path. All others are in a
+  /// folder whose name is a hash of all of them, so that clients may cache them forever.
   std::map<std::string, console_file, std::less<>> files;
   std::string page_tag; ///< ETag of the page, quoted
 };

@@ -167,15 +167,15 @@ constexpr std::array<field, N + M> joined(const std::array<field, N>& a, const s
 
 constexpr auto node_fields = fields_for<node_record, as_in_consul>();
 constexpr auto check_fields = fields_for<check_record, as_in_consul>();
-/// For a service below its node, and for one of the agent's.
+/// Fields of a service below its node, and of one of the agent's.
 constexpr auto service_fields = fields_for<service_record, as_in_consul>();
 
-/// For /v1/catalog/service, where node and service are one object.
+/// Fields for /v1/catalog/service, where node and service are one object.
 constexpr auto service_node_fields =
     joined(fields_for<node_record, as_in_consul, node_names, &service_instance::node>(),
            fields_for<service_record, as_in_consul, service_names, &service_instance::service>());
 
-/// For /v1/health/service.
+/// Fields for /v1/health/service.
 constexpr field instance_fields[] = {
     filter::object<&service_instance::node>("Node", node_fields),
     filter::object<&service_instance::service>("Service", service_fields),

@@ -32,7 +32,7 @@ public:
   /// Examines `bytes` more (filter_work.hpp). @returns true: all rows were examined, or the filter
   /// exceeded its limit
   bool go_on(std::size_t bytes);
-  /// The matching rows. To be called once. @pre go_on() returned true
+  /// The matching rows. Call it once. @pre go_on() returned true
   /// @returns null: it exceeded filter::filter_work_max; respond with filter_too_costly()
   std::shared_ptr<const state::query_result> take();
 

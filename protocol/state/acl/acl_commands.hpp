@@ -217,8 +217,8 @@ struct permissions_read {
 };
 struct permissions {
   std::vector<bool> allowed; ///< for each question, in order
-  /// For further checks right now; not to be kept, as any entry
-  /// may change a token's permissions. Null: ACLs are off.
+  /// Use it for further checks at once; do not keep it, as any entry may change a token's
+  /// permissions. Null: ACLs are off.
   std::shared_ptr<const acl::authorizer> may = {};
   acl_token_ptr token = {};           ///< the requester's; null: ACLs are off
   std::vector<acl::rules> rules = {}; ///< rules_too: those of all its policies, roles and identities

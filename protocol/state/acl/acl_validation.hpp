@@ -15,7 +15,7 @@ std::optional<std::string> policy_name_error(std::string_view name);
 std::optional<std::string> role_name_error(std::string_view name);
 std::optional<std::string> policy_error(const acl_policy& policy);
 std::optional<std::string> role_error(const acl_role& role);
-/// For the identities of a token.
+/// The error in the identities of a token.
 std::optional<std::string> identities_error(const acl_token& token);
 
 /// Merges duplicate identities by name: services over all named datacenters, nodes by datacenter.

@@ -189,7 +189,7 @@ struct judge {
   complaint operator()(const catalog_deregister& c) const {
     return deregister_error(c) ? std::nullopt : deregistration_denied(t, may, c);
   }
-  /// For the requester's own writes; needs no permission.
+  /// Concerns the requester's own writes, so it needs no permission.
   complaint operator()(const outcome_seal&) const { return std::nullopt; }
   // Only servers propose these.
   complaint operator()(const tombstone_reap&) const { return denied_unless(false); }

@@ -26,7 +26,7 @@ public:
   constexpr explicit history_id(std::uint64_t value) : value_(value) {}
   /// @pre cluster_id is not zero
   static history_id of(std::uint64_t cluster_id, log_index restored_at);
-  /// For a cursor that cannot be parsed: no server has this history.
+  /// The history of a cursor that cannot be parsed; no server has it.
   static constexpr history_id unreadable() { return history_id{std::numeric_limits<std::uint64_t>::max()}; }
 
   constexpr bool is_none() const { return value_ == 0; }

@@ -142,7 +142,7 @@ inline constexpr auto fields_of<claim_refusal> = std::tuple{
     field<&claim_refusal::cycle>{}, field<&claim_refusal::ended>{},
 };
 
-/// For a request that names an id that has ended.
+/// The refusal of a request that names an id that has ended.
 inline claim_refusal refuse_ended(const claim_end_record& end) {
   claim_refusal r;
   r.why = claim_error::ended;

@@ -160,7 +160,8 @@ reply apply_claims(applying& a, const guard_remove& c) {
   const auto* known = a.t.claims.guards.find(c.prefix);
   if (known == nullptr)
     return true;
-  // Without a fencing token: authorized by permission (protocol/state/acl/writing_permissions.cpp).
+  // A request without a fencing token was authorized by permission
+  // (protocol/state/acl/writing_permissions.cpp).
   if (const fence_ref fence{known->by, c.fence}; c.fence != 0 && !is_valid(a.t, fence))
     return invalid_fence(fence);
   a.t.claims.guards.erase(c.prefix);

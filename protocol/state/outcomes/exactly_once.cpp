@@ -8,7 +8,7 @@ namespace belay::state {
 
 namespace {
 
-// As many as of claims; each entry adds at most one.
+// The same limit as for claims; each entry adds at most one.
 constexpr int forgotten_at_once_max = 1000;
 
 /// The reply as it is encoded, so that a row in memory equals the row loaded from a checkpoint.

@@ -17,7 +17,7 @@ void for_each_row(const journaled_map<Row>& rows, F&& f) {
     f(slot.value.row);
 }
 
-/// For tables without derived data.
+/// Nothing is counted in tables without derived data.
 template <class Table>
 requires(std::tuple_size_v<counted_of<Table>> == 0) std::tuple<> counted(const Table&) {
   return {};

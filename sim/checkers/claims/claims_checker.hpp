@@ -25,7 +25,8 @@ public:
   broken applied(log_index at, const state::machine& m);
   /// @pre op.committed_at_return is set
   broken ended(const operation& op);
-  /// At the end of a run with a healthy leader: expired claims are gone, also when idle (rule 13).
+  /// Call it at the end of a run with a healthy leader. Expired claims must have ended, even in an
+  /// idle cluster (rule 13).
   broken finish(virtual_time now) const;
 
 private:

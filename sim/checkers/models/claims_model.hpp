@@ -97,7 +97,7 @@ struct modelled_session_end {
   std::uint64_t done = 0, refused = 0;             ///< operations of OnEnd
 };
 
-/// For how long an id is remembered (rules 7 and 16).
+/// How long an id is remembered (rules 7 and 16).
 constexpr std::uint64_t remembered_ms = 600'000;
 /// Rule 7: the space that known clients may use for claims and remembered ends.
 struct end_bounds {

@@ -198,7 +198,8 @@ TEST_CASE("caf: notifications are never late: with silent servers a lock ends by
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
   v.server.silent = true;
   REQUIRE(v.run_until(seconds(30), [&] { return !a->losses.empty(); }));
-  // At most one TTL after the last renewal, which was at most a third of it before the silence.
+  // The lock is free at most one TTL after the last renewal, and that was at most a third of the
+  // TTL before the silence.
   v.tell(a, about<ask::check>(a->grants[0].id));
   v.tell(a, lock_of("y", seconds(2)));
   auto asked = v.time.now();

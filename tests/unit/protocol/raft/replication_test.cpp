@@ -314,7 +314,8 @@ TEST_CASE("a leader that contradicts itself within its term stops no server") {
   CHECK(one.commit_index() == log_index{2});
 }
 
-// A follower whose disk is full accepts no entry. By its own commit index it does not lag, forever.
+// A follower whose disk is full accepts no entry. Judged by its own commit index, it would never
+// lag.
 TEST_CASE("a follower knows its leader's commit index, also while it can write nothing") {
   raft_cluster c;
   c.start(3);
