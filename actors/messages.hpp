@@ -333,7 +333,7 @@ struct archive_packed {
 /// More bytes of an archive to restore.
 struct unpack_archive {
   request_id id, archive;
-  std::string restore_id;                  ///< goes into the commands
+  std::string restore_id;                  ///< part of the commands
   std::optional<state::authority> by = {}; ///< token on whose behalf the archive is restored
   std::string bytes;
   bool last = false;
@@ -485,7 +485,7 @@ struct status_request {
 struct peer_status {
   raft::member member;
   bool voter = true;
-  bool replica = false; ///< it announced that it wants no vote
+  bool replica = false; ///< it announced that it needs no vote
   /// This server itself, or one that sent a frame within raft_peer_settings::member_silence.
   bool alive = false;
   raft::progress_view progress;
@@ -522,7 +522,7 @@ concept local_message = std::is_class_v<T> && requires(const T* m) {
 };
 } // namespace belay
 
-// CAF wants types that it cannot serialize marked as never leaving the process, as none above does.
+// CAF requires a mark on types that it cannot serialize: they never leave the process.
 namespace caf {
 template <belay::local_message T>
 struct allowed_unsafe_message_type<T> : std::true_type {};

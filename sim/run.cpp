@@ -46,11 +46,12 @@ constexpr seconds recovery_max{40};
 constexpr seconds catching_up_max{400};
 // The leader may need this long to notice a broken connection or a full disk.
 constexpr seconds autopilot_max{10};
-// How long the others write before a full disk has no room: about what a segment of the log takes.
-// A log to which nothing new is appended for `stands_still` has no room.
+// How long the others write before a full disk has no space: about the time that a segment of the
+// log takes. A log to which nothing new is appended for `stands_still` has no space.
 constexpr seconds filling_max{3};
 constexpr milliseconds stands_still{500};
-// Black-box search for a linearization, in one of so many runs: other checkers find more for less.
+// One run in this many has a black-box search for a linearization: other checkers find more for
+// less.
 constexpr std::uint64_t search_every = 16;
 // Share of the runs that end idle, without requests. Before that, everything temporary ends: waits
 // for lock delays (15 s), sessions, gossip, comparisons of agents with the catalog.
@@ -517,7 +518,7 @@ private:
     auto& disk = nodes_.disk(victim);
     disk.set_full(true);
     trace_.line(time_.now(), victim, "disk is full");
-    // The existing log segment may still have room.
+    // The existing log segment may still have space.
     const auto has = [&] {
       const auto* core = nodes_.core(*leader);
       for (const auto& p : core == nullptr ? std::vector<raft::progress_view>() : core->progress())

@@ -336,9 +336,9 @@ bool peer_link::has_place_for(const introduced_peer& p) {
   return static_cast<std::size_t>(strangers) < settings_.strangers_max || one_gives_way_to(p.address, false);
 }
 
-/// Closes a connection of a server that is no member, to make room: the oldest one from the host
-/// that has most of them. Connections from hosts of members, and from hosts that have fewer, always
-/// get room; others only if the closed one is old enough. @returns false: none is closed
+/// Closes a connection of a server that is no member, to free its slot: the oldest one from the
+/// host that has most of them. Connections from hosts of members, and from hosts that have fewer,
+/// always get a slot; others only if the closed one is old enough. @returns false: none is closed
 bool peer_link::one_gives_way_to(const std::string& host, bool from_there) {
   std::map<std::string, std::size_t> crowd;
   for (const auto& [handle, in] : incoming_)

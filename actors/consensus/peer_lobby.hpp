@@ -59,8 +59,9 @@ public:
   void know(std::set<std::string> hosts) { known_ = std::move(hosts); }
   bool knows(const std::string& host) const { return known_.contains(host); }
   /// Sets the function to call at a limit when no pending connection can be closed.
-  /// @param give_way has left() called for one connection, to make room for one from that address.
-  /// If the flag is set, only one from the same address may be chosen. false: none is closed
+  /// @param give_way has left() called for one connection, to free a slot for one from that
+  /// address. If the flag is set, only one from the same address may be chosen. false: none is
+  /// closed
   void when_full(std::function<bool(const std::string& address, bool from_there)> give_way) {
     give_way_ = std::move(give_way);
   }

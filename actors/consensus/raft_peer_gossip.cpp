@@ -1,4 +1,4 @@
-// raft_peer: what servers send each other periodically beside Raft: their clocks and known members.
+// raft_peer: servers periodically send each other their clocks and known members.
 // It decides whose requests are accepted, what all members support, and the time of entries.
 
 #include "actors/consensus/raft_peer.hpp"

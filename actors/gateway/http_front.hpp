@@ -55,7 +55,7 @@ public:
   /// Scratch buffers, used within one call by one connection at a time.
   std::string input;  ///< its size is the read size
   std::string output; ///< empty between calls
-  std::string sealed; ///< room for encrypted bytes; empty between calls
+  std::string sealed; ///< buffer for encrypted bytes; empty between calls
 };
 
 } // namespace belay::actors

@@ -248,7 +248,7 @@ http_reader::verdict http_reader::read_body(std::string_view input, std::size_t&
       return verdict::body_too_large;
     }
   } else {
-    // Reserves room for all of it, within a limit: otherwise a header would cost us too much.
+    // Reserves memory for all of it, within a limit: otherwise a header would cost us too much.
     if (body_.empty() && !limit_.streamed)
       body_.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(declared_, reserved_bytes_max)));
     used = static_cast<std::size_t>(std::min<std::uint64_t>(input.size(), declared_ - body_taken_ - body_.size()));

@@ -39,7 +39,7 @@ struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
   std::deque<std::string> without_thread;
   std::size_t threads = 0;
 
-  /// Null: there is no room.
+  /// Null: all slots are used.
   name* wanted(const std::string& host) {
     const auto now = steady::now();
     if (by_name.size() >= names_max && !by_name.contains(host))

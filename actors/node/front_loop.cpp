@@ -22,7 +22,8 @@ void front_loop::run() {
       quick_client_ = clock::now() - answered < 2 * awake_max;
       continue;
     }
-    // An event came while polling; if none had, the next answer finds us asleep and measures again.
+    // An event arrived while polling. If none had, the next answer finds the loop asleep and
+    // measures again.
     quick_client_ = quick_client_ || clock::now() - answered < 2 * awake_max;
     answered = last_answer_();
   }

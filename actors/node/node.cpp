@@ -50,8 +50,8 @@ namespace belay::actors {
 
 namespace {
 
-// Requests wait 7 s for a leader, and a transfer takes less than 2 s. The limit leaves room for
-// both.
+// Requests wait 7 s for a leader, and a transfer takes less than 2 s. The limit is longer than both
+// together.
 constexpr std::chrono::seconds leave_limit{30};
 constexpr auto interrupted = "a signal arrived while this server was leaving";
 

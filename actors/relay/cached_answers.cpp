@@ -191,7 +191,7 @@ void cached_answers::leave(waiting& w) {
 
 // ---- entries
 
-/// @returns nullopt: there is no room for it
+/// @returns nullopt: there is no space for it
 std::optional<cached_answers::place> cached_answers::place_for(const relayed_request& r) {
   const key k{r.secret, r.cached->target};
   if (const auto it = entries_.find(k); it != entries_.end())
@@ -251,7 +251,7 @@ void cached_answers::ask(place at) {
   e.asks->begin(std::move(r));
 }
 
-/// @returns false: there is no room for it
+/// @returns false: there is no space for it
 bool cached_answers::comes(question& q, std::size_t bytes) {
   const auto at = place_of(q);
   if (q.counted + bytes > settings_.answer_bytes_max || !make_room(&at->second, 0, bytes))

@@ -124,7 +124,7 @@ public:
     call_ = relay.begin({std::move(method), std::move(target), std::move(headers), {}, false}, *this);
   }
 
-  /// Empty: none was asked yet.
+  /// Empty: none received a request yet.
   const std::string& server() const { return static_cast<const call&>(*call_).server; }
 
   void on_head(int status, header_list) override { status_ = status; }

@@ -56,7 +56,7 @@ public:
     begun_ = now;
     return forget();
   }
-  /// The state came from elsewhere, and is on the disk. @returns as begin()
+  /// The state was received from the leader, and is on the disk. @returns as begin()
   std::uint64_t forget() {
     entries_ = 0;
     replay_ = {};

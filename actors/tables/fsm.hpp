@@ -245,7 +245,7 @@ private:
   static constexpr std::size_t reads_in_turn = 4;
   std::list<long_reading> long_reads_;            ///< the next one to continue comes first
   std::deque<queries_touched> woken_;             ///< not evaluated again yet
-  std::vector<request_id> to_judge_;              ///< parked when permissions changed, not judged since
+  std::vector<request_id> to_judge_;              ///< parked when permissions changed, and not authorized since
   bool goes_on_ = false;                          ///< the next slice is scheduled
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;

@@ -62,7 +62,7 @@ public:
 
   // ---- for a reader
   /// @param reader its index
-  /// @returns nullopt: the actor has to be asked; otherwise what it would answer, without an id
+  /// @returns nullopt: the actor must answer; otherwise its answer, without an id
   std::optional<read_result> read(std::size_t reader, const http::read_request& asked, monotonic_time now);
 
 private:

@@ -46,8 +46,8 @@ bool passes(const v0::error& why) {
 void command_world::observations::take(const v0::request& q, std::chrono::nanoseconds given, const v0::answer& a) {
   last_status = a.status();
   transactions += q.target() == "/v1/txn" && a.status() == 200 ? 1 : 0;
-  // The request had no more time than the server was asked to wait, so the missing response is no
-  // sign of trouble.
+  // The request had no more time than the server was to wait, so the missing response is no sign of
+  // a failure.
   if (!a.came() && a.sent() && std::chrono::ceil<std::chrono::milliseconds>(given) <= longest_wait(q.target()))
     return;
   const bool failed = !a.came() || a.status() >= 500;

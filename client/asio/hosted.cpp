@@ -115,7 +115,7 @@ public:
     c.stop.stop();
     watch(c, std::min(c.destroyed_at, world_->now() + options.grace));
   }
-  /// Ends a call that has finished, or that has to be destroyed.
+  /// Ends a call that has finished, or that must be destroyed.
   void over(hosted_call& c, std::exception_ptr thrown) {
     auto found = numbered_.find(c.number);
     if (found == numbered_.end())
@@ -139,7 +139,8 @@ public:
     close_ = close_session(limit, std::move(done));
     close_.start();
     if (!ended_) {
-      // Keeps this alive, as loop_.wake() does, until responses have arrived or the limit is over.
+      // Keeps this alive, as loop_.wake() does, until responses have arrived or the limit has
+      // passed.
       keep_ = wait_until(limit.deadline());
       keep_.start();
       world_->tick();

@@ -4,9 +4,9 @@
 // Guarantees: next() returns the changes after place(), the cursor, in the order of the log, none
 // twice and none missing, through any server. The cursor advances when next() returns. A program
 // that stores it can resume from it with another object. If the history is gone (the server's
-// window has moved on, a restore, another cluster) a batch says so: is_snapshot(), with the current
-// keys. Survives: lost responses, server restarts, elections. On failure: *refused* with reason
-// deadline, stopped, or that of the server; the cursor stays.
+// window has moved on, a restore, another cluster), is_snapshot() of a batch is true, and it has
+// the current keys. Survives: lost responses, server restarts, elections. On failure: *refused*
+// with reason deadline, stopped, or that of the server; the cursor stays.
 //
 // A cursor is `INDEX` or `INDEX.N`; servers from 0.3.0 on append `@HISTORY`: a cluster, and its
 // newest restore or recovery. The server rejects a cursor of another history, even after its

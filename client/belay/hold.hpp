@@ -56,7 +56,7 @@ public:
   task<status> release(patience limit);
   /// Releases it without waiting.
   void drop() noexcept;
-  /// Another client holds it now: nothing is to be released.
+  /// Another client holds it now: there is nothing to release.
   void forget() noexcept;
   /// Whether a transfer is in progress: it is not safe() meanwhile.
   void passing_on(bool asked) noexcept { passing_on_ = asked; }
@@ -64,7 +64,7 @@ public:
   /// The request that releases it, unless its key has changed.
   void give_back_by(request q) { give_back_.begin_with(std::move(q)); }
   void granted(std::uint64_t fence, std::string claim_id = {});
-  /// It was certainly not granted: nothing is to be released.
+  /// It was certainly not granted: there is nothing to release.
   void not_granted() noexcept { forget(); }
 
 private:

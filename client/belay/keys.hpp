@@ -57,7 +57,7 @@ public:
   std::uint64_t index = 0; ///< index to pass to await_key
 };
 
-/// A missing key is not an error. @returns refused with reason::unavailable and the like
+/// A missing key is not an error. @returns refused with a reason such as reason::unavailable
 task<result<reading>> read_key(world& w, std::string key, patience limit);
 /// Waits until the index of that key is larger than `index`, for at most `wait`.
 task<result<reading>> await_key(world& w, std::string key, std::uint64_t index, milliseconds wait, patience limit);

@@ -7,7 +7,7 @@
 // waits. Survives: failed work is retried after growing pauses, tries_max times in all. The next
 // full pass (`scan`), each `pass_every` or after trigger(), finds dropped and given up keys.
 // On failure: counts() has the numbers of both. Waiting keys are lost with the process: a new one
-// begins with a full pass. A pass waits for room.
+// begins with a full pass. A pass waits until the queue has space.
 
 #include <belay/task.hpp>
 #include <belay/world.hpp>

@@ -29,7 +29,7 @@ struct lease_clock {
 using instant = lease_clock::time_point;
 using std::chrono::milliseconds;
 
-/// A request to the HTTP API. The environment adds the token, Host and the like.
+/// A request to the HTTP API. The environment adds the token, Host and other headers.
 class request {
 public:
   request(std::string method, std::string path) : method_(std::move(method)), target_(std::move(path)) {}

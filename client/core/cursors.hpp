@@ -1,7 +1,7 @@
 #pragma once
 // Cursors as servers write them: `INDEX` or `INDEX.N`; servers from 0.3.0 on append `@` and the
 // history in 16 hexadecimal digits (docs/reference/changes.md, Cursors). Recipes store the history beside
-// `INDEX.N`, in a place that 0.2.0 does not read.
+// `INDEX.N`, where 0.2.0 does not read it.
 
 #include <cstdint>
 #include <optional>

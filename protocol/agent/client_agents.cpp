@@ -314,7 +314,7 @@ std::optional<state::command> client_agents::look(const std::string& name, const
     agents_.erase(it);
     return std::nullopt;
   }
-  // If no agent was heard of for the node: only rows left there by an agent are removed.
+  // If no agent is known for the node, only rows left there by an agent are removed.
   if ((!k.heard || k.leaving) && (!own_row || (liveness == nullptr && !k.leaving))) {
     agents_.erase(it);
     return std::nullopt;

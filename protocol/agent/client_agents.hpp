@@ -100,7 +100,7 @@ public:
   void forget_refusal(const identity& who);
   /// Whether the catalog was seen to show it alive.
   bool shown_alive(const identity& who) const;
-  /// Its node is to be removed, if it is its own: look() decides.
+  /// Its node must be removed, if it is its own: look() decides.
   void leaves(const identity& who, local_time now, const evidence& by = {});
 
   /// Agents whose rows should be read now, at most `limit`. Call look() or cannot_look() for each.

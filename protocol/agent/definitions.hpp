@@ -33,7 +33,7 @@ struct check_definition {
 
   std::int64_t ttl_ns = 0;
   std::int64_t interval_ns = 0, timeout_ns = 0; ///< for checks that this node runs; timeout 0: the kind's default
-  std::int64_t deregister_after_ns = 0;         ///< deregister the service after it was critical for so long; 0: never
+  std::int64_t deregister_after_ns = 0; ///< deregister the service after it was critical for this time; 0: never
   std::string http, method, body;
   std::map<std::string, std::vector<std::string>> header;
   bool tls_skip_verify = false;

@@ -14,7 +14,7 @@ namespace belay::diagnosis {
 /// State of one term of a leader.
 class commit_watch {
 public:
-  /// Reported after this time: no healthy disk or election takes so long.
+  /// Reported after this time: no healthy disk or election takes as long.
   static constexpr std::chrono::seconds patience{2};
   /// The interval in which a server reports why it has no leader.
   static constexpr std::chrono::seconds interval{10};

@@ -25,7 +25,7 @@ class filter_work {
 public:
   explicit filter_work(std::size_t bytes_max = filter_work_max) : left_(bytes_max) {}
 
-  /// Begins a slice of so many bytes; without it, there is only one. @pre bytes > 0
+  /// Begins a slice of `bytes`; without this call, there is only one. @pre bytes > 0
   void begin_slice(std::size_t bytes) {
     in_slice_ = bytes;
     paused_ = false;

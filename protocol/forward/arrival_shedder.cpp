@@ -63,7 +63,7 @@ void arrival_shedder::judge(std::chrono::nanoseconds delay) {
   came_ = {};
 }
 
-/// Predicts by the last arrivals: rejects so many of each class that the share is kept.
+/// Predicts from the last arrivals how many of each class to reject to keep the share.
 void arrival_shedder::divide() {
   if (!share_)
     return;

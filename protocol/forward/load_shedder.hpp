@@ -24,8 +24,8 @@ struct shedding_rules {
   /// Acceptable delay of a request. Zero: never reject. The default is short compared
   /// to the shortest session TTL, and long compared to a commit on a slow disk.
   std::chrono::nanoseconds delay_max{std::chrono::milliseconds(500)};
-  /// Below this unfinished load nothing is rejected, however slow: so many
-  /// clients that wait for a response before the next request are no overload.
+  /// Below this unfinished load nothing is rejected, however slow the server is: this many clients
+  /// that wait for a response before their next request are no overload.
   std::size_t load_min = 1024;
 };
 

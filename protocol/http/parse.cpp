@@ -163,7 +163,7 @@ action handle(request_context& c, const route& at) {
   return at.handle(c);
 }
 
-/// Path and query as parsed, encoded anew.
+/// Path and query as parsed, encoded again.
 std::string target_without_token(const request_context& c) {
   constexpr auto token = std::to_array<std::string_view>({"token"});
   auto target = golang::escape_path(c.path);

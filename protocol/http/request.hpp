@@ -194,7 +194,7 @@ struct parsed_request {
   /// Authority, even if action is a response (others copy it); nullopt: ACLs off, malformed target.
   std::optional<state::authority> by = {};
   bool for_servers = false;               ///< a client agent must forward it to servers
-  std::string target_for_servers{};       ///< path and query for servers, encoded anew, without the token
+  std::string target_for_servers{};       ///< path and query for servers, encoded again, without the token
   std::string secret_for_servers{};       ///< the token for servers, as received; empty: anonymous
   std::optional<cached_read> cached = {}; ///< nullopt: without `?cached`, or it has no effect here
   std::size_t memory = 0;                 ///< approximate bytes that the action takes besides the request's text

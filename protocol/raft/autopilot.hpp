@@ -15,8 +15,8 @@ namespace belay::raft {
 /// The operators' settings, from the replicated record (protocol/state/operators/settings.hpp).
 struct autopilot_rules {
   bool cleanup_dead_servers = true;
-  std::uint64_t min_quorum = 0;                                 ///< removals and demotions leave so many voters
-  std::chrono::nanoseconds stabilization{10'000'000'000};       ///< how long a learner must be healthy before it votes
+  std::uint64_t min_quorum = 0;                           ///< removals and demotions leave at least this many voters
+  std::chrono::nanoseconds stabilization{10'000'000'000}; ///< how long a learner must be healthy before it votes
   std::chrono::nanoseconds last_contact_threshold{200'000'000}; ///< silent for longer: not healthy
   std::uint64_t max_trailing_logs = 250;                        ///< more entries behind: not healthy
 };
@@ -44,7 +44,7 @@ public:
   bool cleanup_is_due();
   /// The configuration without these dead members (never the leader). As in Consul: dead
   /// learners at once; dead voters if fewer than half (rounded down), and min_quorum remain.
-  /// @returns nullopt: no server is to be removed
+  /// @returns nullopt: remove no server
   std::optional<configuration> without_dead(const configuration& now, const std::set<node_id>& dead) const;
 
 private:

@@ -231,7 +231,7 @@ public:
   /// Asks a quorum whether this node still leads, for a linearizable read. ready::reads_confirmed
   /// or ready::reads_failed has the result. `id` must be new. @returns false: it does not lead
   bool read(std::uint64_t id);
-  /// Transfers leadership to another voter: when that has the whole log, it is asked to
+  /// Transfers leadership to another voter: when that has the whole log, it receives a request to
   /// campaign. Until then proposals are rejected. Aborted after one election timeout.
   /// @pre no reads are served under the lease any more
   /// @returns false: this node does not lead, or `to` is no voter, is silent, or needs a snapshot

@@ -13,7 +13,7 @@ namespace belay::raft {
 struct outgoing_snapshot {
   std::optional<snapshot_meta> meta;    ///< unknown until the first chunk was read
   std::uint64_t read_offset = 0;        ///< next to read
-  std::uint64_t wanted = 0;             ///< offset at which the follower wants to continue, by its last reply
+  std::uint64_t wanted = 0;             ///< offset at which the follower continues, according to its last reply
   std::deque<std::uint64_t> chunk_ends; ///< ends of chunks sent, without a reply yet
   bool reading = false;                 ///< a snapshot_read is unanswered
   bool all_read = false;                ///< the last chunk was read

@@ -72,7 +72,7 @@ struct formation_settings {
   bool admit_newcomers = false;
   /// This server gets no vote: it forms no cluster, and joins one as a learner (docs/internals/adr/0013).
   bool replica = false;
-  /// A member is lost if its leader received nothing for so long. A server with its name and
+  /// A member is lost if its leader received nothing for this long. A server with its name and
   /// address may replace it without operator or credentials. Much longer than a restart.
   int lost_ticks = 200;
   /// How long no new server must have appeared before this one promises, unless all configured
@@ -144,9 +144,9 @@ public:
   /// A replica stays a learner. Others become voters when they have
   /// been healthy for long enough, by `pilot`. Null: all have.
   std::optional<configuration> next_configuration(const core& leader, const autopilot* pilot = nullptr) const;
-  /// On the leader: the configuration without dead servers, if `pilot` wants that and
-  /// they could rejoin without an operator; nullopt: none is to be removed. Dead: not
-  /// connected, and the leader received nothing for formation_settings::lost_ticks.
+  /// On the leader: the configuration without dead servers, if `pilot` decides so and they could
+  /// rejoin without an operator; nullopt: remove none. Dead: not connected, and the leader received
+  /// nothing for formation_settings::lost_ticks.
   std::optional<configuration> without_dead(const core& leader, const autopilot& pilot) const;
   /// On the leader: the configuration without the vote of a replica, if enough voters stay, most
   /// of them healthy for long enough; nullopt: none. May be rejected for some time, so do it last.

@@ -13,7 +13,7 @@ namespace belay::sim {
 
 class cost_checker {
 public:
-  /// @param quiet nothing goes wrong in this run, so nothing has to be done twice
+  /// @param quiet the run has no faults, so nothing must be done twice
   explicit cost_checker(bool quiet) : quiet_(quiet) {}
 
   /// A server sends that message.

@@ -89,7 +89,7 @@ public:
                        log_index s) const;
 
   // ---- over time, ascending
-  /// The indexes at which restores came into force.
+  /// The indexes at which restores took effect.
   const std::vector<log_index>& restores() const { return restores_; }
   bool restored_between(log_index after, log_index up_to) const;
   /// Zero: none so far. @returns at most up_to
@@ -151,7 +151,7 @@ private:
     std::vector<std::string> trees = {};       ///< not empty, removed something
     std::vector<std::string> trees_maybe = {}; ///< perhaps
     bool uncertain = false;
-    bool went_back = false;                  ///< a restore came into force
+    bool went_back = false;                  ///< a restore took effect
     bool claims_changed = false;             ///< something in claims_ or ended_
     std::uint64_t fence_before = 0;          ///< value before a transaction began
     std::vector<std::uint64_t> fences = {};  ///< issued by this entry

@@ -43,7 +43,7 @@ struct linearizability_report {
   std::string text; ///< not linearizable: a small window of operations that no register explains
 };
 
-/// Searches key by key, with at most so many steps for each. Operations may be in any order.
+/// Searches key by key, with at most this many steps for each. Operations may be in any order.
 linearizability_report check_linearizability(const std::vector<register_op>& history,
                                              std::uint64_t steps_max_per_key = 300'000);
 

@@ -30,7 +30,8 @@ class reply_checker {
 public:
   explicit reply_checker(reply_rules rules = {}) : rules_(rules) {}
 
-  /// Takes the next entry. Fails on a command that no client sent so often (docs/internals/pitfalls.md J5).
+  /// Takes the next entry. Fails on a command that is committed more often than clients sent it
+  /// (docs/internals/pitfalls.md J5).
   broken committed(const raft::entry& e);
   /// The highest index in a response to a client.
   log_index known() const { return known_; }

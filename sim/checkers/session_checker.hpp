@@ -28,8 +28,8 @@ struct session_rules {
 /// Rules (docs/contract/04, sections 4 and 5; docs/guides/semaphores.md):
 /// - A session does not end by its TTL sooner than one TTL after the request of its creation or
 ///   of a renewal that was reported done.
-/// - A session without renewals ends within twice its TTL (exact: its TTL). A server that led so
-///   long by a clock 10 % slow, and 1 s more, makes its end before it has made others for 2 s
+/// - A session without renewals ends within twice its TTL (exact: its TTL). A server that led this
+/// long by a clock 10 % slow, and 1 s more, makes its end before it has made others for 2 s
 ///   (gaps of more than 1 s do not count). At the end of a run, with a healthy leader, it is gone.
 /// - A renewal is reported done only if the session may have lived, and rejected only if not.
 /// - Each grant of a lock has a larger fencing token than earlier ones of that key and keeps it.

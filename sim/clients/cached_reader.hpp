@@ -43,7 +43,7 @@ private:
     std::optional<std::chrono::seconds> max_age;
     virtual_time asked{0};
     std::string answer;
-    std::optional<virtual_time> fetched; ///< when the list of datacenters came from a server
+    std::optional<virtual_time> fetched; ///< when the list of datacenters was received from a server
     bool sure = true;                    ///< whether `fetched` is certain
     least_index services;                ///< index of the services, at all servers that the agent is connected to
   };

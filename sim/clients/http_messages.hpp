@@ -17,7 +17,7 @@ namespace belay::sim {
 /// Keeps of a command only what a request can express, so that servers must make the same command.
 void as_requests_say(state::command& c);
 
-/// @pre its command went through as_requests_say(); it is about keys, sessions or the catalog
+/// @pre as_requests_say() has processed its command; it is about keys, sessions or the catalog
 std::string request_of(const operation& o);
 /// The id that the gateway must give to what is created; empty: nothing is.
 std::string wished_id(const operation& o);

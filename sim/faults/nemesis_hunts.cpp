@@ -248,13 +248,14 @@ void nemesis::stop_machines() {
   stand_still(*victim, how_long, all_clocks ? pause_of::machine : pause_of::suspended);
 }
 
-// The leader is no longer heard, and pauses. Earlier responses to it are there when it resumes.
+// Messages of the leader are lost, and it pauses. Earlier responses to it are there when it
+// resumes.
 void nemesis::leave_behind(std::size_t leader) {
   cut_off(leader, false, true, seconds(3));
   stand_still(leader, election_timeout() * static_cast<std::int64_t>(100 + draw(1500)) / 1000);
 }
 
-// Everything reaches the leader later and later. Finally it is no longer heard, while late
+// Everything reaches the leader later and later. Finally its messages are lost, while late
 // responses of followers that have elected another leader still confirm it.
 void nemesis::hears_late(std::size_t leader) {
   const auto step = election_timeout() * 4 / 10; // less than the silence timeout

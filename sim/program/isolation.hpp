@@ -46,9 +46,9 @@ public:
   stderr_catcher(const stderr_catcher&) = delete;
   stderr_catcher& operator=(const stderr_catcher&) = delete;
 
-  /// In the child: redirects fd 2 (and fd 1 unless it is to be kept) to it.
+  /// In the child: redirects fd 2 (and fd 1 unless it is kept) to it.
   void take_over(bool stdout_too) const;
-  /// In the child: drops what came so far.
+  /// In the child: drops the output so far.
   void restart() const;
   /// In the parent: printable characters and line breaks only, at most `limit` bytes.
   std::string tail(std::size_t limit = 4000) const;

@@ -17,7 +17,7 @@ struct program_parts {
   std::function<bool(const std::string&)> activate_mutant; ///< as belay::activate_mutant
   std::size_t processors = 1;
   bool interactive = false;   ///< progress may be drawn on `err`
-  std::function<bool()> stop; ///< true: the user wants a sweep to end; null: never
+  std::function<bool()> stop; ///< true: the user has requested the end of a sweep; null: never
   std::ostream& out;          ///< shared with child processes: a file or a pipe
   std::ostream& err;
   std::string profile_flag = "profile"; ///< its name in commands that replay a failure

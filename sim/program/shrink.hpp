@@ -22,7 +22,7 @@ struct shrunk {
   run_report report;            ///< report of the last run that failed as wanted; if there was none: of the first
   std::vector<tape_item> items; ///< sorted; they lead to that report
   bool reproduced = false;      ///< false: the tape did not fail when it was run again, nothing was done
-  bool minimal = false;         ///< no single item can be dropped; false: a limit came first
+  bool minimal = false;         ///< no single item can be dropped; false: a limit was reached first
   std::uint64_t runs = 0;
 };
 

@@ -21,7 +21,7 @@ struct network_faults {
   std::uint32_t delayed_per_million = 0;    ///< by up to latencies_late_max; later frames on the connection wait, too
   std::uint32_t reordered_per_million = 0;  ///< Raft messages that later frames overtake
   virtual_time redial{std::chrono::milliseconds(30)};
-  /// A connection that receives nothing for so long is closed.
+  /// A connection that receives nothing for this long is closed.
   virtual_time silence{std::chrono::seconds(1)};
 
   static constexpr int latencies_late_max = 200;

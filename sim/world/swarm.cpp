@@ -283,7 +283,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   draw_rest(choices, p, s);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
-  // An agent sends all rows that the catalog lacks at once. With room for one, most would wait.
+  // An agent sends all rows that the catalog lacks at once. With space for one, most would wait.
   if (s.agents)
     s.peer.held_calls_max = std::max<std::size_t>(s.peer.held_calls_max, 8);
   if (p.restarts)

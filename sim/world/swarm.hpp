@@ -130,7 +130,7 @@ struct swarm {
     constexpr std::int64_t longer_at_rest = 25;
     return rests_at(t) ? usual * longer_at_rest : usual;
   }
-  /// Nothing goes wrong: no fault is drawn, and networks and actors take their usual time.
+  /// The run has no faults, and networks and actors take their usual time.
   bool is_quiet() const {
     return faults == fault_set{} && network.lost_per_million + network.duplicated_per_million +
                                             network.reordered_per_million + network.delayed_per_million +

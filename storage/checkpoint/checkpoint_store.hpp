@@ -49,7 +49,7 @@ struct kept_row {
   std::size_t bytes_max = 0;                          ///< upper bound of the appended bytes
 };
 
-/// The bytes of a row_change that is not removed, or of a kept_row, written to `room`.
+/// The bytes of a row_change that is not removed, or of a kept_row, written to the buffer `room`.
 template <class Row>
 std::string_view value_of(const Row& row, std::string& room) {
   room.clear();

@@ -41,7 +41,8 @@ struct lmdb_checkpoint_options {
   std::uint64_t map_bytes = 1ull << 30;
   /// Maximum: then commits fail for lack of space.
   std::uint64_t map_bytes_max = 256ull << 30;
-  /// Snapshots kept, so that a slow follower can finish one while another starts anew. At least 1.
+  /// Snapshots kept, so that a slow follower can finish one while another begins the next. At least
+  /// 1.
   std::size_t frozen_max = 2;
   file_system* files = nullptr; ///< null: the operating system's
   /// For tests: called when a commit or a new file is durable, before it is proven.

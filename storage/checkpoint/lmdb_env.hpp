@@ -39,7 +39,8 @@ public:
   status resize(std::uint64_t map_bytes);
   status sync();
   void begin_writeback();
-  /// Removes the file's pages from this process's memory. The system keeps them while it has room.
+  /// Removes the file's pages from this process's memory. The system keeps them while it has
+  /// memory.
   void drop_pages();
 
 private:

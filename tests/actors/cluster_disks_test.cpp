@@ -295,7 +295,7 @@ TEST_CASE("a wiped follower is rebuilt by a snapshot while writes go on", "[acto
 }
 
 TEST_CASE("a snapshot that replaces the tables wakes parked queries", "[actors][disks][watches][C6]") {
-  // A follower was away for so long that it gets a snapshot. The changes that it missed have no
+  // A follower was down so long that it needs a snapshot. The changes that it missed have no
   // effects that wake a query; one that waits there must still be woken.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;

@@ -83,7 +83,7 @@ TEST_CASE("a renewal starts the TTL afresh, through any node", "[actors][session
 
 TEST_CASE("a new leader gives every session its whole TTL again", "[actors][sessions][C1]") {
   // The old leader's timers are gone with it, and the holder may have renewed a moment before.
-  // Counted anew by the new leader, a session may last longer than promised, never shorter.
+  // The new leader restarts its TTL, so a session may last longer than promised, never shorter.
   cluster_fixture c;
   const auto old = c.leader();
   const auto id = c.session(old, ttl);

@@ -395,7 +395,7 @@ TEST_CASE("under overload the leader refuses forwarded writes, and neither renew
   CHECK(refused > 0);
   CHECK(refused < puts.size());
 
-  // After so many writes the next put would be refused.
+  // After this many writes the next put would be rejected.
   auto mixed = puts;
   mixed.push_back(state::session_destroy{{s}, "destroyed"});
   state::kv_op unlock;

@@ -25,7 +25,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// Nothing here takes so long by itself; what takes a tenth of it has waited in vain.
+// No step here takes that long by itself; one that takes a tenth of it has waited in vain.
 constexpr auto long_wait = "590s";
 constexpr milliseconds limit{59'000};
 

@@ -51,8 +51,8 @@ double allocations_of(const belay::bench::request_step& step) {
 
 } // namespace
 
-// All forms but those for aligned memory: what one of them hands out, any of the others may be asked to free, and a sanitizer's
-// own would not know it.
+// All forms except those for aligned memory. What one of them allocates, any of the others may have
+// to free, and the sanitizer's own would not know it.
 void* operator new(std::size_t bytes) {
   return counted(bytes);
 }

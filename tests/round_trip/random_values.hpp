@@ -1,6 +1,7 @@
 #pragma once
 // Random objects of any type that is written to a disk or sent to a peer, and the comparison of two of them. Members are
-// found by the compiler (tests/harness/members.hpp). What a type does not allow, or does not carry, is said here once.
+// found by the compiler (tests/harness/members.hpp). This file lists once what a type does not
+// allow, or does not carry.
 
 #include "actors/messages.hpp"
 #include "protocol/base/random.hpp"
@@ -21,7 +22,7 @@ enum class filling : std::uint8_t {
   empty,   ///< nothing that may be missing is there; numbers are zero
   full,    ///< every member has another value than a new object
   largest, ///< the largest numbers, long texts, long lists
-  mixed,   ///< any of these, for each member anew
+  mixed,   ///< any of these, drawn for each member
 };
 inline constexpr filling all_fillings[] = {filling::empty, filling::full, filling::largest, filling::mixed};
 

@@ -1,7 +1,7 @@
 #pragma once
-// Downloads and uploads of snapshots (docs/contract/11): which actor is asked for what, and
-// when. A download is a consistent read of everything, as of a checkpoint written for it.
-// An upload becomes a sequence of log entries.
+// Downloads and uploads of snapshots (docs/contract/11): which actor receives which request, and
+// when. A download is a consistent read of everything, as of a checkpoint written for it. An upload
+// becomes a sequence of log entries.
 
 #include "actors/gateway/requests/outbox.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"

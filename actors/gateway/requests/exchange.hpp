@@ -27,7 +27,7 @@ public:
   /// Some of its exchanges have been answered.
   virtual void progress() = 0;
   /// Sends a streamed piece of an answer at once, if no other piece is queued; the connection
-  /// may be closed when this returns. @returns false: it has to be queued
+  /// may be closed when this returns. @returns false: queue it
   virtual bool send_now(const http::shared_body_ptr& piece) {
     (void)piece;
     return false;
@@ -37,14 +37,14 @@ public:
 /// What is known about the permission for a request, with ACLs (access_questions.hpp).
 struct access_progress {
   std::vector<state::permission_needed> needed;
-  std::shared_ptr<const acl::authorizer> may; ///< permissions of its token when `asked`; null: not asked
+  std::shared_ptr<const acl::authorizer> may; ///< permissions of its token when `asked`; null: not requested
   std::unique_ptr<agent::reply> agent_said;   ///< held back until the token has been checked again
   monotonic_time since;                       ///< time of the first check; zero: none
   std::uint64_t known_index = 0;              ///< index of the last result
   std::shared_ptr<access_watch> watch;        ///< it waits or streams, and is rechecked; null: it is not
   bool asked = false;                         ///< the next result is about the permission
   bool granted = false;
-  bool by_tables_behind = false; ///< asked of tables that may lag behind the leader's
+  bool by_tables_behind = false; ///< read from tables that may lag behind the leader's
   bool decided_here = false;     ///< by acl.tokens.agent_master
 };
 

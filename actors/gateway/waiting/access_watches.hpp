@@ -1,7 +1,7 @@
 #pragma once
 // Requests that wait or stream where no state machine rechecks them: blocking reads of the agent,
-// log streams. Permissions of their tokens are asked again when they may have changed. A server
-// responds when a policy, role or token changes or expires; a client agent is asked regularly.
+// log streams. The permissions of their tokens are read again when they may have changed. A server
+// responds when a policy, role or token changes or expires; a client agent requests them regularly.
 
 #include "actors/gateway/requests/agent_tokens.hpp"
 #include "actors/gateway/requests/outbox.hpp"

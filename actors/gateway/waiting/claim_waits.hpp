@@ -17,7 +17,7 @@ public:
   claim_waits(outbox& out, pending_requests& pending, answer_times times)
       : out_(out), pending_(pending), times_(times) {}
 
-  /// @returns true: it waits in the queue and its client wants to wait; false: `r` is the answer
+  /// @returns true: it waits in the queue, as its client requested; false: `r` is the answer
   bool begin(exchange& e, const write_result& r, monotonic_time now);
   /// The response to the query for `e`. @pre e.in_queue
   void answered(exchange& e, const read_result& r, monotonic_time now);

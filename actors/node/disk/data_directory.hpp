@@ -39,8 +39,8 @@ result<identity> read_identity(const std::string& path, storage::file_system& fi
 status save_identity(const std::string& path, const identity& i,
                      storage::file_system& files = storage::posix_file_system());
 
-/// What this server has promised about the first configuration of its cluster; nothing, if there
-/// is no such file. @returns a failure that says what to do: damaged, no permission.
+/// The promise of this server for the first configuration of its cluster; nothing, if there is no
+/// such file. @returns a failure that says what to do: damaged, no permission.
 result<raft::promise> load_promise(const std::string& path, storage::file_system& files = storage::posix_file_system());
 /// Replaces it durably.
 status save_promise(const std::string& path, const raft::promise& p,

@@ -2,7 +2,7 @@
 // Runs a command while something is held, and not for a moment longer.
 //
 // A server ends a session no earlier than one TTL after the last renewal. After that (and after its
-// lock delay) another client may acquire what it held. The command is therefore asked to end early
+// lock delay) another client may acquire what it held. The command therefore gets SIGTERM early
 // enough to be killed before that.
 
 #include "cli/flags/options.hpp"

@@ -28,7 +28,7 @@ struct host_loop {
   /// May be called from any thread. Runs the function on the loop, later, one at a time.
   std::function<void(std::function<void()>)> post;
   /// Called on the loop. Must call `tick` on the loop at that time, or earlier, instead of the
-  /// `tick` given before. `tick` owns what it needs; if it is empty, nothing is to be called.
+  /// `tick` given before. `tick` owns what it needs; if it is empty, call nothing.
   std::function<void(instant at, std::function<void()> tick)> wake;
 };
 

@@ -10,7 +10,7 @@ namespace belay::state {
 
 namespace {
 
-/// `told`: wake readers; always true, except for mutants.
+/// `told`: whether to wake readers; always true, except for mutants.
 void key_was_changed(applying& a, const std::string& key, bool told = true) {
   a.t.marks.set(mark::kvs, a.index);
   if (told)

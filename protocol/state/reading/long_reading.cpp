@@ -504,7 +504,7 @@ struct long_read_of {
         std::move(rows), 0, answer_index(t, q),
         [may, wanted](const Row& row) { return wanted(*row) && may_list(may, *row); }, cost);
   }
-  /// The same, in the order that `?near` wants.
+  /// The same, in the order of `?near`.
   template <class Found, class Row, class Wanted>
   read list_near(rows_of<Row> rows, Wanted wanted, std::size_t cost = 1) const {
     near_to near(t, q);

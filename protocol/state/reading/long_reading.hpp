@@ -1,5 +1,5 @@
 #pragma once
-// Reads in slices: the results of reading.hpp, for reads of so many rows that others would wait.
+// Reads in slices: the results of reading.hpp, for reads of many rows, which would delay others.
 
 #include "protocol/state/machine.hpp"
 #include "protocol/state/tables.hpp"

@@ -10,11 +10,13 @@ namespace belay::state {
 /// proposing that the older one is inactive; in apply() the newer one wins, in all versions.
 class staging {
 public:
-  /// A restore is dropped if no part came for so much cluster time: its client or server is gone.
+  /// A restore is dropped if no part was applied for this cluster time: its client or server has
+  /// failed.
   static constexpr std::uint64_t idle_ms_max = 120'000;
 
   /// Other restores are rejected for so much cluster time after a part. Parts are 256 KiB of rows,
-  /// seconds on slow links; well below idle_ms_max, so a client that went away does not block long.
+  /// seconds on slow links; well below idle_ms_max, so a client that disconnected does not block
+  /// long.
   static constexpr std::uint64_t fresh_ms_max = 30'000;
 
   explicit staging(change_journal& journal) : rows_(journal, table::staging) {}

@@ -82,7 +82,7 @@ struct circle_search {
   std::function<std::string(const std::string&)> holder_of_key;
   std::string session;                     ///< does it wait for itself?
   const modelled_claim* granted = nullptr; ///< it does not have to wait
-  bool refusers_only = false;              ///< only circles with a claim that said `refuse` count
+  bool refusers_only = false;              ///< only cycles with a claim that requested `refuse` count
   bool starts_refusing = false;
 
   bool closes() const;

@@ -10,7 +10,7 @@
 
 namespace belay::sim {
 
-/// What has to be reported about one member.
+/// The report that is expected for one member.
 struct member_truth {
   raft::member who;
   bool well = false; ///< it is reachable, has what the others have, and takes writes

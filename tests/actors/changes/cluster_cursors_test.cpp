@@ -163,7 +163,7 @@ TEST_CASE("a cursor that names another cluster is rejected without a leader", "[
 }
 
 TEST_CASE("all servers name the same history, once all can read it", "[actors][changes]") {
-  // One server is of 0.2.0: a client that came to it with such a cursor would get only later
+  // One server is of 0.2.0: a client that connected to it with such a cursor would get only later
   // changes, without notice.
   cluster_options o;
   o.start = false;

@@ -125,7 +125,7 @@ TEST_CASE("the compiled decision equals that of a scan of all rules") {
         FAIL("round " << round << ", delete under '" << name << "': compiled says " << may);
     }
   }
-  // Both results came up often enough to mean something.
+  // Both results must occur often enough to mean something.
   CHECK(granted > 100000);
   CHECK(refused > 100000);
   CHECK(deleted > 10000);

@@ -65,7 +65,7 @@ TEST_CASE("the voters without the next entry are named, each with its reason") {
   CHECK(missing_for_commit({{"belay-1", true, log_index{201}, false, 3s}}, commit) ==
         "belay-1 (this server) has been writing its log for 3 s");
   CHECK(missing_for_commit({{"belay-1", true, log_index{201}, false, 40ms}}, commit).empty()); // busy
-  // A server that went away with a full disk counts as away.
+  // A server that disconnected with a full disk counts as disconnected.
   CHECK(missing_for_commit({server("belay-2", 1, 9s, true)}, commit) == "belay-2 silent for 9 s");
   CHECK(missing_for_commit({server("belay-2", 300)}, commit).empty());
 }

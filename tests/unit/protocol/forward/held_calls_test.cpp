@@ -45,7 +45,7 @@ TEST_CASE("the bytes of held calls are limited") {
   REQUIRE(held.add(half));
   CHECK(held.add(call_of(2, 0)));
   CHECK_FALSE(held.add(call_of(3, 1)));
-  // Taking calls makes room again.
+  // Taking calls frees space again.
   held.take_all();
   CHECK(held.add(half));
 }

@@ -74,7 +74,7 @@ struct led_cluster {
   configuration config() { return c.core(leader).config(); }
   list voters() { return values_of(config().voters); }
   list learners() { return values_of(config().learners); }
-  /// One tick of the leader: a server that was not heard for a while is not healthy.
+  /// One tick of the leader: a server that was silent for a while is not healthy.
   void look() {
     auto& core = c.core(leader);
     pilot.begin_look(core, c.now());

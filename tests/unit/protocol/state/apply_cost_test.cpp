@@ -124,7 +124,7 @@ void many_keys(world& w, const std::string& prefix, int n = many) {
     w.set(text(prefix, i));
 }
 
-/// As many as permitted, with so many lengths that each must be looked up for a key.
+/// As many as permitted, with many lengths, each of which must be looked up for a key.
 void all_guards(world& w, int holders = 1) {
   w.node("n");
   for (int i = 0; i < holders; ++i)
