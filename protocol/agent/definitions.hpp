@@ -83,7 +83,8 @@ std::optional<std::string> complete(service_definition& s);
 /// `service:web:1`, ... if there are several. Those without a token get the service's.
 void name_checks(service_definition& s);
 
-/// Source of a registration: API ones are kept across restarts, configuration is read again.
+/// Source of a registration. Those through the API survive restarts; those in the configuration are
+/// read again.
 enum class origin : std::uint8_t { api = 0, configuration = 1 };
 
 } // namespace belay::agent

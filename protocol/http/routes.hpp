@@ -35,7 +35,7 @@ inline constexpr std::size_t parameters_max = 512;
 
 struct route {
   std::string_view pattern; ///< with a trailing slash: everything below it, too
-  unsigned methods = 0;     ///< set of enum method
+  unsigned methods = 0;     ///< bits of enum method
   std::string_view name;    ///< for metrics
   access_rule access;       ///< no default: each route must state it
   route_handler handle = nullptr;

@@ -36,9 +36,9 @@ struct kv_change {
   std::string key;
 };
 
-/// Of the catalog, it models only what sessions depend on, and nodes that only transactions write.
-/// A key becomes doubtful for good when a transaction of unknown outcome writes it, e.g. one with
-/// other catalog operations. The model then says nothing about that key.
+/// It models only the parts of the catalog on which sessions depend, and the nodes that only
+/// transactions write. A key becomes doubtful for good when a transaction of unknown outcome writes
+/// it, e.g. one with other catalog operations. The model then says nothing about that key.
 class kv_model {
 public:
   /// Takes the next committed entry. @pre e.index == applied() + 1

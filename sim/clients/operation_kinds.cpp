@@ -149,7 +149,7 @@ constexpr example examples[] = {
     {"mode", SESSION "PUT /v1/claim/$k?session=$1&id=a&kind=rw value\nPUT /v1/claim/$k/mode?id=a&mode=shared"},
     {"limit", SEMAPHORE "PUT /v1/claim/$k/limit?n=8"},
     {"", CLAIM "DELETE /v1/claim/$k?id=a"},
-    {"before it was asked for", CLAIM "DELETE /v1/claim/$k?id=later"},
+    {"before it was requested", CLAIM "DELETE /v1/claim/$k?id=later"},
     {"limit", SEMAPHORE "PUT /v1/claim/$k/limit?n=8\nDELETE /v1/claim/$k/limit"},
     {"", CLAIM "GET /v1/claims"},
     {"", CLAIM SESSION "PUT /v1/claim/$k?session=$3&id=b value\nGET /v1/claims/graph"},

@@ -194,7 +194,7 @@ private:
     if (line_.save_file.empty())
       return exit_code_of(f);
     if (!ran->taken_known)
-      return complain("the run died too badly to tell its tape: nothing saved", exit_code_of(f));
+      return complain("the run ended without reporting its tape: nothing saved", exit_code_of(f));
     t.items = ran->taken;
     t.expect = name_of(r.outcome);
     if (r.outcome != verdict::passed)
@@ -277,7 +277,7 @@ private:
       if (ran->report.outcome == verdict::passed)
         return complain("seed " + std::to_string(t.seed) + " passed: nothing to shrink", exit_usage);
       if (!ran->taken_known)
-        return complain("the run died too badly to tell its tape: nothing to shrink", exit_files);
+        return complain("the run ended without reporting its tape: nothing to shrink", exit_files);
       t.items = ran->taken;
     }
     return shrink_it(*how, std::move(t));

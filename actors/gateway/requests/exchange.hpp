@@ -90,8 +90,8 @@ struct exchange {
   bool sent = false;                             ///< an actor is working on it (or it is answered)
   std::unique_ptr<snapshot_transfer> transfer;   ///< transfer of a snapshot request
   std::unique_ptr<client_agent_search> agents{}; ///< search of agent_members and force_leave
-  std::uint64_t last_contact_ms = 0;             ///< result of a snapshot's read
-  bool known_leader = true;                      ///< result of a snapshot's read
+  std::uint64_t last_contact_ms = 0;             ///< header value of a snapshot's read
+  bool known_leader = true;                      ///< header value of a snapshot's read
   monotonic_time wait_until{};                   ///< how long an acquire or a claim waits for its grant
   bool in_delay = false;                         ///< it waits for the end of a lock delay now
   bool in_queue = false;                         ///< it waits in a queue of the state machine now (claim_waits.hpp)

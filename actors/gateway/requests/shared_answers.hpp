@@ -96,7 +96,7 @@ private:
   void sift(exchange& e, sifting s, monotonic_time now);
   void sift_on(monotonic_time now);
   void finish(exchange& e, sifting& s, monotonic_time now);
-  /// The rows, which the last owner leaves to another thread.
+  /// The same rows; when the last owner drops them, another thread frees them.
   std::shared_ptr<const state::query_result> freed_elsewhere(std::shared_ptr<const state::query_result> rows) const;
   /// @param meta null: of a write
   void render(exchange& e, std::shared_ptr<const state::query_result> rows, const state::query& q, http::response head,

@@ -100,8 +100,8 @@ inline constexpr auto fields_of<acl_role_delete> = std::tuple{field<&acl_role_de
 struct acl_token_set {
   static constexpr command_tag tag = command_tag::acl_token_set;
 
-  /// Its policies, roles, indexes and `expires` are ignored. To create: has accessor and
-  /// secret, the client's or fresh. To replace: the secret is empty or the current one.
+  /// Its policies, roles, indexes and `expires` are ignored. A new token has an accessor and a
+  /// secret, the client's or fresh ones. For a replacement the secret is empty or the current one.
   acl_token token;
   std::vector<acl_link> policies, roles; ///< resolved by apply()
   std::int64_t lives_ns = 0;             ///< lifetime from apply() on, for `expires`; 0: unlimited

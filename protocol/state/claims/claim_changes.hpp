@@ -16,7 +16,7 @@ void open_resource(applying& a, const resource_name& of, claim_kind kind, std::u
 /// The number after the last one.
 std::uint64_t next_ticket(applying& a);
 
-/// The waiter becomes the holder. @returns the updated claim; for the lock of a key null
+/// The waiter becomes the holder. @returns the updated claim; null for the lock of a key
 claim_ptr grant_claim(applying& a, const claim_record& waiter);
 
 /// Ends the claim, or the wait, and remembers its id. @param cause claim_end_record::cause
