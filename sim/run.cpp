@@ -39,8 +39,8 @@ using std::chrono::seconds;
 
 namespace {
 
-// Upper bound on each step of a recovery, in virtual time. Longer than the longest election, hold
-// of a request, and outage that may last beyond the healing.
+// Upper bound on each step of a recovery, in virtual time. Longer than the longest election, the
+// longest wait of a request for a leader, and the longest outage that may outlast the healing.
 constexpr seconds recovery_max{40};
 // A node that receives entry by entry over a slow link or on a slow disk may take longer.
 constexpr seconds catching_up_max{400};

@@ -3,7 +3,7 @@
 //
 // Guarantees: as a mutex: the holder of a key's stripe has all keys of that stripe alone. The
 // stripe depends only on the key and the number of stripes, so clients with equal settings agree.
-// Survives, on failure: as a mutex. Of several keys, either all stripes are held or none.
+// Survives, on failure: as a mutex. An acquire of several keys holds all their stripes or none.
 //
 // Several keys are locked in the order of their stripes, which prevents deadlocks. If you hold one
 // and acquire another, you have to keep to that order yourself.

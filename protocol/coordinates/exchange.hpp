@@ -16,7 +16,7 @@
 
 namespace belay::coordinates {
 
-/// By the own monotonic clock.
+/// A time by this server's own monotonic clock.
 using local_time = std::chrono::nanoseconds;
 
 class exchange {

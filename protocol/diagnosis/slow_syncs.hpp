@@ -24,7 +24,7 @@ struct slow_sync_rules {
   /// ...and above this. On a disk that needs 30 us, a busy machine
   /// delays ten syncs a minute to 0.3 ms, which is harmless.
   std::chrono::nanoseconds slow_min = std::chrono::milliseconds(10);
-  /// So many slow ones within `window` are reported.
+  /// This many slow ones within `window` are reported.
   std::size_t slow_count = 10;
   std::chrono::nanoseconds window = std::chrono::minutes(1);
   /// At most one finding within this time.

@@ -45,7 +45,7 @@ constexpr std::array flags = {
     flag{"until-failure", flag_takes::nothing, "", "stop the sweep at its first failing seed"},
     flag{"require-probes", flag_takes::value, "FILE", "fail if a probe named in that file was never reached"},
     flag{"run-seconds", flag_takes::value, "N",
-         "real time a run may take before it counts as stuck (default 600; 0: any)"},
+         "real time a run may take before it counts as stuck (default 600; 0: no limit)"},
     flag{"shrink-runs", flag_takes::value, "N", "how often shrinking may run (default 2000)"},
     flag{"shrink-seconds", flag_takes::value, "N", "real time shrinking may take (default 120)"},
     flag{"quiet", flag_takes::nothing, "", "no progress, and nothing about what passed"},

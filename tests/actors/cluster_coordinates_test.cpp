@@ -1,5 +1,6 @@
-// Coordinates of nodes in the network (docs/internals/adr/0015-coordinates.md), with the real actors of three
-// nodes: they measure round trips, exchange the coordinates that clients have set, and serve them.
+// Coordinates of nodes in the network (docs/internals/adr/0015-coordinates.md), with the real
+// actors of three nodes. They measure round trips, exchange the coordinates that clients have set,
+// and serve them.
 
 #include "tests/actors/cluster_fixture.hpp"
 

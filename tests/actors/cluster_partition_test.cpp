@@ -1,5 +1,5 @@
-// A partition of 90 s: how soon the servers agree again, and whether a lock is lost that was
-// renewed all the time. docs/internals/scenes.md has the figures, which `test_actors "[scenes]" -s` prints.
+// A partition of 90 s: how soon do the servers agree again, and is a lock lost that was renewed all
+// the time? docs/internals/scenes.md has the figures, which `test_actors "[scenes]" -s` prints.
 
 #include "tests/actors/cluster_fixture.hpp"
 

@@ -51,8 +51,8 @@ TEST_CASE("a leader that releases its lease stops default reads of other HTTP th
 }
 
 TEST_CASE("a default read needs no other server while the lease lasts", "[actors][reads][R12]") {
-  // No frame arrives any more. While its lease holds the leader answers alone; a consistent read
-  // trusts no clock and waits; and when the lease has expired, default reads wait too.
+  // No frame arrives any more. While its lease is valid the leader answers alone. A consistent read
+  // trusts no clock and waits. When the lease has expired, default reads wait, too.
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");
@@ -172,7 +172,7 @@ TEST_CASE("a follower answers a consistent read once it has applied what the lea
 
 TEST_CASE("read_before_noop: a new leader answers when its own term has a committed entry", "[actors][reads][R10]") {
   // The leader acknowledged the write and died at once. The new one has it in its log, but does not
-  // know that it is committed until an entry of its own term is: a read would miss it.
+  // know that it is committed until an entry of its own term is. A read before that would miss it.
   cluster_fixture c;
   const auto old = c.leader();
   const auto others = c.all_but(old);

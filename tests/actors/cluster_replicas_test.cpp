@@ -186,7 +186,7 @@ TEST_CASE("a server configured as a read replica that is the only voter continue
 }
 
 TEST_CASE("a read replica does not follow a leader without support for replicas", "[actors][replicas]") {
-  // That version would make a voter of it.
+  // That version would make it a voter.
   auto o = with_replica();
   o.older = {0, 1, 2};
   cluster_fixture c(o);

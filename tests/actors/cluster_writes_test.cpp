@@ -101,8 +101,9 @@ TEST_CASE("joining servers that expect a cluster of their own wait to be admitte
 }
 
 TEST_CASE("a write is answered once, by the node that received it", "[actors][writes]") {
-  // In whatever order the actors of all nodes run: one response, with the index of the entry; and a
-  // client that wrote through a follower reads it there at once, even with a stale read.
+  // The actors of all nodes run in any order. The client gets one response, with the index of the
+  // entry. If it wrote through a follower, it reads the value there at once, even with a stale
+  // read.
   const auto shuffle = GENERATE(0u, 1u, 2u, 3u, 4u, 5u);
   CAPTURE(shuffle);
   cluster_options o;
@@ -200,7 +201,7 @@ TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[acto
     };
     CHECK(replies().empty());
     REQUIRE(c.until([&] { return c.view(young).soft.role != raft::role::leader; }));
-    // The other one leads now, and the call must return instead of going there.
+    // The other one leads now. The call must return; it must not be forwarded there.
     c.net().cut(young, other);
     c.net().heal();
     c.net().filter = nullptr;
@@ -315,8 +316,8 @@ TEST_CASE("a write of a leader that is cut off is of unknown outcome", "[actors]
 }
 
 TEST_CASE("a forwarded write whose leader dies is of unknown outcome", "[actors][writes][R23]") {
-  // The leader got the call and is gone. It may have written it to its disk; the follower must
-  // neither promise nor repeat anything.
+  // The leader received the call and then failed. It may have written the entry to its disk. The
+  // follower must neither report success nor repeat the call.
   cluster_fixture c;
   const auto old = c.leader();
   const auto follower = c.all_but(old).front();

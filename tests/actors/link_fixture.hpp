@@ -1,6 +1,6 @@
 #pragma once
-// Peer links on real sockets of this machine: brokers in one actor system, each with a raft_peer
-// that records what it receives, and unverified peers made by hand.
+// Peer links on real sockets of this machine: brokers in one actor system, and unverified peers
+// made by hand. Each broker has a raft_peer that records what it receives.
 
 #include "actors/consensus/peer_link.hpp"
 

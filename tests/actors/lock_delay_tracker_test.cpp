@@ -71,7 +71,7 @@ TEST_CASE("a client that waits for a lock delay outlives the leader", "[actors][
   const auto gap = c.now() - lost;
   const auto r = c.written(waiting);
   REQUIRE(r.outcome == wire::call_outcome::done);
-  // The time between the old leader's last entry and the new one's start does not count: then the
+  // The time between the old leader's last entry and the new one's start does not count. Then the
   // response has the remaining time, and the gateway waits again.
   if (!std::get<bool>(r.reply))
     CHECK(milliseconds(r.reply.note.retry_after_ms) <= gap + delay_slack);

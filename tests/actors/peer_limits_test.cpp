@@ -266,8 +266,8 @@ TEST_CASE("a server with a member's id does not replace it", "[actors][peer_link
 }
 
 TEST_CASE("unverified peers are counted by connection, and one of the many is closed", "[actors][peer_link][limits]") {
-  // They were counted by the addresses that they claimed: a known address was not counted, and 512
-  // of them kept all others out for any time.
+  // They were counted by the addresses that they claimed. A known address was not counted, and 512
+  // of them blocked all others indefinitely.
   peer_link_settings s;
   s.strangers_max = 3;
   link_fixture f;

@@ -1,4 +1,4 @@
-// Several HTTP threads (http_config.fronts): each serves a share of the connections, limits apply
+// Several HTTP threads (http_config.fronts). Each serves a share of the connections, limits apply
 // to all together, and a client's write is visible through every other connection.
 
 #include "tests/cluster/cluster_fixture.hpp"

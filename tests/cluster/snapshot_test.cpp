@@ -58,7 +58,7 @@ std::size_t own_memory(pid_t pid) {
 } // namespace
 
 // A restore through a follower brings back on all servers what was saved, although the leader dies
-// right after it has responded; a lock is held again by its session.
+// right after it has responded. A lock is held again by its session.
 TEST_CASE("a snapshot is restored through a follower, and the leader dies", "[snapshot]") {
   auto cluster = ready_cluster(3);
   const auto leader = cluster->wait_leader();
@@ -114,7 +114,7 @@ TEST_CASE("a snapshot is restored through a follower, and the leader dies", "[sn
     CHECK(keys_seen(port(i), "s/", "stale") == before);
 }
 
-// The leader is killed during a restore: afterwards the cluster has the old state or that of the
+// The leader is killed during a restore. Afterwards the cluster has the old state or that of the
 // archive, the same on all servers, and nothing in between.
 TEST_CASE("a restore is interrupted by the death of the leader", "[snapshot]") {
   auto cluster = ready_cluster(3);

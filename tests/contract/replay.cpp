@@ -51,8 +51,8 @@ const std::map<std::string, std::string> server_only = {
     {"operator/raft-configuration", "says that the node that is asked is the one server"},
 };
 
-/// Transcripts with stale reads whose X-Consul-LastContact is the leader's 0: a follower reports
-/// how many milliseconds ago it heard from the leader, which is mostly 0, but not always.
+/// Transcripts with stale reads whose X-Consul-LastContact is the leader's 0. A follower reports
+/// how many milliseconds ago it received from the leader, which is mostly 0, but not always.
 const std::map<std::string, std::string> leader_only = {
     {"blocking/consistency-modes", "wants the leader's last contact, 0, from a stale read"},
     {"consistency/kv", "wants the leader's last contact, 0, from a stale read"},
@@ -149,7 +149,7 @@ outcome replay(const replay_server& server, const transcript& script, const opti
 }
 
 /// If the cluster changed its leader meanwhile (the machine was paused for longer than an election
-/// timeout), a failed transcript is replayed on another cluster: at most this many in all.
+/// timeout), a failed transcript is replayed on another cluster. This is the limit for all of them.
 constexpr int clusters_max = 3;
 
 /// @param server null: a new one is started. @returns whether the outcome is conclusive

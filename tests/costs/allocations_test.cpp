@@ -1,5 +1,5 @@
-// What each step of a request allocates, against the limits in allocations.txt: unlike times, these are the same on every
-// machine, so that a copy that creeps into a hot path is noticed by the change that brings it.
+// Compares the allocations of each step of a request with the limits in allocations.txt. Unlike
+// times, they are the same on every machine. So the change that adds a copy to a hot path fails.
 
 #include "bench/request_steps.hpp"
 

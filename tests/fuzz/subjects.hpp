@@ -21,7 +21,7 @@ struct http_findings {
   std::array<std::size_t, 10> actions{}; ///< decided by the router, by position in http::action
 };
 
-/// Reads the bytes as the stream of a connection: any split finds the same requests, an incomplete
+/// Reads the bytes as the stream of a connection. Any split finds the same requests, an incomplete
 /// one has a bounded buffer, and the router decides each (see check_routed). Then as one request as
 /// in corpus/http ("METHOD target", headers, an empty line, the body; \n), for the router.
 http_findings fuzz_http(std::string_view bytes);

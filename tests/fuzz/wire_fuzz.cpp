@@ -1,5 +1,5 @@
-// Damaged bytes of peers and checkpoints: decoded or rejected, the same in any split, stable when
-// encoded again; and decoded commands, however odd, can be applied.
+// Damaged bytes of peers and checkpoints are decoded or rejected, the same in any split, and stable
+// when encoded again. Decoded commands, however odd, can be applied.
 
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/subjects.hpp"

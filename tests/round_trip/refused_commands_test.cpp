@@ -1,5 +1,6 @@
-// Somebody to whom nothing is permitted sends every command there is. Each entry of the log is written by all servers and replayed at each
-// start, so that such a client could fill the disks of all: no command of his may be proposed.
+// Somebody to whom nothing is permitted sends every command there is. Each entry of the log is
+// written by all servers and replayed at each start. Such a client could fill the disks of all, so
+// none of its commands may be proposed.
 
 #include "protocol/state/machine.hpp"
 #include "tests/round_trip/random_values.hpp"

@@ -1,6 +1,7 @@
 // Every kind of row, command, answer and frame is written and read back. What is read must be the object that was written,
-// member by member, with the same hash, and must make the same bytes again. A member that the codec forgets in both
-// directions makes a server unable to start: its checkpoint does not have the digest that it was written with.
+// member by member, with the same hash, and must make the same bytes again. A member that the codec
+// forgets in both directions makes a server unable to start. Its checkpoint does not have the
+// digest that it was written with.
 
 #include "protocol/state/command_level.hpp"
 #include "protocol/state/row_hash.hpp"

@@ -1,5 +1,5 @@
-// Rows of every kind, with every member set, that an earlier version wrote: its archive is still read, row by row, and gives
-// the same bytes again. tools/stored-state makes such archives ("every_row").
+// An earlier version wrote rows of every kind, with every member set. Its archive is still read,
+// row by row, and gives the same bytes again. tools/stored-state makes such archives ("every_row").
 
 #include "actors/tables/checkpointer.hpp"
 #include "protocol/archive/snapshot_archive.hpp"

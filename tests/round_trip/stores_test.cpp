@@ -1,6 +1,7 @@
 // Rows of every kind through everything that keeps or moves them: a checkpoint, the older generation, the chunks of a snapshot
-// for a follower, an archive, and the commands that restore it. What comes out is what went in, and has the digest that it was
-// written with: else a server, a follower or a restored cluster has other rows than the one that wrote them.
+// for a follower, an archive, and the commands that restore it. The rows must be the same
+// afterwards, and have the digest that they were written with. Otherwise a server, a follower or a
+// restored cluster has other rows than the one that wrote them.
 
 #include "actors/tables/checkpointer.hpp"
 #include "protocol/archive/snapshot_archive.hpp"

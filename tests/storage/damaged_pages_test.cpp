@@ -1,7 +1,7 @@
-// A disk returns wrong bytes of the checkpoint's file: one bit, a page of zeros or something else,
-// a missing end, two swapped pages, numbers in headers of pages. LMDB trusts what it reads, so
-// every start would end with a signal. Instead the store reports damage, and an older checkpoint is
-// used. What is loaded is always what was committed at that index; commits continue.
+// A disk returns wrong bytes of the checkpoint's file: one bit, a page of zeros or other bytes, a
+// missing end, two swapped pages, or wrong numbers in headers of pages. LMDB trusts what it reads,
+// so every start would end with a signal. Instead the store reports damage, and an older checkpoint
+// is used. What is loaded is always what was committed at that index; commits continue.
 
 #include "protocol/base/random.hpp"
 #include "storage/checkpoint/lmdb_pages.hpp"

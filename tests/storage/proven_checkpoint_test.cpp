@@ -1,4 +1,4 @@
-// Situation: a commit succeeds, but the file differs from what was written: memory or a disk
+// Situation: a commit succeeds, but the file differs from what was written. Memory or a disk
 // changed a bit, or a row's bytes differ from the row. Event: the log before it is dropped, and the
 // server restarts. What would go wrong: the checkpoint cannot be loaded; the server never starts.
 

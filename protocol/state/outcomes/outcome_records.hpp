@@ -50,7 +50,7 @@ struct outcome_record {
   log_index index;   ///< index of the entry that decided it
   cluster_time until;
   /// As encoded: without values that no result shows, and without members that rows in results do
-  /// not have (as::later). Null: it was sealed before any copy arrived, and never takes effect.
+  /// not have (as::later). Null: it was cancelled before any copy arrived, and never takes effect.
   std::shared_ptr<const reply> answer = nullptr;
 };
 using outcome_ptr = std::shared_ptr<const outcome_record>;

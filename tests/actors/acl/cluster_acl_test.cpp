@@ -393,8 +393,8 @@ std::string begin_restore(cluster_fixture& c, std::size_t node, const std::strin
 
 } // namespace
 
-// An archive takes minutes to arrive: a client without the permission must not keep others from
-// restoring, and one that has it must not be rejected by a server that does not know its token yet.
+// An archive takes minutes to arrive. A client without the permission must not keep others from
+// restoring. One that has it must not be rejected by a server that does not know its token yet.
 TEST_CASE("a restore is authorized by tables with all earlier decisions", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);

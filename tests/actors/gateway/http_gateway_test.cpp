@@ -264,7 +264,7 @@ TEST_CASE("Connection: close is obeyed", "[gateway]") {
 }
 
 // A client that sends requests and does not read may fill its own socket, but not the server's
-// memory: after a megabyte nothing more is read from it.
+// memory. After a megabyte nothing more is read from it.
 TEST_CASE("a slow reader holds up only itself", "[gateway]") {
   gateway_fixture f;
   constexpr std::size_t value_bytes = 512 * 1024;

@@ -58,8 +58,8 @@ public:
     words.insert(words.end(), options_.begin(), options_.end());
     words.push_back("cat >>'" + (folder_ / "told") + "'");
     child_process watch(words, folder_ / "errors");
-    // A watch without a cursor begins when it is connected, so the key is written repeatedly; but
-    // not faster than a busy machine runs the command for each change.
+    // A watch without a cursor begins when it is connected, so the key is written repeatedly.
+    // Writes are not faster than a busy machine runs the command for each change.
     int times = 0;
     std::chrono::steady_clock::time_point next;
     for (const auto& key : keys) {

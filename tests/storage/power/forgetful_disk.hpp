@@ -1,5 +1,5 @@
 #pragma once
-// A disk that forgets what was not synced, below LMDB and everything else here: it replaces open(),
+// A disk that forgets what was not synced, below LMDB and everything else here. It replaces open(),
 // write(), fsync() and so on of the C library. Writes to files of one folder are recorded until
 // they are durable: contents by fsync() or fdatasync() of their file or by O_DSYNC, names by
 // fsync() of their folder. A power loss undoes recorded writes, or a part, and ends the process.

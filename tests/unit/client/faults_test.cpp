@@ -222,7 +222,7 @@ verdict run_sharing(std::uint64_t seed) {
   return {};
 }
 
-/// Five clients increment one number while responses are lost: the result is at most the sum of
+/// Five clients increment one number while responses are lost. The result is at most the sum of
 /// done and unknown additions, and at least that of the done ones.
 task<void> count(world& w, counter& n, int rounds, std::int64_t& done, std::int64_t& unknown) {
   for (int i = 0; i < rounds; ++i) {

@@ -1,6 +1,6 @@
 // An operator reloads repeatedly: correct settings, and settings with an error in them. After a
-// rejected reload, what was in force before must still be, whatever the earlier reloads were; a
-// test with one reload does not cover the second.
+// rejected reload, the previous settings must still be in force, whatever the earlier reloads were.
+// A test with one reload does not cover the second.
 
 #include "protocol/base/random.hpp"
 #include "tests/unit/actors/node/reloading_node.hpp"

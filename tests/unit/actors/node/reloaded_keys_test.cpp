@@ -238,7 +238,7 @@ std::string told(const node_config& c) {
 
 } // namespace
 
-// A key that is marked but not applied would be ignored silently; one that is applied but not
+// A key that is marked but not applied would be ignored silently. One that is applied but not
 // marked would be reported as waiting for a restart, although it is in force.
 TEST_CASE("a reload takes over the keys that are marked so, and names all others that were changed", "[reload]") {
   harness::scratch_folder in;

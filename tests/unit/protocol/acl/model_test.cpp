@@ -76,8 +76,8 @@ private:
   bool allow_by_default_;
 };
 
-/// Short, of few letters, so that names are often equal, empty or prefixes of each other; with
-/// bytes below and above those of text, since the order of bytes must not matter.
+/// Names are short and of few letters, so that they are often equal, empty or prefixes of each
+/// other. They have bytes below and above those of text, since the order of bytes must not matter.
 std::string some_name(seeded_random& chance, std::size_t bytes_max) {
   static const std::string letters("ab/\0\xFF", 5);
   std::string out;

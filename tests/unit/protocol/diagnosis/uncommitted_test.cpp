@@ -1,5 +1,5 @@
-// A leader is still heard, but no majority stores what clients write: they get timeouts, and an
-// operator has to find out which disk or machine is the cause.
+// The leader is still connected, but no majority stores what clients write. They get timeouts, and
+// an operator must find out which disk or machine is the cause.
 
 #include "protocol/diagnosis/standstill.hpp"
 #include "protocol/diagnosis/uncommitted.hpp"

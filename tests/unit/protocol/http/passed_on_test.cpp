@@ -1,5 +1,5 @@
-// A holder of a client certificate connects to the server port like a client agent, and sends
-// requests that the server's http_config rejects on its HTTP port: that must not bypass it.
+// A holder of a client certificate connects to the server port like a client agent. It sends
+// requests that the server's http_config rejects on its HTTP port, and must not bypass it that way.
 
 #include "protocol/http/routes.hpp"
 #include "tests/unit/protocol/http/asked.hpp"

@@ -2,7 +2,7 @@
 // two clusters form; and when it is quiet again there is one, with all of its servers.
 //
 // A first configuration becomes a cluster only if a majority of its servers can create it, or vote
-// in it: a single server that created what all others gave up has no cluster.
+// in it. A single server that created what all others gave up has no cluster.
 
 #include "protocol/base/random.hpp"
 #include "protocol/raft/formation.hpp"

@@ -248,8 +248,8 @@ TEST_CASE("cluster time never goes back, whatever the leader's clock shows") {
   CHECK(r.persist->entries[1].time == cluster_time{5000});
 }
 
-// A candidate that counted a vote which is not on its disk could lead, lose the vote in a crash,
-// and grant another one in the same term.
+// A candidate could count a vote which is not on its disk, and lead. After a crash it would have
+// lost the vote, and could grant another one in the same term.
 TEST_CASE("a candidate's own vote counts only when it is on disk") {
   raft::core one(node_id{1}, small_limits(), {}, 1);
   REQUIRE(one.bootstrap(make_config({1, 2, 3})));

@@ -1,5 +1,5 @@
 // Compares the machine with a second implementation that shares no code and no data structure with
-// it: plain maps, copied for every transaction, scanned for every query.
+// it. That one has plain maps, copied for every transaction, scanned for every query.
 
 #include "protocol/base/random.hpp"
 #include "tests/unit/protocol/state/driver.hpp"

@@ -228,8 +228,8 @@ TEST_CASE("txn of nodes, services and checks: results and error texts") {
   CHECK_FALSE(d.node_known("n"));
 }
 
-// One request that named a tree of 20 MB 64 times was answered with 1.7 GB in one text: five
-// seconds without any other response, and three gigabytes of memory outside all budgets.
+// One request that named a tree of 20 MB 64 times was answered with 1.7 GB in one text. It took
+// five seconds without any other response, and three gigabytes of memory outside all budgets.
 TEST_CASE("a transaction reads at most 30,000 rows, and does not read a larger tree to its end", "[B6]") {
   driver d;
   const auto fill = [&](const std::string& prefix, std::size_t rows) {

@@ -174,7 +174,8 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
   CHECK(u.bytes == "def");
   CHECK(u.archive == archive);
 
-  // Used up without a command: it waits for the client; the connection detects stalls.
+  // All bytes were consumed and gave no command: it waits for the client. The connection detects
+  // stalls.
   f.unpacked(u, nullptr, false);
   CHECK(e.transfer->starved);
   CHECK(e.deadline == monotonic_time::max());

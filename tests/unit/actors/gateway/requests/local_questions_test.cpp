@@ -253,7 +253,7 @@ state::check_ptr critical_liveness(std::string node) {
   return std::make_shared<const state::check_record>(std::move(c));
 }
 
-/// The two queries to the catalog are sent, and answered with these agents: the server itself, a, b
+/// The two queries to the catalog are sent. The answers have these agents: the server itself, a, b
 /// which is silent, and a node without an agent.
 void tell_catalog(questions_fixture& f, exchange& e, http::consistency mode) {
   auto q = f.out.take<read_query>();

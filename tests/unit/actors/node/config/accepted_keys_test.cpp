@@ -1,5 +1,6 @@
-// A configuration for Consul 1.8 starts a server here, or is rejected with the reason: all keys and
-// flags of docs/contract/14, and those of Consul's test harness (sdk/testutil/server.go).
+// A configuration for Consul 1.8 starts a server here, or is rejected with the reason. The test has
+// all keys and flags of docs/contract/14, and those of Consul's test harness
+// (sdk/testutil/server.go).
 
 #include "actors/node/config/json.hpp"
 #include "actors/node/config/keys.hpp"

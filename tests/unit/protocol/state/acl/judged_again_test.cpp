@@ -1,6 +1,6 @@
-// A token or a policy is deleted, and what was requested with it has not taken effect yet: an
-// acquire or claim in a queue, the OnEnd of a session. The client got a 403, so it must not take
-// effect later. And what is rejected, or changes nothing, must not reach the log.
+// A token or a policy is deleted, and a request that was made with it has not taken effect yet. It
+// is an acquire or claim in a queue, or the OnEnd of a session. The client got a 403, so it must
+// not take effect later. And what is rejected, or changes nothing, must not reach the log.
 
 #include "protocol/state/command_level.hpp"
 #include "tests/unit/protocol/state/acl/acl_driver.hpp"

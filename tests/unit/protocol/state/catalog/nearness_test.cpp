@@ -1,5 +1,5 @@
-// `?near` and /v1/coordinate on the state machine (docs/contract/17): nearest first; only nodes
-// that the catalog has and that may be read; none of it in the replicated state.
+// `?near` and /v1/coordinate on the state machine (docs/contract/17). Nearest nodes come first, and
+// only those that the catalog has and that may be read. None of it is in the replicated state.
 
 #include "protocol/coordinates/exchange.hpp"
 #include "protocol/state/nearness.hpp"

@@ -1,5 +1,5 @@
 // Cursors that name their history. A client keeps a cursor, the cluster is lost and formed again
-// from a backup, and the new indexes pass the cursor: a client that resumed there would miss
+// from a backup, and the new indexes pass the cursor. A client that resumed there would miss
 // everything before it without noticing.
 
 #include "protocol/state/changes/history.hpp"

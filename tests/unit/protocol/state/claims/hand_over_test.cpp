@@ -195,7 +195,7 @@ claim_ask refusing_ask(const std::string& name, const std::string& session) {
 } // namespace
 
 // A tenant filled two semaphores with thousands of holders, let each of the first wait for the
-// second, and claimed with `deadlock=refuse`: the search took 32 s in apply(), on every server.
+// second, and claimed with `deadlock=refuse`. The search took 32 s in apply(), on every server.
 TEST_CASE("a search through n waiters and n holders does not cost n times n", "[B5]") {
   const auto cost = [](int n) {
     claims_driver d;

@@ -91,8 +91,8 @@ TEST_CASE("a holder that a restore brings back requests again while a lock delay
   CHECK(tells_mutant("holder_queues_in_delay", refused));
 }
 
-// The archive brings back a, whose end was forgotten after ten minutes; b held the lock later. a
-// needs a fencing token above b's, or resources would reject a and accept b's late writes.
+// The archive brings back a, whose end was forgotten after ten minutes. b held the lock later. Now
+// a needs a fencing token above b's, or resources would reject a and accept b's late writes.
 TEST_CASE("a holder that a restore brings back gets a fence above all that others had in between") {
   const auto above = [] {
     claims_driver d;

@@ -1,4 +1,4 @@
-// Keys that are removed together are destroyed later, which must not be visible: a machine that
+// Keys that are removed together are destroyed later, which must not be visible. A machine that
 // destroys at once and one that does so at any time get the same entries.
 
 #include "protocol/base/random.hpp"
