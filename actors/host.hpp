@@ -1,5 +1,5 @@
 #pragma once
-// Chooses the thread of an actor. By default it is one of CAF's scheduler. Actors that every
+// Chooses the thread of an actor. By default it is a thread of CAF's scheduler. Actors that every
 // request passes share a thread with their sockets, so that a message needs no thread switch
 // (docs/internals/adr/0004-threads.md). Long waits are timed there, too (docs/internals/adr/0007-event-loop.md).
 

@@ -218,7 +218,7 @@ int main(int argc, char** argv) {
            must(::pwritev2(file.fd, &v, 1, file.next(), RWF_DSYNC) == static_cast<ssize_t>(v.iov_len), "pwritev2");
          });
        }},
-      {"a writer thread, heard by epoll",
+      {"a writer thread, reported by epoll",
        [&](result& r) {
          event_loop loop;
          writer_thread writer{file, loop, {}, {}};
@@ -227,8 +227,8 @@ int main(int argc, char** argv) {
            loop.wait();
          });
        }},
-      {"io_uring: write and fsync linked, heard by epoll", heard_by_epoll(&ring::submit_linked)},
-      {"io_uring: write with RWF_DSYNC, heard by epoll", heard_by_epoll(&ring::submit_dsync)},
+      {"io_uring: write and fsync linked, reported by epoll", heard_by_epoll(&ring::submit_linked)},
+      {"io_uring: write with RWF_DSYNC, reported by epoll", heard_by_epoll(&ring::submit_dsync)},
       {"io_uring: write and fsync linked, waited for in the ring",
        [&](result& r) {
          ring u(file, -1);

@@ -20,7 +20,7 @@ namespace belay::actors {
 
 /// Tokens that the agent uses for its rows. Empty: anonymous
 struct agent_secrets {
-  std::string of_node; ///< to write its node: acl.tokens.agent, or the default one
+  std::string of_node; ///< token for its node's row: acl.tokens.agent, or the default one
   /// Token for services and checks registered without one: acl.tokens.default, or the agent's.
   std::string of_services;
 };

@@ -30,7 +30,7 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-/// Lines of the form NAME SEPARATOR VALUE; of equal names the first one counts.
+/// Lines of the form NAME SEPARATOR VALUE; if names are equal, the first one counts.
 texts named_lines(std::string_view text, char separator) {
   texts all;
   while (!text.empty()) {

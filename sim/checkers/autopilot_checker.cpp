@@ -74,7 +74,7 @@ broken autopilot_checker::wrong() {
     if (!found)
       found =
           "n" + std::to_string(node) + ": " +
-          (q.answer ? judge_health(*q.answer, truth()).value_or("what is right now was told otherwise: " + *q.answer)
+          (q.answer ? judge_health(*q.answer, truth()).value_or("the report was wrong when it was sent: " + *q.answer)
                     : "no answer");
     if (q.answer && time_.now() - q.asked >= ask_again_after)
       ask(node);

@@ -27,7 +27,7 @@ broken cost_checker::changed(const raft::soft_state& before, const raft::core& n
   if (handed_over_.contains({now.self(), before.term}) || now.config().voters.size() == 1)
     return std::nullopt;
   return "server " + to_string(now.self()) + " campaigns in term " + to_string(now.term()) +
-         " at once, and no leader of term " + to_string(before.term) + " has told it to";
+         " at once, and no leader of term " + to_string(before.term) + " has requested that";
 }
 
 // The check uses what the leader knew when it decided.
@@ -49,10 +49,10 @@ broken cost_checker::finish(std::uint64_t elections, log_index committed) const 
   if (!quiet_)
     return std::nullopt;
   if (elections > 1)
-    return "nothing went wrong, and there were " + std::to_string(elections) + " elections";
+    return "there was no fault, but there were " + std::to_string(elections) + " elections";
   for (const auto& [to, sent] : entries_sent_)
     if (sent > committed.value * (100 + entries_more_per_cent) / 100 + entries_more)
-      return "nothing went wrong, and " + std::to_string(sent) + " entries were sent to server " + to_string(to) +
+      return "there was no fault, but " + std::to_string(sent) + " entries were sent to server " + to_string(to) +
              " for a log of " + std::to_string(committed.value);
   return std::nullopt;
 }

@@ -26,9 +26,9 @@ broken idle_checker::committed(const raft::entry& e) {
     return std::nullopt;
   const auto entry = "entry " + to_string(e.index) + " of term " + to_string(e.term);
   if (e.term != *term_)
-    return entry + " was committed in a cluster of which nobody wanted anything since term " + to_string(*term_);
+    return entry + " was committed although no client has sent a write since term " + to_string(*term_);
   if (e.kind != raft::entry_kind::command || !found)
-    return entry + " is no command, and nobody wanted anything";
+    return entry + " is no command, and no client has sent a write";
   if (ended_by_timers(*found) != nullptr || (reap != nullptr && (!in_vain || ++in_vain_ <= in_vain_max)))
     return std::nullopt;
   return entry + " was written though nobody wanted anything: " + words(*found);

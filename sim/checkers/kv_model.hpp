@@ -219,7 +219,7 @@ private:
   std::string holder_of(const std::string& key) const;
   std::uint64_t new_fence(draft& d);
   bool is_valid(const state::fence_ref& f) const;
-  /// The prefix of the first write guard that none of the fencing tokens opens.
+  /// The prefix of the first write guard for which none of the fencing tokens is valid.
   std::optional<std::string> guarded(const state::kv_op& op, const std::vector<state::fence_ref>& named) const;
   std::optional<std::string> guarded_from(const state::kv_op& op, const std::string& session) const;
   template <class Opens>

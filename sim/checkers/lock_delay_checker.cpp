@@ -94,7 +94,7 @@ broken lock_delay_checker::ended(const operation& op) const {
   if (op.invoked <= over + slack_of_asking)
     return std::nullopt;
   const auto& last = it->second.delays.back();
-  return "operation " + std::to_string(op.id) + " asked for key " + w->op.key + " at " + in_seconds(op.invoked) +
+  return "operation " + std::to_string(op.id) + " requested key " + w->op.key + " at " + in_seconds(op.invoked) +
          " and was refused for its lock-delay, which began at " + in_seconds(last.begun) + ", lasts " +
          in_seconds(last.length) + ", and was over at " + in_seconds(over) + " at the latest";
 }

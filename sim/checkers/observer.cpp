@@ -13,8 +13,8 @@ broken compare_outcomes(const outcomes_model& model, log_index at, const state::
   const auto right = model.count_at(at), there = m.outcomes_counted().count;
   if (right == there)
     return std::nullopt;
-  return "at index " + to_string(at) + " a server keeps " + std::to_string(there) + " outcomes; right is " +
-         std::to_string(right);
+  return "at index " + to_string(at) + " a server keeps " + std::to_string(there) +
+         " outcomes; expected: " + std::to_string(right);
 }
 
 // Rules about whole logs are expensive: the interval, in messages of Raft peers.
@@ -83,7 +83,7 @@ void observer::barrier_answered(std::size_t node, const actors::barrier_result& 
   if (b.ok && b.index < asked.committed &&
       !(asked.lease_ok && clocks_.lease_in_doubt_between(asked.asked, time_.now())))
     complain("barriers", "node " + std::to_string(node) + " may read at index " + to_string(b.index) +
-                             ", but when it asked, " + to_string(asked.committed) + " was committed");
+                             ", but at its request " + to_string(asked.committed) + " was committed");
   barriers_.erase(it);
 }
 
@@ -139,7 +139,8 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
     const auto known = committed_.size();
     if (e.index.value > known + 1)
       return complain("state machines", "node " + std::to_string(node) + " is to apply entry " + to_string(e.index) +
-                                            ", but nobody has seen entry " + std::to_string(known + 1) + " committed");
+                                            ", but no checker has seen entry " + std::to_string(known + 1) +
+                                            " committed");
     if (e.index.value == known + 1) {
       committed_.push_back(fact);
       note_reaped(e);
@@ -281,7 +282,8 @@ void observer::look_at_new_checkpoint(std::size_t node, const raft::snapshot_met
     if (e.term != meta.term || e.time != meta.time)
       complain("checkpoints", "node " + std::to_string(node) + " has a checkpoint at " + to_string(meta.index) +
                                   " of term " + to_string(meta.term) + " and time " + std::to_string(meta.time.value) +
-                                  "; right is term " + to_string(e.term) + " and time " + std::to_string(e.time.value));
+                                  "; expected: term " + to_string(e.term) + " and time " +
+                                  std::to_string(e.time.value));
   }
   recount(node);
 }

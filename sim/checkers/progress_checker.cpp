@@ -140,7 +140,7 @@ broken progress_checker::look() {
   std::string who;
   for (const auto i : able_)
     who += " n" + std::to_string(i);
-  return "no write was done since one was asked for at " + in_seconds(since) + ", although" + who +
+  return "no write was done since one was requested at " + in_seconds(since) + ", although" + who +
          " have been able to elect a leader since " + in_seconds(able_since_) + ", and " + in_seconds(bound_) +
          " are enough for it";
 }

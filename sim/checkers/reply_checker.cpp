@@ -305,8 +305,8 @@ broken reply_checker::judge_write(const operation& op, same_command& same) {
   if (entry.reply && waited(op, *entry.reply))
     return judge_wait(op);
   if (entry.reply && !fits(op.reply, *entry.reply))
-    return of(op) + " at entry " + to_string(op.index) + " was answered " + described(op.reply) + ", right is " +
-           described(*entry.reply);
+    return of(op) + " at entry " + to_string(op.index) + " was answered " + described(op.reply) +
+           ", expected: " + described(*entry.reply);
   if (entry.reply)
     if (auto b = judge_note(op, *entry.reply))
       return b;
@@ -371,7 +371,7 @@ broken reply_checker::judge_note(const operation& op, const state::reply& right)
     return "reason " + std::to_string(static_cast<int>(n.why)) + ", holder \"" + n.holder + "\", again in " +
            std::to_string(n.retry_after_ms) + " ms, fence " + std::to_string(n.fence);
   };
-  return of(op) + " at entry " + to_string(op.index) + " was told " + words(told) + ", right is " + words(expected);
+  return of(op) + " at entry " + to_string(op.index) + " received " + words(told) + ", expected: " + words(expected);
 }
 
 /// What may be rejected before it is replicated: docs/contract/04, section 3.1; 05, section 2.
@@ -383,7 +383,7 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   if ((no != nullptr && is_about_permissions(no->text)) || !denied_in(op.reply).empty())
     return judge_early_refusal(op);
   const auto wrong = [&](const std::string& right) {
-    return of(op) + " was answered " + described(op.reply) + " without an entry, right is " + right;
+    return of(op) + " was answered " + described(op.reply) + " without an entry, expected: " + right;
   };
   if (const auto* d = std::get_if<state::session_destroy>(&*op.write)) { // sessions that are already gone
     const auto gone = [&](log_index s) {

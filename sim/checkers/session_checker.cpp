@@ -146,7 +146,7 @@ broken session_checker::too_late(const raft::entry& e, virtual_time made) {
     } else if (at_work > l.overdue + slack_of_queues) {
       return "entry " + to_string(e.index) + " was made at " + in_seconds(made) + " while session " + *it +
              " with a TTL of " + in_seconds(nanoseconds(session->ttl_ns)) +
-             " lived, although nobody renewed it since " + in_seconds(since) +
+             " lived, although no client renewed it since " + in_seconds(since) +
              " and the same leader served all the time";
     }
     ++it;
@@ -205,11 +205,11 @@ broken session_checker::judge_renewal(const operation& op) {
   if (op.renewed == nullptr) {
     PROBE("sessions: renewal of one that is gone");
     if (model_.sessions().lived_always(id, from, to) && !is_about_to_end(op, l))
-      return what + " was told that there is none, but it lived all the time";
+      return what + " was answered that the session does not exist, but it lived all the time";
     return std::nullopt;
   }
   if (!model_.sessions().lived_ever(id, from, to))
-    return what + " was told to be done, but at no moment from " + to_string(from) + " to " + to_string(to) +
+    return what + " was answered as done, but at no moment from " + to_string(from) + " to " + to_string(to) +
            " was there such a session";
   l.sure = std::max(l.sure, op.invoked);
   return too_soon(id, l, op.invoked);
@@ -257,7 +257,7 @@ broken session_checker::finish(virtual_time now) const {
     const auto quiet_since = std::max({l.touch, l.born, led_});
     if (now > quiet_since && now - quiet_since > whole + whole / 5 + slack + stood_since(quiet_since))
       return "session " + id + " with a TTL of " + in_seconds(nanoseconds(session->ttl_ns)) +
-             " still lives, although nobody renewed it since " + in_seconds(quiet_since);
+             " still lives, although no client renewed it since " + in_seconds(quiet_since);
   }
   return std::nullopt;
 }

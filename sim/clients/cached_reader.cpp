@@ -146,9 +146,9 @@ broken cached_reader::judge_datacenters(const client& c, bool hit) const {
   if (!hit || !c.sure)
     return std::nullopt;
   if (!c.fetched)
-    return std::string("from the cache, although nothing came from a server");
+    return std::string("from the cache, although no server has answered");
   if (c.max_age && c.asked - *c.fetched > *c.max_age + rounding)
-    return "it came from a server at " + in_seconds(*c.fetched) + ", and may be " + in_seconds(*c.max_age) + " old";
+    return "a server sent it at " + in_seconds(*c.fetched) + ", and may be " + in_seconds(*c.max_age) + " old";
   return std::nullopt;
 }
 

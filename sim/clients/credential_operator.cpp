@@ -249,7 +249,8 @@ void credential_operator::look_who_has_it(const question& q) {
                       : step_ == key_step::use   ? doors_.dials_with_key(i, key)
                                                  : !doors_.knows_key(i, key);
     if (!done && q.members.contains(nodes_.id_of(i)) && !doors_.excused(i) && !wronged_.contains(i))
-      doors_.complain("keyring", "n" + std::to_string(i) + " has not done what an operator was told to be done by all");
+      doors_.complain("keyring",
+                      "n" + std::to_string(i) + " has not done what was reported to an operator as done by all");
     if (doors_.keyring_is(i, keys_after_step()))
       continue;
     doors_.excuse(i, true);

@@ -679,7 +679,7 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
     return std::nullopt;
   }
   if (told && *told != decided->index.value)
-    return "a write of entry " + to_string(decided->index) + " was told entry " + std::to_string(*told);
+    return "a write of entry " + to_string(decided->index) + " was answered with entry " + std::to_string(*told);
   return std::nullopt;
 }
 
@@ -834,7 +834,7 @@ broken understand_renewals(const http_answer& a, operation& o) {
     if (text_in(one, "ID") != (last ? asked.session : asked.beside[i]))
       return "the renewal of another session was told: " + described(a);
     if (!last && renewed)
-      return "a session that never was is told to be renewed: " + described(a);
+      return "a session that never existed is reported as renewed: " + described(a);
     if (!last || !renewed)
       continue;
     auto session = std::make_shared<state::session_record>();

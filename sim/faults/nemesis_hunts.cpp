@@ -248,7 +248,7 @@ void nemesis::stop_machines() {
   stand_still(*victim, how_long, all_clocks ? pause_of::machine : pause_of::suspended);
 }
 
-// Messages of the leader are lost, and it pauses. Earlier responses to it are there when it
+// Messages of the leader are lost, and it pauses. Earlier responses to it have arrived when it
 // resumes.
 void nemesis::leave_behind(std::size_t leader) {
   cut_off(leader, false, true, seconds(3));

@@ -55,7 +55,7 @@ std::string usage(const std::string& program, const std::vector<named_scenario>&
   for (const auto& each : all)
     text += "                     " + each.name + "\n";
   return text +
-         "\nExit code: 0 passed; 1 a rule was broken; 2 what was to come has not come; 3 not deterministic; 64 wrong\n"
+         "\nExit code: 0 passed; 1 a rule was broken; 2 an expected event is missing; 3 not deterministic; 64 wrong\n"
          "usage; 74 a file cannot be read or written; 130 interrupted.\n";
 }
 

@@ -249,7 +249,7 @@ std::string usage(const std::string& program) {
   }
   return out + "\nExit code: 0 passed; 1 safety: a rule was broken, or a required probe not reached; 2 liveness: no\n"
                "progress; 3 not deterministic; 64 wrong usage; 74 a file cannot be read or written; 130 interrupted.\n"
-               "Of several kinds of failure 1 goes before 3, and 3 before 2.\n"
+               "With several kinds of failure, 1 takes precedence over 3, and 3 over 2.\n"
                "The trace, lists and the summary of a sweep go to stdout, all else to stderr.\n";
 }
 

@@ -222,7 +222,7 @@ result<isolated_run> run_isolated(const isolation& how, const tape& start) {
   } else if (o != nullptr && o->contains("report")) {
     auto r = report_from_json(o->at("report"));
     if (!r)
-      return failure{"the process of the run told nonsense: " + r.error()};
+      return failure{"the process of the run sent an invalid report: " + r.error()};
     out.report = std::move(*r);
   } else {
     out.report = report_of_death(start.seed(), wait_status, out.stderr_tail);

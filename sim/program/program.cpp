@@ -316,7 +316,7 @@ private:
     t.items = s.items;
     t.expect = name_of(s.report.outcome);
     t.story += "shrunk from " + std::to_string(original) + " to " + std::to_string(s.items.size()) + " choices in " +
-               std::to_string(s.runs) + " runs" + (s.minimal ? "\n" : ", then the limit came\n");
+               std::to_string(s.runs) + " runs" + (s.minimal ? "\n" : ", then the limit was reached\n");
     t.story += std::string(name_of(s.report.outcome)) + ": " + s.report.checker + ": " + s.report.what + "\n";
     const auto path = !line_.save_file.empty()   ? line_.save_file
                       : !line_.tape_file.empty() ? line_.tape_file + ".min"

@@ -297,7 +297,7 @@ private:
     r.seed = seed;
     r.outcome = verdict::safety;
     r.checker = "worker";
-    r.what = "the run's process told nonsense";
+    r.what = "the run's process sent an invalid report";
     return r;
   }
 

@@ -350,12 +350,12 @@ void peer_doors::judge(const agent_wires::admission& real) {
 
 peer_doors::admission peer_doors::judged(const std::string& who, admission real, const expected_admission& expected) {
   if (real.in && !expected.objection.empty())
-    complain("credentials", who + " is let in, although " + expected.objection);
+    complain("credentials", who + " is admitted, although " + expected.objection);
   else if (!real.in && expected.objection.empty())
     complain("credentials", who + " is refused, although its credentials are right: " + real.why);
   else if (real.in && real.encrypted != expected.encrypted)
-    complain("credentials", who + (real.encrypted ? " is let in with TLS, and dials without"
-                                                  : " is let in without TLS, and dials with it"));
+    complain("credentials", who + (real.encrypted ? " is admitted with TLS, and dials without"
+                                                  : " is admitted without TLS, and dials with it"));
   return real;
 }
 

@@ -388,7 +388,8 @@ constexpr std::uint64_t seeds_max = 1000; // most mutants need fewer than 30, th
 
 } // namespace
 
-/// Two implementations of the same pages: the same replies, and the same rows after each entry.
+/// Two implementations of the same documents give the same replies, and the same rows after each
+/// entry.
 TEST_CASE("model of claims: random requests are answered as by the state machine") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const auto difference = first_difference(seed, entries_of_a_run);

@@ -191,10 +191,10 @@ broken client_agent_checker::look_at_rows(virtual_time now) {
       continue;
     const auto* row = liveness_of(*machine, node);
     if (lost && row != nullptr && row->status != "critical")
-      return "no server has been able to hear " + name + " since " + in_seconds(*a.dead) +
-             ", nothing else was disturbed since " + in_seconds(quiet_since_) + ", and it is still " + row->status;
+      return "no server has received messages of " + name + " since " + in_seconds(*a.dead) +
+             ", no other fault was injected since " + in_seconds(quiet_since_) + ", and it is still " + row->status;
     if (there && (row == nullptr || row->status != "passing" || !is_own_row(*machine, node)))
-      return name + " runs and can reach the servers since " + in_seconds(*a.up) + ", nothing was disturbed since " +
+      return name + " has run and reached the servers since " + in_seconds(*a.up) + ", no fault was injected since " +
              in_seconds(quiet_since_) + ", and it is " +
              (row == nullptr             ? "not in the catalog"
               : row->status != "passing" ? row->status

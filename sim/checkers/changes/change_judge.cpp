@@ -106,7 +106,8 @@ broken change_judge::take_change(std::string_view position, const std::string& k
   at_ = to;
   const auto had = known_.find(key);
   if (has_state_ && previous != (had == known_.end() ? log_index{} : had->second.index))
-    return "change " + id + " of " + key + " follows the one of " + to_string(previous) + ", and what was told was " +
+    return "change " + id + " of " + key + " follows the one of " + to_string(previous) +
+           ", but the client had received " +
            (had == known_.end() ? "no such key" : "that of " + to_string(had->second.index));
   if (sets)
     known_[key] = std::move(now);
@@ -147,12 +148,12 @@ broken change_judge::compare_with(log_index at) const {
   if (differs != now.end()) {
     const auto there = known_.find(differs->first);
     return "progress up to " + to_string(at) + ": " + differs->first + " has changed at " +
-           to_string(differs->second.index) + ", and what was told is " +
+           to_string(differs->second.index) + ", but the client has received " +
            (there == known_.end() ? "no such key" : "that of " + to_string(there->second.index));
   }
   const auto left =
       std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return !now.contains(each.first); });
-  return "progress up to " + to_string(at) + ": " + left->first + " is gone, and that was not told";
+  return "progress up to " + to_string(at) + ": " + left->first + " was deleted, but the client did not receive that";
 }
 
 } // namespace belay::sim

@@ -96,9 +96,9 @@ broken claims_checker::compare_claims(log_index at, const state::machine& m) {
       const auto it = there.find({of, id});
       const auto wanted = row_of(of, c);
       if (it == there.end())
-        return index + "a server has no " + words(of, id) + ", right is: " + words(wanted);
+        return index + "a server has no " + words(of, id) + ", expected: " + words(wanted);
       if (!same(*it->second, wanted))
-        return index + "a server has of " + words(of, id) + ": " + words(*it->second) + "; right is: " + words(wanted);
+        return index + "a server has of " + words(of, id) + ": " + words(*it->second) + "; expected: " + words(wanted);
       there.erase(it);
     }
   if (!there.empty()) {
@@ -118,7 +118,7 @@ broken claims_checker::judge_row(log_index at, const state::claim_record& row) {
     return std::nullopt;
   if (!held_.contains(row.fence) && row.fence <= newest_given_)
     return what + ", although it did not hold with that fence before, and fence " + std::to_string(newest_given_) +
-           " was given to somebody meanwhile";
+           " was granted meanwhile";
   return std::nullopt;
 }
 
@@ -137,7 +137,7 @@ broken claims_checker::compare_ghosts(log_index at, const state::machine& m) con
              (view.known ? std::string(name_of(view.kind)) + " with limit " + std::to_string(view.limit) +
                                (view.pinned ? ", pinned" : "")
                          : "nothing") +
-             "; right is " + std::string(name_of(r.kind)) + " with limit " + std::to_string(r.limit) +
+             "; expected: " + std::string(name_of(r.kind)) + " with limit " + std::to_string(r.limit) +
              (r.pinned ? ", pinned" : "");
     std::map<std::uint64_t, const state::claim_ghost*> there;
     for (const auto& g : view.delays)
@@ -150,7 +150,7 @@ broken claims_checker::compare_ghosts(log_index at, const state::machine& m) con
           it->second->until != g.until)
         return what + "withheld are " + std::to_string(it->second->permits) + " permits " +
                std::string(name_of(it->second->mode)) + " until " + to_string(it->second->until) + " with fence " +
-               std::to_string(fence) + "; right is " + std::to_string(g.permits) + (g.shared ? " shared" : "") +
+               std::to_string(fence) + "; expected: " + std::to_string(g.permits) + (g.shared ? " shared" : "") +
                " until " + to_string(g.until);
       there.erase(it);
     }
@@ -174,7 +174,7 @@ broken claims_checker::compare_guards(log_index at, const state::machine& m) con
   std::string text = "at index " + to_string(at) + " a server has guards";
   for (const auto& [prefix, by] : there)
     text += " " + prefix + " by " + by.name;
-  text += "; right is";
+  text += "; expected:";
   for (const auto& [prefix, by] : right->guards)
     text += " " + prefix + " by " + by.name;
   return text;
@@ -212,11 +212,11 @@ broken claims_checker::compare_session_ends(log_index at, const state::machine& 
     if (row.index != right->index || !is_cause(row.cause, right->cause))
       return what + " (" + right->cause + "), a server remembers: " + row.cause + " at " + to_string(row.index);
     if (row.released != right->released || row.released_count != right->released.size())
-      return what + ", a server says that it let go " + std::to_string(row.released_count) + " resources; right is " +
-             std::to_string(right->released.size());
+      return what + ", a server reports that it released " + std::to_string(row.released_count) +
+             " resources; expected: " + std::to_string(right->released.size());
     if (row.on_end_done != right->done || row.on_end_refused != right->refused)
-      return what + ", a server says that " + std::to_string(row.on_end_done) + " operations were done and " +
-             std::to_string(row.on_end_refused) + " refused; right is " + std::to_string(right->done) + " and " +
+      return what + ", a server reports that " + std::to_string(row.on_end_done) + " operations were done and " +
+             std::to_string(row.on_end_refused) + " refused; expected: " + std::to_string(right->done) + " and " +
              std::to_string(right->refused);
   }
   return std::nullopt;

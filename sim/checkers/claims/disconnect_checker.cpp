@@ -46,7 +46,7 @@ broken disconnect_checker::committed(const raft::entry& e, const clocks& shown) 
     for (const auto& w : withdrawal->waits)
       if (auto wrong = judge(w, shown))
         return "entry " + to_string(e.index) + " withdraws the wait of " + w.session + " for " + w.key +
-               ", asked for by entry " + to_string(w.asked_at) + ": " + *wrong;
+               ", requested by entry " + to_string(w.asked_at) + ": " + *wrong;
   return std::nullopt;
 }
 

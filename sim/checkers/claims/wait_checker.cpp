@@ -114,7 +114,7 @@ broken wait_checker::overdue(virtual_time now) const {
              (w.read != nullptr ? " reads and waits: " : " waits for ") +
              std::string(w.of.space == claim_space::claims ? "claim " : "the lock of ") + w.of.name + " as " + w.id +
              " at " + in_seconds(now) + ", but what the node had applied by entry " + to_string(w.decided_by) +
-             " decided it, and had to be told by " + in_seconds(*w.due);
+             " decided it, and the client had to be notified by " + in_seconds(*w.due);
   return std::nullopt;
 }
 

@@ -26,11 +26,12 @@ std::string wrong_about(const json::object& told, const member_truth& m) {
   if (told_text(told, "Name") != m.who.name || told_text(told, "Address") != m.who.address)
     return "has another name or address";
   if (told_flag(told, "Healthy") != m.well)
-    return m.well ? "is healthy, but is told not to be" : "is not healthy, but is told to be";
+    return m.well ? "is healthy, but is reported as unhealthy" : "is not healthy, but is reported as healthy";
   if (told_flag(told, "Leader") != m.leader)
-    return m.leader ? "is the leader, but is told not to be" : "does not lead, but is told to";
+    return m.leader ? "is the leader, but is not reported as the leader"
+                    : "does not lead, but is reported as the leader";
   if (told_flag(told, "Voter") != m.voter)
-    return m.voter ? "votes, but is told not to" : "does not vote, but is told to";
+    return m.voter ? "votes, but is not reported as a voter" : "does not vote, but is reported as a voter";
   return {};
 }
 
@@ -63,7 +64,8 @@ std::optional<std::string> judge_health(std::string_view answer, const std::vect
     all_well = all_well && m.well;
   }
   if (told_flag(*o, "Healthy") != all_well)
-    return complaint(all_well ? "all are healthy, but are told not to be" : "not all are healthy, but are told to be");
+    return complaint(all_well ? "all are healthy, but are not reported so"
+                              : "not all are healthy, but are reported so");
   const auto quorum = voters / 2 + 1;
   const auto tolerance = well_voters > quorum ? well_voters - quorum : 0;
   const auto* told = o->if_contains("FailureTolerance");

@@ -122,7 +122,7 @@ TEST_CASE("replies: a write is done at its own entry, with the right answer") {
     const auto id = r.asks(cas("k", "2", 7));
     r.commit(cas("k", "2", 7)).is_done(id, 2, true);
     CHECK_FALSE(r.fine());
-    CHECK(r.text().find("right is false") != std::string::npos);
+    CHECK(r.text().find("expected: false") != std::string::npos);
   }
   SECTION("the same with the right answer") {
     run_by_hand r;

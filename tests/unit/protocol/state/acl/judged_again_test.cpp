@@ -158,7 +158,8 @@ TEST_CASE("the newest request of a waiter counts, and one without a token is ano
   d.forget(fresh);
   CHECK_FALSE(d.waits(claim_x, rotated));
   CHECK_FALSE(d.waits(lock_x, rotated));
-  // Where the default policy allows it, a token without rules is permitted, and none, too.
+  // If the default policy allows it, a token without rules is permitted, and so is a request
+  // without a token.
   d.allowed_by_default = true;
   const auto bare = d.open(3);
   d.asks("anonymous", claim_of("x", bare));
