@@ -14,7 +14,7 @@ namespace belay::actors {
 
 namespace {
 
-/// Ports with names wherever Go runs: its package net has these built in, without /etc/services.
+/// Port names that Go's package net has built in, so that they work without /etc/services.
 constexpr std::pair<std::string_view, std::uint16_t> named_ports[] = {
     {"ftp", 21},    {"ftps", 990}, {"gopher", 70}, {"http", 80}, {"https", 443}, {"imap2", 143}, {"imap3", 220},
     {"imaps", 993}, {"pop3", 110}, {"pop3s", 995}, {"smtp", 25}, {"ssh", 22},    {"telnet", 23},

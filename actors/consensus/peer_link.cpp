@@ -598,7 +598,7 @@ void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
     if (!first && !is_numeric(h.self.address))
       return;
     if (before != address_of_.end()) {
-      // The peer has moved, or another server claims so. If it is still reached at the old
+      // The peer has moved, or another server pretends to be it. If it is still reached at the old
       // address, it has not moved; if not, another server may respond there.
       const auto there = outgoing_.find(before->second);
       const bool reached = there != outgoing_.end() && there->second.state == dial_state::up &&

@@ -108,7 +108,7 @@ payload raft_peer::agent_in_common_words(payload call) const {
 void raft_peer::on_propose_write(const propose_write& p) {
   auto command =
       p.kind == wire::call_kind::remove_member ? agent_in_common_words(p.command) : in_common_words(p.command);
-  // Rows of a restore do not say which level they need: an older leader just fails to read them.
+  // Rows of a restore do not name the level that they need, so an older leader fails to read them.
   const auto leader = leadership_now().elsewhere;
   auto why = leader.is_zero() || p.kind != wire::call_kind::propose ? std::nullopt : not_understood(*command, leader);
   if (!why)

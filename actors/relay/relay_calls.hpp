@@ -48,7 +48,8 @@ public:
     if (on != nullptr)
       on->connection->end_output(last_words());
   }
-  /// The server is to know that the client, not this agent, is gone; no response is awaited.
+  /// Whether to notify the server that the client disconnected, not this agent; no response is
+  /// awaited.
   bool leaves_words() const { return wait_ended && request.waits_for_lock; }
 
   void carried_by(link& l) {

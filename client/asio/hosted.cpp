@@ -169,7 +169,7 @@ private:
         here->tick();
     });
   }
-  /// Exists while the loop runs this client. At its end stopped operations and coroutines end.
+  /// Exists while the loop runs this client. When it ends, stopped operations and coroutines end.
   class entry {
   public:
     explicit entry(hosted_parts& p) : parts_(p) { ++parts_.inside_; }

@@ -25,7 +25,7 @@ task<result<entry>> update_entry(world& w, std::string key, const entry_change& 
       q.query("flags", std::to_string(wanted->flags));
     q.body(wanted->value);
 
-    // Repeated with the same index it takes effect at most once, so retry until it is decided.
+    // A repeat with the same index takes effect at most once, so retry until it is decided.
     decision made = co_await write_once(w, q, limit, pauses, repeats::harmless);
     if (says_true(made.last)) {
       entry now;

@@ -62,7 +62,7 @@ private:
   virtual_time now_{0};
   std::string key_;             ///< whose lock it waits for or holds
   std::uint64_t key_fence_ = 0; ///< not zero: it holds the lock
-  // After it disconnected while it waited for a lock.
+  // Set when it disconnected while it waited for a lock:
   virtual_time back_at_{0}; ///< when it requests it again; zero: it does not
   virtual_time away_until_{0};
   std::string looked_at_;        ///< the name whose claims it read last

@@ -1,7 +1,7 @@
 #pragma once
 // The environment of a user's scenario, for the library that it uses (client/kit): virtual time,
-// randomness, and a simulated cluster with HTTP requests. Shows nothing of the servers or the
-// client library, because both have types of the same names.
+// randomness, and a simulated cluster with HTTP requests. It includes no header of the servers or
+// the client library, because both have types of the same names.
 
 #include <chrono>
 #include <cstdint>

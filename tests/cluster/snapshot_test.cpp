@@ -197,7 +197,7 @@ TEST_CASE("a restore whose client disconnects leaves nothing behind", "[snapshot
     REQUIRE(n > 0);
     sent += static_cast<std::size_t>(n);
   }
-  // It is there, and not visible.
+  // The staged rows are on all servers, but not visible.
   CHECK(eventually(milliseconds{10000}, [&] { return all_have(false); }));
   CHECK(keys_seen(port, "s/", "consistent") == seen);
   upload.close();

@@ -77,7 +77,7 @@ std::uint64_t answer_hash(const reply& answer);
 bool shows_locked_key(const reply& answer);
 /// Approximate size, also as JSON: its texts, and 16 bytes for each number.
 std::size_t outcome_bytes(const reply& answer);
-/// What the row counts toward outcome_bytes_max.
+/// The bytes that the row counts toward outcome_bytes_max.
 std::size_t outcome_bytes(const outcome_record& row);
 
 } // namespace belay::state

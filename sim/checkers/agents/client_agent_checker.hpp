@@ -24,7 +24,8 @@ public:
   /// Call it often. @param last_fault time of the last fault or repair @param renewed by agent, the
   /// time when it began with another data directory; zero: it did not
   broken look(virtual_time now, virtual_time last_fault, const std::vector<virtual_time>& renewed);
-  /// All rows are as they were at an earlier time. The leader compares again within a minute.
+  /// A restore has set all rows to an earlier state. The leader compares them again within a
+  /// minute.
   void restored() { restored_ = true; }
 
   /// Since then nothing disturbs the servers and their links, and the same server leads.

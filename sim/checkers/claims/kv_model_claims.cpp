@@ -687,7 +687,8 @@ kv_model::told kv_model::run(draft& d, const state::guard_set& c) {
   return state::reply(true);
 }
 
-/// Rule 34. Half of them is open to all; the rest to clients without most, or below their share.
+/// Rule 34. Any client may use the first half of the guards. The second half is for clients that
+/// have fewer than another one, or less than their share.
 bool kv_model::guard_fits(const draft& d) const {
   const auto there = claims_.guards.size();
   if (d.client.empty())

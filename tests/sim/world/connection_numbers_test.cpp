@@ -1,5 +1,6 @@
-// Two kinds of clients with the same connection numbers would get each other's responses. Once
-// those of archives and followers were the same: no archive was saved or restored, unnoticed.
+// Two kinds of clients with the same connection numbers would get each other's responses. Archives
+// and followers once had the same numbers. Then no archive was saved or restored, and no test
+// noticed.
 
 #include "sim/world/connection_numbers.hpp"
 

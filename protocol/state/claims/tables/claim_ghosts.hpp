@@ -9,7 +9,7 @@ class claim_ghosts {
 public:
   explicit claim_ghosts(change_journal& journal) : rows_(journal, table::claim_ghosts) {}
 
-  /// What the delayed holders of a resource withhold.
+  /// The lock or permits that the delayed holders of a resource occupy.
   occupancy of(const resource_name& of) const;
   /// The one that ends first. Null: there are none. Valid until the next change.
   const claim_ghost* first_due() const;

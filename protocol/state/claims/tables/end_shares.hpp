@@ -10,7 +10,7 @@
 
 namespace belay::state {
 
-/// What the end of that claim counts for, and the claim before it ends.
+/// The bytes for which a claim counts while it exists, and its end afterwards.
 inline std::uint64_t claim_end_bytes(const resource_name& of, std::string_view id, std::string_view scope) {
   return claim_end_row_bytes + 2 * (of.name.size() + id.size()) + scope.size();
 }

@@ -129,7 +129,7 @@ TEST_CASE("outcomes are kept for ten minutes of cluster time, and copies are tak
   CHECK(said(d.apply(repeated)) == "again: 1"); // however old: it is known
   CHECK(outcome(d, "k") != nullptr);
   d.pass(1);
-  // The first entry of that time forgets them; a copy from then is too old.
+  // The first entry of that time removes the outcomes; a copy that was sent before is too old.
   CHECK(said(d.apply(first)) == "too-old");
   CHECK(outcome(d, "k") == nullptr);
   auto sealed = once(d, "s", kv_write{adding("n")});
