@@ -228,7 +228,8 @@ bool gets_hidden(const tables&, const acl::authorizer&, const fence_op&) {
   return false;
 }
 
-/// A transaction that reads, as if hidden rows existed: the reply does not reveal whether they do.
+/// Evaluates a transaction that reads. Hidden rows are treated like existing ones, so that the
+/// reply does not reveal whether they exist.
 query_data read_visible(const tables& t, const acl::authorizer& may, const txn& all) {
   txn visible;
   std::vector<std::size_t> places;

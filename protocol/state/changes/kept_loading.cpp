@@ -33,12 +33,12 @@ status load_kept(tables& t, log_index floor, std::vector<kept_change> list) {
       return unfit(each, "is not in order");
     at = each.index;
     if (!c.after && (!c.before || each.goes_on))
-      return unfit(each, "is of no key");
+      return unfit(each, "names no key");
     const std::string_view key = c.after ? c.after->key : c.before->key;
     const auto found = newest.find(key);
     if (each.goes_on) {
       if (found == newest.end() || c.before || !list[found->second].change.after)
-        return unfit(each, "goes on from one that is not there");
+        return unfit(each, "continues a change that is missing");
       c.before = list[found->second].change.after;
     }
     if (found != newest.end())
@@ -52,7 +52,7 @@ status load_kept(tables& t, log_index floor, std::vector<kept_change> list) {
     auto now = t.kv.find(key);
     const bool fits = !now == !c.after && (!now || same_in_all(*now, *c.after));
     if (!fits && !MUTANT(stale_window_taken))
-      return unfit(list[i], "has not led to the key that is there");
+      return unfit(list[i], "does not match the key in the checkpoint");
     if (fits)
       read.push_back(std::exchange(c.after, std::move(now))); // shared with the table's row
   }

@@ -217,7 +217,8 @@ private:
   milliseconds ttl_;
 };
 
-/// Writes that pass a gate never go back. @param of only writes by names with this prefix count
+/// Checks that the fencing tokens of accepted writes never decrease. @param of only writes by names
+/// with this prefix count
 inline verdict fences_hold(const model_server& server, const std::string& of = {}) {
   fence_gate gate;
   std::uint64_t largest = 0;
