@@ -13,7 +13,7 @@ namespace belay::actors {
 namespace {
 
 // A lease is published only if it grew by this much and less than half of the last one is left.
-// So neither a busy leader sends a message with each append nor an idle one with each heartbeat.
+// So a busy leader does not send a message with each append, nor an idle one with each heartbeat.
 constexpr std::chrono::milliseconds lease_step{20};
 
 // Elections at the start of a server, and after the loss of a leader, are over by then.

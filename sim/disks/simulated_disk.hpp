@@ -45,7 +45,8 @@ public:
   void crash(crash_kind how, tape& t, stream s);
   /// An empty disk of the same size. @pre the stores are not in use
   void wipe();
-  /// What may be lost of a disk by itself: the volume with the log, or the file with the identity.
+  /// A part of a disk that may be lost alone: the volume with the log, or the file with the
+  /// identity.
   enum class part : std::uint8_t { log, identity };
   /// Lasts until bring_back(). @pre the stores are not in use
   void lose(part p);

@@ -348,7 +348,7 @@ TEST_CASE("modes that a command leaves on purpose stay", "[child][terminal]") {
   CHECK((s.modes() & (ECHO | ICANON)) == ICANON);
 }
 
-// Only the command's group has the terminal: both would stay behind with the lock.
+// Only the command's group has the terminal, so both processes would remain and keep the lock.
 TEST_CASE("when the terminal of the command is closed the program gets SIGHUP", "[child][terminal]") {
   const working_directory here;
   shell s(script("trap '' HUP; echo $$ >pid; read x </dev/tty; echo ready >ready; while :; do sleep 0.01; done"), true,

@@ -63,7 +63,8 @@ TEST_CASE("without the setting, without a host, and through a Unix socket, no re
   CHECK(body_of({"GET", "/", {{"Host", "evil.example"}}, "", ""}) == "Consul Agent");
 }
 
-// A page can POST a form to loopback without a preflight: it installed its own gossip key.
+// A page can POST a form to loopback without a preflight: such a page could install its own gossip
+// key.
 TEST_CASE("whatever changes something is refused to pages of other origins, for every route", "[B10]") {
   const auto refused = [](std::string_view method, std::string_view target, header_list headers,
                           std::vector<std::string> names = {}) {
