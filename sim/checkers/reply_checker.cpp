@@ -111,7 +111,7 @@ std::string of(const operation& op) {
   std::string text = "operation " + std::to_string(op.id) + " of client " + std::to_string(op.client) + " at node " +
                      std::to_string(op.node);
   if (const auto& who = asker_of(op))
-    text += " in the name of " + who->secret;
+    text += " on behalf of " + who->secret;
   if (op.read)
     text += std::string(" (") + name_of(op.read->mode) + " read " + described(op.read->query) + ")";
   return text;

@@ -232,7 +232,7 @@ broken watch_checker::overdue(virtual_time now) const {
       return of(id, w.client, w.node, w.query, w.min_index) + " still waits at " + in_ms(now) + ", but entry " +
              to_string(w.news) + " had to be answered by " + in_ms(*w.due);
     else if (w.is_held && w.refused_by && *w.refused_by < now)
-      return of(id, w.client, w.node, w.query, w.min_index) + " still waits at " + in_ms(now) + " in the name of " +
+      return of(id, w.client, w.node, w.query, w.min_index) + " still waits at " + in_ms(now) + " on behalf of " +
              w.query.by->secret + ", but had to be refused by " + in_ms(*w.refused_by);
   return std::nullopt;
 }

@@ -128,7 +128,7 @@ void workload::saved(client_state& c, const http_answer& a) {
 void workload::restored(client_state& c, const http_answer& a) {
   const auto& t = *c.moving;
   if (a.status == 200 && t.damaged)
-    complain("archives", "node " + std::to_string(t.node) + " took an archive that was cut for a whole one");
+    complain("archives", "node " + std::to_string(t.node) + " accepted a truncated archive as complete");
   else if (a.status == 200 && !replies_.model().restored_between(t.known, index_in(a, "X-Belay-Index")))
     complain("archives", "node " + std::to_string(t.node) + " reported an archive as restored at entry " +
                              to_string(index_in(a, "X-Belay-Index")) + ", but none has come into force since entry " +

@@ -31,8 +31,9 @@ struct isolated_run {
   std::string stderr_tail; ///< the end of what the run wrote to stderr
 };
 
-/// Forks; @pre this process has no threads that matter. A run that dies is a safety failure with
-/// the signal's name as checker; one over the time limit is a liveness failure of "wall clock".
+/// Forks; @pre this process has no threads that the child needs. A run that dies is a safety
+/// failure with the signal's name as checker; one over the time limit is a liveness failure of
+/// "wall clock".
 /// @returns an error if no process can be started.
 result<isolated_run> run_isolated(const isolation& how, const tape& start);
 

@@ -1,5 +1,6 @@
 #pragma once
-// Text scenarios: what several Raft nodes do when told exactly what happens to them.
+// Text scenarios: they give several Raft nodes an exact sequence of events, and show what the nodes
+// do.
 //
 // A file is a list of blocks: comments (#) and commands, a line `----`, and the output expected, up to an empty line.
 // Commands that say nothing print "ok". After every step of a node the invariants are checked, after every block all

@@ -19,7 +19,7 @@ class floor_checker {
 public:
   explicit floor_checker(cluster& nodes) : nodes_(nodes), seen_(nodes.size()) {}
 
-  /// Its checkpointer is about to write that.
+  /// The checkpointer of a node is about to write that window.
   void writes(std::size_t node, const actors::write_checkpoint& w) {
     seen_[node].tried = {w.meta.index, w.changes.floor};
     seen_[node].floors[w.meta.index] = w.changes.floor;

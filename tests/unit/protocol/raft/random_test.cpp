@@ -65,7 +65,7 @@ private:
     } else if (happens(700)) {
       if (happens(rates_.idle))
         return; // without new entries a node that hears nothing stays electable
-      // Mostly where a node believes that it leads.
+      // Proposals mostly go to a node that believes that it leads.
       auto id = any_node();
       for (int i = 0; i < 6 && !(cluster_.up(id) && cluster_.core(id).is_leader()); ++i)
         id = any_node();
