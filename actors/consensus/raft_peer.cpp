@@ -231,7 +231,7 @@ int raft_peer::ticks_to_sleep() const {
     return core_.ticks_since_leader() <= l.election_ticks / 4 ? std::max(l.election_ticks / 3, 1) : 1;
   if (members.members.size() > 1)
     return std::max(l.heartbeat_ticks, 1);
-  if (!connected_.empty()) // unverified servers may want to join
+  if (!connected_.empty()) // a connected server may want to join
     return 1;
   return std::clamp(static_cast<int>(longest_sleep / l.tick), 1, std::max(l.election_ticks / 2, 1));
 }

@@ -120,8 +120,8 @@ void job_control::stopped(pid_t group, int signal) {
     return;
   const pid_t foreground = ::tcgetpgrp(tty_);
   if (signal != SIGTTIN && signal != SIGTTOU) {
-    // The terminal's Ctrl-Z reached only this command. If another process sent the signal instead,
-    // only the command is meant to stop.
+    // The terminal's Ctrl-Z reached only this command. A command without the terminal was stopped
+    // by another process, which meant only that command.
     if (holder == group && foreground == group)
       stop_job(SIGTSTP);
     return;
