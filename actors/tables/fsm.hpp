@@ -88,7 +88,8 @@ private:
 
   monotonic_time now() { return now_of(*this, *wires_); }
   void apply(const committed_entries& c);
-  /// Reports the outcome of an entry as unknown: it is committed, but was not applied here.
+  /// Reports the outcome of an entry as unknown: an installed snapshot includes it, so its result
+  /// is lost.
   void tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
   /// `acquired`: keys whose acquires were applied, for acquires that wait for that.
   state::reply apply_command(const raft::entry& e, const std::optional<state::command>& command,

@@ -26,7 +26,8 @@ struct row {
   std::string segment; ///< a part of the network (Consul Enterprise); mostly empty
   coordinate at;
   /// Time of the report in ms since 1970, by the clock of the server that received it. That server
-  /// raises it above every stamp that it knows; the row with the largest stamp counts.
+  /// raises it above every stamp that it knows. Of two rows of a node, the one with the larger
+  /// stamp counts.
   std::uint64_t stamp = 0;
 
   bool operator==(const row&) const = default;

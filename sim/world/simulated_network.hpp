@@ -94,7 +94,7 @@ private:
   tape& tape_;
   event_trace& trace_;
   std::map<std::size_t, end_point> ends_;
-  std::map<std::size_t, node_id> last_ids_; ///< the last node id that sent from that address
+  std::map<std::size_t, node_id> last_ids_; ///< the last id that each node sent with
   std::map<pair, direction> directions_;
   std::map<pair, std::uint64_t> up_; ///< connected pairs, with the epoch
   std::set<pair> refused_;           ///< that will be tried again

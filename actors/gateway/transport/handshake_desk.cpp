@@ -8,8 +8,8 @@ namespace belay::actors {
 
 namespace {
 
-// The longest delay of other work when handshakes exceed their share. One or two handshakes take as
-// long.
+// Pause before waiting handshakes are served again, about as long as one or two of them take. It is
+// the longest delay of others when they exceed their share.
 constexpr std::chrono::milliseconds between_looks{2};
 
 } // namespace
