@@ -550,7 +550,7 @@ struct long_read_of {
       }
     };
     return std::make_unique<long_sorted_list<Row, acl_row, std::string, acl_rows>>(rows.view_of({}), answer_index(t, q),
-                                                                                   none, add);
+                                                                                   none, whole_cost, add);
   }
   /// Whether the checks of the instances and of their nodes are many.
   bool has_many_checks(const std::set<std::string>& instances) const {
