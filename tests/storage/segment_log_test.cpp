@@ -364,7 +364,7 @@ TEST_CASE("a segment that is missing, shortened or of a newer version is reporte
   }
   SECTION("renamed") {
     *copy->contents("raft/" + storage::segment_name(2)) = *copy->contents("raft/" + storage::segment_name(3));
-    CHECK(open_log(*copy)->load().error().find("was segment 3") != std::string::npos);
+    CHECK(open_log(*copy)->load().error().find("belongs to segment 3") != std::string::npos);
   }
 }
 

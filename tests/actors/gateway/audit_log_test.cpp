@@ -364,7 +364,7 @@ TEST_CASE("audit log: enforced, nothing is begun while it cannot be written", "[
   // It is not known yet that the disk is full.
   const auto first = c.ask(ask_for("PUT", "/v1/kv/a", {}, "1"));
   CHECK(first.status == 500);
-  CHECK(first.body == "audit log cannot be written (cannot write /dev/full: No space left on device), and "
+  CHECK(first.body == "the audit log cannot be written (cannot write /dev/full: No space left on device), and "
                       "audit.sink.delivery_guarantee is enforced");
   CHECK(f.behind().write_count() == 1);
   const auto reads = f.behind().read_count();

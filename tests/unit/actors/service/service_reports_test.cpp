@@ -103,7 +103,7 @@ TEST_CASE("a service manager is notified of a start, heartbeats, a reload and th
   };
   CHECK(heard() == "");
   reports.ready(numbers, start);
-  CHECK(heard() == "READY=1\nSTATUS=Knows no leader; index 0\n");
+  CHECK(heard() == "READY=1\nSTATUS=Has no leader; index 0\n");
   CHECK(reports.until_due(start) == 0s);
   move();
   reports.look(start);

@@ -133,7 +133,7 @@ TEST_CASE("the only voter stays while there are others, and ends when it is the 
   const auto refused = l.at(milliseconds(0));
   REQUIRE(std::holds_alternative<departure::over>(refused));
   CHECK_FALSE(is_ok(refused));
-  CHECK(std::get<departure::over>(refused).how.error().find("without it n2 could decide nothing") != std::string::npos);
+  CHECK(std::get<departure::over>(refused).how.error().find("without it n2 could not commit anything") != std::string::npos);
   l.config = voters({a});
   l.d = {};
   CHECK(is_ok(l.at(milliseconds(0))));

@@ -82,9 +82,9 @@ TEST_CASE("an error in a claim is a 400 that names the parameter", "[claims]") {
            row{"PUT", "/v1/claim/?session=s", "Missing claim name"},
            row{"PUT", "/v1/claim/n?session=s&kind=mutex", "Invalid kind: one of lock, rw, semaphore, election"},
            row{"PUT", "/v1/claim/n?session=s&mode=x", "Invalid mode: one of exclusive, shared"},
-           row{"PUT", "/v1/claim/n?session=s&permits=two", "Invalid permits: no number"},
-           row{"PUT", "/v1/claim/n?session=s&limit=-1", "Invalid limit: no number"},
-           row{"PUT", "/v1/claim/n?session=s&priority=", "Invalid priority: no number"},
+           row{"PUT", "/v1/claim/n?session=s&permits=two", "Invalid permits: it must be a number"},
+           row{"PUT", "/v1/claim/n?session=s&limit=-1", "Invalid limit: it must be a number"},
+           row{"PUT", "/v1/claim/n?session=s&priority=", "Invalid priority: it must be a number"},
            row{"PUT", "/v1/claim/n?session=s&id=", "Invalid id: missing"},
            row{"PUT", "/v1/claim/n?session=s&wait=ever", "Invalid wait: time: invalid duration \"ever\""},
            row{"PUT", "/v1/claim/n?session=s&deadline=5", "Invalid deadline: time: missing unit in duration \"5\""},
@@ -102,7 +102,7 @@ TEST_CASE("an error in a claim is a 400 that names the parameter", "[claims]") {
                "Invalid claim: \"claim\" or \"lock\" must name the holder whose fencing token is required"},
            row{"PUT", "/v1/guard/p?claim=a&lock=b", "Invalid claim: not together with \"lock\""},
            row{"PUT", "/v1/guard/p?lock=", "Invalid lock: missing"},
-           row{"DELETE", "/v1/guard/p?fence=x", "Invalid fence: no number"},
+           row{"DELETE", "/v1/guard/p?fence=x", "Invalid fence: it must be a number"},
            row{"PUT", "/v1/claim/n?session=s&dc=elsewhere", "No path to datacenter", 500},
        }) {
     INFO(t.target);
@@ -201,7 +201,7 @@ TEST_CASE("writes of keys may name a fence", "[claims]") {
   CHECK(refusal_to("PUT", "/v1/kv/k?fence=812").body ==
         "Invalid fence: \"claim\" or \"lock\" must name what the fencing token belongs to");
   CHECK(refusal_to("PUT", "/v1/kv/k?claim=n").body == "Invalid fence: missing");
-  CHECK(refusal_to("PUT", "/v1/kv/k?fence=a&claim=n").body == "Invalid fence: no number");
+  CHECK(refusal_to("PUT", "/v1/kv/k?fence=a&claim=n").body == "Invalid fence: it must be a number");
 }
 
 TEST_CASE("check-fence is one of the operations of a transaction", "[claims]") {
