@@ -2,12 +2,12 @@
 // The agent of this node: its services, checks and events, and their synchronization with
 // the catalog (docs/contract/09, docs/contract/13).
 
+#include "actors/actor_context.hpp"
 #include "actors/agent/probes.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/log_brake.hpp"
 #include "actors/request_ids.hpp"
-#include "actors/surroundings.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/agent/client_agents.hpp"
 #include "protocol/agent/member_catalog.hpp"

@@ -2,8 +2,8 @@
 // The actor that writes the Raft log, and the only one that waits for its disk.
 // It has its own thread, except in the simulator.
 
+#include "actors/actor_context.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "protocol/diagnosis/slow_syncs.hpp"
 #include "storage/log/log_store.hpp"

@@ -3,13 +3,13 @@
 // on connections that it dialled and receives on those it accepted. So within one connection frames
 // arrive in the order they were sent, and both sides see a new connection as one (docs/internals/adr/0002).
 
+#include "actors/actor_context.hpp"
 #include "actors/consensus/multiplexer_host.hpp"
 #include "actors/consensus/peer_lobby.hpp"
 #include "actors/consensus/peer_queue.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/log_brake.hpp"
 #include "actors/names/name_lookups.hpp"
-#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/credential_store.hpp"
 

@@ -3,10 +3,10 @@
 // (protocol/forward). It feeds them messages, ticks and confirmed writes, and carries out their
 // output. It also forms the cluster (protocol/raft/formation), and serves operators' requests.
 
+#include "actors/actor_context.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/log_brake.hpp"
-#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/coordinates/exchange.hpp"

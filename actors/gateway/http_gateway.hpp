@@ -4,6 +4,7 @@
 // decide and the actor connects them: client_connections (sockets), pending_requests (requests
 // that wait), archive_transfers (snapshots), local_questions (status, agent, operator).
 
+#include "actors/actor_context.hpp"
 #include "actors/audit/audit_trail.hpp"
 #include "actors/gateway/arrival_probe.hpp"
 #include "actors/gateway/cache_history.hpp"
@@ -24,7 +25,6 @@
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/live_limit.hpp"
-#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/base/random.hpp"

@@ -2,10 +2,10 @@
 // Replacements for the fsm and raft_peer on a client agent, which has no tables and no log.
 // They send requests to the servers, over HTTP, with the agent's own tokens.
 
+#include "actors/actor_context.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/relay/request_relay.hpp"
-#include "actors/surroundings.hpp"
 #include "protocol/acl/authorizer.hpp"
 #include "protocol/http/acl/token_rules.hpp"
 

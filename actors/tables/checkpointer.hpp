@@ -2,8 +2,8 @@
 // The actor that writes checkpoints of the state machine to LMDB, and reads and stores snapshots
 // that servers exchange. It blocks on the disk, so it has its own thread (not in the simulator).
 
+#include "actors/actor_context.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/surroundings.hpp"
 #include "actors/tables/snapshot_archives.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"

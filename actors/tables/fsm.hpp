@@ -2,9 +2,9 @@
 // The actor that owns the replicated state machine (protocol/state). It applies committed entries,
 // answers reads, publishes changes to the other actors, and starts checkpoints.
 
+#include "actors/actor_context.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/surroundings.hpp"
 #include "actors/tables/acquires_underway.hpp"
 #include "actors/tables/checkpoint_schedule.hpp"
 #include "actors/tables/shared_tables.hpp"

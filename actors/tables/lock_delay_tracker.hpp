@@ -2,9 +2,9 @@
 // The actor that watches for times at which the state machine can proceed. These are the ends of
 // lock delays, and the deadlines of clients that wait in queues.
 
+#include "actors/actor_context.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/surroundings.hpp"
 
 #include <map>
 #include <unordered_map>
@@ -14,10 +14,10 @@ namespace belay::actors {
 /// The tables hold everything about claims and queued acquires, and only an entry can end one at
 /// its time. The leader proposes one for it, an alarm: it names nothing, and is harmless if it is
 /// repeated or late (docs/reference/claims.md, rule 13). Other acquires (`?acquire=...&wait=...`) may wait,
-/// too, if a server does not support queues. apply() decides in cluster time if a lock delay is over,
-/// and the fsm rejects earlier if that is certain. Such an acquire is kept here, on its server, and
-/// retried when the delay should be over, or at once after a restore. The gateway gets the result
-/// like that of any write; if the delay is not over, it sends the acquire here again.
+/// too, if a server does not support queues. apply() decides in cluster time if a lock delay is
+/// over, and the fsm rejects earlier if that is certain. Such an acquire is kept here, on its
+/// server, and retried when the delay should be over, or at once after a restore. The gateway gets
+/// the result like that of any write; if the delay is not over, it sends the acquire here again.
 class lock_delay_tracker : public hosted<lock_delay_tracker_actor::base> {
 public:
   lock_delay_tracker(caf::actor_config& config, actor_host* host, wiring_ptr wires);

@@ -2,9 +2,9 @@
 // The actor that expires sessions by TTL (docs/contract/04, section 5). Only on the leader: keeps
 // the deadlines of all sessions, renews them, and proposes the end of those past twice the TTL.
 
+#include "actors/actor_context.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "protocol/forward/renewals.hpp"
 #include "protocol/lease/session_deadlines.hpp"

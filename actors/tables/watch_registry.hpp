@@ -2,9 +2,9 @@
 // The actor that holds blocking queries while they wait:
 // it knows what each one depends on, and its deadline.
 
+#include "actors/actor_context.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "protocol/watch/parked_queries.hpp"
 

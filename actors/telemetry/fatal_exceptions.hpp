@@ -2,7 +2,7 @@
 // An unexpected exception ends the node, and the log names the actor. CAF would end only the actor:
 // the others would continue without it, and the node would look healthy (docs/internals/pitfalls.md F12).
 
-#include "actors/surroundings.hpp"
+#include "actors/actor_context.hpp"
 
 #include <caf/error.hpp>
 #include <caf/exit_reason.hpp>
