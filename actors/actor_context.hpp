@@ -20,13 +20,13 @@ inline constexpr std::chrono::milliseconds tick_slack{50};
 
 /// This node's monotonic clock.
 template <class Actor>
-monotonic_time now_of(Actor& self, const wiring& w) {
+monotonic_time now_of(Actor& self, const node_actors& w) {
   return w.clock != nullptr ? w.clock->now() : self.clock().now();
 }
 
 /// Sends the response to the gateway that made the request with that id.
 template <class Actor, class Answer>
-void answer_gateway(Actor& self, const wiring& w, request_id asked, Answer&& answer) {
+void answer_gateway(Actor& self, const node_actors& w, request_id asked, Answer&& answer) {
   if (const auto g = gateway_of(asked); g < w.gateways.size())
     self.send(w.gateways[g], std::forward<Answer>(answer));
 }
@@ -48,7 +48,7 @@ auto sending_to(Actor& self, Signal signal) {
 
 /// Sends `signal` to the actor itself when `d` has passed on this node's clock.
 template <class Actor, class Signal>
-void wake_after(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal signal) {
+void wake_after(Actor& self, const node_actors& w, std::chrono::nanoseconds d, Signal signal) {
   auto* host = self.host();
   if (host == nullptr || d < timed_by_host_from) {
     self.delayed_send(&self, w.clock != nullptr ? w.clock->in_system_time(d) : d, signal);
@@ -68,7 +68,7 @@ public:
 
   /// Schedules a wake-up after `d`, unless an earlier one is already scheduled.
   template <class Actor, class Signal>
-  void ask(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal signal) {
+  void ask(Actor& self, const node_actors& w, std::chrono::nanoseconds d, Signal signal) {
     const auto due = now_of(self, w) + d;
     if (due >= due_ || !begun_)
       return;
@@ -95,11 +95,12 @@ private:
   bool begun_;
 };
 
-/// What wiring::fail_stop of a test may throw: only the calling actor ends; the test continues.
+/// What node_actors::fail_stop of a test may throw: only the calling actor ends; the test
+/// continues.
 struct ended_for_test {};
 
 /// The node cannot continue (the log says why): ends the process, or the node in the simulator.
-[[noreturn]] inline void fail_stop(const wiring& w) {
+[[noreturn]] inline void fail_stop(const node_actors& w) {
   if (w.fail_stop)
     w.fail_stop();
   std::abort();
@@ -107,7 +108,7 @@ struct ended_for_test {};
 
 /// Like fail_stop(), for errors that are not bugs, where a core dump would be useless:
 /// the operator has to change something before the next start.
-[[noreturn]] inline void stop_for_good(const wiring& w) {
+[[noreturn]] inline void stop_for_good(const node_actors& w) {
   if (w.fail_stop)
     w.fail_stop();
   std::_Exit(EXIT_FAILURE);

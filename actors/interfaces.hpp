@@ -200,25 +200,25 @@ public:
 };
 
 /// Strong handles of a node's actors. `node` fills it before the first message and empties it last.
-struct wiring {
+struct node_actors {
   raft_peer_actor raft_peer;
   fsm_actor fsm;
-  watch_registry_actor watches;
-  session_reaper_actor reaper;
-  lock_delay_tracker_actor delays;
-  log_writer_actor log;
-  checkpointer_actor checkpoints;
-  peer_link_actor links;
-  health_checks_actor health;
-  registration_keeper_actor keeper;         ///< none: registrations of the agent are not stored
-  keyring_keeper_actor keyring;             ///< none: this server has no keys, and accepts none
-  audit_log_actor audit;                    ///< none: nothing is audited
-  std::vector<http_gateway_actor> gateways; ///< by the gateway number in request ids; `health` is the last
+  watch_registry_actor watch_registry;
+  session_reaper_actor session_reaper;
+  lock_delay_tracker_actor lock_delay_tracker;
+  log_writer_actor log_writer;
+  checkpointer_actor checkpointer;
+  peer_link_actor peer_link;
+  health_checks_actor health_checks;
+  registration_keeper_actor registration_keeper; ///< none: registrations of the agent are not stored
+  keyring_keeper_actor keyring_keeper;           ///< none: this server has no keys, and accepts none
+  audit_log_actor audit_log;                     ///< none: nothing is audited
+  std::vector<http_gateway_actor> gateways;      ///< by the gateway number in request ids; `health_checks` is the last
 
   std::shared_ptr<const node_clock> clock; ///< null: the actor system's
   std::function<void()> fail_stop;         ///< null: abort(); otherwise it throws
 };
-using wiring_ptr = std::shared_ptr<wiring>;
+using node_actors_ptr = std::shared_ptr<node_actors>;
 
 /// Number of the gateway that created a request id.
 inline std::size_t gateway_of(request_id id) {

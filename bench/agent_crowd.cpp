@@ -39,7 +39,7 @@ constexpr std::chrono::seconds looks_at_its_rows{60}; // as actors/agent does
 class crowd_agent final : public answer_listener {
 public:
   crowd_agent(asio::io_context& loop, std::size_t number, const std::vector<std::string>& servers)
-      : timer_(loop), wires_(loop), random_(number + 1), name_("agent-" + std::to_string(number)) {
+      : timer_(loop), node_actors_(loop), random_(number + 1), name_("agent-" + std::to_string(number)) {
     char uuid[37];
     std::snprintf(uuid, sizeof uuid, "00000000-0000-4000-8000-0000%08x", static_cast<unsigned>(number));
     uuid_ = uuid;
@@ -50,7 +50,7 @@ public:
     s.servers = servers;
     s.seed = number + 1;
     s.cluster_answers = [this](bool answers) { answers_ = answers; };
-    relay_.emplace(wires_, std::move(s));
+    relay_.emplace(node_actors_, std::move(s));
     wait(std::chrono::milliseconds(random_.below(1000)), [this] {
       relay_->start();
       step_ = step::registers;
@@ -104,7 +104,7 @@ private:
   }
 
   asio::steady_timer timer_;
-  asio_relay_loop wires_;
+  asio_relay_loop node_actors_;
   seeded_random random_;
   std::string name_, uuid_;
   bool answers_ = false, registered_ = false, registered_at_ = false;

@@ -476,7 +476,7 @@ private:
       if (!nodes_.is_agent(node))
         return false;
       for (std::size_t i = 0; i < nodes_.size(); ++i)
-        if (!healed_nodes_.contains(i) && nodes_.wires_of_agents().is_connected(node, i))
+        if (!healed_nodes_.contains(i) && nodes_.connections_of_agents().is_connected(node, i))
           return true;
       return false;
     });

@@ -58,13 +58,13 @@ std::string refusal_in(const write_result& r) {
 
 } // namespace
 
-health_checks::health_checks(caf::actor_config& config, actor_host* host, wiring_ptr wires,
+health_checks::health_checks(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors,
                              health_checks_settings settings, health_checks_start start,
                              std::shared_ptr<probe_runner> probes)
-    : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), probes_(std::move(probes)),
-      random_(settings_.agent.registry.seed + 2), agent_(settings_.agent),
+    : hosted(config, host), node_actors_(std::move(node_actors)), settings_(std::move(settings)),
+      probes_(std::move(probes)), random_(settings_.agent.registry.seed + 2), agent_(settings_.agent),
       ids_(settings_.number, settings_.agent.registry.seed + 3) {
-  end_node_by_exceptions_of(*this, wires_, "health_checks");
+  end_node_by_exceptions_of(*this, node_actors_, "health_checks");
   begin(std::move(start));
 }
 
@@ -82,7 +82,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
       [](const wait_changed&) {},
       [](flush_atom) {},
       [this](tick_atom) {
-        if (wake_ups_.arrived(now_of(*this, *wires_)))
+        if (wake_ups_.arrived(now_of(*this, *node_actors_)))
           on_tick();
       },
       [this](stop_atom) {
@@ -168,8 +168,8 @@ void health_checks::restore(std::vector<std::pair<std::string, std::string>> kep
     if (!agent_.restore(std::move(c), t))
       unwanted.files.emplace_back(file, std::string());
   }
-  if (!unwanted.files.empty() && wires_->keeper)
-    caf::anon_send(wires_->keeper, std::move(unwanted)); // not running yet: without a sender
+  if (!unwanted.files.empty() && node_actors_->registration_keeper)
+    caf::anon_send(node_actors_->registration_keeper, std::move(unwanted)); // not running yet: without a sender
 }
 
 std::string health_checks::file_name(const agent::item& what) {
@@ -203,7 +203,7 @@ void health_checks::carry_out(held_answer* waiting) {
         for (const auto& e : fired)
           out.list.emplace_back(m.id, e);
     if (!out.list.empty())
-      send(wires_->links, std::move(out));
+      send(node_actors_->peer_link, std::move(out));
   }
   if (waiting != nullptr) {
     waiting->items = std::move(touched);
@@ -214,13 +214,13 @@ void health_checks::carry_out(held_answer* waiting) {
   answer_settled();
   answer_parked(changed);
   if (nothing_is_due())
-    wake_ups_.ask(*this, *wires_, together(*this, tick_when_idle, tick_slack), tick_atom::value);
+    wake_ups_.ask(*this, *node_actors_, together(*this, tick_when_idle, tick_slack), tick_atom::value);
   else
     tick_soon();
 }
 
 std::uint64_t health_checks::keep(std::vector<agent::stored_change> changes) {
-  if (changes.empty() || !wires_->keeper)
+  if (changes.empty() || !node_actors_->registration_keeper)
     return 0;
   keep_registrations k;
   bool durable = false;
@@ -235,7 +235,7 @@ std::uint64_t health_checks::keep(std::vector<agent::stored_change> changes) {
   }
   k.token = durable ? ++tokens_ : 0;
   const auto token = k.token;
-  send(wires_->keeper, std::move(k));
+  send(node_actors_->registration_keeper, std::move(k));
   return token;
 }
 
@@ -277,7 +277,7 @@ void health_checks::answer_parked(bool changed) {
 }
 
 void health_checks::answer(request_id id, agent::reply reply) {
-  answer_gateway(*this, *wires_, id, agent_answer{id, std::move(reply)});
+  answer_gateway(*this, *node_actors_, id, agent_answer{id, std::move(reply)});
 }
 
 // ---- the catalog
@@ -288,7 +288,7 @@ void health_checks::sync() {
     return;
   for (auto& step : agent_.registry().unsynced(t)) {
     const auto id = ids_.next();
-    send(wires_->fsm, check_write{id, step.command, step.token});
+    send(node_actors_->fsm, check_write{id, step.command, step.token});
     in_flight_.insert_or_assign(id.value, in_flight{std::move(step), t + settings_.hold + answer_slack});
   }
 }
@@ -370,7 +370,7 @@ request_id health_checks::ask_catalog(state::query what, http::consistency mode)
   q.request.mode = mode;
   q.request.query = std::move(what);
   const auto id = q.id;
-  send(wires_->fsm, std::move(q));
+  send(node_actors_->fsm, std::move(q));
   return id;
 }
 
@@ -434,7 +434,7 @@ bool health_checks::nothing_is_due() const {
 }
 
 void health_checks::tick_soon() {
-  wake_ups_.ask(*this, *wires_, tick, tick_atom::value);
+  wake_ups_.ask(*this, *node_actors_, tick, tick_atom::value);
 }
 
 void health_checks::say_counts() {

@@ -19,7 +19,7 @@
 namespace belay::actors {
 
 struct health_checks_settings {
-  std::uint16_t number = 1; ///< its index in wiring::gateways
+  std::uint16_t number = 1; ///< its index in node_actors::gateways
   agent::agent_settings agent;
   /// Longest wait for the catalog to have a registration; a longer one for a leader is useless.
   std::chrono::milliseconds hold{7000};
@@ -49,8 +49,8 @@ struct health_checks_start {
 class health_checks : public hosted<health_checks_actor::base> {
 public:
   /// @param probes null: only checks that report themselves (TTL) have results
-  health_checks(caf::actor_config& config, actor_host* host, wiring_ptr wires, health_checks_settings settings,
-                health_checks_start start, std::shared_ptr<probe_runner> probes);
+  health_checks(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors,
+                health_checks_settings settings, health_checks_start start, std::shared_ptr<probe_runner> probes);
 
   behavior_type make_behavior() override;
 
@@ -162,9 +162,9 @@ private:
 
   void say_counts();
   std::uint64_t wall_ms() const;
-  agent::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
+  agent::local_time now() { return now_of(*this, *node_actors_).time_since_epoch(); }
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   health_checks_settings settings_;
   std::shared_ptr<probe_runner> probes_;
   seeded_random random_;

@@ -33,14 +33,14 @@ void health_checks::on_client_agent(const client_agent_heard& h) {
   const agent::client_agents::identity who{a.name, a.uuid, a.address};
   const agent::client_agents::evidence by{a.source, a.proof, a.authenticated};
   if (auto why = refusal_of(who, by)) {
-    if (conflicts_told_.may_tell(a.name + " " + a.uuid, now_of(*this, *wires_)))
+    if (conflicts_told_.may_tell(a.name + " " + a.uuid, now_of(*this, *node_actors_)))
       log::warn("health_checks", "client agent rejected",
                 {{"node", a.name}, {"id", a.uuid}, {"address", a.address}, {"reason", *why}});
     client_agents_.forget_refusal(who);
     return answer_client_agent(h.from, state::refusal{std::move(*why)});
   }
   if (a.proof.empty() && !a.source.empty() &&
-      conflicts_told_.may_tell(a.name + " without a secret", now_of(*this, *wires_)))
+      conflicts_told_.may_tell(a.name + " without a secret", now_of(*this, *node_actors_)))
     log::warn("health_checks", "client agent without a secret: only its address identifies its node",
               {{"node", a.name}, {"id", a.uuid}, {"source", a.source}, {"advice", "install Belay 0.3.0 there"}});
   if (client_agents_of_ != view_.soft.term) // this leader has not begun yet
@@ -76,7 +76,7 @@ void health_checks::leave_servers_to_members() {
 }
 
 void health_checks::answer_client_agent(const forward::origin& to, state::reply reply) {
-  send(wires_->raft_peer, client_agent_answered{to, std::move(reply)});
+  send(node_actors_->raft_peer, client_agent_answered{to, std::move(reply)});
 }
 
 void health_checks::answer_new_client_agents() {
@@ -172,7 +172,7 @@ bool health_checks::on_client_agent_rows(const read_result& r) {
             {{"node", look.name},
              {"status", there == nullptr ? std::string("left") : there->checks.front().status},
              {"term", view_.soft.term.value}});
-  send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(*command))});
+  send(node_actors_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(*command))});
   return true;
 }
 

@@ -38,12 +38,12 @@ void health_checks::go_on_leaving() {
   std::visit(
       overloaded{
           [](const forward::departure::wait&) {},
-          [this](const forward::departure::hand_over& h) { send(wires_->raft_peer, hand_over_leadership{h.to}); },
+          [this](const forward::departure::hand_over& h) { send(node_actors_->raft_peer, hand_over_leadership{h.to}); },
           [this](const forward::departure::ask_leader&) {
             leaving_->asked = ids_.next();
             const forward::let_leave ask{settings_.agent.registry.node.id};
-            send(wires_->raft_peer, propose_write{leaving_->asked, make_payload(wire::encode_operator_call(ask)),
-                                                  wire::call_kind::remove_member});
+            send(node_actors_->raft_peer, propose_write{leaving_->asked, make_payload(wire::encode_operator_call(ask)),
+                                                        wire::call_kind::remove_member});
           },
           [this](const forward::departure::over& o) {
             left_ = o.how.ok();

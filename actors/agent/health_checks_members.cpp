@@ -61,7 +61,7 @@ void health_checks::tell_mended() {
   if (!is_mending() || !members_mended_ || !view_.serving || listing_of_nodes_ || !client_agents_.all_shown(now()))
     return;
   mended_at_ = restored_at_;
-  send(wires_->fsm, catalog_mended{mended_at_});
+  send(node_actors_->fsm, catalog_mended{mended_at_});
 }
 
 void health_checks::look_at_members_if_due() {
@@ -122,7 +122,7 @@ void health_checks::write_member_changes(const agent::member_rows& found) {
   }
   // A proposal is valid only in this term; the next comparison shows whether it had effect.
   for (const auto& c : changes)
-    send(wires_->raft_peer, propose_internal{heard_.term, make_payload(wire::encode_command(c))});
+    send(node_actors_->raft_peer, propose_internal{heard_.term, make_payload(wire::encode_command(c))});
   look_at_ = now() + look_again_after_;
   look_again_after_ = std::min<std::chrono::nanoseconds>(2 * look_again_after_, look_again_at_last);
 }

@@ -27,9 +27,9 @@ status replace(const std::string& path, const std::string& bytes, bool durable) 
 
 } // namespace
 
-registration_keeper::registration_keeper(caf::actor_config& config, wiring_ptr wires, std::string directory)
-    : registration_keeper_actor::base(config), wires_(std::move(wires)), directory_(std::move(directory)) {
-  end_node_by_exceptions_of(*this, wires_, "registration_keeper");
+registration_keeper::registration_keeper(caf::actor_config& config, node_actors_ptr node_actors, std::string directory)
+    : registration_keeper_actor::base(config), node_actors_(std::move(node_actors)), directory_(std::move(directory)) {
+  end_node_by_exceptions_of(*this, node_actors_, "registration_keeper");
 }
 
 registration_keeper_actor::behavior_type registration_keeper::make_behavior() {
@@ -49,8 +49,8 @@ void registration_keeper::keep(const keep_registrations& k) {
     note(replace(directory_ + "/" + name, bytes, k.token != 0));
   if (k.token != 0)
     note(storage::posix_file_system().sync_directory(directory_));
-  if (wires_->health && (k.token != 0 || !answer.error.empty()))
-    send(wires_->health, std::move(answer));
+  if (node_actors_->health_checks && (k.token != 0 || !answer.error.empty()))
+    send(node_actors_->health_checks, std::move(answer));
 }
 
 std::string registrations_directory(const std::string& data_dir) {

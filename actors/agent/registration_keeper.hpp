@@ -15,14 +15,14 @@ namespace belay::actors {
 class registration_keeper : public registration_keeper_actor::base {
 public:
   /// @pre the directory exists
-  registration_keeper(caf::actor_config& config, wiring_ptr wires, std::string directory);
+  registration_keeper(caf::actor_config& config, node_actors_ptr node_actors, std::string directory);
 
   behavior_type make_behavior() override;
 
 private:
   void keep(const keep_registrations& k);
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   std::string directory_;
 };
 

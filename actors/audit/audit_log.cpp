@@ -15,10 +15,11 @@ constexpr std::int64_t told_again_after_ns = 60'000'000'000;
 
 } // namespace
 
-audit_log::audit_log(caf::actor_config& config, wiring_ptr wires, rotated_file file,
+audit_log::audit_log(caf::actor_config& config, node_actors_ptr node_actors, rotated_file file,
                      std::function<std::int64_t()> wall_ns)
-    : audit_log_actor::base(config), wires_(std::move(wires)), file_(std::move(file)), wall_ns_(std::move(wall_ns)) {
-  end_node_by_exceptions_of(*this, wires_, "audit_log");
+    : audit_log_actor::base(config), node_actors_(std::move(node_actors)), file_(std::move(file)),
+      wall_ns_(std::move(wall_ns)) {
+  end_node_by_exceptions_of(*this, node_actors_, "audit_log");
 }
 
 audit_log_actor::behavior_type audit_log::make_behavior() {
@@ -32,8 +33,8 @@ void audit_log::write(const write_audit& w) {
   const auto now_ns = wall_ns_();
   auto appended = file_.append(*w.lines, now_ns);
   tell_complaint(now_ns);
-  if (w.gateway < wires_->gateways.size())
-    send(wires_->gateways[w.gateway], audit_written{appended.lines, appended.bytes, std::move(appended.error)});
+  if (w.gateway < node_actors_->gateways.size())
+    send(node_actors_->gateways[w.gateway], audit_written{appended.lines, appended.bytes, std::move(appended.error)});
 }
 
 void audit_log::tell_complaint(std::int64_t now_ns) {

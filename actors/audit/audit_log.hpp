@@ -14,7 +14,8 @@ namespace belay::actors {
 class audit_log : public audit_log_actor::base {
 public:
   /// @param wall_ns wall clock in nanoseconds since 1970; called on this actor's thread
-  audit_log(caf::actor_config& config, wiring_ptr wires, rotated_file file, std::function<std::int64_t()> wall_ns);
+  audit_log(caf::actor_config& config, node_actors_ptr node_actors, rotated_file file,
+            std::function<std::int64_t()> wall_ns);
 
   behavior_type make_behavior() override;
 
@@ -22,7 +23,7 @@ private:
   void write(const write_audit& w);
   void tell_complaint(std::int64_t now_ns);
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   rotated_file file_;
   std::function<std::int64_t()> wall_ns_;
   std::int64_t told_ns_ = 0;

@@ -8,10 +8,10 @@
 
 namespace belay::actors {
 
-log_writer::log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store,
-                       metrics& m)
-    : log_writer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), metrics_(m) {
-  end_node_by_exceptions_of(*this, wires_, "log_writer");
+log_writer::log_writer(caf::actor_config& config, node_actors_ptr node_actors,
+                       std::shared_ptr<storage::log_store> store, metrics& m)
+    : log_writer_actor::base(config), node_actors_(std::move(node_actors)), store_(std::move(store)), metrics_(m) {
+  end_node_by_exceptions_of(*this, node_actors_, "log_writer");
 }
 
 log_writer_actor::behavior_type log_writer::make_behavior() {
@@ -31,7 +31,7 @@ void log_writer::write(const write_log& w) {
     if (s.why().kind != failure_kind::no_space) {
       log::error("log_writer", "write to the Raft log failed; stopping, because the contents of the disk are unknown",
                  {{"error", s.error()}, {"advice", "check the disk (dmesg, smartctl), then start the node again"}});
-      fail_stop(*wires_);
+      fail_stop(*node_actors_);
     }
     answer.disk_full = s.error();
   }
@@ -43,7 +43,7 @@ void log_writer::write(const write_log& w) {
   metrics_.batch(entries);
   const auto took = answer.took;
   const bool stored = answer.disk_full.empty();
-  send(wires_->raft_peer, std::move(answer));
+  send(node_actors_->raft_peer, std::move(answer));
   if (stored)
     log_slow_sync(took);
 }
@@ -60,7 +60,7 @@ void log_writer::compact(const compact_log& c) {
     log::warn("log_writer", "old log segments not removed; retried after the next checkpoint",
               {{"error", more.error()}});
   else if (*more)
-    delayed_send(this, wires_->clock != nullptr ? wires_->clock->in_system_time(pause) : pause, c);
+    delayed_send(this, node_actors_->clock != nullptr ? node_actors_->clock->in_system_time(pause) : pause, c);
 }
 
 void log_writer::log_slow_sync(std::chrono::nanoseconds took) {

@@ -20,17 +20,18 @@ namespace belay::actors {
 /// then. A full disk does not: the response reports it, and the batches can be sent again.
 class log_writer : public log_writer_actor::base {
 public:
-  log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store, metrics& m);
+  log_writer(caf::actor_config& config, node_actors_ptr node_actors, std::shared_ptr<storage::log_store> store,
+             metrics& m);
 
   behavior_type make_behavior() override;
 
 private:
-  monotonic_time now() { return now_of(*this, *wires_); }
+  monotonic_time now() { return now_of(*this, *node_actors_); }
   void write(const write_log& w);
   void compact(const compact_log& c);
   void log_slow_sync(std::chrono::nanoseconds took);
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   std::shared_ptr<storage::log_store> store_;
   metrics& metrics_;
   diagnosis::slow_syncs slow_syncs_;

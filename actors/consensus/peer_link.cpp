@@ -86,14 +86,14 @@ result<int> listen_for_peers(const peer_link_settings& s) {
   return fd;
 }
 
-peer_link::peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener,
+peer_link::peer_link(caf::actor_config& config, node_actors_ptr node_actors, peer_link_settings settings, int listener,
                      node_id self, metrics& m)
-    : caf::io::broker(config), wires_(std::move(wires)), settings_(std::move(settings)), listener_(listener),
-      self_(self), metrics_(m), random_(settings_.seed),
+    : caf::io::broker(config), node_actors_(std::move(node_actors)), settings_(std::move(settings)),
+      listener_(listener), self_(self), metrics_(m), random_(settings_.seed),
       lobby_(listener, settings_.lobby, [c = settings_.credentials] { return c->now(); }), names_(settings_.look_up) {
   lobby_.when_full(
       [this](const std::string& address, bool from_there) { return one_gives_way_to(address, from_there); });
-  end_node_by_exceptions_of(*this, wires_, "peer_link");
+  end_node_by_exceptions_of(*this, node_actors_, "peer_link");
 }
 
 peer_link::~peer_link() {
@@ -124,14 +124,14 @@ caf::behavior peer_link::make_behavior() {
         }
       },
       [this](tick_atom) {
-        if (!wake_ups_.arrived(now_of(*this, *wires_)))
+        if (!wake_ups_.arrived(now_of(*this, *node_actors_)))
           return;
         if (stopping_)
           return quit();
         on_tick();
       },
       [this](somebody_comes_atom) { // its hello arrives in a moment
-        wake_ups_.ask(*this, *wires_, tick_of_handshakes, tick_atom::value);
+        wake_ups_.ask(*this, *node_actors_, tick_of_handshakes, tick_atom::value);
       },
       [this](stop_atom) {
         host()->no_longer(listener_);
@@ -199,12 +199,12 @@ void peer_link::sleep_until_due() {
     host()->when_readable(listener_, sending_to(*this, somebody_comes_atom::value));
     sleep_ = std::clamp<std::chrono::nanoseconds>(due - now, tick, hello_again);
   }
-  wake_ups_.ask(*this, *wires_, sleep_, tick_atom::value);
+  wake_ups_.ask(*this, *node_actors_, sleep_, tick_atom::value);
   ticking_ = true;
 }
 
 void peer_link::tick_soon() {
-  wake_ups_.ask(*this, *wires_, tick, tick_atom::value);
+  wake_ups_.ask(*this, *node_actors_, tick, tick_atom::value);
 }
 
 /// Logs a problem, at most once a minute for each address and reason.
@@ -468,7 +468,7 @@ void peer_link::on_accepted_closed(incoming_map::iterator it) {
   if (is_heard(peer))
     return; // it reconnected before the old connection was seen to close
   log::write(told ? log::level::info : log::level::debug, "peer_link", "connection closed by peer", {{"peer", name}});
-  send(wires_->raft_peer, peer_lost{peer});
+  send(node_actors_->raft_peer, peer_lost{peer});
   forget_stranger(peer);
 }
 
@@ -584,7 +584,7 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
     return false;
   }
   if (!received.list.empty())
-    send(wires_->raft_peer, std::move(received));
+    send(node_actors_->raft_peer, std::move(received));
   return true;
 }
 
@@ -626,7 +626,7 @@ void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
     tick_soon();
   }
   if (o.state == dial_state::up && (!known || first))
-    send(wires_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
+    send(node_actors_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
 }
 
 } // namespace belay::actors

@@ -58,8 +58,8 @@ result<int> listen_for_peers(const peer_link_settings& s);
 class peer_link : public caf::io::broker {
 public:
   /// `listener` comes from listen_for_peers; it is closed when this actor stops.
-  peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener, node_id self,
-            metrics& m);
+  peer_link(caf::actor_config& config, node_actors_ptr node_actors, peer_link_settings settings, int listener,
+            node_id self, metrics& m);
   ~peer_link() override;
 
   caf::behavior make_behavior() override;
@@ -159,7 +159,7 @@ private:
   void write_hello(outgoing& o);
   void transmit(outgoing& o);
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   peer_link_settings settings_;
   int listener_;
   node_id self_;

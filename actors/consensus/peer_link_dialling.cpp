@@ -51,7 +51,7 @@ void peer_link::dial_at_once(const std::string& address) {
 
 void peer_link::tell_dialled(outgoing& o, std::string error) {
   if (std::exchange(o.awaited, false))
-    send(wires_->raft_peer, dialled_now{o.address, std::move(error)});
+    send(node_actors_->raft_peer, dialled_now{o.address, std::move(error)});
 }
 
 /// Whether a name in retry_join means a server already connected under the address it announced.
@@ -157,7 +157,7 @@ void peer_link::dialled(outgoing& o) {
     log::info("peer_link", "connection to peer lost and restored", {{"peer", o.name}, {"address", o.address}});
   log::debug("peer_link", "connected", {{"address", o.address}, {"tls", o.channel.has_value()}});
   if (!o.peer.is_zero())
-    send(wires_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
+    send(node_actors_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
   tell_dialled(o, {});
 }
 
@@ -233,7 +233,7 @@ void peer_link::lost(outgoing& o) {
   }
   if (o.peer.is_zero())
     return;
-  send(wires_->raft_peer, peer_lost{o.peer, is_heard(o.peer)});
+  send(node_actors_->raft_peer, peer_lost{o.peer, is_heard(o.peer)});
 }
 
 void peer_link::disconnect(outgoing& o) {

@@ -18,19 +18,20 @@ constexpr std::chrono::milliseconds longest_sleep{250};
 
 } // namespace
 
-raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings,
-                     raft::member self, raft::formation formation, raft::restored_state restored,
-                     std::shared_ptr<vitals> v, metrics& m)
-    : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
-      formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed),
-      vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
-      checkpoint_term_(restored.snapshot.term), places_(self_.name, settings_.seed),
-      calls_(self_.id, settings_.held_calls_max), shedder_(settings_.shedding), barriers_(self_.id, settings_.seed) {
+raft_peer::raft_peer(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors,
+                     raft_peer_settings settings, raft::member self, raft::formation formation,
+                     raft::restored_state restored, std::shared_ptr<vitals> v, metrics& m)
+    : hosted(config, host), node_actors_(std::move(node_actors)), settings_(std::move(settings)),
+      self_(std::move(self)), formation_(std::move(formation)),
+      core_(self_.id, settings_.limits, restored, settings_.seed), vitals_(std::move(v)), metrics_(m),
+      checkpointed_(restored.snapshot.index), checkpoint_term_(restored.snapshot.term),
+      places_(self_.name, settings_.seed), calls_(self_.id, settings_.held_calls_max), shedder_(settings_.shedding),
+      barriers_(self_.id, settings_.seed) {
   level_committed_ = settings_.level_in_tables;
   if (!core_.config().joint())
     members_told_ = core_.config();
   on_autopilot_changed({settings_.autopilot});
-  end_node_by_exceptions_of(*this, wires_, "raft_peer");
+  end_node_by_exceptions_of(*this, node_actors_, "raft_peer");
   if (formation_.cluster_id() != 0 || restored.entries.empty())
     return;
   // The process ended between its first entry and the note of its cluster in the data directory.
@@ -138,7 +139,7 @@ void raft_peer::flush() {
   send_outbox();
   extend_lease();
   if (sleeps_for_ > 1 && ticks_to_sleep() == 1)
-    wake_ups_.ask(*this, *wires_, settings_.limits.tick, tick_atom::value);
+    wake_ups_.ask(*this, *node_actors_, settings_.limits.tick, tick_atom::value);
 }
 
 void raft_peer::carry_out(raft::ready r) {
@@ -159,9 +160,9 @@ void raft_peer::carry_out(raft::ready r) {
     on_committed(std::move(r.committed));
   on_reads(r);
   for (auto& s : r.snapshot_reads)
-    send(wires_->checkpoints, load_snapshot_chunk{s});
+    send(node_actors_->checkpointer, load_snapshot_chunk{s});
   for (auto& s : r.snapshot_writes)
-    send(wires_->checkpoints, store_snapshot_chunk{std::move(s)});
+    send(node_actors_->checkpointer, store_snapshot_chunk{std::move(s)});
   if (r.config_changed) {
     log_members(*r.config_changed);
     if (r.config_changed->contains(self_.id) && std::exchange(settings_.stays_out, false) && settings_.taken_in_again)
@@ -189,7 +190,7 @@ void raft_peer::on_committed(std::vector<raft::entry> entries) {
   c.entries = std::move(entries);
   const bool awaited_elsewhere = std::any_of(c.origins.begin(), c.origins.end(),
                                              [this](const origin& o) { return !o.id.is_zero() && o.node != self_.id; });
-  send(wires_->fsm, std::move(c));
+  send(node_actors_->fsm, std::move(c));
   calls_.committed_here(core_.commit_index());
   if (const auto delay = delays_.committed(core_.commit_index(), local_now())) {
     shedder_.waited(forward::load_shedder::stage::log, *delay);
@@ -205,13 +206,13 @@ void raft_peer::on_committed(std::vector<raft::entry> entries) {
 
 void raft_peer::spread_soon() {
   if (!std::exchange(spread_scheduled_, true))
-    wake_after(*this, *wires_, spread_delay, spread_atom::value);
+    wake_after(*this, *node_actors_, spread_delay, spread_atom::value);
 }
 
 void raft_peer::send_outbox() {
   if (outbox_.list.empty())
     return;
-  send(wires_->links, std::move(outbox_));
+  send(node_actors_->peer_link, std::move(outbox_));
   outbox_ = {};
 }
 
@@ -247,7 +248,8 @@ bool raft_peer::settled(const raft::configuration& members) const {
 void raft_peer::sleep() {
   sleeps_for_ = ticks_to_sleep();
   const std::chrono::nanoseconds tick = settings_.limits.tick;
-  wake_ups_.ask(*this, *wires_, sleeps_for_ > 1 ? together(*this, sleeps_for_ * tick, tick) : tick, tick_atom::value);
+  wake_ups_.ask(*this, *node_actors_, sleeps_for_ > 1 ? together(*this, sleeps_for_ * tick, tick) : tick,
+                tick_atom::value);
 }
 
 /// The ticks of this sleep whose time has passed. Time beyond that, when the process was
@@ -368,7 +370,7 @@ void raft_peer::on_hand_over(const hand_over_leadership& h) {
 
 void raft_peer::withdraw_lease(node_id heir) {
   if (!std::exchange(handing_over_, true))
-    send(wires_->fsm, give_up_lease{heir});
+    send(node_actors_->fsm, give_up_lease{heir});
 }
 
 void raft_peer::on_lease_given_up(const give_up_lease& g) {

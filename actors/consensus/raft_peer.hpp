@@ -64,7 +64,7 @@ struct raft_peer_settings {
 /// the log, one append to each follower, and one read round. Runs on the thread of the peer links.
 class raft_peer : public hosted<raft_peer_actor::base> {
 public:
-  raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings,
+  raft_peer(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors, raft_peer_settings settings,
             raft::member self, raft::formation formation, raft::restored_state restored, std::shared_ptr<vitals> v,
             metrics& m);
 
@@ -75,7 +75,7 @@ public:
 
 private:
   // raft_peer.cpp: batches
-  monotonic_time now() { return now_of(*this, *wires_); }
+  monotonic_time now() { return now_of(*this, *node_actors_); }
   raft::local_time local_now() { return now().time_since_epoch(); }
   bool leading() const { return core_.is_leader(); }
   void schedule_flush();
@@ -246,7 +246,7 @@ private:
   /// Publishes history(); called on every tick, and when a peer has identified itself.
   void say_history();
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   raft_peer_settings settings_;
   raft::member self_;
   raft::formation formation_;

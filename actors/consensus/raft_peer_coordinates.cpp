@@ -19,7 +19,7 @@ void raft_peer::exchange_coordinates() {
   for (auto& [to, message] : places_.tick(peers, local_now(), settings_.wall_clock().value))
     std::visit([&, to = to](auto& each) { queue_frame(to, std::move(each)); }, message);
   if (auto known = places_.take_changed(local_now()))
-    send(wires_->fsm, coordinates_known{std::move(known)});
+    send(node_actors_->fsm, coordinates_known{std::move(known)});
 }
 
 /// Frames of members only: what unverified peers send would be stored as long as this server runs.

@@ -28,7 +28,7 @@ void raft_peer::write_next_batches() {
     return;
   writing_ = true;
   write_began_ = now();
-  send(wires_->log, write_log{in_flight_});
+  send(node_actors_->log_writer, write_log{in_flight_});
 }
 
 /// The identity must not name a cluster before the log does:
@@ -94,7 +94,7 @@ void raft_peer::on_checkpoint_written(const checkpoint_written& c) {
   const bool has_others = core_.config().members.size() > 1;
   // The older generation of the checkpoint needs more of the log than this server keeps in memory.
   const auto in_memory = core_.compact(c.meta, has_others ? settings_.trailing_entries : 0);
-  send(wires_->log, compact_log{std::min(in_memory, c.log_needed_from)});
+  send(node_actors_->log_writer, compact_log{std::min(in_memory, c.log_needed_from)});
 }
 
 void raft_peer::on_chunk_loaded(const snapshot_chunk_loaded& s) {

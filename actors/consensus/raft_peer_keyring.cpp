@@ -59,7 +59,7 @@ std::string raft_peer::not_to_be_asked(node_id member) const {
 
 void raft_peer::on_keyring_call(node_id from, const wire::keyring_call& c) {
   const forward::origin asking{from, c.id};
-  if (!wires_->keyring) {
+  if (!node_actors_->keyring_keeper) {
     std::vector<std::string> none;
     ++keyring_calls_;
     return on_keyring_operated({asking, forward::operate_on(none, c.what)});
@@ -67,7 +67,7 @@ void raft_peer::on_keyring_call(node_id from, const wire::keyring_call& c) {
   ++keyring_calls_;
   if (keyring_calls_ > keyring_calls_max)
     return on_keyring_operated({asking, {false, "too many keyring operations are in progress", {}, false}});
-  send(wires_->keyring, operate_keyring{asking, c.what});
+  send(node_actors_->keyring_keeper, operate_keyring{asking, c.what});
 }
 
 void raft_peer::on_keyring_operated(const keyring_operated& k) {

@@ -59,7 +59,7 @@ void raft_peer::on_frames(const frames_received& f) {
       on_read_index_reply(f.from, *a);
     } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr) {
       if (core_.counts(f.from))
-        send(wires_->health, event_heard{*e});
+        send(node_actors_->health_checks, event_heard{*e});
     } else if (const auto* g = std::get_if<wire::gossip>(&frame)) {
       on_gossip(f.from, *g);
     } else if (wire::is_about_coordinates(frame)) {
@@ -201,7 +201,7 @@ void raft_peer::announce_self() {
   if (h == announced_)
     return;
   announced_ = h;
-  send(wires_->links, announce{std::move(h)});
+  send(node_actors_->peer_link, announce{std::move(h)});
 }
 
 void raft_peer::form_cluster() {
@@ -286,7 +286,7 @@ void raft_peer::dial() {
   }
   for (const auto& [address, ticks] : learned_)
     d.addresses.push_back(address);
-  send(wires_->links, std::move(d));
+  send(node_actors_->peer_link, std::move(d));
 }
 
 void raft_peer::count_silence(int ticks) {
@@ -321,7 +321,7 @@ void raft_peer::tell_members_heard() {
   if (h == told_heard_)
     return;
   told_heard_ = h;
-  send(wires_->health, std::move(h));
+  send(node_actors_->health_checks, std::move(h));
 }
 
 } // namespace belay::actors

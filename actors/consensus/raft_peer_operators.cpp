@@ -90,8 +90,8 @@ void raft_peer::answer_decided(const forward::origin& to, state::reply reply) {
 }
 
 void raft_peer::hear_client_agent(const forward::origin& from, const forward::agent_heard& agent) {
-  if (wires_->health)
-    send(wires_->health, client_agent_heard{agent, from});
+  if (node_actors_->health_checks)
+    send(node_actors_->health_checks, client_agent_heard{agent, from});
   else
     answer_decided(from, true);
 }
@@ -178,7 +178,7 @@ void raft_peer::begin_join(const status_request& s) {
   const bool fresh = learned_.insert_or_assign(address, 0).second;
   joins_.push_back({s.id, address, local_now() + join_limit, fresh});
   dial();
-  send(wires_->links, dial_now{address});
+  send(node_actors_->peer_link, dial_now{address});
 }
 
 void raft_peer::on_dialled(const dialled_now& d) {

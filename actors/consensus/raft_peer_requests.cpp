@@ -61,8 +61,8 @@ void raft_peer::carry_out_calls() {
                    },
                    [this](forward::pass_answer& p) { pass_answer(p.asked, std::move(p.answer)); },
                    [this](forward::renew_here& r) {
-                     send(wires_->fsm, renew_request{r.from, std::string(*r.session), monotonic_time{r.deadline},
-                                                     r.confirmed ? core_.term() : term_id{}});
+                     send(node_actors_->fsm, renew_request{r.from, std::string(*r.session), monotonic_time{r.deadline},
+                                                           r.confirmed ? core_.term() : term_id{}});
                    },
                    [this](const forward::confirm_leadership& c) {
                      if (!core_.read(read_number(c.attempt, reads_for::renewals)))
@@ -154,7 +154,7 @@ void raft_peer::pass_answer(const forward::held_call& asked, forward::reply r) {
       if (auto row = wire::decode_row(static_cast<std::uint8_t>(state::table::sessions), *asked.bytes, r.bytes))
         if (auto* s = std::get_if<state::session_ptr>(&row->row))
           result.session = *s;
-    return answer_gateway(*this, *wires_, r.id, std::move(result));
+    return answer_gateway(*this, *node_actors_, r.id, std::move(result));
   }
   auto reply = wire::decode_reply(r.bytes);
   if (!reply)
@@ -169,16 +169,16 @@ void raft_peer::tell(const forward::origin& to, wire::call_outcome outcome, std:
 
 void raft_peer::answer_here(write_result r) {
   const auto g = gateway_of(r.id);
-  if (g >= wires_->gateways.size())
+  if (g >= node_actors_->gateways.size())
     return;
-  answers_.resize(wires_->gateways.size());
+  answers_.resize(node_actors_->gateways.size());
   answers_[g].list.push_back(std::move(r));
 }
 
 void raft_peer::send_answers() {
   for (std::size_t g = 0; g < answers_.size(); ++g)
     if (!answers_[g].list.empty())
-      send(wires_->gateways[g], std::exchange(answers_[g], {}));
+      send(node_actors_->gateways[g], std::exchange(answers_[g], {}));
 }
 
 void raft_peer::on_internal_proposal(const propose_internal& p) {
@@ -254,7 +254,7 @@ void raft_peer::on_renew_answer(const renew_answer& a) {
     return carry_out_calls();
   }
   if (from.node == self_.id)
-    return answer_gateway(*this, *wires_, from.id, renew_result{from.id, true, a.session, {}, a.of_list});
+    return answer_gateway(*this, *node_actors_, from.id, renew_result{from.id, true, a.session, {}, a.of_list});
   std::string bytes;
   if (forward::is_renewal_list(a.asked.sessions))
     bytes = forward::encode_lifetimes(a.of_list);
@@ -289,7 +289,7 @@ void raft_peer::carry_out_barriers() {
                      std::visit([&](auto& frame) { queue_frame(p.to, std::move(frame)); }, p.what);
                    },
                    [this](const forward::barrier_done& d) {
-                     send(wires_->fsm, barrier_result{d.id, d.ok, d.index, d.ok ? "" : forward::no_leader});
+                     send(node_actors_->fsm, barrier_result{d.id, d.ok, d.index, d.ok ? "" : forward::no_leader});
                    },
                    [this](const forward::confirm_leadership& c) {
                      if (!core_.read(read_number(c.attempt, reads_for::barriers)))

@@ -46,9 +46,9 @@ void raft_peer::publish_view() {
                           std::memory_order_relaxed);
   history_told_ = history();
   cluster_view v{soft_, core_.config(), self_.id, serving_, cluster_clock_, history_told_};
-  for (const auto& g : wires_->gateways)
+  for (const auto& g : node_actors_->gateways)
     send(g, v);
-  send(wires_->fsm, std::move(v));
+  send(node_actors_->fsm, std::move(v));
   metrics_.raft_state(soft_.term.value, soft_.role == raft::role::leader);
 }
 
@@ -140,7 +140,7 @@ void raft_peer::extend_lease() {
   if (lease == lease_sent_ || (lease > lease_sent_ && (lasts || lease < lease_sent_ + lease_step)))
     return;
   lease_sent_ = lease;
-  send(wires_->fsm, lease_extended{lease});
+  send(node_actors_->fsm, lease_extended{lease});
 }
 
 std::string raft_peer::name_of_server(node_id id) const {
@@ -264,7 +264,7 @@ void raft_peer::answer_status(const status_request& s) {
         p.progress = view;
     r.peers.push_back(std::move(p));
   }
-  answer_gateway(*this, *wires_, s.id, std::move(r));
+  answer_gateway(*this, *node_actors_, s.id, std::move(r));
 }
 
 } // namespace belay::actors

@@ -73,10 +73,10 @@ std::shared_ptr<client_admission> admission_of(const gateway_settings& s) {
 
 } // namespace
 
-http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_ptr wires, gateway_settings settings,
-                           metrics& m)
-    : hosted(config, host), asio_(host), wires_(std::move(wires)), settings_(std::move(settings)), metrics_(m),
-      random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
+http_gateway::http_gateway(caf::actor_config& config, asio_host* host, node_actors_ptr node_actors,
+                           gateway_settings settings, metrics& m)
+    : hosted(config, host), asio_(host), node_actors_(std::move(node_actors)), settings_(std::move(settings)),
+      metrics_(m), random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
       connections_(*this, settings_.limits, admission_of(settings_), m), pending_(settings_.number, settings_.seed),
       transfers_(*this, pending_, times_), streams_(pending_),
       passed_on_(settings_.relay, pending_, times_, settings_.passed_on),
@@ -87,11 +87,11 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
                       settings_.relay != nullptr ? judged_again_by_client_agent_after : judged_again_after),
       claim_waits_(*this, pending_, times_), changes_(*this, pending_, times_, held, m),
       admission_(settings_.shedding, m),
-      large_answers_(pending_, admission_, held, m, [wires = wires_](std::shared_ptr<const void> memory) {
-        if (wires->checkpoints)
-          caf::anon_send(wires->checkpoints, free_memory{{std::move(memory)}});
+      large_answers_(pending_, admission_, held, m, [node_actors = node_actors_](std::shared_ptr<const void> memory) {
+        if (node_actors->checkpointer)
+          caf::anon_send(node_actors->checkpointer, free_memory{{std::move(memory)}});
       }) {
-  end_node_by_exceptions_of(*this, wires_, "http_gateway");
+  end_node_by_exceptions_of(*this, node_actors_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
     settings_.uuid = [this] {
@@ -310,9 +310,9 @@ void http_gateway::propose(exchange& e, const state::command& command) {
   const auto id = pending_.add(e, answer_due());
   claim_waits_.asks(command);
   if (e.plain_write())
-    send(wires_->raft_peer, propose_write{id, make_payload(wire::encode_command(command))});
+    send(node_actors_->raft_peer, propose_write{id, make_payload(wire::encode_command(command))});
   else // the state machine may reject it before it costs a log entry
-    send(wires_->fsm, check_write{id, command});
+    send(node_actors_->fsm, check_write{id, command});
 }
 
 void http_gateway::ask(exchange& e, const http::read_request& r) {
@@ -332,15 +332,15 @@ void http_gateway::ask(exchange& e, const http::read_request& r) {
     q.deadline = t + std::chrono::nanoseconds(static_cast<std::int64_t>(wait + extra));
     e.deadline = times_.due(q.deadline);
   }
-  send(wires_->fsm, std::move(q));
+  send(node_actors_->fsm, std::move(q));
 }
 
 void http_gateway::ask(exchange& e, const http::session_renew& renewal) {
-  send(wires_->fsm, renew_session{pending_.add(e, renewal_due(e)), renewal.id});
+  send(node_actors_->fsm, renew_session{pending_.add(e, renewal_due(e)), renewal.id});
 }
 
 void http_gateway::ask(exchange& e, const http::session_renew_list& renewals) {
-  send(wires_->fsm, renew_session{pending_.add(e, renewal_due(e)), forward::renewal_list(renewals.ids)});
+  send(node_actors_->fsm, renew_session{pending_.add(e, renewal_due(e)), forward::renewal_list(renewals.ids)});
 }
 
 /// A renewal that waits to be authorized, and then for a leader, would wait for the hold
@@ -359,11 +359,12 @@ void http_gateway::ask(exchange& e, const http::snapshot_restore&) {
 }
 
 void http_gateway::ask(exchange& e, const http::agent_request& r) {
-  if (!wires_->health) {
+  if (!node_actors_->health_checks) {
     e.answer = http::error_response(500, "this server has no agent");
     return;
   }
-  send(wires_->health, agent_call{pending_.add(e, answer_due() + agent::wait_of(r.what)), r.what, e.access.may});
+  send(node_actors_->health_checks,
+       agent_call{pending_.add(e, answer_due() + agent::wait_of(r.what)), r.what, e.access.may});
 }
 
 void http_gateway::ask(exchange& e, const http::local_request& r) {
@@ -479,13 +480,13 @@ void http_gateway::end_wait(exchange& e) {
   if (std::exchange(e.ask_again, false)) {
     e.answer = http::error_response(500, std::string(e.give_up));
   } else if (e.in_delay) {
-    send(wires_->delays, over);
+    send(node_actors_->lock_delay_tracker, over);
   } else if (std::holds_alternative<http::agent_request>(e.what) && !e.access.asked) {
-    if (wires_->health)
-      send(wires_->health, over);
+    if (node_actors_->health_checks)
+      send(node_actors_->health_checks, over);
   } else if (!std::holds_alternative<http::snapshot_restore>(
                  e.what)) { // its parts are work, and are retried for a while
-    send(wires_->fsm, over);
+    send(node_actors_->fsm, over);
   }
 }
 
@@ -500,11 +501,11 @@ void http_gateway::forget(exchange& e) {
     return;
   large_answers_.forget();
   if (std::holds_alternative<http::read_request>(e.what) || change_streams::has(e) || e.access.asked || e.in_queue)
-    send(wires_->fsm, cancel_query{e.id});
+    send(node_actors_->fsm, cancel_query{e.id});
   else if (std::holds_alternative<http::agent_request>(e.what))
-    send(wires_->health, cancel_query{e.id});
+    send(node_actors_->health_checks, cancel_query{e.id});
   else if (e.in_delay)
-    send(wires_->delays, cancel_query{e.id});
+    send(node_actors_->lock_delay_tracker, cancel_query{e.id});
 }
 
 bool http_gateway::may_answer(exchange& e) {
@@ -553,10 +554,10 @@ void http_gateway::answered(write_results& w) {
 // ---- waits whose clients disconnected
 
 void http_gateway::post(wait_changed m) {
-  if (settings_.number == 0 || wires_->gateways.empty())
+  if (settings_.number == 0 || node_actors_->gateways.empty())
     note_wait(m);
   else
-    send(wires_->gateways.front(), std::move(m));
+    send(node_actors_->gateways.front(), std::move(m));
 }
 
 void http_gateway::note_wait(const wait_changed& w) {
@@ -569,7 +570,7 @@ void http_gateway::arm_withdrawals() {
   if (withdrawals_armed_ || stopping_ || due == monotonic_time::max())
     return;
   withdrawals_armed_ = true;
-  wake_after(*this, *wires_,
+  wake_after(*this, *node_actors_,
              std::clamp<monotonic_time::duration>(due - now(), withdrawals_apart, longest_withdrawal_sleep),
              flush_atom::value);
 }
@@ -685,7 +686,7 @@ bool http_gateway::wait_for_own_node(exchange& e, const write_result& r) {
 void http_gateway::try_again_after(exchange& e, std::chrono::nanoseconds pause, const write_result& refused) {
   e.in_delay = true;
   const auto id = pending_.add(e, times_.due(now() + pause));
-  send(wires_->delays, await_lock_delay{id, std::get<state::command>(e.what), pause, refused});
+  send(node_actors_->lock_delay_tracker, await_lock_delay{id, std::get<state::command>(e.what), pause, refused});
 }
 
 void http_gateway::answered(const renew_result& r) {
@@ -832,7 +833,7 @@ void http_gateway::tick() {
     connections_.close_all();
     return quit();
   }
-  wake_after(*this, *wires_, period, tick_atom::value);
+  wake_after(*this, *node_actors_, period, tick_atom::value);
 }
 
 void http_gateway::stop() {

@@ -52,7 +52,7 @@ struct access_files {
 };
 
 struct gateway_settings {
-  std::uint16_t number = 0; ///< index in wiring::gateways; the upper 16 bits of its request ids
+  std::uint16_t number = 0; ///< index in node_actors::gateways; the upper 16 bits of its request ids
   std::vector<listen_address> listen;
   unix_socket_rights unix_sockets;
   std::shared_ptr<tls::https_credential_store> https; ///< read for each connection; null: no HTTPS
@@ -79,7 +79,7 @@ struct gateway_settings {
   std::chrono::milliseconds answer_slack{60000};
   std::chrono::milliseconds drain{2000}; ///< after stop_atom, for answers in flight
   forward::shedding_rules shedding;
-  std::optional<audit_rules> audit; ///< nullopt: no audit log; otherwise the wiring has an audit_log
+  std::optional<audit_rules> audit; ///< nullopt: no audit log; otherwise node_actors has an audit_log
   std::string metrics_prefix = "belay";
   std::uint64_t seed = 1;            ///< seed of jitter and, unless `uuid` is set, of session ids
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
@@ -103,7 +103,8 @@ struct gateway_settings {
 class http_gateway final : public hosted<http_gateway_actor::base>, private http_front, private outbox {
 public:
   /// @param host null: no sockets (then listen fails)
-  http_gateway(caf::actor_config& config, asio_host* host, wiring_ptr wires, gateway_settings settings, metrics& m);
+  http_gateway(caf::actor_config& config, asio_host* host, node_actors_ptr node_actors, gateway_settings settings,
+               metrics& m);
 
   behavior_type make_behavior() override;
   void on_exit() override;
@@ -130,7 +131,7 @@ private:
   // http_front
   socket_poller& sockets() override { return *sockets_; }
   http_reader_pool& readers() override { return readers_; }
-  monotonic_time now() override { return now_of(*this, *wires_); }
+  monotonic_time now() override { return now_of(*this, *node_actors_); }
   std::int64_t wall_ns() override;
   std::string_view date() override { return date_.at(wall_seconds()); }
   const http::route_settings& routes() override { return settings_.routes; }
@@ -147,16 +148,16 @@ private:
   void shed() override { connections_.shed(); }
 
   // outbox
-  void post(propose_write m) override { send(wires_->raft_peer, std::move(m)); }
-  void post(status_request m) override { send(wires_->raft_peer, std::move(m)); }
-  void post(check_write m) override { send(wires_->fsm, std::move(m)); }
-  void post(read_query m) override { send(wires_->fsm, std::move(m)); }
-  void post(cancel_query m) override { send(wires_->fsm, m); }
-  void post(pack_archive m) override { send(wires_->checkpoints, m); }
-  void post(unpack_archive m) override { send(wires_->checkpoints, std::move(m)); }
-  void post(close_archive m) override { send(wires_->checkpoints, m); }
+  void post(propose_write m) override { send(node_actors_->raft_peer, std::move(m)); }
+  void post(status_request m) override { send(node_actors_->raft_peer, std::move(m)); }
+  void post(check_write m) override { send(node_actors_->fsm, std::move(m)); }
+  void post(read_query m) override { send(node_actors_->fsm, std::move(m)); }
+  void post(cancel_query m) override { send(node_actors_->fsm, m); }
+  void post(pack_archive m) override { send(node_actors_->checkpointer, m); }
+  void post(unpack_archive m) override { send(node_actors_->checkpointer, std::move(m)); }
+  void post(close_archive m) override { send(node_actors_->checkpointer, m); }
   void post(wait_changed m) override;
-  void post(write_audit m) override { send(wires_->audit, std::move(m)); }
+  void post(write_audit m) override { send(node_actors_->audit_log, std::move(m)); }
 
   void serve(listening_sockets sockets);
   void begin_work();
@@ -238,7 +239,7 @@ private:
 
   asio_host* asio_;
   std::shared_ptr<socket_poller> sockets_; ///< null without a host
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   gateway_settings settings_;
   metrics& metrics_;
   seeded_random random_;

@@ -49,7 +49,7 @@ void http_gateway::judged_again(const access_watches::news& n) {
   }
   // Asks again with the rows that are visible now: these may be fewer than the client knows.
   const auto waited = now() - e.access.watch->since;
-  send(wires_->health, cancel_query{e.id});
+  send(node_actors_->health_checks, cancel_query{e.id});
   if (n.refusal) {
     pending_.settle(e.id);
     e.access.watch.reset();
@@ -60,7 +60,7 @@ void http_gateway::judged_again(const access_watches::news& n) {
   e.access.may = n.may;
   auto what = std::get<http::agent_request>(e.what).what;
   agent::wait_less(what, waited);
-  send(wires_->health, agent_call{pending_.add(e), std::move(what), n.may});
+  send(node_actors_->health_checks, agent_call{pending_.add(e), std::move(what), n.may});
 }
 
 void http_gateway::note_bootstrapped(const exchange& e, const write_result& r) {

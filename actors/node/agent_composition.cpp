@@ -29,30 +29,30 @@ agent_composition::agent_composition(caf::actor_system& system, agent_plan plan)
   };
   cache_.emplace(*relay_, std::move(c));
 
-  auto& w = *wires_;
+  auto& w = *node_actors_;
   w.clock = std::move(plan.clock);
   w.fail_stop = std::move(plan.fail_stop);
-  w.fsm = system.spawn<remote_tables>(plan.front, wires_, *relay_, std::move(plan.secrets));
+  w.fsm = system.spawn<remote_tables>(plan.front, node_actors_, *relay_, std::move(plan.secrets));
   w.raft_peer = system.spawn<remote_consensus>(
-      plan.front, wires_, self_, [this] { return relay_->cluster_answers(); },
+      plan.front, node_actors_, self_, [this] { return relay_->cluster_answers(); },
       [this](const std::string& address, auto then) { relay_->join(address, std::move(then)); });
   if (plan.spawn_audit)
-    w.audit = plan.spawn_audit(wires_);
-  w.gateways.push_back(plan.spawn_gateway(wires_, *cache_));
-  w.keeper = plan.spawn_keeper(wires_);
+    w.audit_log = plan.spawn_audit(node_actors_);
+  w.gateways.push_back(plan.spawn_gateway(node_actors_, *cache_));
+  w.registration_keeper = plan.spawn_keeper(node_actors_);
   auto& h = plan.agent;
   h.number = static_cast<std::uint16_t>(w.gateways.size());
   h.numbers = numbers_;
   h.agent.registry.node = catalog_row_of(self_, plan.datacenter, plan.node_meta);
-  w.health =
-      system.spawn<health_checks>(plan.front, wires_, std::move(h), std::move(plan.registered), std::move(plan.probes));
-  w.gateways.push_back(w.health);
+  w.health_checks = system.spawn<health_checks>(plan.front, node_actors_, std::move(h), std::move(plan.registered),
+                                                std::move(plan.probes));
+  w.gateways.push_back(w.health_checks);
 }
 
 void agent_composition::view_changed(bool answers) {
   numbers_->standing = answers ? cluster_standing::relays : cluster_standing::cut_off;
   const auto view = remote_consensus::view_of(self_, answers);
-  for (const auto& each : wires_->gateways)
+  for (const auto& each : node_actors_->gateways)
     caf::anon_send(each, view);
 }
 
@@ -68,19 +68,19 @@ void agent_composition::begin() {
     relay_->start();
     tick_cache();
   });
-  caf::anon_send(wires_->health, tick_atom::value);
+  caf::anon_send(node_actors_->health_checks, tick_atom::value);
 }
 
 void agent_composition::stop(const std::function<void()>& drained) {
   const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
-  end(wires_->gateways.front());
+  end(node_actors_->gateways.front());
   drained();
-  if (wires_->audit)
-    end(wires_->audit);
-  end(wires_->health);
-  end(wires_->keeper);
-  end(wires_->raft_peer);
-  end(wires_->fsm);
+  if (node_actors_->audit_log)
+    end(node_actors_->audit_log);
+  end(node_actors_->health_checks);
+  end(node_actors_->registration_keeper);
+  end(node_actors_->raft_peer);
+  end(node_actors_->fsm);
 }
 
 void agent_composition::disconnect() {

@@ -34,9 +34,9 @@ struct agent_plan {
   actor_host* front = nullptr;             ///< null: all run on CAF's scheduler, or that of a test
 
   /// @param relay is gateway_settings::relay
-  std::function<http_gateway_actor(const wiring_ptr&, request_relay& relay)> spawn_gateway;
-  std::function<registration_keeper_actor(const wiring_ptr&)> spawn_keeper;
-  std::function<audit_log_actor(const wiring_ptr&)> spawn_audit; ///< null: nothing is audited
+  std::function<http_gateway_actor(const node_actors_ptr&, request_relay& relay)> spawn_gateway;
+  std::function<registration_keeper_actor(const node_actors_ptr&)> spawn_keeper;
+  std::function<audit_log_actor(const node_actors_ptr&)> spawn_audit; ///< null: nothing is audited
 };
 
 class agent_composition {
@@ -55,23 +55,23 @@ public:
   /// Then ends the rest.
   void stop(const std::function<void()>& drained);
   /// Releases the (strong) handles of its actors, which have been stopped or killed.
-  void release() { *wires_ = {}; }
+  void release() { *node_actors_ = {}; }
   /// Closes its connections. @pre on the loop, and its actors have ended
   void disconnect();
 
-  const wiring& wires() const { return *wires_; }
+  const node_actors& handles() const { return *node_actors_; }
 
   /// Calls `f` with the handle of each actor, in the order of spawning.
   template <class F>
   void for_each_actor(F&& f) const {
-    const auto& w = *wires_;
+    const auto& w = *node_actors_;
     f(w.fsm);
     f(w.raft_peer);
-    if (w.audit)
-      f(w.audit);
+    if (w.audit_log)
+      f(w.audit_log);
     f(w.gateways.front());
-    f(w.keeper);
-    f(w.health);
+    f(w.registration_keeper);
+    f(w.health_checks);
   }
 
 private:
@@ -84,7 +84,7 @@ private:
   std::optional<server_relay> relay_;
   std::optional<cached_answers> cache_;
   relay_loop::timer cache_timer_;
-  wiring_ptr wires_ = std::make_shared<wiring>();
+  node_actors_ptr node_actors_ = std::make_shared<node_actors>();
   std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for callbacks that run later
 };
 

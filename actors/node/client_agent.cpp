@@ -118,8 +118,8 @@ running_client_agent::running_client_agent(const node_config& config, const iden
     return agent_secrets{t.agent.empty() ? t.of_requests : t.agent, t.of_requests.empty() ? t.agent : t.of_requests};
   };
   if (p.audit)
-    plan.spawn_audit = [this, &p](const wiring_ptr& wires) -> audit_log_actor {
-      return system_.spawn<audit_log, caf::detached>(wires, std::move(*p.audit), wall_ns);
+    plan.spawn_audit = [this, &p](const node_actors_ptr& node_actors) -> audit_log_actor {
+      return system_.spawn<audit_log, caf::detached>(node_actors, std::move(*p.audit), wall_ns);
     };
 
   auto g = gateway_settings_of(config, who);
@@ -134,12 +134,12 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   g.files.elsewhere = [this](std::function<void()> work) { system_.spawn(std::move(work)); };
   g.reload = std::move(p.reload);
   g.leave = std::move(p.leave);
-  plan.spawn_gateway = [this, &g](const wiring_ptr& wires, request_relay& relay) {
+  plan.spawn_gateway = [this, &g](const node_actors_ptr& node_actors, request_relay& relay) {
     g.relay = &relay;
-    return front_.spawn(system_, wires, std::move(g), metrics_);
+    return front_.spawn(system_, node_actors, std::move(g), metrics_);
   };
-  plan.spawn_keeper = [this, &config](const wiring_ptr& wires) -> registration_keeper_actor {
-    return system_.spawn<registration_keeper, caf::detached>(wires, registrations_directory(config.data_dir));
+  plan.spawn_keeper = [this, &config](const node_actors_ptr& node_actors) -> registration_keeper_actor {
+    return system_.spawn<registration_keeper, caf::detached>(node_actors, registrations_directory(config.data_dir));
   };
 
   plan.agent = agent_settings_of(config);
@@ -165,7 +165,7 @@ status running_client_agent::start() {
 status running_client_agent::change_definitions(agent::configured_definitions now) {
   auto done = std::make_shared<std::promise<status>>();
   auto answer = done->get_future();
-  caf::anon_send(actors_->wires().health,
+  caf::anon_send(actors_->handles().health_checks,
                  actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
   if (answer.wait_for(definitions_limit) != std::future_status::ready)
     return failure{"the agent did not apply the definitions within 30 s; it may do so later"};

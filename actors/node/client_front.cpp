@@ -8,9 +8,9 @@
 
 namespace belay::actors {
 
-http_gateway_actor client_front::spawn(caf::actor_system& system, const wiring_ptr& wires, gateway_settings settings,
-                                       metrics& m) {
-  http_gateway_actor gateway = system.spawn<http_gateway>(&host_, wires, std::move(settings), m);
+http_gateway_actor client_front::spawn(caf::actor_system& system, const node_actors_ptr& node_actors,
+                                       gateway_settings settings, metrics& m) {
+  http_gateway_actor gateway = system.spawn<http_gateway>(&host_, node_actors, std::move(settings), m);
   gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
   return gateway;
 }

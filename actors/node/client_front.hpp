@@ -22,7 +22,8 @@ public:
   /// After spawn().
   http_gateway& gateway() { return *gateway_; }
 
-  http_gateway_actor spawn(caf::actor_system& system, const wiring_ptr& wires, gateway_settings settings, metrics& m);
+  http_gateway_actor spawn(caf::actor_system& system, const node_actors_ptr& node_actors, gateway_settings settings,
+                           metrics& m);
   void start();
   /// If it was never started, runs the loop now, because pending waits need it to end.
   void run_to_the_end();

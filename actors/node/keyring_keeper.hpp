@@ -15,12 +15,12 @@ public:
   /// Carries out an operation; called on the thread of this actor.
   using operate = std::function<forward::keyring_answer(const forward::keyring_operation&)>;
 
-  keyring_keeper(caf::actor_config& config, wiring_ptr wires, operate keys);
+  keyring_keeper(caf::actor_config& config, node_actors_ptr node_actors, operate keys);
 
   behavior_type make_behavior() override;
 
 private:
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   operate keys_;
 };
 

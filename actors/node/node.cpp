@@ -187,17 +187,17 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.consensus = &raft_host_;
   plan.disks_have_threads = true;
   const auto seed = plan.peer.seed;
-  plan.spawn_links = [&](const wiring_ptr& wires) {
+  plan.spawn_links = [&](const node_actors_ptr& node_actors) {
     links.seed = seed + 1;
     links.host = &raft_host_;
     caf::actor_config on_multiplexer{&system_.middleman().backend()};
     return caf::actor_cast<peer_link_actor>(system_.spawn_class<peer_link, caf::no_spawn_options>(
-        on_multiplexer, wires, std::move(links), peer_listener, who.id, metrics_));
+        on_multiplexer, node_actors, std::move(links), peer_listener, who.id, metrics_));
   };
   const auto admission = std::make_shared<client_admission>(connections_allowed(), http_connections);
   const auto cached = std::make_shared<cache_history>();
   std::uint16_t number = 0;
-  plan.spawn_gateway = [&, tables = plan.machine.shared](const wiring_ptr& wires) {
+  plan.spawn_gateway = [&, tables = plan.machine.shared](const node_actors_ptr& node_actors) {
     auto g = gateway_settings_of(config, who);
     g.number = number;
     g.seed = seed + 2 + 1000 * number;
@@ -218,17 +218,17 @@ running_node::running_node(const node_config& config, const identity& who, node_
       };
     else if (fronts_.size() > 1)
       g.share_connections = [this](const accepted_connection& c) { return hand_over(c); };
-    return fronts_[number++]->spawn(system_, wires, std::move(g), metrics_);
+    return fronts_[number++]->spawn(system_, node_actors, std::move(g), metrics_);
   };
-  plan.spawn_keeper = [&](const wiring_ptr& wires) {
-    return system_.spawn<registration_keeper, caf::detached>(wires, registrations_directory(config.data_dir));
+  plan.spawn_keeper = [&](const node_actors_ptr& node_actors) {
+    return system_.spawn<registration_keeper, caf::detached>(node_actors, registrations_directory(config.data_dir));
   };
-  plan.spawn_keyring = [&](const wiring_ptr& wires) {
-    return system_.spawn<keyring_keeper, caf::detached>(wires, std::move(keyring));
+  plan.spawn_keyring = [&](const node_actors_ptr& node_actors) {
+    return system_.spawn<keyring_keeper, caf::detached>(node_actors, std::move(keyring));
   };
   if (audit)
-    plan.spawn_audit = [&](const wiring_ptr& wires) {
-      return system_.spawn<audit_log, caf::detached>(wires, std::move(*audit), wall_ns);
+    plan.spawn_audit = [&](const node_actors_ptr& node_actors) {
+      return system_.spawn<audit_log, caf::detached>(node_actors, std::move(*audit), wall_ns);
     };
   actors_.emplace(system_, std::move(plan), numbers_, metrics_);
 }
@@ -263,7 +263,7 @@ bool running_node::hand_over(const accepted_connection& c) {
 status running_node::change_definitions(agent::configured_definitions now) {
   auto done = std::make_shared<std::promise<status>>();
   auto answer = done->get_future();
-  caf::anon_send(actors_->wires().health,
+  caf::anon_send(actors_->handles().health_checks,
                  actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
   if (answer.wait_for(definitions_limit) != std::future_status::ready)
     return failure{"the agent did not apply the definitions within 30 s; it may do so later"};
@@ -293,7 +293,7 @@ void running_node::serve_client_agent(introduced_peer p) {
 status running_node::leave() {
   auto done = std::make_shared<std::promise<status>>();
   auto answer = done->get_future();
-  caf::anon_send(actors_->wires().health, leave_cluster{[done](status s) { done->set_value(std::move(s)); }});
+  caf::anon_send(actors_->handles().health_checks, leave_cluster{[done](status s) { done->set_value(std::move(s)); }});
   sigset_t impatient;
   sigemptyset(&impatient);
   sigaddset(&impatient, SIGINT);

@@ -31,7 +31,7 @@ state::node_record catalog_row_of(const raft::member& node, const std::string& d
 
 node_composition::node_composition(caf::actor_system& system, node_plan plan, std::shared_ptr<vitals> numbers,
                                    metrics& counted) {
-  auto& w = *wires_;
+  auto& w = *node_actors_;
   w.clock = plan.clock;
   w.fail_stop = plan.fail_stop;
   plan.machine.hold = plan.peer.hold;
@@ -42,16 +42,16 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   std::vector<state::session_ptr> sessions;
   plan.disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
 
-  w.log = spawn_for_disk<log_writer>(system, plan.disks_have_threads, wires_, plan.disk.log, counted);
+  w.log_writer = spawn_for_disk<log_writer>(system, plan.disks_have_threads, node_actors_, plan.disk.log, counted);
   const checkpointer_settings found{applied.index, plan.older_checkpoint, plan.disk.log_begins, plan.disk.log_bytes};
-  w.checkpoints = spawn_for_disk<checkpointer>(system, plan.disks_have_threads, wires_, plan.disk.checkpoints, found,
-                                               numbers, counted);
-  w.watches = system.spawn<watch_registry>(plan.front, wires_, counted);
-  w.reaper =
-      system.spawn<session_reaper>(plan.front, wires_, std::move(sessions), plan.disk.machine->restored_at(), counted);
-  w.delays = system.spawn<lock_delay_tracker>(plan.front, wires_);
-  w.fsm = system.spawn<fsm>(plan.front, wires_, std::move(plan.machine), std::move(plan.disk.machine), applied, numbers,
-                            counted);
+  w.checkpointer = spawn_for_disk<checkpointer>(system, plan.disks_have_threads, node_actors_, plan.disk.checkpoints,
+                                                found, numbers, counted);
+  w.watch_registry = system.spawn<watch_registry>(plan.front, node_actors_, counted);
+  w.session_reaper = system.spawn<session_reaper>(plan.front, node_actors_, std::move(sessions),
+                                                  plan.disk.machine->restored_at(), counted);
+  w.lock_delay_tracker = system.spawn<lock_delay_tracker>(plan.front, node_actors_);
+  w.fsm = system.spawn<fsm>(plan.front, node_actors_, std::move(plan.machine), std::move(plan.disk.machine), applied,
+                            numbers, counted);
   raft::formation_settings founding;
   founding.expect = plan.bootstrap_expect;
   founding.admit_newcomers = plan.admit_newcomers;
@@ -59,20 +59,20 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   // 5 s with raft_multiplier 1, the time after which a silent member's health turns critical.
   founding.lost_ticks = 20 * plan.peer.limits.election_ticks;
   raft::formation formation(plan.self, plan.datacenter, founding, plan.cluster_id, std::move(plan.promised));
-  w.raft_peer = system.spawn<raft_peer>(plan.consensus, wires_, plan.peer, plan.self, std::move(formation),
+  w.raft_peer = system.spawn<raft_peer>(plan.consensus, node_actors_, plan.peer, plan.self, std::move(formation),
                                         std::move(plan.disk.restored), numbers, counted);
-  w.links = plan.spawn_links(wires_);
+  w.peer_link = plan.spawn_links(node_actors_);
   if (plan.spawn_keyring)
-    w.keyring = plan.spawn_keyring(wires_);
+    w.keyring_keeper = plan.spawn_keyring(node_actors_);
   if (plan.spawn_audit)
-    w.audit = plan.spawn_audit(wires_);
+    w.audit_log = plan.spawn_audit(node_actors_);
   for (std::size_t i = 0; i < plan.gateways; ++i)
-    w.gateways.push_back(plan.spawn_gateway(wires_));
+    w.gateways.push_back(plan.spawn_gateway(node_actors_));
   spawn_agent(system, std::move(plan), std::move(numbers));
 }
 
 void node_composition::spawn_agent(caf::actor_system& system, node_plan plan, std::shared_ptr<vitals> numbers) {
-  auto& w = *wires_;
+  auto& w = *node_actors_;
   auto h = std::move(plan.agent);
   h.number = static_cast<std::uint16_t>(w.gateways.size());
   h.hold = plan.peer.hold;
@@ -81,40 +81,40 @@ void node_composition::spawn_agent(caf::actor_system& system, node_plan plan, st
   h.agent.registry.seed = plan.peer.seed + 3;
   h.agent.registry.node = catalog_row_of(plan.self, plan.datacenter, plan.node_meta);
   if (plan.spawn_keeper)
-    w.keeper = plan.spawn_keeper(wires_);
-  w.health =
-      system.spawn<health_checks>(plan.front, wires_, std::move(h), std::move(plan.registered), std::move(plan.probes));
-  w.gateways.push_back(w.health);
+    w.registration_keeper = plan.spawn_keeper(node_actors_);
+  w.health_checks = system.spawn<health_checks>(plan.front, node_actors_, std::move(h), std::move(plan.registered),
+                                                std::move(plan.probes));
+  w.gateways.push_back(w.health_checks);
 }
 
 void node_composition::begin() {
   const auto tick = [](const auto& actor) { caf::anon_send(actor, tick_atom::value); };
-  tick(wires_->links);
-  tick(wires_->fsm);
-  tick(wires_->raft_peer);
-  tick(wires_->health);
+  tick(node_actors_->peer_link);
+  tick(node_actors_->fsm);
+  tick(node_actors_->raft_peer);
+  tick(node_actors_->health_checks);
 }
 
 void node_composition::stop(const std::function<void()>& drained) {
   const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
   for_each_gateway(end);
   drained();
-  if (wires_->audit) // it has the gateway's last lines
-    end(wires_->audit);
+  if (node_actors_->audit_log) // it has the gateway's last lines
+    end(node_actors_->audit_log);
   // Ends them in the order in which data passes them; each still handles its mailbox.
-  end(wires_->health);
-  if (wires_->keeper)
-    end(wires_->keeper);
-  end(wires_->raft_peer);
-  end(wires_->links);
-  if (wires_->keyring)
-    end(wires_->keyring);
-  end(wires_->fsm);
-  end(wires_->watches);
-  end(wires_->reaper);
-  end(wires_->delays);
-  end(wires_->log);
-  end(wires_->checkpoints);
+  end(node_actors_->health_checks);
+  if (node_actors_->registration_keeper)
+    end(node_actors_->registration_keeper);
+  end(node_actors_->raft_peer);
+  end(node_actors_->peer_link);
+  if (node_actors_->keyring_keeper)
+    end(node_actors_->keyring_keeper);
+  end(node_actors_->fsm);
+  end(node_actors_->watch_registry);
+  end(node_actors_->session_reaper);
+  end(node_actors_->lock_delay_tracker);
+  end(node_actors_->log_writer);
+  end(node_actors_->checkpointer);
 }
 
 } // namespace belay::actors

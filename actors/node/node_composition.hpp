@@ -47,13 +47,13 @@ struct node_plan {
   bool disks_have_threads = false; ///< log_writer and checkpointer block, each on its own thread
 
   // The environments differ, and so do the actors for them.
-  std::function<peer_link_actor(const wiring_ptr&)> spawn_links;
-  std::function<http_gateway_actor(const wiring_ptr&)> spawn_gateway;
+  std::function<peer_link_actor(const node_actors_ptr&)> spawn_links;
+  std::function<http_gateway_actor(const node_actors_ptr&)> spawn_gateway;
   std::size_t gateways = 1; ///< number of calls; their numbers are 0, 1 and so on
-  std::function<registration_keeper_actor(const wiring_ptr&)>
+  std::function<registration_keeper_actor(const node_actors_ptr&)>
       spawn_keeper; ///< null: the agent's registrations are not stored
-  std::function<keyring_keeper_actor(const wiring_ptr&)> spawn_keyring; ///< null: without keys
-  std::function<audit_log_actor(const wiring_ptr&)> spawn_audit;        ///< null: nothing is audited
+  std::function<keyring_keeper_actor(const node_actors_ptr&)> spawn_keyring; ///< null: without keys
+  std::function<audit_log_actor(const node_actors_ptr&)> spawn_audit;        ///< null: nothing is audited
 };
 
 /// The row by which the leader registers a member, with facts that only the node itself has.
@@ -67,47 +67,47 @@ public:
   node_composition(const node_composition&) = delete;
   node_composition& operator=(const node_composition&) = delete;
   /// Releases the handles, which are strong. The actors have been stopped or killed.
-  ~node_composition() { *wires_ = {}; }
+  ~node_composition() { *node_actors_ = {}; }
 
   /// Starts the timers.
   void begin();
   /// Ends gateways first, while others still respond: `drained` waits for them. Then ends the rest.
   void stop(const std::function<void()>& drained);
 
-  const wiring& wires() const { return *wires_; }
+  const node_actors& handles() const { return *node_actors_; }
 
   /// Clients' gateways: the last of all gateways is the agent.
   template <class F>
   void for_each_gateway(F&& f) const {
-    std::for_each(wires_->gateways.begin(), std::prev(wires_->gateways.end()), f);
+    std::for_each(node_actors_->gateways.begin(), std::prev(node_actors_->gateways.end()), f);
   }
 
   /// Calls `f` with the handle of each actor, in the order of spawning.
   template <class F>
   void for_each_actor(F&& f) const {
-    const auto& w = *wires_;
-    f(w.log);
-    f(w.checkpoints);
-    f(w.watches);
-    f(w.reaper);
-    f(w.delays);
+    const auto& w = *node_actors_;
+    f(w.log_writer);
+    f(w.checkpointer);
+    f(w.watch_registry);
+    f(w.session_reaper);
+    f(w.lock_delay_tracker);
     f(w.fsm);
     f(w.raft_peer);
-    f(w.links);
+    f(w.peer_link);
     for_each_gateway(f);
-    if (w.keeper)
-      f(w.keeper);
-    if (w.keyring)
-      f(w.keyring);
-    if (w.audit)
-      f(w.audit);
-    f(w.health);
+    if (w.registration_keeper)
+      f(w.registration_keeper);
+    if (w.keyring_keeper)
+      f(w.keyring_keeper);
+    if (w.audit_log)
+      f(w.audit_log);
+    f(w.health_checks);
   }
 
 private:
   void spawn_agent(caf::actor_system& system, node_plan plan, std::shared_ptr<vitals> numbers);
 
-  wiring_ptr wires_ = std::make_shared<wiring>();
+  node_actors_ptr node_actors_ = std::make_shared<node_actors>();
 };
 
 } // namespace belay::actors

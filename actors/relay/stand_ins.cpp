@@ -73,10 +73,10 @@ private:
   std::unique_ptr<relayed_call> call_;
 };
 
-remote_tables::remote_tables(caf::actor_config& config, actor_host* host, wiring_ptr wires, request_relay& relay,
-                             std::function<agent_secrets()> secrets)
-    : hosted(config, host), wires_(std::move(wires)), relay_(relay), secrets_(std::move(secrets)) {
-  end_node_by_exceptions_of(*this, wires_, "remote_tables");
+remote_tables::remote_tables(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors,
+                             request_relay& relay, std::function<agent_secrets()> secrets)
+    : hosted(config, host), node_actors_(std::move(node_actors)), relay_(relay), secrets_(std::move(secrets)) {
+  end_node_by_exceptions_of(*this, node_actors_, "remote_tables");
 }
 
 remote_tables::~remote_tables() = default;
@@ -164,7 +164,7 @@ void remote_tables::written(request_id id, int status, std::string body) {
     r.outcome = status == 0 ? wire::call_outcome::unknown : wire::call_outcome::refused;
     r.text = std::move(body);
   }
-  answer_gateway(*this, *wires_, id, write_results{{std::move(r)}});
+  answer_gateway(*this, *node_actors_, id, write_results{{std::move(r)}});
 }
 
 void remote_tables::read(const read_query& q) {
@@ -190,7 +190,7 @@ void remote_tables::read_permissions(const read_query& q) {
     return answer(q, failure{"in nobody's name"});
   const auto& secret = q.request.query.by->secret;
   const auto known = known_.find(secret);
-  if (known != known_.end() && now_of(*this, *wires_) - known->second.since < rules_ttl &&
+  if (known != known_.end() && now_of(*this, *node_actors_) - known->second.since < rules_ttl &&
       q.request.mode == http::consistency::stale)
     return tell_permissions(q, known->second);
   auto& waiting = waiting_for_rules_[secret];
@@ -206,7 +206,7 @@ void remote_tables::rules_told(const std::string& secret, int status, const std:
   if (rules) {
     if (known_.size() >= rules_kept_max)
       known_.clear();
-    known_[secret] = {std::move(*rules), nullptr, false, now_of(*this, *wires_)};
+    known_[secret] = {std::move(*rules), nullptr, false, now_of(*this, *node_actors_)};
   } else if (status == 403) {
     known_.erase(secret);
   }
@@ -245,7 +245,7 @@ void remote_tables::answer(const read_query& q, std::variant<state::query_result
   read_result r;
   r.id = q.id;
   r.answer = std::move(what);
-  answer_gateway(*this, *wires_, q.id, std::move(r));
+  answer_gateway(*this, *node_actors_, q.id, std::move(r));
 }
 
 void remote_tables::found(const read_query& q, int status, const std::string& body) {
@@ -265,11 +265,11 @@ void remote_tables::found(const read_query& q, int status, const std::string& bo
 
 // ---- consensus
 
-remote_consensus::remote_consensus(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft::member self,
-                                   std::function<bool()> cluster_answers, joiner join)
-    : hosted(config, host), wires_(std::move(wires)), self_(std::move(self)),
+remote_consensus::remote_consensus(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors,
+                                   raft::member self, std::function<bool()> cluster_answers, joiner join)
+    : hosted(config, host), node_actors_(std::move(node_actors)), self_(std::move(self)),
       cluster_answers_(std::move(cluster_answers)), join_(std::move(join)) {
-  end_node_by_exceptions_of(*this, wires_, "remote_consensus");
+  end_node_by_exceptions_of(*this, node_actors_, "remote_consensus");
 }
 
 raft_peer_actor::behavior_type remote_consensus::make_behavior() {
@@ -323,7 +323,7 @@ void remote_consensus::join(const status_request& r) {
     if (!why.empty()) // Consul's text
       w.reply =
           state::refusal{golang::error_list({"Failed to join " + split_host_port(r.what.text).host + ": " + why})};
-    answer_gateway(*this, *wires_, r.id, write_results{{std::move(w)}});
+    answer_gateway(*this, *node_actors_, r.id, write_results{{std::move(w)}});
   });
 }
 
@@ -339,7 +339,7 @@ void remote_consensus::tell(const status_request& r) {
   self.voter = false;
   self.alive = true;
   s.peers.push_back(std::move(self));
-  answer_gateway(*this, *wires_, r.id, std::move(s));
+  answer_gateway(*this, *node_actors_, r.id, std::move(s));
 }
 
 } // namespace belay::actors

@@ -29,7 +29,7 @@ struct agent_secrets {
 class remote_tables final : public hosted<fsm_actor::base> {
 public:
   /// @param relay must outlive the last message to it; used on the thread of `host` only
-  remote_tables(caf::actor_config& config, actor_host* host, wiring_ptr wires, request_relay& relay,
+  remote_tables(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors, request_relay& relay,
                 std::function<agent_secrets()> secrets);
   ~remote_tables() override;
 
@@ -52,7 +52,7 @@ private:
   void ask(std::string method, std::string target, std::string body, std::string secret,
            std::function<void(int, std::string)> then);
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   request_relay& relay_;
   std::function<agent_secrets()> secrets_;
   /// Rules of a token; refreshed when old, and kept if no server responds (`extend-cache`).
@@ -75,7 +75,7 @@ public:
   /// @see server_relay::join
   using joiner = std::function<void(const std::string& address, std::function<void(std::string)> then)>;
 
-  remote_consensus(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft::member self,
+  remote_consensus(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors, raft::member self,
                    std::function<bool()> cluster_answers, joiner join);
 
   behavior_type make_behavior() override;
@@ -87,7 +87,7 @@ private:
   void join(const status_request& r);
   void tell(const status_request& r);
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   raft::member self_;
   std::function<bool()> cluster_answers_;
   joiner join_;

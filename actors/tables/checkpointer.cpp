@@ -103,14 +103,14 @@ result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& 
   return machine;
 }
 
-checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires,
+checkpointer::checkpointer(caf::actor_config& config, node_actors_ptr node_actors,
                            std::shared_ptr<storage::checkpoint_store> store, checkpointer_settings settings,
                            std::shared_ptr<vitals> numbers, metrics& m)
-    : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(settings.newest),
-      generations_(settings.older, now().time_since_epoch(), settings.log_bytes),
+    : checkpointer_actor::base(config), node_actors_(std::move(node_actors)), store_(std::move(store)),
+      newest_(settings.newest), generations_(settings.older, now().time_since_epoch(), settings.log_bytes),
       log_reaches_older_(store_->older_index() && settings.log_begins <= store_->older_index()->next()),
       log_is_whole_(settings.log_begins.value <= 1), numbers_(std::move(numbers)), metrics_(m), archives_(*store_) {
-  end_node_by_exceptions_of(*this, wires_, "checkpointer");
+  end_node_by_exceptions_of(*this, node_actors_, "checkpointer");
 }
 
 checkpointer_actor::behavior_type checkpointer::make_behavior() {
@@ -123,12 +123,12 @@ checkpointer_actor::behavior_type checkpointer::make_behavior() {
       [this](const load_snapshot_chunk& l) { load_chunk(l.what); },
       [this](const store_snapshot_chunk& s) { store_chunk(s.what); },
       [this](const pack_archive& p) {
-        if (gateway_of(p.id) < wires_->gateways.size())
-          send(wires_->gateways[gateway_of(p.id)], archives_.pack(p));
+        if (gateway_of(p.id) < node_actors_->gateways.size())
+          send(node_actors_->gateways[gateway_of(p.id)], archives_.pack(p));
       },
       [this](unpack_archive& u) {
-        if (gateway_of(u.id) < wires_->gateways.size())
-          send(wires_->gateways[gateway_of(u.id)], archives_.unpack(u));
+        if (gateway_of(u.id) < node_actors_->gateways.size())
+          send(node_actors_->gateways[gateway_of(u.id)], archives_.unpack(u));
       },
       [this](const close_archive& c) { archives_.close(c.archive); },
       [](const free_memory&) {},
@@ -151,8 +151,8 @@ void checkpointer::write(const write_checkpoint& w) {
   answer.log_needed_from = log_needed_from();
   answer.took = now() - begun;
   metrics_.checkpoint(answer.took);
-  send(wires_->fsm, answer);
-  send(wires_->raft_peer, std::move(answer));
+  send(node_actors_->fsm, answer);
+  send(node_actors_->raft_peer, std::move(answer));
 }
 
 std::string checkpointer::commit(const write_checkpoint& w, checkpoint_written& answer) {
@@ -238,7 +238,7 @@ void checkpointer::give_up(const write_checkpoint& w, const std::string& error) 
   log::error(
       "checkpointer", "checkpoint failed; stopping, because the contents of its file are unknown",
       {{"index", w.meta.index.value}, {"error", error}, {"advice", "check the disk, then start the node again"}});
-  fail_stop(*wires_);
+  fail_stop(*node_actors_);
 }
 
 void checkpointer::load_chunk(const raft::snapshot_read& what) {
@@ -251,7 +251,7 @@ void checkpointer::load_chunk(const raft::snapshot_read& what) {
     answer.error = chunk.error();
   if (!answer.error.empty())
     PROBE("checkpoint: snapshot chunk not there");
-  send(wires_->raft_peer, std::move(answer));
+  send(node_actors_->raft_peer, std::move(answer));
 }
 
 void checkpointer::store_chunk(const raft::snapshot_write& what) {
@@ -273,9 +273,9 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
     log_reaches_older_ = store_->older_index() == newest_;
     log_is_whole_ = false;
     generations_.kept(now().time_since_epoch());
-    send(wires_->fsm, machine_replaced{what.meta, judge->take()});
+    send(node_actors_->fsm, machine_replaced{what.meta, judge->take()});
   }
-  send(wires_->raft_peer, std::move(answer));
+  send(node_actors_->raft_peer, std::move(answer));
 }
 
 } // namespace belay::actors

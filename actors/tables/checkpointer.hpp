@@ -36,13 +36,13 @@ struct checkpointer_settings {
 /// the process, except on a full disk. If a commit reads back different, the previous one stays.
 class checkpointer : public checkpointer_actor::base {
 public:
-  checkpointer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::checkpoint_store> store,
+  checkpointer(caf::actor_config& config, node_actors_ptr node_actors, std::shared_ptr<storage::checkpoint_store> store,
                checkpointer_settings settings, std::shared_ptr<vitals> numbers, metrics& m);
 
   behavior_type make_behavior() override;
 
 private:
-  monotonic_time now() { return now_of(*this, *wires_); }
+  monotonic_time now() { return now_of(*this, *node_actors_); }
   void write(const write_checkpoint& w);
   /// @returns why the checkpoint is not in force; empty: it is
   std::string commit(const write_checkpoint& w, checkpoint_written& answer);
@@ -54,7 +54,7 @@ private:
   void load_chunk(const raft::snapshot_read& what);
   void store_chunk(const raft::snapshot_write& what);
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   std::shared_ptr<storage::checkpoint_store> store_;
   log_index newest_;
   storage::generation_schedule generations_;

@@ -22,11 +22,11 @@ constexpr std::size_t woken_in_a_slice = 1024;
 
 } // namespace
 
-fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_settings settings,
+fsm::fsm(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors, fsm_settings settings,
          std::shared_ptr<state::machine> machine, raft::snapshot_meta applied, std::shared_ptr<vitals> v, metrics& m)
-    : hosted(config, host), wires_(std::move(wires)), settings_(settings), machine_(std::move(machine)),
+    : hosted(config, host), node_actors_(std::move(node_actors)), settings_(settings), machine_(std::move(machine)),
       applied_(std::move(applied)), vitals_(std::move(v)), metrics_(m), checkpointed_(applied_.index) {
-  end_node_by_exceptions_of(*this, wires_, "fsm");
+  end_node_by_exceptions_of(*this, node_actors_, "fsm");
   gathering_default_.lease_ok = true;
   machine_->keep_changes(settings_.changes_bytes_max);
   machine_->tear_down_at_once(settings_.torn_down_at_once);
@@ -47,15 +47,15 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const lease_extended& l) {
         lease_until_ = l.until;
         say_standing();
-        send(wires_->reaper, l);
+        send(node_actors_->session_reaper, l);
       },
-      [this](const renew_session& r) { send(wires_->reaper, r); },
-      [this](const renew_request& r) { send(wires_->reaper, r); },
+      [this](const renew_session& r) { send(node_actors_->session_reaper, r); },
+      [this](const renew_request& r) { send(node_actors_->session_reaper, r); },
       [this](const give_up_lease& g) {
         lease_until_ = {};
         if (settings_.shared && !MUTANT(threads_keep_lease_in_transfer))
           say_standing();
-        send(wires_->reaper, g);
+        send(node_actors_->session_reaper, g);
       },
       [this](const coordinates_known& c) {
         places_ = c.table;
@@ -75,8 +75,8 @@ fsm_actor::behavior_type fsm::make_behavior() {
           ask_again(underway_.all());
         }
         say_standing();
-        send(wires_->reaper, v);
-        send(wires_->delays, v);
+        send(node_actors_->session_reaper, v);
+        send(node_actors_->lock_delay_tracker, v);
         tell_alarm();
         initialize_access();
       },
@@ -111,7 +111,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         answer_restores(false);
         ask_again(underway_.past_patience(now()));
         judge_when_a_token_ends();
-        wake_after(*this, *wires_, together(*this, fsm_tick, tick_slack), tick_atom::value);
+        wake_after(*this, *node_actors_, together(*this, fsm_tick, tick_slack), tick_atom::value);
       },
       [this](flush_atom) { request_barriers(); },
       [this](go_on_atom) { go_on(); },
@@ -194,7 +194,7 @@ void fsm::answer_applied(std::vector<write_result> own, forwarded_results forwar
   }
   answer_writes(own);
   if (!forwarded.list.empty())
-    send(wires_->raft_peer, std::move(forwarded));
+    send(node_actors_->raft_peer, std::move(forwarded));
 }
 
 bool fsm::waits_for_first_node() {
@@ -207,7 +207,8 @@ bool fsm::waits_for_first_node() {
 
 void fsm::tell_alarm() {
   if (machine_->has_claims())
-    send(wires_->delays, publish_effects{{state::claims_alarm_moved{machine_->next_alarm().value_or(cluster_time{})}}});
+    send(node_actors_->lock_delay_tracker,
+         publish_effects{{state::claims_alarm_moved{machine_->next_alarm().value_or(cluster_time{})}}});
 }
 
 void fsm::tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const {
@@ -231,7 +232,7 @@ state::reply fsm::apply_command(const raft::entry& e, const std::optional<state:
          {"error", newer ? wire::too_new(*needs, "this server") : std::string("it is damaged, or of an unknown kind")},
          {"advice", newer ? "install Belay " + needs->version + " or newer on this server; its data can stay"
                           : std::string("install the version of the other servers")}});
-    stop_for_good(*wires_);
+    stop_for_good(*node_actors_);
   }
   if (const auto* key = underway_.empty() ? nullptr : key_of_acquire(*command))
     acquired.push_back(*key);
@@ -307,7 +308,7 @@ std::optional<write_result> fsm::pass_on_or_refuse(const check_write& w) {
   if (newest && key_of_acquire(w.command) != nullptr && underway_.keep(w, now()))
     PROBE("fsm: acquire kept while another one of its key is on its way");
   else
-    send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
+    send(node_actors_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
   return std::nullopt;
 }
 
@@ -320,8 +321,8 @@ bool fsm::serves_under_lease() {
 }
 
 void fsm::answer_write(write_result result) {
-  if (gateway_of(result.id) < wires_->gateways.size())
-    send(wires_->gateways[gateway_of(result.id)], write_results{{std::move(result)}});
+  if (gateway_of(result.id) < node_actors_->gateways.size())
+    send(node_actors_->gateways[gateway_of(result.id)], write_results{{std::move(result)}});
 }
 
 void fsm::answer_writes(std::vector<write_result>& results) {
@@ -335,21 +336,21 @@ void fsm::answer_writes(std::vector<write_result>& results) {
     const auto others = std::stable_partition(results.begin(), results.end(), is_held);
     held.list.assign(std::make_move_iterator(results.begin()), std::make_move_iterator(others));
     results.erase(results.begin(), others);
-    send(wires_->reaper, std::move(held));
+    send(node_actors_->session_reaper, std::move(held));
   }
   if (results.empty())
     return;
-  if (wires_->gateways.size() == 1) {
-    send(wires_->gateways.front(), write_results{std::move(results)});
+  if (node_actors_->gateways.size() == 1) {
+    send(node_actors_->gateways.front(), write_results{std::move(results)});
     return;
   }
-  std::vector<write_results> by_gateway(wires_->gateways.size());
+  std::vector<write_results> by_gateway(node_actors_->gateways.size());
   for (auto& r : results)
     if (gateway_of(r.id) < by_gateway.size())
       by_gateway[gateway_of(r.id)].list.push_back(std::move(r));
   for (std::size_t g = 0; g < by_gateway.size(); ++g)
     if (!by_gateway[g].list.empty())
-      send(wires_->gateways[g], std::move(by_gateway[g]));
+      send(node_actors_->gateways[g], std::move(by_gateway[g]));
 }
 
 void fsm::publish(state::effects changed) {
@@ -364,7 +365,7 @@ void fsm::publish(state::effects changed) {
       tombstone_bins_.clear();
   }
   if (of_sessions)
-    send(wires_->reaper, publish_effects{changed});
+    send(node_actors_->session_reaper, publish_effects{changed});
   if (of_everything)
     access_ready_in_ = {}; // the restore brought other tokens
   if (of_access && !MUTANT(waiting_reader_not_judged_again))
@@ -372,10 +373,10 @@ void fsm::publish(state::effects changed) {
   if (of_access)
     initialize_access(); // it may exist now; what is removed from then on stays removed
   if (of_everything)
-    send(wires_->delays, publish_effects{{state::everything_changed{}}});
+    send(node_actors_->lock_delay_tracker, publish_effects{{state::everything_changed{}}});
   if (of_alarm)
     tell_alarm();
-  send(wires_->watches, publish_effects{std::move(changed), applied_.index});
+  send(node_actors_->watch_registry, publish_effects{std::move(changed), applied_.index});
 }
 
 // ---- reads
@@ -399,7 +400,7 @@ void fsm::plan_barriers() {
 
 void fsm::cancel(request_id id) {
   if (parked_.erase(id) != 0) {
-    send(wires_->watches, unpark_query{id});
+    send(node_actors_->watch_registry, unpark_query{id});
     return;
   }
   const auto drop = [id](std::vector<read_query>& queries) {
@@ -429,7 +430,7 @@ void fsm::cancel(request_id id) {
 void fsm::end_wait_of(request_id id) {
   if (auto parked = parked_.extract(id)) {
     PROBE("fsm: wait ended with the input of its client");
-    send(wires_->watches, unpark_query{id});
+    send(node_actors_->watch_registry, unpark_query{id});
     parked.mapped().deadline = now();
     return serve(parked.mapped());
   }
@@ -467,7 +468,7 @@ void fsm::end_wait_of(request_id id) {
         q.deadline = now();
         return;
       }
-  send(wires_->reaper, end_wait{id});
+  send(node_actors_->session_reaper, end_wait{id});
 }
 
 void fsm::request_barriers() {
@@ -480,7 +481,7 @@ void fsm::request_barriers() {
 /// Requests a barrier for the reads and writes of `group`, which is empty afterwards.
 void fsm::request_barrier(read_group& group) {
   const auto id = next_barrier_++;
-  send(wires_->raft_peer, barrier_request{id, group.lease_ok, group.waits});
+  send(node_actors_->raft_peer, barrier_request{id, group.lease_ok, group.waits});
   auto& sent = at_barrier_[id];
   sent.lease_ok = group.lease_ok;
   sent.waits = group.waits;
@@ -602,7 +603,7 @@ void fsm::read_on() {
   const auto done = std::move(next);
   long_reads_.pop_front();
   const std::shared_ptr<const state::query_result> found(
-      new state::query_result(done.read->take()), [to = wires_->checkpoints](const state::query_result* rows) {
+      new state::query_result(done.read->take()), [to = node_actors_->checkpointer](const state::query_result* rows) {
         caf::anon_send(to,
                        free_memory{{std::shared_ptr<const void>(std::shared_ptr<const state::query_result>(rows))}});
       });
@@ -611,7 +612,7 @@ void fsm::read_on() {
 }
 
 void fsm::park(const read_query& q) {
-  send(wires_->watches, park_query{q.id, q.request.query, q.deadline});
+  send(node_actors_->watch_registry, park_query{q.id, q.request.query, q.deadline});
   note_end_of_token(q);
   parked_.emplace(q.id, q);
 }
@@ -687,7 +688,7 @@ void fsm::look_again(const queries_touched& t) {
       answer(it->second);
     parked_.erase(it);
     if (!t.expired)
-      send(wires_->watches, unpark_query{id});
+      send(node_actors_->watch_registry, unpark_query{id});
   }
 }
 
@@ -700,7 +701,7 @@ void fsm::reply_to(const read_query& q, std::shared_ptr<const state::query_resul
 }
 
 void fsm::reply_to(const read_query& q, read_result r) {
-  if (gateway_of(q.id) >= wires_->gateways.size())
+  if (gateway_of(q.id) >= node_actors_->gateways.size())
     return;
   r.waited = parked_.contains(q.id);
   if (q.request.mode == http::consistency::stale && !view_.serving) {
@@ -710,14 +711,14 @@ void fsm::reply_to(const read_query& q, read_result r) {
   if (const auto* get = std::get_if<state::kv_get>(&q.request.query)) {
     r.lock_delay_ms = lock_delay_left_ms(get->key);
   } else if (view_.serving && (std::holds_alternative<state::session_info>(q.request.query) || q.until_decided)) {
-    send(wires_->reaper, std::move(r)); // it knows the remaining time of sessions
+    send(node_actors_->session_reaper, std::move(r)); // it knows the remaining time of sessions
     return;
   }
-  send(wires_->gateways[gateway_of(q.id)], std::move(r));
+  send(node_actors_->gateways[gateway_of(q.id)], std::move(r));
 }
 
 void fsm::refuse(const read_query& q, const std::string& text) {
-  answer_gateway(*this, *wires_, q.id, read_result{q.id, failure{text}, 0, false});
+  answer_gateway(*this, *node_actors_, q.id, read_result{q.id, failure{text}, 0, false});
 }
 
 std::uint64_t fsm::lock_delay_left_ms(const std::string& key) {
@@ -778,7 +779,7 @@ void fsm::replace(const machine_replaced& r) {
       const shared_tables::writing writes(settings_.shared.get());
       settings_.shared->show(machine_);
     }
-    send(wires_->checkpoints, free_memory{{std::move(old)}});
+    send(node_actors_->checkpointer, free_memory{{std::move(old)}});
     applied_ = r.meta;
     applied_at_ = now();
     checkpointed_ = r.meta.index;
@@ -792,7 +793,7 @@ void fsm::replace(const machine_replaced& r) {
     if (indexes_may_fall)
       on_restored_elsewhere();
   }
-  send(wires_->raft_peer, snapshot_in_force{r.meta, level_in_tables(*machine_)});
+  send(node_actors_->raft_peer, snapshot_in_force{r.meta, level_in_tables(*machine_)});
   serve_waiting();
 }
 
@@ -800,7 +801,7 @@ void fsm::go_on_later() {
   if (goes_on_ || (long_reads_.empty() && woken_.empty() && to_judge_.empty() && !machine_->has_left_over()))
     return;
   goes_on_ = true;
-  wake_after(*this, *wires_, std::chrono::microseconds(200), go_on_atom::value);
+  wake_after(*this, *node_actors_, std::chrono::microseconds(200), go_on_atom::value);
 }
 
 void fsm::go_on() {
@@ -822,7 +823,7 @@ void fsm::tear_down() {
     freed = machine_->tear_down(settings_.torn_down_in_a_slice);
   }
   if (!freed.empty())
-    send(wires_->checkpoints, free_memory{std::move(freed)});
+    send(node_actors_->checkpointer, free_memory{std::move(freed)});
   if (machine_->has_left_over())
     PROBE("fsm: removed keys torn down in more than one slice");
   if (!archives_.empty() && !checkpoint_running_)
@@ -855,14 +856,14 @@ void fsm::tell_autopilot() {
   if (autopilot_told_.value_or(unset) != index) {
     autopilot_told_ = index;
     const auto found = machine_->evaluate(settings);
-    send(wires_->raft_peer, autopilot_changed{*std::get<state::autopilot_ptr>(found.data)});
+    send(node_actors_->raft_peer, autopilot_changed{*std::get<state::autopilot_ptr>(found.data)});
   }
   // Written once in each term, if nothing is set; a setting made meanwhile takes precedence.
   if (!settings_.autopilot || index != unset || !view_.serving || autopilot_written_in_ == view_.soft.term)
     return;
   autopilot_written_in_ = view_.soft.term;
   const state::autopilot_set first{*settings_.autopilot, unset};
-  send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(first))});
+  send(node_actors_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(first))});
 }
 
 void fsm::checkpoint_failed(const checkpoint_written& c) {
@@ -900,7 +901,7 @@ void fsm::start_checkpoint() {
   }
   full_checkpoint_due_ = false;
   w.changes = machine_->take_unkept_changes(std::exchange(all_changes_due_, false));
-  send(wires_->checkpoints, std::move(w));
+  send(node_actors_->checkpointer, std::move(w));
 }
 
 /// Uses a checkpoint instead of the tables: most of it exists already, and packing gigabytes
@@ -937,7 +938,7 @@ void fsm::reap_tombstones() {
   while (!tombstone_bins_.empty() &&
          now - tombstone_bins_.begin()->first >= settings_.tombstone_ttl + settings_.tombstone_bin) {
     const state::tombstone_reap reap{tombstone_bins_.begin()->second};
-    send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(reap))});
+    send(node_actors_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(reap))});
     tombstone_bins_.erase(tombstone_bins_.begin());
   }
 }

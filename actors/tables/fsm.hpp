@@ -64,7 +64,7 @@ state::feature_level level_in_tables(const state::machine& m);
 class fsm : public hosted<fsm_actor::base> {
 public:
   /// `applied` is the last entry applied to `machine` (index zero: empty).
-  fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_settings settings,
+  fsm(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors, fsm_settings settings,
       std::shared_ptr<state::machine> machine, raft::snapshot_meta applied, std::shared_ptr<vitals> v, metrics& m);
 
   behavior_type make_behavior() override;
@@ -86,7 +86,7 @@ private:
     monotonic_time deadline{};
   };
 
-  monotonic_time now() { return now_of(*this, *wires_); }
+  monotonic_time now() { return now_of(*this, *node_actors_); }
   void apply(const committed_entries& c);
   /// Reports the outcome of an entry as unknown: an installed snapshot includes it, so its result
   /// is lost.
@@ -196,7 +196,7 @@ private:
   void stamp(state::command& c);
   std::uint64_t ms_since_leader();
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   fsm_settings settings_;
   std::shared_ptr<state::machine> machine_;
   coordinates::table_ptr places_; ///< as passed to the machine; null: none

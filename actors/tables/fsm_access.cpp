@@ -72,7 +72,7 @@ void fsm::judge_some_parked() {
     if (it == parked_.end() || !answer_refusal(it->second))
       continue;
     PROBE("fsm: parked query refused when permissions changed");
-    send(wires_->watches, unpark_query{it->first});
+    send(node_actors_->watch_registry, unpark_query{it->first});
     parked_.erase(it);
   }
   if (!to_judge_.empty())
@@ -118,7 +118,7 @@ void fsm::initialize_access() {
   begin.master_secret = settings_.master_token;
   begin.master_accessor = settings_.uuid();
   begin.time_ns = static_cast<std::int64_t>(settings_.wall_clock().value) * 1'000'000;
-  send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(begin))});
+  send(node_actors_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(begin))});
 }
 
 } // namespace belay::actors

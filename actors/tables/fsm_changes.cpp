@@ -161,7 +161,7 @@ void fsm::look_at_changes(read_query& q, const queries_touched& t, shared_result
   } else
     PROBE("fsm: changes looked up once for several");
   if (!t.expired && is_unclear(q, *found)) {
-    send(wires_->watches, unpark_query{q.id});
+    send(node_actors_->watch_registry, unpark_query{q.id});
     return wait_for_history(std::move(q));
   }
   if (!t.expired && goes_on_waiting(q, *found)) {
@@ -169,7 +169,7 @@ void fsm::look_at_changes(read_query& q, const queries_touched& t, shared_result
     return;
   }
   if (!t.expired)
-    send(wires_->watches, unpark_query{q.id});
+    send(node_actors_->watch_registry, unpark_query{q.id});
   if (lacks_snapshot(q.request.query, *found))
     refuse(q, never_caught_up);
   else

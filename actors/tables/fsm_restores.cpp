@@ -34,16 +34,16 @@ void fsm::on_restored(const raft::entry& e, const std::string& accessor) {
              {"accessor", accessor},
              {"at", golang::format_timestamp({std::chrono::sys_seconds{seconds}})}, // a restart applies it again
              {"advice", way_back}});
-  if (wires_->health)
-    send(wires_->health, tables_restored{e.index});
+  if (node_actors_->health_checks)
+    send(node_actors_->health_checks, tables_restored{e.index});
 }
 
 /// This server was so far behind that it got the whole state; the entry's content is unknown.
 void fsm::on_restored_elsewhere() {
   log::warn("fsm", "archive restored while this server was behind: all tables replaced",
             {{"index", machine_->restored_at().value}, {"keys", machine_->key_count()}, {"advice", way_back}});
-  if (wires_->health)
-    send(wires_->health, tables_restored{machine_->restored_at()});
+  if (node_actors_->health_checks)
+    send(node_actors_->health_checks, tables_restored{machine_->restored_at()});
 }
 
 bool fsm::keep_restore_answer(const origin& to, state::reply& reply, log_index index) {
@@ -71,7 +71,7 @@ void fsm::answer_restores(bool mended) {
   });
   answer_writes(own);
   if (!forwarded.list.empty())
-    send(wires_->raft_peer, std::move(forwarded));
+    send(node_actors_->raft_peer, std::move(forwarded));
 }
 
 } // namespace belay::actors

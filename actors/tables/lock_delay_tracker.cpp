@@ -26,9 +26,9 @@ constexpr std::uint64_t longest_alarm_ms = 3'600'000;
 
 } // namespace
 
-lock_delay_tracker::lock_delay_tracker(caf::actor_config& config, actor_host* host, wiring_ptr wires)
-    : hosted(config, host), wires_(std::move(wires)) {
-  end_node_by_exceptions_of(*this, wires_, "lock_delay_tracker");
+lock_delay_tracker::lock_delay_tracker(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors)
+    : hosted(config, host), node_actors_(std::move(node_actors)) {
+  end_node_by_exceptions_of(*this, node_actors_, "lock_delay_tracker");
 }
 
 lock_delay_tracker_actor::behavior_type lock_delay_tracker::make_behavior() {
@@ -82,11 +82,11 @@ void lock_delay_tracker::forget(request_id id) {
 void lock_delay_tracker::end_wait_of(request_id id) {
   const auto it = by_id_.find(id);
   if (it == by_id_.end())
-    return send(wires_->fsm, end_wait{id});
+    return send(node_actors_->fsm, end_wait{id});
   auto refused = std::move(it->second->second.refused);
   refused.id = id;
   forget(id);
-  answer_gateway(*this, *wires_, id, write_results{{std::move(refused)}});
+  answer_gateway(*this, *node_actors_, id, write_results{{std::move(refused)}});
 }
 
 void lock_delay_tracker::try_again(monotonic_time until) {
@@ -94,7 +94,7 @@ void lock_delay_tracker::try_again(monotonic_time until) {
     auto a = std::move(waiting_.begin()->second);
     waiting_.erase(waiting_.begin());
     by_id_.erase(a.id);
-    send(wires_->fsm, check_write{a.id, std::move(a.acquire)});
+    send(node_actors_->fsm, check_write{a.id, std::move(a.acquire)});
   }
 }
 
@@ -112,7 +112,7 @@ void lock_delay_tracker::propose_alarm() {
   PROBE("delays: alarm proposed");
   proposed_at_ = t;
   next_alarm_ = t + alarm_again_after;
-  send(wires_->raft_peer,
+  send(node_actors_->raft_peer,
        propose_internal{view_.soft.term, make_payload(wire::encode_command(state::claims_alarm{alarm_}))});
 }
 
@@ -136,7 +136,7 @@ void lock_delay_tracker::arm() {
     return; // a scheduled wake-up comes sooner, and checks again
   armed_for_ = due;
   ++wake_ups_;
-  wake_after(*this, *wires_, std::min<monotonic_time::duration>(left, longest_sleep), tick_atom::value);
+  wake_after(*this, *node_actors_, std::min<monotonic_time::duration>(left, longest_sleep), tick_atom::value);
 }
 
 } // namespace belay::actors

@@ -20,14 +20,14 @@ namespace belay::actors {
 /// the result like that of any write; if the delay is not over, it sends the acquire here again.
 class lock_delay_tracker : public hosted<lock_delay_tracker_actor::base> {
 public:
-  lock_delay_tracker(caf::actor_config& config, actor_host* host, wiring_ptr wires);
+  lock_delay_tracker(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors);
 
   behavior_type make_behavior() override;
 
 private:
   using queue = std::multimap<monotonic_time, await_lock_delay>;
 
-  monotonic_time now() { return now_of(*this, *wires_); }
+  monotonic_time now() { return now_of(*this, *node_actors_); }
   void await(await_lock_delay a);
   void forget(request_id id);
   void end_wait_of(request_id id);
@@ -39,7 +39,7 @@ private:
   /// Time of the next work; max(): none.
   monotonic_time next_due();
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   queue waiting_;
   std::unordered_map<request_id, queue::iterator> by_id_;
   cluster_time alarm_;                               ///< zero: none

@@ -26,10 +26,10 @@ constexpr std::chrono::milliseconds clock_grain{1};
 
 } // namespace
 
-session_reaper::session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
+session_reaper::session_reaper(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors,
                                const std::vector<state::session_ptr>& sessions, log_index restored_at, metrics& m)
-    : hosted(config, host), wires_(std::move(wires)), metrics_(m), restored_at_(restored_at) {
-  end_node_by_exceptions_of(*this, wires_, "session_reaper");
+    : hosted(config, host), node_actors_(std::move(node_actors)), metrics_(m), restored_at_(restored_at) {
+  end_node_by_exceptions_of(*this, node_actors_, "session_reaper");
   for (const auto& s : std::span(sessions).first(MUTANT(sessions_of_checkpoint_forgotten) ? 0 : sessions.size()))
     sessions_.emplace(s->id, s);
 }
@@ -42,11 +42,11 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       [this](read_result& r) { complete(r); },
       [this](write_results& w) { complete(w); },
       [this](const renew_session& r) { renew_at_once(r); },
-      [this](const end_wait& w) { send(wires_->raft_peer, w); },
+      [this](const end_wait& w) { send(node_actors_->raft_peer, w); },
       [this](const lease_extended& l) { lease_until_ = l.until.time_since_epoch(); },
       [this](const give_up_lease& g) {
         lease_until_ = {};
-        send(wires_->raft_peer, g);
+        send(node_actors_->raft_peer, g);
       },
       [this](tick_atom) {
         make_up_for_stalls();
@@ -82,7 +82,7 @@ void session_reaper::tick_soon() {
   if (next_tick_.count() != 0)
     return;
   next_tick_ = now() + reaper_tick;
-  wake_after(*this, *wires_, reaper_tick, tick_atom::value);
+  wake_after(*this, *node_actors_, reaper_tick, tick_atom::value);
 }
 
 void session_reaper::take(const state::effects& changed) {
@@ -157,18 +157,18 @@ forward::renewed_lifetimes session_reaper::renew_all(std::string_view list) {
 void session_reaper::renew_at_once(const renew_session& r) {
   const bool waits = doomed_.contains(r.sessions); // until its fate is decided
   if (!decides() || waits)
-    return send(wires_->raft_peer, r);
+    return send(node_actors_->raft_peer, r);
   PROBE("reaper: renewed without raft_peer");
   if (forward::is_renewal_list(r.sessions))
-    return answer_gateway(*this, *wires_, r.id, renew_result{r.id, true, nullptr, {}, renew_all(r.sessions)});
-  answer_gateway(*this, *wires_, r.id, renew_result{r.id, true, renew_one(r.sessions), {}});
+    return answer_gateway(*this, *node_actors_, r.id, renew_result{r.id, true, nullptr, {}, renew_all(r.sessions)});
+  answer_gateway(*this, *node_actors_, r.id, renew_result{r.id, true, renew_one(r.sessions), {}});
 }
 
 void session_reaper::renew(const renew_request& r) {
   if (!decides(r.confirmed))
     return answer(r, false);
   if (forward::is_renewal_list(r.sessions))
-    return send(wires_->raft_peer, renew_answer{r, true, nullptr, renew_all(r.sessions)});
+    return send(node_actors_->raft_peer, renew_answer{r, true, nullptr, renew_all(r.sessions)});
   if (const auto doomed = doomed_.find(r.sessions); doomed != doomed_.end() && !MUTANT(doomed_session_renewed)) {
     PROBE("reaper: renewal of a session that is about to end");
     doomed->second.waiting.push_back(r);
@@ -178,7 +178,7 @@ void session_reaper::renew(const renew_request& r) {
 }
 
 void session_reaper::answer(const renew_request& r, bool known, state::session_ptr s) {
-  send(wires_->raft_peer, renew_answer{r, known, std::move(s)});
+  send(node_actors_->raft_peer, renew_answer{r, known, std::move(s)});
 }
 
 void session_reaper::forget_the_doomed() {
@@ -196,7 +196,7 @@ void session_reaper::complete(read_result& r) {
   else if (claim != nullptr && claim->live)
     r.session_ttl_ms = ttl_left_ms(claim->live->session);
   const auto asked = r.id;
-  answer_gateway(*this, *wires_, asked, std::move(r));
+  answer_gateway(*this, *node_actors_, asked, std::move(r));
 }
 
 void session_reaper::complete(write_results& w) {
@@ -206,7 +206,7 @@ void session_reaper::complete(write_results& w) {
     write_results one;
     const auto asked = r.id;
     one.list.push_back(std::move(r));
-    answer_gateway(*this, *wires_, asked, std::move(one));
+    answer_gateway(*this, *node_actors_, asked, std::move(one));
   }
 }
 
@@ -249,7 +249,7 @@ void session_reaper::wake_for_exact_ones() {
   if (!next || *next >= next_tick_ || soon_enough || MUTANT(exact_ttl_by_tick))
     return;
   wakes_at_ = std::max(*next, now() + std::chrono::nanoseconds(1));
-  wake_after(*this, *wires_, wakes_at_ - now(), flush_atom::value);
+  wake_after(*this, *node_actors_, wakes_at_ - now(), flush_atom::value);
 }
 
 void session_reaper::reap() {
@@ -264,7 +264,7 @@ void session_reaper::reap() {
     doomed_.try_emplace(id, doomed_session{now(), {}});
   log::info("session_reaper", "sessions expired (not renewed)", {{"count", due.size()}, {"first", due.front()}});
   send(
-      wires_->raft_peer,
+      node_actors_->raft_peer,
       propose_internal{term_, make_payload(wire::encode_command(state::session_expire{std::move(due), restored_at_}))});
 }
 

@@ -21,7 +21,7 @@ namespace belay::actors {
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
   /// `sessions`: those in the state machine at the start. @param restored_at of that state machine
-  session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
+  session_reaper(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors,
                  const std::vector<state::session_ptr>& sessions, log_index restored_at, metrics& m);
 
   behavior_type make_behavior() override;
@@ -52,9 +52,9 @@ private:
   void start_timer(const state::session_ptr& s);
   /// Schedules a tick while there are timers.
   void tick_soon();
-  lease::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
+  lease::local_time now() { return now_of(*this, *node_actors_).time_since_epoch(); }
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   metrics& metrics_;
   lease::session_deadlines deadlines_;
   std::unordered_map<std::string, state::session_ptr> sessions_;

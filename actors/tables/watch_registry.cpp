@@ -17,9 +17,9 @@ constexpr std::chrono::seconds longest_watch_sleep{1};
 
 } // namespace
 
-watch_registry::watch_registry(caf::actor_config& config, actor_host* host, wiring_ptr wires, metrics& m)
-    : hosted(config, host), wires_(std::move(wires)), metrics_(m) {
-  end_node_by_exceptions_of(*this, wires_, "watch_registry");
+watch_registry::watch_registry(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors, metrics& m)
+    : hosted(config, host), node_actors_(std::move(node_actors)), metrics_(m) {
+  end_node_by_exceptions_of(*this, node_actors_, "watch_registry");
 }
 
 watch_registry_actor::behavior_type watch_registry::make_behavior() {
@@ -44,7 +44,7 @@ watch_registry_actor::behavior_type watch_registry::make_behavior() {
         if (t.expired)
           for (auto id : t.ids)
             forget(id);
-        send(wires_->fsm, std::move(t));
+        send(node_actors_->fsm, std::move(t));
       },
       [this](tick_atom) {
         if (!wake_ups_.arrived(now()))
@@ -68,7 +68,7 @@ void watch_registry::sleep_until_due() {
     return;
   const std::chrono::nanoseconds left = deadlines_.begin()->first - now();
   const auto wait = std::clamp<std::chrono::nanoseconds>(left + watch_tick, watch_tick, longest_watch_sleep);
-  wake_ups_.ask(*this, *wires_, together(*this, wait, watch_tick), tick_atom::value);
+  wake_ups_.ask(*this, *node_actors_, together(*this, wait, watch_tick), tick_atom::value);
 }
 
 void watch_registry::forget(request_id id) {
@@ -91,7 +91,7 @@ void watch_registry::expire() {
   for (auto id : late.ids)
     forget(id);
   if (!late.ids.empty())
-    send(wires_->fsm, std::move(late));
+    send(node_actors_->fsm, std::move(late));
 }
 
 } // namespace belay::actors

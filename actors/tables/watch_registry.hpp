@@ -17,20 +17,20 @@ namespace belay::actors {
 /// Deadlines are accurate to one tick (20 ms). While no query waits, nothing wakes this actor.
 class watch_registry : public hosted<watch_registry_actor::base> {
 public:
-  watch_registry(caf::actor_config& config, actor_host* host, wiring_ptr wires, metrics& m);
+  watch_registry(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors, metrics& m);
 
   behavior_type make_behavior() override;
 
 private:
   using deadline_queue = std::multimap<monotonic_time, request_id>;
 
-  monotonic_time now() { return now_of(*this, *wires_); }
+  monotonic_time now() { return now_of(*this, *node_actors_); }
   void park(const park_query& p);
   void forget(request_id id);
   void expire();
   void sleep_until_due();
 
-  wiring_ptr wires_;
+  node_actors_ptr node_actors_;
   metrics& metrics_;
   watch::parked_queries parked_;
   log_index published_; ///< effects of entries up to this one were published

@@ -24,12 +24,12 @@ void log_fatal_exception(std::string_view who, const std::exception_ptr& e);
 
 /// From now on an exception that leaves a handler of `self` ends its node. Every actor of a node
 /// calls this in its constructor; `name` is its name in the log, a literal.
-inline void end_node_by_exceptions_of(caf::scheduled_actor& self, wiring_ptr wires, const char* name) {
-  self.set_exception_handler([wires = std::move(wires), name](std::exception_ptr& e) -> caf::error {
+inline void end_node_by_exceptions_of(caf::scheduled_actor& self, node_actors_ptr node_actors, const char* name) {
+  self.set_exception_handler([node_actors = std::move(node_actors), name](std::exception_ptr& e) -> caf::error {
     if (is_ended_for_test(e))
       return caf::exit_reason::unhandled_exception;
     log_fatal_exception(name, e);
-    fail_stop(*wires);
+    fail_stop(*node_actors);
   });
 }
 

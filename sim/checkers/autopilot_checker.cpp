@@ -51,7 +51,7 @@ void autopilot_checker::ask(std::size_t node) {
   q.asked = time_.now();
   const forward::describe_health rules{nanoseconds(last_contact_threshold).count(), max_trailing_logs, "simulated"};
   caf::anon_send(
-      nodes_.wires(node).raft_peer,
+      nodes_.handles(node).raft_peer,
       actors::propose_write{q.id, make_payload(wire::encode_operator_call(rules)), wire::call_kind::describe_health});
 }
 

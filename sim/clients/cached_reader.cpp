@@ -180,7 +180,7 @@ void cached_reader::restored() {
 void cached_reader::look_at_servers(std::size_t agent) {
   std::optional<log_index> least;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_.wires_of_agents().is_connected(nodes_.size() + agent, i)) {
+    if (nodes_.connections_of_agents().is_connected(nodes_.size() + agent, i)) {
       const auto* machine = nodes_.machine(i);
       const auto has = machine == nullptr ? log_index{} : machine->index_of(state::catalog_services{});
       least = std::min(least.value_or(has), has);

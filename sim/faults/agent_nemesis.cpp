@@ -100,7 +100,7 @@ void agent_nemesis::cut_links(std::size_t agent) {
   const auto whom = draw(nodes_.size() + 1); // the last number: all
   const auto ways = draw(3);
   const auto d = outages[draw(std::size(outages))];
-  auto& wires = nodes_.wires_of_agents();
+  auto& connections = nodes_.connections_of_agents();
   if (trace_.wanted())
     trace_.line(time_.now(), agent,
                 "does not hear, or is not heard by, " +
@@ -109,15 +109,15 @@ void agent_nemesis::cut_links(std::size_t agent) {
     if (whom != i && whom != nodes_.size())
       continue;
     if (ways != 1)
-      wires.cut(agent, i);
+      connections.cut(agent, i);
     if (ways != 2)
-      wires.cut(i, agent);
+      connections.cut(i, agent);
     time_.after(d, [this, agent, i] {
       if (!acting_)
         return;
       last_change_ = time_.now();
-      nodes_.wires_of_agents().mend(agent, i);
-      nodes_.wires_of_agents().mend(i, agent);
+      nodes_.connections_of_agents().mend(agent, i);
+      nodes_.connections_of_agents().mend(i, agent);
     });
   }
 }
@@ -138,7 +138,7 @@ void agent_nemesis::heal() {
   acting_ = false;
   detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(first_agent_detail_stream - 1)};
   last_change_ = time_.now();
-  nodes_.wires_of_agents().mend_all();
+  nodes_.connections_of_agents().mend_all();
   for (std::size_t i = nodes_.size(); i < nodes_.places(); ++i) {
     if (nodes_.state(i) == node_state::paused)
       nodes_.resume(i);

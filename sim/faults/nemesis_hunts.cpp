@@ -325,7 +325,7 @@ void nemesis::change_members() {
     return;
   count_fault("reconfigure");
   trace_.line(time_.now(), *leader, "is asked to change the members to " + std::to_string(chosen.size()) + " servers");
-  caf::anon_send(nodes_.wires(*leader).raft_peer,
+  caf::anon_send(nodes_.handles(*leader).raft_peer,
                  actors::change_members{raft::configuration_of_voters(std::move(chosen))});
   if (draw(4) == 3)
     later(milliseconds(draw(700)), [this, node = *leader, life = nodes_.life(*leader)] {

@@ -29,7 +29,8 @@ void newer_clients::act() {
   ++asked_;
   trace_.line(time_.now(), node, "a newer client asks for a command of a newer kind");
   const auto command = wire::encode_needs({level, "9.8.7"}) + "\xc8 of a newer kind";
-  caf::anon_send(nodes_.wires(node).raft_peer, actors::propose_write{nodes_.next_request(node), make_payload(command)});
+  caf::anon_send(nodes_.handles(node).raft_peer,
+                 actors::propose_write{nodes_.next_request(node), make_payload(command)});
 }
 
 } // namespace belay::sim

@@ -73,7 +73,7 @@ void stranger::send(std::size_t to, node_id from, std::string words, wire::frame
   if (from == own_id)
     received.list.emplace_back(std::move(hello));
   received.list.push_back(std::move(what));
-  const auto peer = nodes_.wires(to).raft_peer;
+  const auto peer = nodes_.handles(to).raft_peer;
   caf::anon_send(peer, std::move(received));
   if (from == own_id)
     caf::anon_send(peer, actors::peer_lost{own_id});

@@ -90,9 +90,10 @@ swarm swarm_for(tape& choices, const profile& p, const belay_ground::plan& wante
 class cluster_stage final : public belay_ground::ground {
 public:
   cluster_stage(tape& choices, const run_options& options, const profile& p, const belay_ground::plan& wanted)
-      : tape_(choices), plan_(wanted), swarm_(swarm_for(choices, p, wanted)), story_(options.trace), wires_(nullptr),
-        time_(choices, wires_), net_(time_, choices, wires_), nodes_(time_, choices, story_, net_, swarm_),
-        busy_(time_, choices, nodes_, swarm_), nemesis_(time_, choices, story_, nodes_, net_, swarm_) {
+      : tape_(choices), plan_(wanted), swarm_(swarm_for(choices, p, wanted)), story_(options.trace),
+        node_actors_(nullptr), time_(choices, node_actors_), net_(time_, choices, node_actors_),
+        nodes_(time_, choices, story_, net_, swarm_), busy_(time_, choices, nodes_, swarm_),
+        nemesis_(time_, choices, story_, nodes_, net_, swarm_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
     time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) { nodes_.before(who, m); };
@@ -135,8 +136,8 @@ public:
     fine();
     if (report_.outcome != verdict::passed)
       story_.line(time_.now(), nobody, "BROKEN: " + report_.checker + ": " + report_.what);
-    report_.trace_hash = story_.hash() ^ wires_.hash() * 3;
-    report_.events = wires_.events();
+    report_.trace_hash = story_.hash() ^ node_actors_.hash() * 3;
+    report_.events = node_actors_.events();
     report_.duration = time_.now();
     report_.choices = tape_.taken().size();
     report_.elections = elections_;
@@ -191,7 +192,7 @@ private:
       fail(verdict::safety, "disks", *nemesis_.complaint());
     else if (auto broken = plan_.look())
       fail(verdict::safety, std::move(broken->checker), std::move(broken->text));
-    else if (auto storm = storm_.look(time_.now(), wires_.events()))
+    else if (auto storm = storm_.look(time_.now(), node_actors_.events()))
       fail(verdict::liveness, "storm", *storm);
     return report_.outcome == verdict::passed;
   }
@@ -242,8 +243,8 @@ private:
   tape& tape_;
   const belay_ground::plan& plan_;
   swarm swarm_;
-  event_trace story_; ///< events of servers and clients
-  event_trace wires_; ///< messages and frames, without a reader
+  event_trace story_;       ///< events of servers and clients
+  event_trace node_actors_; ///< messages and frames, without a reader
   schedule time_;
   simulated_network net_;
   cluster nodes_;

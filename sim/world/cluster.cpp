@@ -48,7 +48,7 @@ constexpr overloaded kind_of{
 } // namespace
 
 cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_network& net, const swarm& s)
-    : time_(time), tape_(choices), trace_(trace), net_(net), agent_wires_(time, trace), swarm_(s),
+    : time_(time), tape_(choices), trace_(trace), net_(net), agent_connections_(time, trace), swarm_(s),
       nodes_(s.nodes + s.spares + s.replicas + s.client_agents) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     auto& n = nodes_[i];
@@ -62,8 +62,8 @@ cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_ne
   if (swarm_.credentials == credential_plan::none)
     return;
   doors_ = std::make_unique<peer_doors>(time_, trace_, places());
-  agent_wires_.demands = [this](std::size_t server) { return doors_->demanded_by(server); };
-  agent_wires_.admitted = [this](const agent_wires::admission& a) { doors_->judge(a); };
+  agent_connections_.demands = [this](std::size_t server) { return doors_->demanded_by(server); };
+  agent_connections_.admitted = [this](const agent_connections::admission& a) { doors_->judge(a); };
   net_.let_in = [this](std::size_t dialler, std::size_t accepter, const wire::hello& hello) {
     const auto said = doors_->let_in(dialler, accepter, hello);
     return simulated_network::admission{said.in, said.encrypted};
@@ -187,13 +187,15 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
     nodes_[index].failing = true;
     throw node_failure{};
   };
-  plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
-  plan.spawn_gateway = [this, index](const wiring_ptr& wires) { return spawn_gateway(index, wires); };
+  plan.spawn_links = [this, index](const node_actors_ptr& node_actors) { return spawn_links(index, node_actors); };
+  plan.spawn_gateway = [this, index](const node_actors_ptr& node_actors) { return spawn_gateway(index, node_actors); };
   if (doors_)
-    plan.spawn_keyring = [this, index](const wiring_ptr& wires) { return spawn_keyring(index, wires); };
+    plan.spawn_keyring = [this, index](const node_actors_ptr& node_actors) {
+      return spawn_keyring(index, node_actors);
+    };
   n.requests = request_ids(0, plan.peer.seed + 7); // not the gateway's own
   n.composition = std::make_unique<node_composition>(time_.system(), std::move(plan), n.numbers, *n.counted);
-  const auto& w = n.composition->wires();
+  const auto& w = n.composition->handles();
   n.peer = dynamic_cast<const actors::raft_peer*>(caf::actor_cast<caf::abstract_actor*>(w.raft_peer));
   n.fsm = dynamic_cast<const actors::fsm*>(caf::actor_cast<caf::abstract_actor*>(w.fsm));
   n.composition->for_each_actor(
@@ -221,17 +223,18 @@ actors::gateway_settings cluster::gateway_settings_of(std::size_t index) {
   return g;
 }
 
-std::unique_ptr<simulated_gateway> cluster::open_gateway(std::size_t index, const actors::wiring_ptr& wires,
+std::unique_ptr<simulated_gateway> cluster::open_gateway(std::size_t index, const actors::node_actors_ptr& node_actors,
                                                          actors::gateway_settings g) {
   auto& n = nodes_[index];
   return std::make_unique<simulated_gateway>(
-      time_.system(), wires, std::move(g), *n.counted,
+      time_.system(), node_actors, std::move(g), *n.counted,
       [this, index, life = n.life](connection_id c, std::string_view bytes, bool last) {
-        return agent_wires::owns(c) ? agent_wires_.answer(c, bytes, last) : received(index, life, c, bytes, last);
+        return agent_connections::owns(c) ? agent_connections_.answer(c, bytes, last)
+                                          : received(index, life, c, bytes, last);
       });
 }
 
-actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actors::wiring_ptr& wires) {
+actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actors::node_actors_ptr& node_actors) {
   auto& n = nodes_[index];
   auto g = gateway_settings_of(index);
   if (n.tables != nullptr) // it is the second one; the first is on the thread of the tables
@@ -241,7 +244,7 @@ actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actor
         PROBE("sim: a key is read beside the thread of the tables");
       return found;
     };
-  n.gateway = open_gateway(index, wires, std::move(g));
+  n.gateway = open_gateway(index, node_actors, std::move(g));
   return n.gateway->handle();
 }
 
@@ -277,7 +280,7 @@ void cluster::before(const enlisted& who, const caf::type_erased_tuple& message)
   }
 }
 
-actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::wiring_ptr& wires) {
+actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::node_actors_ptr& node_actors) {
   using namespace actors;
   return stub_of<peer_link_actor>(
       time_.system(),
@@ -288,15 +291,15 @@ actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::wi
         std::erase_if(known.list, [](const auto& each) { return std::holds_alternative<wire::gossip>(each.second); });
         net_.send(index, known);
       },
-      [this, index, wires](const announce& a) {
+      [this, index, node_actors](const announce& a) {
         auto hello = a.hello;
         hello.knows_replicas = hello.knows_replicas && hello.level != 0;
-        net_.announce(index, nodes_[index].self.id, wires->raft_peer, hello);
+        net_.announce(index, nodes_[index].self.id, node_actors->raft_peer, hello);
       });
 }
 
-actors::keyring_keeper_actor cluster::spawn_keyring(std::size_t index, const actors::wiring_ptr& wires) {
-  return time_.system().spawn<actors::keyring_keeper>(wires, [this, index](const forward::keyring_operation& op) {
+actors::keyring_keeper_actor cluster::spawn_keyring(std::size_t index, const actors::node_actors_ptr& node_actors) {
+  return time_.system().spawn<actors::keyring_keeper>(node_actors, [this, index](const forward::keyring_operation& op) {
     auto& n = nodes_[index];
     if (op.verb != forward::keyring_verb::list && swarm_.faults.power && tape_.chance(of_keyrings, dark_per_million)) {
       PROBE("sim: the power fails while a keyring is written");
@@ -325,7 +328,7 @@ void cluster::stop(std::size_t index, bool power) {
   if (is_agent(index)) // the agent's servers forget what it forwarded while they still run
     n.gateway->hang_up_all();
   time_.kill(index);
-  agent_wires_.gone(index, power);
+  agent_connections_.gone(index, power);
   n.gateway.reset();
   end_agent(n);
   n.composition.reset();
@@ -388,7 +391,7 @@ void cluster::resume(std::size_t index) {
   nodes_[index].clock->go_on();
   time_.resume(index);
   nodes_[index].state = node_state::running;
-  agent_wires_.resumed(index);
+  agent_connections_.resumed(index);
   if (resumed)
     resumed(index);
 }

@@ -9,7 +9,7 @@
 #include "protocol/raft/invariants.hpp"
 #include "protocol/state/feature_levels.hpp"
 #include "sim/disks/simulated_disk.hpp"
-#include "sim/world/agent_wires.hpp"
+#include "sim/world/agent_connections.hpp"
 #include "sim/world/peer_doors.hpp"
 #include "sim/world/simulated_clock.hpp"
 #include "sim/world/simulated_gateway.hpp"
@@ -89,8 +89,8 @@ public:
   std::optional<raft::configuration> configuration() const;
   std::optional<std::size_t> node_of(node_id id) const;
 
-  agent_wires& wires_of_agents() { return agent_wires_; }
-  const agent_wires& wires_of_agents() const { return agent_wires_; }
+  agent_connections& connections_of_agents() { return agent_connections_; }
+  const agent_connections& connections_of_agents() const { return agent_connections_; }
   /// Null: servers have no credentials.
   peer_doors* doors() { return doors_.get(); }
   const peer_doors* doors() const { return doors_.get(); }
@@ -99,7 +99,7 @@ public:
   simulated_clock& clock(std::size_t node) { return *nodes_[node].clock; }
   const simulated_clock& clock(std::size_t node) const { return *nodes_[node].clock; }
   /// The actors' handles of a server that is not down.
-  const actors::wiring& wires(std::size_t node) const { return nodes_[node].composition->wires(); }
+  const actors::node_actors& handles(std::size_t node) const { return nodes_[node].composition->handles(); }
   request_id next_request(std::size_t node) { return nodes_[node].requests.next(); }
   /// Where its clients send requests. @pre it is not down
   simulated_gateway& gateway(std::size_t node) { return *nodes_[node].gateway; }
@@ -152,20 +152,20 @@ private:
 
   result<actors::server_state> open_data(std::size_t index, actors::identity& who);
   void spawn(std::size_t index, const actors::identity& who, actors::server_state found);
-  actors::http_gateway_actor spawn_gateway(std::size_t index, const actors::wiring_ptr& wires);
-  actors::peer_link_actor spawn_links(std::size_t index, const actors::wiring_ptr& wires);
-  actors::keyring_keeper_actor spawn_keyring(std::size_t index, const actors::wiring_ptr& wires);
+  actors::http_gateway_actor spawn_gateway(std::size_t index, const actors::node_actors_ptr& node_actors);
+  actors::peer_link_actor spawn_links(std::size_t index, const actors::node_actors_ptr& node_actors);
+  actors::keyring_keeper_actor spawn_keyring(std::size_t index, const actors::node_actors_ptr& node_actors);
   void stop(std::size_t index, bool power);
   void born(node& n);
   actors::gateway_settings gateway_settings_of(std::size_t index);
-  std::unique_ptr<simulated_gateway> open_gateway(std::size_t index, const actors::wiring_ptr& wires,
+  std::unique_ptr<simulated_gateway> open_gateway(std::size_t index, const actors::node_actors_ptr& node_actors,
                                                   actors::gateway_settings g);
 
   // In cluster_agents.cpp.
   void prepare_agents();
   status start_agent(std::size_t index);
   void spawn_agent(std::size_t index);
-  actors::registration_keeper_actor spawn_keeper(std::size_t index, const actors::wiring_ptr& wires);
+  actors::registration_keeper_actor spawn_keeper(std::size_t index, const actors::node_actors_ptr& node_actors);
   void end_agent(node& n);
 
   static constexpr auto datacenter = "dc1";
@@ -178,7 +178,7 @@ private:
   tape& tape_;
   event_trace& trace_;
   simulated_network& net_;
-  agent_wires agent_wires_;
+  agent_connections agent_connections_;
   swarm swarm_;
   std::unique_ptr<peer_doors> doors_;
   std::vector<node> nodes_;

@@ -23,29 +23,29 @@ void cluster::prepare_agents() {
     nodes_[i].self.name = "agent-" + std::to_string(i - size());
     nodes_[i].self.address = "10.0.1." + std::to_string(i - size() + 1) + ":8300";
   }
-  agent_wires_.latency = swarm_.network.latency;
-  agent_wires_.server_at = [this](const std::string& address) -> std::optional<std::size_t> {
+  agent_connections_.latency = swarm_.network.latency;
+  agent_connections_.server_at = [this](const std::string& address) -> std::optional<std::size_t> {
     for (std::size_t i = 0; i < size(); ++i)
       if (nodes_[i].self.address == address)
         return i;
     return std::nullopt;
   };
-  agent_wires_.listens = [this](std::size_t server) { return nodes_[server].gateway != nullptr; };
-  agent_wires_.paused = [this](std::size_t server) { return nodes_[server].state == node_state::paused; };
-  agent_wires_.introduced = [this](std::size_t server, connection_id c, const wire::hello& hello) {
+  agent_connections_.listens = [this](std::size_t server) { return nodes_[server].gateway != nullptr; };
+  agent_connections_.paused = [this](std::size_t server) { return nodes_[server].state == node_state::paused; };
+  agent_connections_.introduced = [this](std::size_t server, connection_id c, const wire::hello& hello) {
     const auto& who = hello.self;
     if (nodes_[server].gateway != nullptr)
       nodes_[server].gateway->introduce(c, {who.name, who.uuid, split_host_port(who.address).host});
   };
-  agent_wires_.said = [this](std::size_t server, connection_id c, std::string bytes) {
+  agent_connections_.said = [this](std::size_t server, connection_id c, std::string bytes) {
     if (nodes_[server].gateway != nullptr)
       nodes_[server].gateway->send(c, std::move(bytes));
   };
-  agent_wires_.output_ended = [this](std::size_t server, connection_id c) {
+  agent_connections_.output_ended = [this](std::size_t server, connection_id c) {
     if (nodes_[server].gateway != nullptr)
       nodes_[server].gateway->end_output(c);
   };
-  agent_wires_.hung_up = [this](std::size_t server, connection_id c) {
+  agent_connections_.hung_up = [this](std::size_t server, connection_id c) {
     if (nodes_[server].gateway != nullptr)
       nodes_[server].gateway->hang_up(c);
   };
@@ -78,7 +78,7 @@ status cluster::start_agent(std::size_t index) {
 void cluster::spawn_agent(std::size_t index) {
   using namespace actors;
   auto& n = nodes_[index];
-  n.loop = std::make_unique<simulated_relay_loop>(time_, agent_wires_, n.clock, index);
+  n.loop = std::make_unique<simulated_relay_loop>(time_, agent_connections_, n.clock, index);
   const auto seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
   agent_plan plan;
   plan.self = n.self;
@@ -108,27 +108,27 @@ void cluster::spawn_agent(std::size_t index) {
     nodes_[index].failing = true;
     throw node_failure{};
   };
-  plan.spawn_gateway = [this, index](const wiring_ptr& wires, request_relay& relay) {
+  plan.spawn_gateway = [this, index](const node_actors_ptr& node_actors, request_relay& relay) {
     auto g = gateway_settings_of(index);
     g.relay = &relay;
     g.passed_on = swarm_.passed_on;
     g.routes.client_agent = true;
     g.facts.server = false;
-    nodes_[index].gateway = open_gateway(index, wires, std::move(g));
+    nodes_[index].gateway = open_gateway(index, node_actors, std::move(g));
     return nodes_[index].gateway->handle();
   };
-  plan.spawn_keeper = [this, index](const wiring_ptr& wires) { return spawn_keeper(index, wires); };
+  plan.spawn_keeper = [this, index](const node_actors_ptr& node_actors) { return spawn_keeper(index, node_actors); };
   n.requests = request_ids(0, seed + 7);
   n.agent = std::make_unique<agent_composition>(time_.system(), std::move(plan));
-  const auto& w = n.agent->wires();
+  const auto& w = n.agent->handles();
   const auto enlist = [&](actor_kind kind, const auto& handle) {
     time_.enlist(index, kind, caf::actor_cast<caf::actor>(handle));
   };
   enlist(actor_kind::fsm, w.fsm);
   enlist(actor_kind::raft_peer, w.raft_peer);
   enlist(actor_kind::gateway, w.gateways.front());
-  enlist(actor_kind::keeper, w.keeper);
-  enlist(actor_kind::agent, w.health);
+  enlist(actor_kind::keeper, w.registration_keeper);
+  enlist(actor_kind::agent, w.health_checks);
   time_.enlist(index, actor_kind::sockets, n.gateway->sockets());
   time_.enlist(index, actor_kind::sockets, n.loop->handle());
   n.loop->begins = [this, index, &n, tables = local(w.fsm), consensus = local(w.raft_peer)](caf::execution_unit* turn) {
@@ -142,17 +142,17 @@ void cluster::spawn_agent(std::size_t index) {
 }
 
 /// Everything is kept by the time the agent is notified.
-actors::registration_keeper_actor cluster::spawn_keeper(std::size_t index, const actors::wiring_ptr& wires) {
+actors::registration_keeper_actor cluster::spawn_keeper(std::size_t index, const actors::node_actors_ptr& node_actors) {
   return stub_of<actors::registration_keeper_actor>(
-      time_.system(), [this, index, wires](const actors::keep_registrations& k) {
+      time_.system(), [this, index, node_actors](const actors::keep_registrations& k) {
         auto& kept = nodes_[index].registrations;
         for (const auto& [file, bytes] : k.files)
           if (bytes.empty())
             kept.erase(file);
           else
             kept.insert_or_assign(file, bytes);
-        if (k.token != 0 && wires->health)
-          caf::anon_send(wires->health, actors::registrations_kept{k.token, {}});
+        if (k.token != 0 && node_actors->health_checks)
+          caf::anon_send(node_actors->health_checks, actors::registrations_kept{k.token, {}});
       });
 }
 

@@ -309,7 +309,7 @@ tls::credentials_ptr peer_doors::demanded_by(std::size_t server) {
 }
 
 /// An agent takes its credentials shortly before it dials. Both sides read their clocks around it.
-void peer_doors::judge(const agent_wires::admission& real) {
+void peer_doors::judge(const agent_connections::admission& real) {
   constexpr std::chrono::seconds before{30};
   auto& d = servers_[real.agent];
   const auto& a = servers_[real.server];

@@ -5,7 +5,7 @@
 #include "actors/node/reloader.hpp"
 #include "sim/credentials/certificate_office.hpp"
 #include "sim/credentials/credential_model.hpp"
-#include "sim/world/agent_wires.hpp"
+#include "sim/world/agent_connections.hpp"
 #include "sim/world/event_trace.hpp"
 #include "sim/world/schedule.hpp"
 #include "sim/world/simulated_clock.hpp"
@@ -63,14 +63,14 @@ public:
   /// A peer connects that is no node of this cluster and would accept any server.
   admission let_in_stranger(const credential_facts& his, std::size_t accepter, const wire::hello& hello);
 
-  // ---- connections of client agents, with a handshake in steps (agent_wires)
+  // ---- connections of client agents, with a handshake in steps (agent_connections)
   /// The credentials of all its connections from now on. @pre it runs
   std::shared_ptr<tls::credential_store> credentials_of(std::size_t node) { return servers_[node].store; }
   /// Call it before anything happens on that agent's connections: OpenSSL checks its clock.
   void before_dialling(std::size_t agent);
   /// @pre it runs
   tls::credentials_ptr demanded_by(std::size_t server);
-  void judge(const agent_wires::admission& real);
+  void judge(const agent_connections::admission& real);
 
   /// For every possible content of its keyring file: it has exactly these keys, primary first.
   bool keyring_is(std::size_t node, const std::vector<std::string>& keys) const;

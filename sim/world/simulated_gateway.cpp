@@ -182,13 +182,13 @@ void simulated_gateway::front::dispatch(actors::exchange& e) {
   real_.dispatch(e);
 }
 
-simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::wiring_ptr& wires,
+simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::node_actors_ptr& node_actors,
                                      actors::gateway_settings settings, actors::metrics& m, heard to_clients)
     : heard_(std::move(to_clients)) {
   settings.uuid = [this, high = settings.seed, number = std::uint64_t{0}]() mutable {
     return next_uuid_.empty() ? uuid_of(high, ++number) : std::exchange(next_uuid_, {});
   };
-  gateway_ = system.spawn<actors::http_gateway>(nullptr, wires, std::move(settings), m);
+  gateway_ = system.spawn<actors::http_gateway>(nullptr, node_actors, std::move(settings), m);
   real_ = dynamic_cast<actors::http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway_));
   INVARIANT(real_ != nullptr);
   front_ = std::make_unique<front>(real_->front());

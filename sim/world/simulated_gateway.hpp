@@ -24,8 +24,8 @@ public:
   using heard = std::function<bool(connection_id, std::string_view bytes, bool last)>;
 
   /// @param m outlives it; `uuid` of the settings is replaced
-  simulated_gateway(caf::actor_system& system, const actors::wiring_ptr& wires, actors::gateway_settings settings,
-                    actors::metrics& m, heard to_clients);
+  simulated_gateway(caf::actor_system& system, const actors::node_actors_ptr& node_actors,
+                    actors::gateway_settings settings, actors::metrics& m, heard to_clients);
   ~simulated_gateway();
   simulated_gateway(const simulated_gateway&) = delete;
   simulated_gateway& operator=(const simulated_gateway&) = delete;

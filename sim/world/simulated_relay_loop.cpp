@@ -41,15 +41,16 @@ std::string text_of(const actors::socket_endpoint& e) {
 
 class simulated_relay_loop::socket final : public actors::relay_socket {
 public:
-  socket(simulated_relay_loop& loop) : wires_(loop.wires_), agent_(loop.agent_), end_(std::make_shared<end>(loop)) {}
+  socket(simulated_relay_loop& loop)
+      : connections_(loop.connections_), agent_(loop.agent_), end_(std::make_shared<end>(loop)) {}
   ~socket() override { socket::close(); }
 
   void connect(const actors::socket_endpoint& to, done then) override {
     end_->connecting = std::move(then);
-    connection_ = wires_.dial(agent_, text_of(to), end_);
+    connection_ = connections_.dial(agent_, text_of(to), end_);
   }
   void write(const std::string& bytes, done then) override {
-    wires_.send(connection_, bytes);
+    connections_.send(connection_, bytes);
     end_->post([then = std::move(then)] { then({}); });
   }
   void read(std::string& into, transferred then) override {
@@ -59,20 +60,20 @@ public:
   }
   void end_output() override {
     if (end_ != nullptr && connection_ != 0)
-      wires_.end_output(connection_);
+      connections_.end_output(connection_);
   }
   void close() override {
     if (end_ == nullptr)
       return;
     end_->loop = nullptr;
     if (connection_ != 0)
-      wires_.close(connection_);
+      connections_.close(connection_);
     end_.reset();
   }
 
 private:
   /// Its callbacks run on the loop.
-  struct end final : agent_wires::agent_end, std::enable_shared_from_this<end> {
+  struct end final : agent_connections::agent_end, std::enable_shared_from_this<end> {
     explicit end(simulated_relay_loop& l) : loop(&l) {}
 
     void connected(error_code e) override {
@@ -115,15 +116,16 @@ private:
     error_code error;
   };
 
-  agent_wires& wires_;
+  agent_connections& connections_;
   std::size_t agent_;
   std::shared_ptr<end> end_; ///< null: closed
-  agent_wires::id connection_ = 0;
+  agent_connections::id connection_ = 0;
 };
 
-simulated_relay_loop::simulated_relay_loop(schedule& time, agent_wires& wires,
+simulated_relay_loop::simulated_relay_loop(schedule& time, agent_connections& connections,
                                            std::shared_ptr<const simulated_clock> clock, std::size_t agent)
-    : time_(time), wires_(wires), clock_(std::move(clock)), agent_(agent), queue_(std::make_shared<queue>()) {
+    : time_(time), connections_(connections), clock_(std::move(clock)), agent_(agent),
+      queue_(std::make_shared<queue>()) {
   queue_->begins = &begins;
   actor_ = time.system().spawn([q = std::weak_ptr(queue_)](caf::event_based_actor* self) -> caf::behavior {
     return {[q, self](std::uint64_t number) {

@@ -3,7 +3,7 @@
 // an actor of that node, so they wait while the node is paused, and are lost with it.
 
 #include "actors/relay/relay_loop.hpp"
-#include "sim/world/agent_wires.hpp"
+#include "sim/world/agent_connections.hpp"
 #include "sim/world/simulated_clock.hpp"
 
 #include <caf/actor.hpp>
@@ -16,8 +16,8 @@ namespace belay::sim {
 
 class simulated_relay_loop final : public actors::relay_loop {
 public:
-  /// @param wires outlives it
-  simulated_relay_loop(schedule& time, agent_wires& wires, std::shared_ptr<const simulated_clock> clock,
+  /// @param connections outlives it
+  simulated_relay_loop(schedule& time, agent_connections& connections, std::shared_ptr<const simulated_clock> clock,
                        std::size_t agent);
   ~simulated_relay_loop() override;
   simulated_relay_loop(const simulated_relay_loop&) = delete;
@@ -38,7 +38,7 @@ private:
   struct queue;
 
   schedule& time_;
-  agent_wires& wires_;
+  agent_connections& connections_;
   std::shared_ptr<const simulated_clock> clock_;
   std::size_t agent_;
   std::shared_ptr<queue> queue_;

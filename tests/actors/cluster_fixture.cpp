@@ -137,13 +137,13 @@ http_gateway_actor cluster_fixture::spawn_gateway(std::size_t index) {
       [this, index](const cluster_view& v) { nodes_[index].view = v; });
 }
 
-peer_link_actor cluster_fixture::spawn_links(std::size_t index, const wiring_ptr& wires) {
+peer_link_actor cluster_fixture::spawn_links(std::size_t index, const node_actors_ptr& node_actors) {
   return sim::stub_of<peer_link_actor>(
       system_, [this, index](const send_frames& f) { net_.send(index, f); },
-      [this, index, id = nodes_[index].self.id, wires](const announce& a) {
+      [this, index, id = nodes_[index].self.id, node_actors](const announce& a) {
         auto hello = a.hello;
         hello.knows_replicas = hello.knows_replicas && !options_.older.contains(index);
-        net_.announce(index, id, wires->raft_peer, hello);
+        net_.announce(index, id, node_actors->raft_peer, hello);
       });
 }
 
@@ -193,14 +193,14 @@ void cluster_fixture::start(std::size_t index) {
     nodes_[index].gave_up = true;
     throw ended_for_test{};
   };
-  plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
+  plan.spawn_links = [this, index](const node_actors_ptr& node_actors) { return spawn_links(index, node_actors); };
   if (!options_.keys.empty())
-    plan.spawn_keyring = [this, index](const wiring_ptr& wires) -> keyring_keeper_actor {
-      return system_.spawn<keyring_keeper>(wires, [this, index](const forward::keyring_operation& op) {
+    plan.spawn_keyring = [this, index](const node_actors_ptr& node_actors) -> keyring_keeper_actor {
+      return system_.spawn<keyring_keeper>(node_actors, [this, index](const forward::keyring_operation& op) {
         return forward::operate_on(nodes_[index].keys, op);
       });
     };
-  plan.spawn_gateway = [this, index](const wiring_ptr&) { return spawn_gateway(index); };
+  plan.spawn_gateway = [this, index](const node_actors_ptr&) { return spawn_gateway(index); };
   n.composition = std::make_unique<node_composition>(system_, std::move(plan), n.numbers, *n.counted);
   n.composition->begin();
 }
@@ -307,19 +307,19 @@ call cluster_fixture::next_call(std::size_t index) {
 
 call cluster_fixture::write(std::size_t index, const state::command& c) {
   const auto made = next_call(index);
-  caf::anon_send(wires(index).fsm, check_write{made.id, c});
+  caf::anon_send(handles(index).fsm, check_write{made.id, c});
   return made;
 }
 
 call cluster_fixture::write_later(std::size_t index, const state::command& c, milliseconds left) {
   const auto made = next_call(index);
-  caf::anon_send(wires(index).delays, await_lock_delay{made.id, c, left});
+  caf::anon_send(handles(index).lock_delay_tracker, await_lock_delay{made.id, c, left});
   return made;
 }
 
 call cluster_fixture::put(std::size_t index, const std::string& key, const std::string& value) {
   const auto made = next_call(index);
-  caf::anon_send(wires(index).raft_peer,
+  caf::anon_send(handles(index).raft_peer,
                  propose_write{made.id, make_payload(wire::encode_command(set_key(key, value)))});
   return made;
 }
@@ -328,7 +328,8 @@ call cluster_fixture::operate(std::size_t index, const forward::operator_call& w
   const auto made = next_call(index);
   const auto kind = std::holds_alternative<forward::describe_health>(what) ? wire::call_kind::describe_health
                                                                            : wire::call_kind::remove_member;
-  caf::anon_send(wires(index).raft_peer, propose_write{made.id, make_payload(wire::encode_operator_call(what)), kind});
+  caf::anon_send(handles(index).raft_peer,
+                 propose_write{made.id, make_payload(wire::encode_operator_call(what)), kind});
   return made;
 }
 
@@ -338,20 +339,20 @@ call cluster_fixture::operate_keys(std::size_t index, forward::keyring_operation
   asked.what.kind = http::local_kind::keyring;
   asked.what.keys = std::move(what);
   asked.what.local_only = true;
-  caf::anon_send(wires(index).raft_peer, std::move(asked));
+  caf::anon_send(handles(index).raft_peer, std::move(asked));
   return made;
 }
 
 call cluster_fixture::put_coordinate(std::size_t index, coordinates::row r) {
   const auto made = next_call(index);
-  caf::anon_send(wires(index).raft_peer,
+  caf::anon_send(handles(index).raft_peer,
                  status_request{made.id, {.kind = http::local_kind::coordinate_update, .place = std::move(r)}});
   return made;
 }
 
 call cluster_fixture::renew(std::size_t index, const std::string& session) {
   const auto made = next_call(index);
-  caf::anon_send(wires(index).fsm, renew_session{made.id, session});
+  caf::anon_send(handles(index).fsm, renew_session{made.id, session});
   return made;
 }
 
@@ -365,7 +366,7 @@ call cluster_fixture::read(std::size_t index, const state::query& q, http::consi
   r.request.min_index = min_index;
   r.request.wait = wait;
   r.deadline = now() + nodes_[index].suspended + wait;
-  caf::anon_send(wires(index).fsm, std::move(r));
+  caf::anon_send(handles(index).fsm, std::move(r));
   return made;
 }
 
@@ -378,13 +379,13 @@ call cluster_fixture::await_claim(std::size_t index, state::claim_status what, l
   r.request.min_index = asked_at.value;
   r.deadline = now() + nodes_[index].suspended + wait;
   r.until_decided = true;
-  caf::anon_send(wires(index).fsm, std::move(r));
+  caf::anon_send(handles(index).fsm, std::move(r));
   return made;
 }
 
 void cluster_fixture::cancel(const call& c) {
-  caf::anon_send(wires(c.node).fsm, cancel_query{c.id});
-  caf::anon_send(wires(c.node).delays, cancel_query{c.id});
+  caf::anon_send(handles(c.node).fsm, cancel_query{c.id});
+  caf::anon_send(handles(c.node).lock_delay_tracker, cancel_query{c.id});
 }
 
 bool cluster_fixture::answered(const call& c) {

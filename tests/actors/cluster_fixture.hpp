@@ -115,11 +115,11 @@ public:
   std::vector<std::string>& keys(std::size_t node) { return nodes_[node].keys; }
   std::string metrics_text(std::size_t node) const { return nodes_[node].counted->prometheus("consul"); }
   fake_network& net() { return net_; }
-  raft_peer_actor peer(std::size_t node) { return wires(node).raft_peer; }
-  fsm_actor fsm(std::size_t node) { return wires(node).fsm; }
+  raft_peer_actor peer(std::size_t node) { return handles(node).raft_peer; }
+  fsm_actor fsm(std::size_t node) { return handles(node).fsm; }
   /// What other HTTP threads read there. @pre cluster_options::fronts
   shared_tables& shared(std::size_t node) { return *nodes_[node].shared; }
-  health_checks_actor agent(std::size_t node) { return wires(node).health; }
+  health_checks_actor agent(std::size_t node) { return handles(node).health_checks; }
 
   // ---- clients; responses are collected
   call write(std::size_t node, const state::command& c);
@@ -188,8 +188,8 @@ private:
 
   bool step();
   http_gateway_actor spawn_gateway(std::size_t index);
-  peer_link_actor spawn_links(std::size_t index, const wiring_ptr& wires);
-  const wiring& wires(std::size_t node) { return nodes_[node].composition->wires(); }
+  peer_link_actor spawn_links(std::size_t index, const node_actors_ptr& node_actors);
+  const node_actors& handles(std::size_t node) { return nodes_[node].composition->handles(); }
   cluster_time wall_clock(std::size_t node);
   call next_call(std::size_t index);
 

@@ -171,30 +171,30 @@ class reaper_alone {
 public:
   reaper_alone() : system_(config_), scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())) {
     scheduler_.clock().current_time += std::chrono::hours(1);
-    wires_->raft_peer = sim::stub_of<raft_peer_actor>(
+    node_actors_->raft_peer = sim::stub_of<raft_peer_actor>(
         system_, [this](const propose_internal& p) { proposed_.push_back(p); },
         [this](const renew_answer& a) { renewed_.push_back(a); },
         [this](const renew_session& r) { passed_on_.push_back(r); });
-    wires_->gateways.push_back(sim::stub_of<http_gateway_actor>(
+    node_actors_->gateways.push_back(sim::stub_of<http_gateway_actor>(
         system_, [this](const renew_result& r) { told_.push_back(r); },
         [this](const write_results& w) { written_.insert(written_.end(), w.list.begin(), w.list.end()); }));
-    wires_->reaper =
-        system_.spawn<session_reaper>(nullptr, wires_, std::vector<state::session_ptr>{}, log_index{4}, counted_);
+    node_actors_->session_reaper =
+        system_.spawn<session_reaper>(nullptr, node_actors_, std::vector<state::session_ptr>{}, log_index{4}, counted_);
     tell(tick_atom::value);
   }
   ~reaper_alone() {
     tell(stop_atom::value);
-    caf::anon_send(wires_->raft_peer, stop_atom::value);
-    caf::anon_send(wires_->gateways.front(), stop_atom::value);
+    caf::anon_send(node_actors_->raft_peer, stop_atom::value);
+    caf::anon_send(node_actors_->gateways.front(), stop_atom::value);
     settle();
-    *wires_ = {};
+    *node_actors_ = {};
     scheduler_.clock().cancel_all();
     settle();
   }
 
   template <class Message>
   void tell(const Message& m) {
-    caf::anon_send(wires_->reaper, m);
+    caf::anon_send(node_actors_->session_reaper, m);
     settle();
   }
   void lead(std::uint64_t term, bool serving = true) {
@@ -257,7 +257,7 @@ private:
   caf::actor_system system_;
   caf::scheduler::test_coordinator& scheduler_;
   metrics counted_;
-  wiring_ptr wires_ = std::make_shared<wiring>();
+  node_actors_ptr node_actors_ = std::make_shared<node_actors>();
   std::vector<propose_internal> proposed_;
   std::vector<renew_answer> renewed_;
   std::vector<renew_session> passed_on_;

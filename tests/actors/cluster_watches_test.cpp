@@ -250,25 +250,25 @@ public:
   registry_alone()
       : system_(config_), scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())) {
     scheduler_.clock().current_time += 1h;
-    wires_->fsm = sim::stub_of<fsm_actor>(system_, [this](const queries_touched& t) {
+    node_actors_->fsm = sim::stub_of<fsm_actor>(system_, [this](const queries_touched& t) {
       for (const auto id : t.ids)
         late.emplace_back(id.value, now() - began);
     });
-    wires_->watches = system_.spawn<watch_registry>(nullptr, wires_, counted_);
+    node_actors_->watch_registry = system_.spawn<watch_registry>(nullptr, node_actors_, counted_);
     settle();
     began = now();
   }
   ~registry_alone() {
-    caf::anon_send(wires_->watches, stop_atom::value);
-    caf::anon_send(wires_->fsm, stop_atom::value);
+    caf::anon_send(node_actors_->watch_registry, stop_atom::value);
+    caf::anon_send(node_actors_->fsm, stop_atom::value);
     settle();
-    *wires_ = {};
+    *node_actors_ = {};
     scheduler_.clock().cancel_all();
     settle();
   }
 
   void park(std::uint64_t id, std::chrono::milliseconds wait) {
-    caf::anon_send(wires_->watches, park_query{request_id{id}, state::kv_get{"a"}, now() + wait});
+    caf::anon_send(node_actors_->watch_registry, park_query{request_id{id}, state::kv_get{"a"}, now() + wait});
     settle();
   }
   void pass(std::chrono::milliseconds d) {
@@ -294,7 +294,7 @@ private:
   caf::actor_system system_;
   caf::scheduler::test_coordinator& scheduler_;
   metrics counted_;
-  wiring_ptr wires_ = std::make_shared<wiring>();
+  node_actors_ptr node_actors_ = std::make_shared<node_actors>();
 };
 
 } // namespace

@@ -124,15 +124,17 @@ TEST_CASE("an exception in any actor of a node ends the node", "[actors]") {
   links.host = &host;
   const auto listener = listen_for_peers(links);
   REQUIRE(listener.ok());
-  plan.spawn_links = [&](const wiring_ptr& wires) {
+  plan.spawn_links = [&](const node_actors_ptr& handles) {
     caf::actor_config on_multiplexer{&system.middleman().backend()};
     return caf::actor_cast<peer_link_actor>(system.spawn_class<peer_link, caf::no_spawn_options>(
-        on_multiplexer, wires, links, *listener, node_id{1}, counted));
+        on_multiplexer, handles, links, *listener, node_id{1}, counted));
   };
-  plan.spawn_gateway = [&](const wiring_ptr& wires) -> http_gateway_actor {
-    return system.spawn<http_gateway>(nullptr, wires, gateway_settings{}, counted);
+  plan.spawn_gateway = [&](const node_actors_ptr& handles) -> http_gateway_actor {
+    return system.spawn<http_gateway>(nullptr, handles, gateway_settings{}, counted);
   };
-  plan.spawn_keeper = [&](const wiring_ptr& wires) { return system.spawn<registration_keeper>(wires, "/nonexistent"); };
+  plan.spawn_keeper = [&](const node_actors_ptr& handles) {
+    return system.spawn<registration_keeper>(handles, "/nonexistent");
+  };
   log::settings quiet;
   quiet.to_stdout = false;
   log::configure(quiet);
@@ -158,8 +160,8 @@ TEST_CASE("the log names the actor that ended the process, and the exception", "
     failing_config config;
     caf::actor_system system(config);
     metrics counted;
-    auto wires = std::make_shared<wiring>();
-    auto c = system.spawn<checkpointer, caf::detached>(wires, std::make_shared<store_without_memory>(),
+    auto handles = std::make_shared<node_actors>();
+    auto c = system.spawn<checkpointer, caf::detached>(handles, std::make_shared<store_without_memory>(),
                                                        checkpointer_settings(), std::make_shared<vitals>(), counted);
     write_checkpoint w;
     w.meta.index = log_index{1};

@@ -39,37 +39,38 @@ public:
     quiet.to_stdout = false;
     log::configure(quiet);
     scheduler_.clock().current_time += 1h;
-    wires->fsm = spawn_fsm();
-    wires->links = sim::stub_of<peer_link_actor>(
+    handles->fsm = spawn_fsm();
+    handles->peer_link = sim::stub_of<peer_link_actor>(
         system_, [this](const send_frames& f) { frames.insert(frames.end(), f.list.begin(), f.list.end()); });
-    wires->keeper = sim::stub_of<registration_keeper_actor>(system_, [this](const keep_registrations& k) {
-      for (const auto& [name, bytes] : k.files)
-        disk[name] = bytes;
-      if (k.token != 0 && !disk_is_slow)
-        caf::anon_send(wires->health, registrations_kept{k.token, {}});
-      last_token = std::max(last_token, k.token);
-    });
-    wires->gateways.push_back(sim::stub_of<http_gateway_actor>(
+    handles->registration_keeper =
+        sim::stub_of<registration_keeper_actor>(system_, [this](const keep_registrations& k) {
+          for (const auto& [name, bytes] : k.files)
+            disk[name] = bytes;
+          if (k.token != 0 && !disk_is_slow)
+            caf::anon_send(handles->health_checks, registrations_kept{k.token, {}});
+          last_token = std::max(last_token, k.token);
+        });
+    handles->gateways.push_back(sim::stub_of<http_gateway_actor>(
         system_, [this](const agent_answer& a) { CHECK(answers.emplace(a.id.value, a.reply).second); }));
     health_checks_settings s;
     s.agent.registry.node.node = "n1";
     s.agent.registry.node.id = "id";
     s.agent.registry.node.meta = state::string_map{{"rack", "7"}};
     s.wall_clock = [this] { return cluster_time{static_cast<std::uint64_t>(wall.count())}; };
-    wires->health = system_.spawn<health_checks>(nullptr, wires, s, std::move(start), probes);
-    wires->gateways.push_back(wires->health);
-    caf::anon_send(wires->health, tick_atom::value);
+    handles->health_checks = system_.spawn<health_checks>(nullptr, handles, s, std::move(start), probes);
+    handles->gateways.push_back(handles->health_checks);
+    caf::anon_send(handles->health_checks, tick_atom::value);
     settle();
   }
   ~agent_fixture() {
-    caf::anon_send(wires->health, stop_atom::value);
-    caf::anon_send(wires->keeper, stop_atom::value);
-    caf::anon_send(wires->links, stop_atom::value);
-    caf::anon_send(wires->gateways[0], stop_atom::value);
-    caf::anon_send(wires->fsm, stop_atom::value);
+    caf::anon_send(handles->health_checks, stop_atom::value);
+    caf::anon_send(handles->registration_keeper, stop_atom::value);
+    caf::anon_send(handles->peer_link, stop_atom::value);
+    caf::anon_send(handles->gateways[0], stop_atom::value);
+    caf::anon_send(handles->fsm, stop_atom::value);
     settle();
     CHECK(probes->stopped);
-    *wires = {};
+    *handles = {};
     scheduler_.clock().cancel_all();
     settle();
   }
@@ -90,12 +91,12 @@ public:
     v.self = node_id{1};
     v.soft.leader = node_id{id};
     v.config.members = {{node_id{1}, "id", "n1", "10.0.0.1:8300"}, {node_id{2}, "id2", "n2", "10.0.0.2:8300"}};
-    caf::anon_send(wires->health, v);
+    caf::anon_send(handles->health_checks, v);
     settle();
   }
   request_id ask(agent::request r) {
     const request_id id{++asked_};
-    caf::anon_send(wires->health, agent_call{id, std::move(r)});
+    caf::anon_send(handles->health_checks, agent_call{id, std::move(r)});
     settle();
     return id;
   }
@@ -122,11 +123,11 @@ public:
       r.reply = true;
     else
       r.text = "No cluster leader";
-    caf::anon_send(wires->gateways.at(gateway_of(w.id)), write_results{{std::move(r)}});
+    caf::anon_send(handles->gateways.at(gateway_of(w.id)), write_results{{std::move(r)}});
     settle();
   }
 
-  std::shared_ptr<wiring> wires = std::make_shared<wiring>();
+  std::shared_ptr<node_actors> handles = std::make_shared<node_actors>();
   std::shared_ptr<fake_probes> probes = std::make_shared<fake_probes>();
   std::vector<check_write> writes; ///< all of them
   bool catalog_is_slow = false;    ///< the test answers them
@@ -172,7 +173,7 @@ private:
             r.id = w.id;
             r.outcome = wire::call_outcome::done;
             r.reply = true;
-            caf::anon_send(wires->gateways.at(gateway_of(w.id)), write_results{{std::move(r)}});
+            caf::anon_send(handles->gateways.at(gateway_of(w.id)), write_results{{std::move(r)}});
           }
         },
         [this](const read_query& q) {
@@ -193,7 +194,7 @@ private:
               list.list.push_back(std::make_shared<const state::check_record>(row));
             found.data = std::move(list);
           }
-          caf::anon_send(wires->gateways.at(gateway_of(q.id)), read_result{q.id, std::move(found), 0, true});
+          caf::anon_send(handles->gateways.at(gateway_of(q.id)), read_result{q.id, std::move(found), 0, true});
         });
   }
 
@@ -236,7 +237,7 @@ TEST_CASE("a client gets its response when disk and catalog have its registratio
   REQUIRE(f.writes.size() == 1);
   f.answer_write(f.writes[0]);
   CHECK_FALSE(f.answered(id));
-  caf::anon_send(f.wires->health, registrations_kept{f.last_token, {}});
+  caf::anon_send(f.handles->health_checks, registrations_kept{f.last_token, {}});
   f.settle();
   CHECK(f.answered(id));
   CHECK(f.disk.size() == 1);
@@ -349,7 +350,7 @@ TEST_CASE("events reach every peer, leader or not, and wake the queries that wai
   const auto waits = f.ask(agent::list_events{"", 1, 10s});
   const auto other = f.ask(agent::list_events{"other", 1, 10s});
   const auto cancelled = f.ask(agent::list_events{"", 1, 10s});
-  caf::anon_send(f.wires->health, cancel_query{cancelled});
+  caf::anon_send(f.handles->health_checks, cancel_query{cancelled});
   agent::user_event e;
   e.id = "11111111-2222-4333-8444-555555555555";
   e.name = "deploy";
@@ -367,7 +368,7 @@ TEST_CASE("events reach every peer, leader or not, and wake the queries that wai
 
   agent::user_event theirs = e;
   theirs.id = "11111111-2222-4333-8444-555555555556";
-  caf::anon_send(f.wires->health, event_heard{theirs});
+  caf::anon_send(f.handles->health_checks, event_heard{theirs});
   f.settle();
   CHECK(f.answer_to<agent::event_rows>(f.ask(agent::list_events{"", 0, 0s})).events.list.size() == 2);
   CHECK(f.frames.size() == 1); // the node that fires an event sends it to all
@@ -431,7 +432,7 @@ TEST_CASE("definitions that are reloaded reach the catalog, and those that canno
   f.leader(1);
   std::vector<std::string> said;
   const auto reload = [&](agent::configured_definitions now) {
-    caf::anon_send(f.wires->health,
+    caf::anon_send(f.handles->health_checks,
                    change_definitions{std::move(now), [&](status s) { said.push_back(s ? "done" : s.error()); }});
     f.settle();
   };

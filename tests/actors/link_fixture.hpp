@@ -274,7 +274,7 @@ public:
       const int seconds = static_cast<int>(patience.count());
       REQUIRE(::setsockopt(*listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds) == 0);
     }
-    wires_->raft_peer = sim::stub_of<raft_peer_actor>(
+    node_actors_->raft_peer = sim::stub_of<raft_peer_actor>(
         system,
         [h = heard_](const frames_received& f) {
           std::lock_guard lock(h->mutex);
@@ -296,8 +296,8 @@ public:
           h->encrypted[p.peer] = p.encrypted;
         });
     caf::actor_config on_multiplexer{&system.middleman().backend()};
-    wires_->links = caf::actor_cast<peer_link_actor>(system.spawn_class<peer_link, caf::no_spawn_options>(
-        on_multiplexer, wires_, settings, *listener, id_, numbers_));
+    node_actors_->peer_link = caf::actor_cast<peer_link_actor>(system.spawn_class<peer_link, caf::no_spawn_options>(
+        on_multiplexer, node_actors_, settings, *listener, id_, numbers_));
     if (announced)
       tell(announce{hello_of(id_, address())});
     tell(tick_atom::value);
@@ -306,18 +306,19 @@ public:
 
   /// Returns when both actors have ended: until then they read the handles on their own threads.
   void stop() {
-    if (!wires_->links)
+    if (!node_actors_->peer_link)
       return;
     tell(stop_atom::value);
-    caf::anon_send(wires_->raft_peer, stop_atom::value);
+    caf::anon_send(node_actors_->raft_peer, stop_atom::value);
     caf::scoped_actor self{system_};
-    self->wait_for(caf::actor_cast<caf::actor>(wires_->links), caf::actor_cast<caf::actor>(wires_->raft_peer));
-    *wires_ = {};
+    self->wait_for(caf::actor_cast<caf::actor>(node_actors_->peer_link),
+                   caf::actor_cast<caf::actor>(node_actors_->raft_peer));
+    *node_actors_ = {};
   }
 
   template <class Message>
   void tell(const Message& m) {
-    caf::anon_send(wires_->links, m);
+    caf::anon_send(node_actors_->peer_link, m);
   }
   void dial(std::vector<std::string> addresses) { tell(dial_peers{std::move(addresses), {}}); }
   /// Dials like a server that knows its cluster.
@@ -403,7 +404,7 @@ private:
   std::uint16_t port_ = 0;
   metrics numbers_;
   std::shared_ptr<heard> heard_ = std::make_shared<heard>();
-  wiring_ptr wires_ = std::make_shared<wiring>();
+  node_actors_ptr node_actors_ = std::make_shared<node_actors>();
 };
 
 inline std::vector<std::uint64_t> counted(std::uint64_t first, std::size_t n) {

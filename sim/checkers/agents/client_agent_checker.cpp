@@ -60,14 +60,14 @@ bool client_agent_checker::is_unheard(std::size_t node) const {
   if (!nodes_.running(node))
     return true;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_.life(i) != 0 && !nodes_.wires_of_agents().is_cut_to(node, i))
+    if (nodes_.life(i) != 0 && !nodes_.connections_of_agents().is_cut_to(node, i))
       return false;
   return true;
 }
 
 bool client_agent_checker::is_up(std::size_t node) const {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_.wires_of_agents().is_cut(node, i))
+    if (nodes_.connections_of_agents().is_cut(node, i))
       return false;
   const auto* doors = nodes_.doors();
   return nodes_.running(node) && (doors == nullptr || !doors->keeps_out(node));

@@ -46,10 +46,11 @@ gateway_settings audited(bool enforced, bool acl = false) {
 }
 
 gateway_fixture::spawn_audit into(const std::string& path) {
-  return [path](caf::actor_system& system, const wiring_ptr& wires) {
+  return [path](caf::actor_system& system, const node_actors_ptr& node_actors) {
     auto file = rotated_file::open({.path = path}, now_ns);
     REQUIRE(file);
-    return audit_log_actor(system.spawn<audit_log, caf::detached>(wires, std::move(*file), [] { return now_ns; }));
+    return audit_log_actor(
+        system.spawn<audit_log, caf::detached>(node_actors, std::move(*file), [] { return now_ns; }));
   };
 }
 
@@ -108,8 +109,8 @@ struct told_log {
   std::string error;                ///< not empty: nothing is written
 
   gateway_fixture::spawn_audit spawn() {
-    return [this](caf::actor_system& system, const wiring_ptr& wires) {
-      return sim::stub_of<audit_log_actor>(system, [this, wires](const write_audit& w) {
+    return [this](caf::actor_system& system, const node_actors_ptr& node_actors) {
+      return sim::stub_of<audit_log_actor>(system, [this, node_actors](const write_audit& w) {
         std::lock_guard lock(mutex);
         batches.push_back(*w.lines);
         audit_written answer;
@@ -119,7 +120,7 @@ struct told_log {
           answer.bytes = w.lines->size();
           answer.lines = static_cast<std::size_t>(std::count(w.lines->begin(), w.lines->end(), '\n'));
         }
-        caf::anon_send(wires->gateways[w.gateway], std::move(answer));
+        caf::anon_send(node_actors->gateways[w.gateway], std::move(answer));
       });
     };
   }
@@ -425,7 +426,7 @@ TEST_CASE("audit log: best effort, a disk that does not answer costs neither mem
   auto settings = audited(false);
   settings.audit->waiting_bytes_max = 2000;
   std::atomic<int> batches{0};
-  gateway_fixture f(settings, nullptr, false, [&](caf::actor_system& system, const wiring_ptr&) {
+  gateway_fixture f(settings, nullptr, false, [&](caf::actor_system& system, const node_actors_ptr&) {
     return sim::stub_of<audit_log_actor>(system, [&](const write_audit&) { ++batches; });
   });
   auto c = f.client();

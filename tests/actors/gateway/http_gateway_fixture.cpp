@@ -22,7 +22,7 @@ namespace belay::actors::testing {
 
 namespace {
 
-fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiring_ptr wires) {
+fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, node_actors_ptr node_actors) {
   return sim::stub_of<fsm_actor>(
       system,
       [=](const check_write& w) {
@@ -35,7 +35,7 @@ fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiri
         } else if (b->apply) {
           r = b->apply(w.command);
         }
-        caf::anon_send(wires->gateways[0],
+        caf::anon_send(node_actors->gateways[0],
                        write_results{{{w.id, wire::call_outcome::done, std::move(r), b->check_index, {}}}});
       },
       [=](const read_query& q) {
@@ -45,11 +45,11 @@ fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiri
           return;
         const auto* get = std::get_if<state::kv_get>(&q.request.query);
         auto found = b->answer ? b->answer(q.request.query) : entry_result(get != nullptr ? get->key : "", "v");
-        caf::anon_send(wires->gateways[0], read_result{q.id, std::move(found), 0, true});
+        caf::anon_send(node_actors->gateways[0], read_result{q.id, std::move(found), 0, true});
       },
       [=](const renew_session& r) { // there is no such actor
         caf::anon_send(
-            wires->gateways[0],
+            node_actors->gateways[0],
             renew_result{r.id, true, nullptr, {}, forward::renewed_lifetimes(forward::sessions_of(r.sessions).size())});
       },
       [=](const cancel_query& c) {
@@ -62,42 +62,43 @@ fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiri
         for (const auto& q : b->reads)
           if (q.id == w.id && b->hold_reads)
             caf::anon_send(
-                wires->gateways[0],
+                node_actors->gateways[0],
                 read_result{q.id, b->answer ? b->answer(q.request.query) : entry_result("k", "at the end"), 0, true});
       });
 }
 
-raft_peer_actor fake_raft_peer(caf::actor_system& system, std::shared_ptr<backstage> b, wiring_ptr wires) {
+raft_peer_actor fake_raft_peer(caf::actor_system& system, std::shared_ptr<backstage> b, node_actors_ptr node_actors) {
   return sim::stub_of<raft_peer_actor>(
       system,
       [=](const propose_write& w) {
         std::lock_guard lock(b->mutex);
         b->writes.push_back(w);
         if (!b->hold_writes)
-          caf::anon_send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, true, log_index{7}, {}}}});
+          caf::anon_send(node_actors->gateways[0],
+                         write_results{{{w.id, wire::call_outcome::done, true, log_index{7}, {}}}});
       },
       [=](const status_request& s) {
         std::lock_guard lock(b->mutex);
         auto r = b->status;
         r.id = s.id;
-        caf::anon_send(wires->gateways[0], std::move(r));
+        caf::anon_send(node_actors->gateways[0], std::move(r));
       });
 }
 
-health_checks_actor fake_agent(caf::actor_system& system, std::shared_ptr<backstage> b, wiring_ptr wires) {
+health_checks_actor fake_agent(caf::actor_system& system, std::shared_ptr<backstage> b, node_actors_ptr node_actors) {
   return sim::stub_of<health_checks_actor>(
       system,
       [=](const agent_call& c) {
         std::lock_guard lock(b->mutex);
         b->agent_calls.push_back(c);
         if (auto said = b->agent(c))
-          caf::anon_send(wires->gateways[0], agent_answer{c.id, std::move(*said)});
+          caf::anon_send(node_actors->gateways[0], agent_answer{c.id, std::move(*said)});
       },
       [=](const end_wait& w) {
         std::lock_guard lock(b->mutex);
         for (const auto& c : b->agent_calls)
           if (c.id == w.id)
-            caf::anon_send(wires->gateways[0], agent_answer{c.id, agent::refused{418, "at the end"}});
+            caf::anon_send(node_actors->gateways[0], agent_answer{c.id, agent::refused{418, "at the end"}});
       });
 }
 
@@ -230,17 +231,17 @@ bool raw_client::closed() {
 gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock, bool with_agent,
                                  const spawn_audit& audit)
     : system_(config_), host_(system_, loop_) {
-  wires_->clock = std::move(clock);
+  node_actors_->clock = std::move(clock);
   settings.listen = {{"127.0.0.1", 0, {}, settings.https != nullptr}};
-  wires_->fsm = fake_fsm(system_, behind_, wires_);
-  wires_->raft_peer = fake_raft_peer(system_, behind_, wires_);
-  wires_->delays = system_.spawn<lock_delay_tracker>(nullptr, wires_);
+  node_actors_->fsm = fake_fsm(system_, behind_, node_actors_);
+  node_actors_->raft_peer = fake_raft_peer(system_, behind_, node_actors_);
+  node_actors_->lock_delay_tracker = system_.spawn<lock_delay_tracker>(nullptr, node_actors_);
   if (with_agent)
-    wires_->health = fake_agent(system_, behind_, wires_);
+    node_actors_->health_checks = fake_agent(system_, behind_, node_actors_);
   if (audit)
-    wires_->audit = audit(system_, wires_);
-  const auto gateway = system_.spawn<http_gateway>(&host_, wires_, std::move(settings), metrics_);
-  wires_->gateways.push_back(gateway);
+    node_actors_->audit_log = audit(system_, node_actors_);
+  const auto gateway = system_.spawn<http_gateway>(&host_, node_actors_, std::move(settings), metrics_);
+  node_actors_->gateways.push_back(gateway);
   auto* g = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
   drained_ = g->drained();
   REQUIRE(g->listen().ok());
@@ -251,15 +252,15 @@ gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<cons
 
 gateway_fixture::~gateway_fixture() {
   stop();
-  caf::anon_send(wires_->fsm, stop_atom::value);
-  caf::anon_send(wires_->raft_peer, stop_atom::value);
-  caf::anon_send(wires_->delays, stop_atom::value);
-  if (wires_->health)
-    caf::anon_send(wires_->health, stop_atom::value);
-  if (wires_->audit)
-    caf::anon_send(wires_->audit, stop_atom::value);
+  caf::anon_send(node_actors_->fsm, stop_atom::value);
+  caf::anon_send(node_actors_->raft_peer, stop_atom::value);
+  caf::anon_send(node_actors_->lock_delay_tracker, stop_atom::value);
+  if (node_actors_->health_checks)
+    caf::anon_send(node_actors_->health_checks, stop_atom::value);
+  if (node_actors_->audit_log)
+    caf::anon_send(node_actors_->audit_log, stop_atom::value);
   system_.await_all_actors_done();
-  *wires_ = {};
+  *node_actors_ = {};
   stays_.reset();
   loop_.stop();
   thread_.join();
@@ -268,7 +269,7 @@ gateway_fixture::~gateway_fixture() {
 bool gateway_fixture::stop() {
   if (!drained_.valid())
     return true;
-  caf::anon_send(wires_->gateways[0], stop_atom::value);
+  caf::anon_send(node_actors_->gateways[0], stop_atom::value);
   const bool done = drained_.wait_for(patience) == std::future_status::ready;
   drained_ = {};
   return done;
@@ -286,7 +287,7 @@ void gateway_fixture::answer_agent(std::size_t which, agent::reply r) {
     std::lock_guard lock(behind_->mutex);
     id = behind_->agent_calls.at(which).id;
   }
-  caf::anon_send(wires_->gateways[0], agent_answer{id, std::move(r)});
+  caf::anon_send(node_actors_->gateways[0], agent_answer{id, std::move(r)});
 }
 
 void gateway_fixture::answer_write(std::size_t which, write_result r) {
@@ -294,7 +295,7 @@ void gateway_fixture::answer_write(std::size_t which, write_result r) {
     std::lock_guard lock(behind_->mutex);
     r.id = behind_->writes.at(which).id;
   }
-  caf::anon_send(wires_->gateways[0], write_results{{std::move(r)}});
+  caf::anon_send(node_actors_->gateways[0], write_results{{std::move(r)}});
 }
 
 void gateway_fixture::answer_read(std::size_t which) {
@@ -303,13 +304,14 @@ void gateway_fixture::answer_read(std::size_t which) {
     std::lock_guard lock(behind_->mutex);
     id = behind_->reads.at(which).id;
   }
-  caf::anon_send(wires_->gateways[0], read_result{id, entry_result("k", "v"), 0, true});
+  caf::anon_send(node_actors_->gateways[0], read_result{id, entry_result("k", "v"), 0, true});
 }
 
 void gateway_fixture::answer_reads_with(std::size_t first, std::shared_ptr<const state::query_result> rows) {
   std::lock_guard lock(behind_->mutex);
   for (auto i = first; i < behind_->reads.size(); ++i)
-    caf::anon_send(wires_->gateways[0], read_result{behind_->reads[i].id, state::query_result{}, 0, true, 0, 0, rows});
+    caf::anon_send(node_actors_->gateways[0],
+                   read_result{behind_->reads[i].id, state::query_result{}, 0, true, 0, 0, rows});
 }
 
 } // namespace belay::actors::testing

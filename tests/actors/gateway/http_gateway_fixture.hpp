@@ -118,7 +118,7 @@ private:
 
 class gateway_fixture {
 public:
-  using spawn_audit = std::function<audit_log_actor(caf::actor_system&, const wiring_ptr&)>;
+  using spawn_audit = std::function<audit_log_actor(caf::actor_system&, const node_actors_ptr&)>;
 
   /// Listens for HTTPS if there are credentials, else for HTTP. @param audit null: no audit log
   explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr,
@@ -156,7 +156,7 @@ private:
   asio_host host_;
   metrics metrics_;
   std::shared_ptr<backstage> behind_ = std::make_shared<backstage>();
-  wiring_ptr wires_ = std::make_shared<wiring>();
+  node_actors_ptr node_actors_ = std::make_shared<node_actors>();
   std::future<void> drained_;
   std::uint16_t port_ = 0;
   std::thread thread_;

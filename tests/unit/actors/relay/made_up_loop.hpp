@@ -80,7 +80,7 @@ public:
   made_up_server& server(std::uint16_t port) { return servers_[port]; }
   /// Closes all connections to it.
   void cut(std::uint16_t port) {
-    for (const auto& each : std::vector<std::weak_ptr<wire>>(wires_))
+    for (const auto& each : std::vector<std::weak_ptr<wire>>(connections_))
       if (const auto w = each.lock(); w && w->port == port)
         end(w, boost::asio::error::eof);
   }
@@ -102,7 +102,7 @@ private:
 
   class socket final : public relay_socket {
   public:
-    explicit socket(made_up_loop& loop) : loop_(loop) { loop.wires_.push_back(wire_); }
+    explicit socket(made_up_loop& loop) : loop_(loop) { loop.connections_.push_back(wire_); }
     void connect(const socket_endpoint& to, done then) override {
       sockaddr_in a{};
       std::memcpy(&a, &to.bytes, sizeof a);
@@ -200,7 +200,7 @@ private:
   std::uint64_t order_ = 0;
   std::map<std::pair<monotonic_time, std::uint64_t>, event> events_;
   std::map<std::uint16_t, made_up_server> servers_;
-  std::vector<std::weak_ptr<wire>> wires_;
+  std::vector<std::weak_ptr<wire>> connections_;
 };
 
 } // namespace belay::relay_test

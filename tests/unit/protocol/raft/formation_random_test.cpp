@@ -34,7 +34,7 @@ struct founder_process {
 class founding {
 public:
   founding(std::uint64_t seed, std::size_t servers, std::uint32_t expect, bool deaths)
-      : random_(seed), expect_(expect), deaths_(deaths), all_(servers), wires_(servers * servers),
+      : random_(seed), expect_(expect), deaths_(deaths), all_(servers), channels_(servers * servers),
         cut_(servers * servers) {}
 
   void trouble() {
@@ -113,7 +113,7 @@ public:
   }
 
 private:
-  std::deque<introduction>& wire(std::size_t from, std::size_t to) { return wires_[from * all_.size() + to]; }
+  std::deque<introduction>& wire(std::size_t from, std::size_t to) { return channels_[from * all_.size() + to]; }
 
   void start(std::size_t i) {
     auto& p = all_[i];
@@ -267,7 +267,7 @@ private:
   bool deaths_;
   bool quiet_ = false;
   std::vector<founder_process> all_;
-  std::vector<std::deque<introduction>> wires_;
+  std::vector<std::deque<introduction>> channels_;
   std::vector<bool> cut_;
 };
 

@@ -1,4 +1,4 @@
-#include "sim/world/agent_wires.hpp"
+#include "sim/world/agent_connections.hpp"
 
 #include "protocol/base/bytes.hpp"
 
@@ -16,18 +16,19 @@ namespace errors = boost::asio::error;
 constexpr std::chrono::seconds silence{3};
 } // namespace
 
-agent_wires::connection* agent_wires::find(id c) {
+agent_connections::connection* agent_connections::find(id c) {
   const auto it = connections_.find(c);
   return it == connections_.end() ? nullptr : &it->second;
 }
 
-bool agent_wires::blocked(const connection& c, bool to_server) const {
+bool agent_connections::blocked(const connection& c, bool to_server) const {
   return to_server ? cut_.contains({c.agent, c.server}) : cut_.contains({c.server, c.agent});
 }
 
 // ---- dialing
 
-agent_wires::id agent_wires::dial(std::size_t agent, const std::string& address, std::weak_ptr<agent_end> end) {
+agent_connections::id agent_connections::dial(std::size_t agent, const std::string& address,
+                                              std::weak_ptr<agent_end> end) {
   const auto number = ++numbers_;
   auto& c = connections_[number];
   c.agent = agent;
@@ -45,7 +46,7 @@ agent_wires::id agent_wires::dial(std::size_t agent, const std::string& address,
   return number;
 }
 
-void agent_wires::accept(id number) {
+void agent_connections::accept(id number) {
   auto* c = find(number);
   if (c == nullptr || c->open)
     return;
@@ -67,12 +68,12 @@ void agent_wires::accept(id number) {
 
 // ---- bytes
 
-void agent_wires::send(id number, std::string bytes) {
+void agent_connections::send(id number, std::string bytes) {
   if (const auto* c = find(number); c != nullptr && c->open && !c->server_gone)
     travel(number, true, std::move(bytes));
 }
 
-void agent_wires::end_output(id number) {
+void agent_connections::end_output(id number) {
   auto* c = find(number);
   if (c == nullptr || !c->open || c->server_gone || c->agent_gone || c->to_server.ends)
     return;
@@ -80,7 +81,7 @@ void agent_wires::end_output(id number) {
   travel(number, true, {});
 }
 
-bool agent_wires::answer(id number, std::string_view bytes, bool last) {
+bool agent_connections::answer(id number, std::string_view bytes, bool last) {
   auto* c = find(number);
   if (c == nullptr || c->agent_gone)
     return false;
@@ -99,7 +100,7 @@ bool agent_wires::answer(id number, std::string_view bytes, bool last) {
 }
 
 /// An empty text ends the connection, or only the input of that direction.
-void agent_wires::travel(id number, bool to_server, std::string bytes) {
+void agent_connections::travel(id number, bool to_server, std::string bytes) {
   auto& c = connections_.at(number);
   // The seed does not decide the bytes and the lengths that TLS sends.
   trace_.add((demands ? 0 : crc32c(bytes)) ^ number << 16 ^ static_cast<std::uint64_t>(to_server));
@@ -121,7 +122,7 @@ void agent_wires::travel(id number, bool to_server, std::string bytes) {
   });
 }
 
-void agent_wires::arrive(id number, bool to_server, const std::string& bytes) {
+void agent_connections::arrive(id number, bool to_server, const std::string& bytes) {
   auto& c = connections_.at(number);
   if (to_server) {
     if (c.server_gone)
@@ -148,7 +149,7 @@ void agent_wires::arrive(id number, bool to_server, const std::string& bytes) {
 }
 
 /// HTTP follows the handshake.
-void agent_wires::read(id number, connection& c, const std::string& bytes) {
+void agent_connections::read(id number, connection& c, const std::string& bytes) {
   if (!c.introduced)
     return introduce(number, c, bytes);
   if (!c.channel)
@@ -166,7 +167,7 @@ void agent_wires::read(id number, connection& c, const std::string& bytes) {
     said(c.server, number, std::move(plaintext));
 }
 
-void agent_wires::introduce(id number, connection& c, const std::string& bytes) {
+void agent_connections::introduce(id number, connection& c, const std::string& bytes) {
   auto heard = c.door->feed(bytes);
   if (auto output = c.door->take_answer(); !output.empty())
     travel(number, false, std::move(output));
@@ -188,14 +189,14 @@ void agent_wires::introduce(id number, connection& c, const std::string& bytes) 
 }
 
 /// The server closes it.
-void agent_wires::refuse(id number, connection& c) {
+void agent_connections::refuse(id number, connection& c) {
   travel(number, false, {});
   c.server_gone = true;
 }
 
 // ---- ends
 
-void agent_wires::close(id number) {
+void agent_connections::close(id number) {
   auto* c = find(number);
   if (c == nullptr || c->agent_gone)
     return;
@@ -207,7 +208,7 @@ void agent_wires::close(id number) {
     travel(number, true, {});
 }
 
-void agent_wires::break_up(id number, boost::system::error_code why) {
+void agent_connections::break_up(id number, boost::system::error_code why) {
   const auto node = connections_.extract(number);
   if (node.empty())
     return;
@@ -218,7 +219,7 @@ void agent_wires::break_up(id number, boost::system::error_code why) {
     c.open ? end->ended(why) : end->connected(why);
 }
 
-void agent_wires::gone(std::size_t node, bool power) {
+void agent_connections::gone(std::size_t node, bool power) {
   std::vector<id> these;
   for (auto& [number, c] : connections_)
     if (c.agent == node || c.server == node) {
@@ -235,7 +236,7 @@ void agent_wires::gone(std::size_t node, bool power) {
                 [this, number] { break_up(number, errors::connection_reset); });
 }
 
-void agent_wires::resumed(std::size_t server) {
+void agent_connections::resumed(std::size_t server) {
   std::vector<id> these;
   for (const auto& [number, c] : connections_)
     if (c.server == server && !blocked(c, true))
@@ -247,14 +248,14 @@ void agent_wires::resumed(std::size_t server) {
           arrive(number, true, bytes);
 }
 
-bool agent_wires::is_connected(std::size_t agent, std::size_t server) const {
+bool agent_connections::is_connected(std::size_t agent, std::size_t server) const {
   return std::any_of(connections_.begin(), connections_.end(), [&](const auto& each) {
     const auto& c = each.second;
     return c.open && c.agent == agent && c.server == server;
   });
 }
 
-void agent_wires::cut(std::size_t from, std::size_t to) {
+void agent_connections::cut(std::size_t from, std::size_t to) {
   if (!cut_.try_emplace({from, to}, time_.now()).second)
     return;
   time_.after(silence, [this, from, to, since = time_.now()] {
@@ -270,7 +271,7 @@ void agent_wires::cut(std::size_t from, std::size_t to) {
   });
 }
 
-void agent_wires::mend(std::size_t from, std::size_t to) {
+void agent_connections::mend(std::size_t from, std::size_t to) {
   if (cut_.erase({from, to}) == 0)
     return;
   std::vector<std::pair<id, bool>> these;
@@ -286,7 +287,7 @@ void agent_wires::mend(std::size_t from, std::size_t to) {
   }
 }
 
-void agent_wires::mend_all() {
+void agent_connections::mend_all() {
   while (!cut_.empty())
     mend(cut_.begin()->first.first, cut_.begin()->first.second);
 }

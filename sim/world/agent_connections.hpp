@@ -23,7 +23,7 @@
 
 namespace belay::sim {
 
-class agent_wires {
+class agent_connections {
 public:
   using id = connection_id;
 
@@ -36,7 +36,7 @@ public:
     virtual void ended(boost::system::error_code e) = 0;
   };
 
-  agent_wires(schedule& time, event_trace& trace) : time_(time), trace_(trace) {}
+  agent_connections(schedule& time, event_trace& trace) : time_(time), trace_(trace) {}
 
   virtual_time latency{std::chrono::microseconds(100)};
 
