@@ -277,7 +277,7 @@ void raft_peer::make_up_for_ticks() {
 void raft_peer::on_tick() {
   const auto now = local_now();
   const int ticks = take_ticks(1);
-  vitals_->raft_turns.fetch_add(1, std::memory_order_relaxed);
+  vitals_->raft_rounds.fetch_add(1, std::memory_order_relaxed);
   if (!started_) {
     started_ = true;
     began_ = this->now();

@@ -31,9 +31,9 @@ std::size_t connections_allowed() {
   return all - std::min(descriptors_reserved, all / 4);
 }
 
-client_connections::client_connections(http_front& front, const connection_limits& limits,
+client_connections::client_connections(connection_host& host, const connection_limits& limits,
                                        std::shared_ptr<client_admission> admission, metrics& m)
-    : front_(front), limits_(limits), metrics_(m), admission_(std::move(admission)) {}
+    : host_(host), limits_(limits), metrics_(m), admission_(std::move(admission)) {}
 
 std::shared_ptr<handshake_desk> client_connections::desk(boost::asio::io_context& loop) {
   if (desk_ == nullptr)
@@ -72,8 +72,8 @@ void client_connections::accepted(boost::asio::io_context& loop, int fd, const s
 }
 
 void client_connections::take(boost::asio::io_context& loop, const accepted_connection& c) {
-  auto tls = c.https ? std::make_unique<tls_stream>(desk(loop), https_->now(), front_.now()) : nullptr;
-  add(std::make_shared<http_connection>(front_, limits_, c.fd, c.address, std::move(tls))).start();
+  auto tls = c.https ? std::make_unique<tls_stream>(desk(loop), https_->now(), host_.now()) : nullptr;
+  add(std::make_shared<http_connection>(host_, limits_, c.fd, c.address, std::move(tls))).start();
 }
 
 void client_connections::turn_away(const accepted_connection& c) {
@@ -91,8 +91,8 @@ void client_connections::take(boost::asio::io_context& loop, client_agent_connec
   std::unique_ptr<tls_stream> tls;
   if (c.channel)
     tls = std::make_unique<tls_stream>(desk(loop), std::make_unique<client_agent_channel>(std::move(*c.channel)),
-                                       front_.now());
-  add(std::make_shared<http_connection>(front_, limits_, c.fd, kept_address, std::move(tls),
+                                       host_.now());
+  add(std::make_shared<http_connection>(host_, limits_, c.fd, kept_address, std::move(tls),
                                         std::make_unique<const http::client_agent>(std::move(c.who))))
       .start(c.said);
 }
@@ -132,12 +132,12 @@ void client_connections::shed() {
   if (shedding_) // what is closed here changes `held`
     return;
   shedding_ = true;
-  while (front_.held.exceeded() && !list_.empty()) {
+  while (host_.held.exceeded() && !list_.empty()) {
     const auto most = *std::max_element(list_.begin(), list_.end(),
                                         [](const auto& a, const auto& b) { return a->held_bytes() < b->held_bytes(); });
     const auto before = most->held_bytes();
     metrics_.connection_shed();
-    if (brake_.may_tell("shed", front_.now()))
+    if (brake_.may_tell("shed", host_.now()))
       log::warn("http_gateway", "limits.http_max_bytes_in_flight exceeded: connection with the most bytes closed",
                 {{"client", most->address()},
                  {"held_bytes", before},
@@ -191,7 +191,7 @@ bool client_connections::make_room() {
 
 void client_connections::tell_room_made(const std::string& network, std::size_t connections, std::size_t closed) {
   given_up_untold_ += closed;
-  const auto now = front_.now();
+  const auto now = host_.now();
   if (room_told_at_ && now - *room_told_at_ < told_again_after)
     return;
   room_told_at_ = now;

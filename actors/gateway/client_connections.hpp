@@ -43,10 +43,10 @@ public:
   /// @returns true: another gateway serves this connection
   using hand_over = std::function<bool(const accepted_connection& c)>;
 
-  /// @param front,limits,m must outlive this object
+  /// @param host,limits,m must outlive this object
   /// @param admission may be shared with other gateways
-  client_connections(http_front& front, const connection_limits& limits, std::shared_ptr<client_admission> admission,
-                     metrics& m);
+  client_connections(connection_host& host, const connection_limits& limits,
+                     std::shared_ptr<client_admission> admission, metrics& m);
 
   /// Serves HTTPS with these credentials, read for each connection. @pre before listen()
   void secure_by(std::shared_ptr<tls::https_credential_store> https) { https_ = std::move(https); }
@@ -64,11 +64,11 @@ public:
   /// Closes such a connection, because this gateway stops.
   void turn_away(const accepted_connection& c);
 
-  /// Call it when the front was notified that this one is closed.
+  /// Call it when the host was notified that this one is closed.
   void remove(http_connection& c);
   /// Each connection checks its deadlines.
   void sweep(monotonic_time now);
-  /// Closes the connections with the largest buffers until `front.held` is within its limit.
+  /// Closes the connections with the largest buffers until `host.held` is within its limit.
   void shed();
   /// Each answers what is in flight, blocking queries with `text`, then closes.
   void finish(const std::string& text);
@@ -85,7 +85,7 @@ private:
   void tell_room_made(const std::string& network, std::size_t connections, std::size_t closed);
   std::shared_ptr<handshake_desk> desk(boost::asio::io_context& loop);
 
-  http_front& front_;
+  connection_host& host_;
   const connection_limits& limits_;
   metrics& metrics_;
   std::shared_ptr<client_admission> admission_;

@@ -82,7 +82,7 @@ bool exchange_queue::may_begin(std::size_t unsent) const {
 exchange& exchange_queue::add() {
   auto& e = list_.emplace_back();
   e.from = &owner_;
-  e.began = front_.now();
+  e.began = host_.now();
   e.input_ended = input_ended_;
   e.disconnected = disconnected_;
   return e;
@@ -94,12 +94,12 @@ void exchange_queue::begin(const http_reader& reader, std::string_view client_ad
   http::raw_request request = reader.request();
   request.remote_address = client_address;
   request.passed_on_by = passed_on_by;
-  request.now_ns = front_.wall_ns();
+  request.now_ns = host_.wall_ns();
   e.head = request.method == "HEAD";
   e.keep_alive = reader.keep_alive();
   e.old_version = reader.old_version();
   e.request_bytes = request.target.size() + request.body.size();
-  front_.understand(request, e);
+  host_.understand(request, e);
   uploading_ = body_follows && e.transfer != nullptr;
   if (e.transfer != nullptr)
     e.transfer->body_complete = !body_follows;
@@ -110,7 +110,7 @@ void exchange_queue::begin(const http_reader& reader, std::string_view client_ad
   if (e.may_overlap()) { // otherwise write() starts it when it is at the front
     e.sent = true;
     if (!e.answer)
-      front_.dispatch(e);
+      host_.dispatch(e);
   }
 }
 
@@ -120,20 +120,20 @@ void exchange_queue::body_arrived(std::string_view bytes, bool complete) {
   e.transfer->body_complete = complete;
   uploading_ = !complete;
   ended_ = ended_ || (complete && !e.keep_alive);
-  front_.body_arrived(e);
+  host_.body_arrived(e);
 }
 
 void exchange_queue::refuse(http_reader::verdict why, const http_reader& reader) {
   if (uploading_) {
     auto& e = list_.back();
     if (e.sent && !e.answer)
-      front_.forget(e);
+      host_.forget(e);
     e.sent = true;
     if (!e.answer)
       e.answer = http::malformed_request();
     return;
   }
-  refuse(refusal(why, reader, front_.routes()));
+  refuse(refusal(why, reader, host_.routes()));
 }
 
 void exchange_queue::refuse(http::response answer) {
@@ -152,9 +152,9 @@ void exchange_queue::write(std::size_t unsent) {
     auto& e = list_.front();
     if (!e.sent && !e.answer) {
       e.sent = true;
-      front_.dispatch(e);
+      host_.dispatch(e);
     }
-    if (!e.answer || !front_.may_answer(e))
+    if (!e.answer || !host_.may_answer(e))
       break;
     if (uploading_ && list_.size() == 1) { // answered before its body arrived: nothing more is read
       uploading_ = false;
@@ -164,7 +164,7 @@ void exchange_queue::write(std::size_t unsent) {
       write_answer(e);
     } else if (e.head) {
       write_answer(e);
-      front_.forget(e); // the pieces are not needed
+      host_.forget(e); // the pieces are not needed
     } else if (!write_piece(e, unsent)) {
       break;
     }
@@ -183,7 +183,7 @@ bool exchange_queue::is_last(const exchange& e) const {
 
 void exchange_queue::write_answer(exchange& e) {
   const bool last = e.answer->close || is_last(e);
-  append_answer(e, {front_.date(), front_.routes().response_headers, last}, front_.output);
+  append_answer(e, {host_.date(), host_.routes().response_headers, last}, host_.output);
   if (!e.head)
     body_ = std::move(e.answer->body_pieces);
   written(e, last);
@@ -193,21 +193,21 @@ void exchange_queue::write_answer(exchange& e) {
 bool exchange_queue::write_piece(exchange& e, std::size_t unsent) {
   const bool last = ends_with_connection(e) || is_last(e);
   for (;;) {
-    if (append_piece(e, {front_.date(), front_.routes().response_headers, last}, front_.output)) {
+    if (append_piece(e, {host_.date(), host_.routes().response_headers, last}, host_.output)) {
       written(e, last);
       return true;
     }
     body_ = std::move(e.transfer->block);
-    if (body_ != nullptr || e.transfer->asked || unsent + front_.output.size() >= limits_.unsent_bytes_max / 2)
+    if (body_ != nullptr || e.transfer->asked || unsent + host_.output.size() >= limits_.unsent_bytes_max / 2)
       return false;
-    front_.next_piece(e);
+    host_.next_piece(e);
     if (e.transfer->asked)
       return false; // it comes later
   }
 }
 
 void exchange_queue::written(const exchange& e, bool last) {
-  front_.count(e, e.answer->status);
+  host_.count(e, e.answer->status);
   closing_ = closing_ || last;
 }
 
@@ -220,7 +220,7 @@ void exchange_queue::end_waits() {
     e.input_ended = true;
     const bool streaming = e.transfer != nullptr && e.transfer->streaming && !e.transfer->ended;
     if (e.sent && (!e.answer || streaming))
-      front_.end_wait(e);
+      host_.end_wait(e);
   }
 }
 
@@ -238,11 +238,11 @@ bool exchange_queue::sweep(monotonic_time now) {
     if (!e.sent || e.answer)
       continue;
     if (now >= e.deadline) {
-      front_.forget(e);
+      host_.forget(e);
       e.answer = http::error_response(500, std::string(e.give_up));
       changed = true;
     } else if (std::exchange(e.ask_again, false)) {
-      front_.dispatch(e);
+      host_.dispatch(e);
       changed = changed || e.answer.has_value();
     }
   }
@@ -257,7 +257,7 @@ void exchange_queue::finish(const std::string& text) {
     if (e.answer || (e.sent && !e.blocking()))
       continue;
     if (e.sent)
-      front_.forget(e);
+      host_.forget(e);
     e.sent = true;
     e.answer = http::error_response(500, text);
   }
@@ -266,9 +266,9 @@ void exchange_queue::finish(const std::string& text) {
 void exchange_queue::drop() {
   for (auto& e : list_)
     if (e.sent && (!e.answer || (e.transfer != nullptr && e.transfer->streaming)))
-      front_.forget(e);
+      host_.forget(e);
   for (auto& e : list_)
-    front_.dropped(e);
+    host_.dropped(e);
   list_.clear();
 }
 

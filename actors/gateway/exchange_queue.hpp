@@ -1,9 +1,9 @@
 #pragma once
 // The exchanges of a connection, in request order: which may begin before others are answered,
-// whose answer may be written, and which is the last. No sockets: it writes to the front's output.
+// whose answer may be written, and which is the last. No sockets: it writes to the host's output.
 
+#include "actors/gateway/connection_host.hpp"
 #include "actors/gateway/connection_limits.hpp"
-#include "actors/gateway/http_front.hpp"
 
 #include <list>
 #include <string>
@@ -15,9 +15,9 @@ namespace belay::actors {
 class exchange_queue {
 public:
   /// @param owner notified of answers
-  /// @param front,limits must outlive this object
-  exchange_queue(requester& owner, http_front& front, const connection_limits& limits)
-      : owner_(owner), front_(front), limits_(limits) {}
+  /// @param host,limits must outlive this object
+  exchange_queue(requester& owner, connection_host& host, const connection_limits& limits)
+      : owner_(owner), host_(host), limits_(limits) {}
 
   bool empty() const { return list_.empty(); }
   /// The body of the last exchange is streamed as it arrives.
@@ -80,7 +80,7 @@ private:
   void written(const exchange& e, bool last);
 
   requester& owner_;
-  http_front& front_;
+  connection_host& host_;
   const connection_limits& limits_;
   std::list<exchange> list_;
   http::shared_body_ptr body_;

@@ -24,10 +24,11 @@ constexpr std::chrono::microseconds turn_max{100};
 
 } // namespace
 
-http_connection::http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address,
-                                 std::unique_ptr<tls_stream> tls, std::unique_ptr<const http::client_agent> passes_on)
-    : front_(&front), limits_(limits), fd_(fd), address_(address), passes_on_(std::move(passes_on)),
-      queue_(*this, front, limits), tls_(std::move(tls)), last_input_(front.now()), last_output_(last_input_) {}
+http_connection::http_connection(connection_host& host, const connection_limits& limits, int fd,
+                                 const std::string* address, std::unique_ptr<tls_stream> tls,
+                                 std::unique_ptr<const http::client_agent> passes_on)
+    : host_(&host), limits_(limits), fd_(fd), address_(address), passes_on_(std::move(passes_on)),
+      queue_(*this, host, limits), tls_(std::move(tls)), last_input_(host.now()), last_output_(last_input_) {}
 
 http_connection::~http_connection() {
   shut();
@@ -68,7 +69,7 @@ bool http_connection::may_read() const {
 }
 
 bool http_connection::wait_for(socket_poller::interest i) {
-  if (!front_->sockets().change(fd_, *this, waits_for_, i)) {
+  if (!host_->sockets().change(fd_, *this, waits_for_, i)) {
     close();
     return false;
   }
@@ -85,11 +86,11 @@ void http_connection::wait_readable() {
 }
 
 void http_connection::read_some() {
-  auto& buffer = front_->input;
+  auto& buffer = host_->input;
   for (int i = 0; i < reads_per_turn; ++i) {
     const auto n = ::recv(fd_, buffer.data(), buffer.size(), 0);
     if (n > 0) {
-      last_input_ = front_->now();
+      last_input_ = host_->now();
       const std::string_view came(buffer.data(), static_cast<std::size_t>(n));
       if (!lingering_ && tls_ == nullptr)
         take(came);
@@ -124,7 +125,7 @@ void http_connection::take(std::string_view bytes) {
   while (!bytes.empty() && !more_needed && may_look_at_next() && !again_) {
     bytes.remove_prefix(look_at_next(bytes, more_needed));
     write_in_order();
-    if (!bytes.empty() && front_->now() >= last_input_ + turn_max)
+    if (!bytes.empty() && host_->now() >= last_input_ + turn_max)
       go_on_later();
   }
   busy_ = false;
@@ -136,7 +137,7 @@ void http_connection::take(std::string_view bytes) {
 /// Reads at most one request. @returns bytes used
 std::size_t http_connection::look_at_next(std::string_view input, bool& more_needed) {
   if (reader_ == nullptr)
-    reader_ = front_->readers().take();
+    reader_ = host_->readers().take();
   std::size_t used = 0;
   const bool had_head = reader_->has_head();
   const auto verdict = reader_->read(input, used);
@@ -151,21 +152,21 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
     if (queue_.uploading())
       queue_.body_arrived(reader_->take_body(), false);
     if (queue_.empty() && reader_->take_expectation())
-      front_->output += continue_line;
+      host_->output += continue_line;
     if (!reader_->in_request())
-      front_->readers().give_back(std::move(reader_));
+      host_->readers().give_back(std::move(reader_));
     return used;
   case http_reader::verdict::complete:
     if (queue_.uploading())
       queue_.body_arrived(reader_->take_body(), true);
     else
       queue_.begin(*reader_, *address_, passes_on_.get(), false);
-    front_->readers().give_back(std::move(reader_));
+    host_->readers().give_back(std::move(reader_));
     request_pace_.end();
     return used;
   default:
     queue_.refuse(verdict, *reader_);
-    front_->readers().give_back(std::move(reader_));
+    host_->readers().give_back(std::move(reader_));
     return input.size(); // what follows cannot be parsed
   }
 }
@@ -176,7 +177,7 @@ void http_connection::request_moved(bool head_ended, std::size_t bytes) {
   if (head_ended)
     request_pace_.end();
   if (reader_->in_request())
-    request_pace_.begin(front_->now());
+    request_pace_.begin(host_->now());
   request_pace_.moved(bytes);
 }
 
@@ -218,7 +219,7 @@ void http_connection::end_waits() {
 
 void http_connection::go_on_later() {
   if (!std::exchange(again_, true))
-    front_->sockets().again(*this);
+    host_->sockets().again(*this);
 }
 
 void http_connection::on_turn_again() {
@@ -238,7 +239,7 @@ void http_connection::progress() {
     write_in_order();
     if (more_needed || !may_look_at_next() || used == waiting_.size() || again_)
       break;
-    const auto now = front_->now();
+    const auto now = host_->now();
     if (turn_ends && now >= *turn_ends) {
       go_on_later();
       break;
@@ -275,18 +276,18 @@ bool http_connection::send_now(const http::shared_body_ptr& piece) {
 void http_connection::write_in_order() {
   queue_.write(to_send());
   while (auto body = queue_.take_body()) {
-    unsent_.take(front_->output);
+    unsent_.take(host_->output);
     unsent_.append(std::move(body));
     queue_.write(to_send());
   }
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): a reader that was given back is null, which is asked first
   if (queue_.wants_body() && reader_ != nullptr && reader_->take_expectation())
-    front_->output += continue_line;
+    host_->output += continue_line;
 }
 
 /// @returns false: the connection was closed
 bool http_connection::flush() {
-  unsent_.take(front_->output);
+  unsent_.take(host_->output);
   const bool nothing = to_send() == 0;
   std::size_t moved = 0;
   if (!waits_for_.write) {
@@ -305,14 +306,14 @@ bool http_connection::flush() {
     }
   }
   if (nothing || moved != 0)
-    last_output_ = front_->now();
+    last_output_ = host_->now();
   if (to_send() != 0) {
     answer_pace_.begin(last_output_);
     answer_pace_.moved(moved);
     return true;
   }
   answer_pace_.end();
-  unsent_.release(front_->output, limits_.unsent_bytes_max);
+  unsent_.release(host_->output, limits_.unsent_bytes_max);
   if (queue_.closing()) {
     if (tls_ == nullptr || say_goodbye())
       begin_linger();
@@ -324,7 +325,7 @@ bool http_connection::flush() {
 /// @param moved set to the bytes that the socket took
 unsent_output::outcome http_connection::send_some(std::size_t& moved) {
   if (tls_ != nullptr)
-    return tls_->send(fd_, unsent_, front_->sealed, moved);
+    return tls_->send(fd_, unsent_, host_->sealed, moved);
   const auto before = unsent_.size();
   const auto outcome = unsent_.send(fd_);
   moved = before - unsent_.size();
@@ -339,7 +340,7 @@ void http_connection::begin_linger() {
     return close();
   ::shutdown(fd_, SHUT_WR);
   lingering_ = true;
-  linger_until_ = front_->now() + limits_.linger;
+  linger_until_ = host_->now() + limits_.linger;
   waiting_ = std::string();
   wait_readable();
 }
@@ -363,8 +364,8 @@ void http_connection::close() {
   unsent_.clear(); // frees shared bodies now, not with the last reference to this connection
   queue_.drop();
   if (reader_ != nullptr)
-    front_->readers().give_back(std::move(reader_));
-  front_->closed(*this);
+    host_->readers().give_back(std::move(reader_));
+  host_->closed(*this);
 }
 
 void http_connection::shut() {
@@ -372,12 +373,12 @@ void http_connection::shut() {
     return;
   if (tls_ != nullptr)
     hang_up_politely();
-  front_->sockets().change(fd_, *this, waits_for_, {});
+  host_->sockets().change(fd_, *this, waits_for_, {});
   if (std::exchange(again_, false))
-    front_->sockets().not_again(*this);
+    host_->sockets().not_again(*this);
   waits_for_ = {};
   ::close(std::exchange(fd_, -1));
-  front_->held.change(std::exchange(held_, 0), 0);
+  host_->held.change(std::exchange(held_, 0), 0);
 }
 
 // ---- buffered bytes
@@ -388,9 +389,9 @@ void http_connection::account() {
   const auto reading = reader_ != nullptr ? reader_->held_bytes() : 0;
   const auto sealed = tls_ != nullptr ? tls_->held_bytes() : 0;
   const auto now_held = reading + waiting_.capacity() + unsent_.held_bytes() + sealed + queue_.held_bytes();
-  front_->held.change(std::exchange(held_, now_held), now_held);
-  if (front_->held.exceeded())
-    front_->shed();
+  host_->held.change(std::exchange(held_, now_held), now_held);
+  if (host_->held.exceeded())
+    host_->shed();
 }
 
 std::size_t http_connection::held_bytes() const {
@@ -409,7 +410,7 @@ void http_connection::shed() {
     return;
   if (!waits_for_request() || to_send() != 0 || queue_.uploading())
     return close();
-  front_->readers().give_back(std::move(reader_));
+  host_->readers().give_back(std::move(reader_));
   waiting_ = std::string();
   queue_.refuse(http::closing_error(
       503, "too many bytes of requests and responses are in flight: see limits.http_max_bytes_in_flight"));

@@ -2,9 +2,9 @@
 // One client's connection: reads bytes from its socket, has the reader parse requests, and writes
 // the answers in the queue of exchanges. A plain object on the gateway's thread.
 
+#include "actors/gateway/connection_host.hpp"
 #include "actors/gateway/connection_limits.hpp"
 #include "actors/gateway/exchange_queue.hpp"
-#include "actors/gateway/http_front.hpp"
 #include "actors/gateway/transport/handshake_desk.hpp"
 #include "actors/gateway/transport/tls_stream.hpp"
 #include "actors/gateway/transport/unsent_output.hpp"
@@ -21,7 +21,7 @@ public:
   /// @param fd non-blocking, owned from now on @param tls null: plain HTTP @param
   /// passes_on the client agent that forwards its clients' requests here;
   /// null: a client is at the other end
-  http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address,
+  http_connection(connection_host& host, const connection_limits& limits, int fd, const std::string* address,
                   std::unique_ptr<tls_stream> tls = nullptr,
                   std::unique_ptr<const http::client_agent> passes_on = nullptr);
   ~http_connection() override;
@@ -79,7 +79,7 @@ private:
   void account();
   bool waits_for_request() const;
   std::size_t to_send() const { return unsent_.size() + (tls_ != nullptr ? tls_->unsent() : 0); }
-  std::size_t unsent() const { return to_send() + front_->output.size(); }
+  std::size_t unsent() const { return to_send() + host_->output.size(); }
 
   // HTTPS: http_connection_tls.cpp
   bool shaking_hands() const { return tls_ != nullptr && !lingering_ && !tls_->established(); }
@@ -90,7 +90,7 @@ private:
   bool say_goodbye();
   void hang_up_politely();
 
-  http_front* front_;
+  connection_host* host_;
   const connection_limits& limits_;
   int fd_;
   socket_poller::interest waits_for_;
@@ -103,7 +103,7 @@ private:
   std::unique_ptr<tls_stream> tls_; ///< null: plain HTTP
   monotonic_time last_input_, last_output_, linger_until_{};
   client_pace request_pace_, answer_pace_;
-  std::size_t held_ = 0;     ///< as reported to the front
+  std::size_t held_ = 0;     ///< as reported to the host
   bool busy_ = false;        ///< inside progress()
   bool again_ = false;       ///< waiting input is parsed after the other connections had their turn
   bool input_ended_ = false; ///< all of it was read

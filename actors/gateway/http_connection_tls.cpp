@@ -10,7 +10,7 @@ namespace belay::actors {
 
 /// @returns false: other handshakes are first; on_turn() follows
 bool http_connection::may_shake_hands() {
-  if (tls_->may_work(std::static_pointer_cast<http_connection>(shared_from_this()), front_->now()))
+  if (tls_->may_work(std::static_pointer_cast<http_connection>(shared_from_this()), host_->now()))
     return true;
   wait_readable();
   return false;
@@ -20,7 +20,7 @@ void http_connection::on_turn() {
   if (!open())
     return;
   const auto self = shared_from_this();
-  tls_->turn_has_come(front_->now());
+  tls_->turn_has_come(host_->now());
   read_some();
   account();
 }
@@ -42,11 +42,11 @@ void http_connection::take_sealed(std::string_view wire) {
 
 /// The rest of the input cannot be decrypted. The client gets the reason as a TLS alert.
 void http_connection::refuse_tls(const std::string& why) {
-  tls_->desk().tell_refusal(address(), why, front_->now());
+  tls_->desk().tell_refusal(address(), why, host_->now());
   std::size_t ignored = 0;
   unsent_output nothing;
   const bool undone = !queue_.empty() || unsent() > tls_->unsent();
-  const auto outcome = tls_->send(fd_, nothing, front_->sealed, ignored);
+  const auto outcome = tls_->send(fd_, nothing, host_->sealed, ignored);
   if (undone || outcome == unsent_output::outcome::broken)
     return close();
   begin_linger();
@@ -57,7 +57,7 @@ bool http_connection::say_goodbye() {
   if (!tls_->end())
     return true;
   std::size_t ignored = 0;
-  switch (tls_->send(fd_, unsent_, front_->sealed, ignored)) {
+  switch (tls_->send(fd_, unsent_, host_->sealed, ignored)) {
   case unsent_output::outcome::sent:
     return true;
   case unsent_output::outcome::blocked:
@@ -74,7 +74,7 @@ bool http_connection::say_goodbye() {
 void http_connection::hang_up_politely() {
   std::size_t ignored = 0;
   if (to_send() == 0 && tls_->end())
-    tls_->send(fd_, unsent_, front_->sealed, ignored);
+    tls_->send(fd_, unsent_, host_->sealed, ignored);
 }
 
 } // namespace belay::actors

@@ -182,7 +182,7 @@ void http_gateway::begin_work() {
   probe_ = std::make_unique<arrival_probe>(sockets_, [this] {
     admission_.probe_served(pending_.load(), now());
     if (settings_.numbers != nullptr)
-      settings_.numbers->front_turns[settings_.number].fetch_add(1, std::memory_order_relaxed);
+      settings_.numbers->http_rounds[settings_.number].fetch_add(1, std::memory_order_relaxed);
   });
   send(this, tick_atom::value);
 }

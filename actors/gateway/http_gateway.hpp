@@ -93,14 +93,14 @@ struct gateway_settings {
   /// A client agent's relay to the servers, for this thread; outlives it. Null: a server
   request_relay* relay = nullptr;
   passed_on_limits passed_on;      ///< limits for the answers that the relay passes on
-  std::shared_ptr<vitals> numbers; ///< counts in front_turns at this gateway's number; null: not counted
+  std::shared_ptr<vitals> numbers; ///< counts in http_rounds at this gateway's number; null: not counted
   access_files files;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics
 };
 
 /// Send it tick_atom (or call listen) to start its timers, stop_atom to end it.
 /// Stop it before the loop of its host stops.
-class http_gateway final : public hosted<http_gateway_actor::base>, private http_front, private outbox {
+class http_gateway final : public hosted<http_gateway_actor::base>, private connection_host, private outbox {
 public:
   /// @param host null: no sockets (then listen fails)
   http_gateway(caf::actor_config& config, asio_host* host, node_actors_ptr node_actors, gateway_settings settings,
@@ -120,7 +120,7 @@ public:
   /// Serves a connection that another gateway accepted. Any thread, after start().
   void serve(const accepted_connection& c);
   /// Interface for its connections, for those created without sockets.
-  http_front& front() { return *this; }
+  connection_host& as_host() { return *this; }
   /// Ready after stop_atom, when answers in flight are sent or timed out, and sockets closed. Once.
   std::future<void> drained() { return drained_.get_future(); }
 
@@ -128,7 +128,7 @@ public:
   monotonic_time last_answer() const { return last_answer_; }
 
 private:
-  // http_front
+  // connection_host
   socket_poller& sockets() override { return *sockets_; }
   http_reader_pool& readers() override { return readers_; }
   monotonic_time now() override { return now_of(*this, *node_actors_); }

@@ -32,9 +32,9 @@ agent_composition::agent_composition(caf::actor_system& system, agent_plan plan)
   auto& w = *node_actors_;
   w.clock = std::move(plan.clock);
   w.fail_stop = std::move(plan.fail_stop);
-  w.fsm = system.spawn<remote_tables>(plan.front, node_actors_, *relay_, std::move(plan.secrets));
+  w.fsm = system.spawn<remote_tables>(plan.http_host, node_actors_, *relay_, std::move(plan.secrets));
   w.raft_peer = system.spawn<remote_consensus>(
-      plan.front, node_actors_, self_, [this] { return relay_->cluster_answers(); },
+      plan.http_host, node_actors_, self_, [this] { return relay_->cluster_answers(); },
       [this](const std::string& address, auto then) { relay_->join(address, std::move(then)); });
   if (plan.spawn_audit)
     w.audit_log = plan.spawn_audit(node_actors_);
@@ -44,7 +44,7 @@ agent_composition::agent_composition(caf::actor_system& system, agent_plan plan)
   h.number = static_cast<std::uint16_t>(w.gateways.size());
   h.numbers = numbers_;
   h.agent.registry.node = catalog_row_of(self_, plan.datacenter, plan.node_meta);
-  w.health_checks = system.spawn<health_checks>(plan.front, node_actors_, std::move(h), std::move(plan.registered),
+  w.health_checks = system.spawn<health_checks>(plan.http_host, node_actors_, std::move(h), std::move(plan.registered),
                                                 std::move(plan.probes));
   w.gateways.push_back(w.health_checks);
 }

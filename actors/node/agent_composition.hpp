@@ -31,7 +31,7 @@ struct agent_plan {
 
   std::shared_ptr<const node_clock> clock; ///< null: the actor system's
   std::function<void()> fail_stop;         ///< null: abort(); otherwise it throws
-  actor_host* front = nullptr;             ///< null: all run on CAF's scheduler, or that of a test
+  actor_host* http_host = nullptr;         ///< null: all run on CAF's scheduler, or that of a test
 
   /// @param relay is gateway_settings::relay
   std::function<http_gateway_actor(const node_actors_ptr&, request_relay& relay)> spawn_gateway;

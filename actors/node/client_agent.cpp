@@ -6,12 +6,12 @@
 #include "actors/node/agent_composition.hpp"
 #include "actors/node/boot_clock.hpp"
 #include "actors/node/certificate_reports.hpp"
-#include "actors/node/client_front.hpp"
 #include "actors/node/disk/acl_files.hpp"
 #include "actors/node/disk/agent_secret.hpp"
 #include "actors/node/disk/data_directory.hpp"
 #include "actors/node/disk/known_servers.hpp"
 #include "actors/node/free_memory.hpp"
+#include "actors/node/http_thread.hpp"
 #include "actors/node/node_composition.hpp"
 #include "actors/node/node_settings.hpp"
 #include "actors/node/process.hpp"
@@ -81,10 +81,10 @@ public:
 private:
   system_config caf_config_;
   caf::actor_system system_;
-  client_front front_{system_};
+  http_thread http_thread_{system_};
   metrics metrics_;
   std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
-  asio_relay_loop relay_loop_{front_.loop()};
+  asio_relay_loop relay_loop_{http_thread_.loop()};
   std::optional<agent_composition> actors_;
   std::optional<memory_housekeeping> memory_;
   bool stopped_ = false;
@@ -98,7 +98,7 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   plan.datacenter = config.datacenter;
   plan.node_meta = with_proof(config.node_meta, p.secret_of_node);
   plan.loop = &relay_loop_;
-  plan.front = &front_.host();
+  plan.http_host = &http_thread_.host();
   plan.clock = std::make_shared<suspension_proof_clock>();
   plan.numbers = numbers_;
   plan.relay = relay_settings_of(config);
@@ -136,7 +136,7 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   g.leave = std::move(p.leave);
   plan.spawn_gateway = [this, &g](const node_actors_ptr& node_actors, request_relay& relay) {
     g.relay = &relay;
-    return front_.spawn(system_, node_actors, std::move(g), metrics_);
+    return http_thread_.spawn(system_, node_actors, std::move(g), metrics_);
   };
   plan.spawn_keeper = [this, &config](const node_actors_ptr& node_actors) -> registration_keeper_actor {
     return system_.spawn<registration_keeper, caf::detached>(node_actors, registrations_directory(config.data_dir));
@@ -147,18 +147,18 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   plan.agent.wall_clock = wall_clock;
   plan.agent.agent.registry.seed = seed + 3;
   plan.registered = {config.services, config.checks, std::move(p.registrations)};
-  plan.probes = std::make_shared<asio_probes>(front_.loop(), networks_of_http_checks(config));
+  plan.probes = std::make_shared<asio_probes>(http_thread_.loop(), networks_of_http_checks(config));
   actors_.emplace(system_, std::move(plan));
 }
 
 status running_client_agent::start() {
-  if (auto s = front_.gateway().listen(); !s)
+  if (auto s = http_thread_.gateway().listen(); !s)
     return s;
-  for (const auto& address : front_.gateway().addresses())
+  for (const auto& address : http_thread_.gateway().addresses())
     log::info("node", "listening for clients", {{"address", address}});
   actors_->begin();
-  memory_.emplace(front_.loop(), system_);
-  front_.start();
+  memory_.emplace(http_thread_.loop(), system_);
+  http_thread_.start();
   return done{};
 }
 
@@ -175,25 +175,25 @@ status running_client_agent::change_definitions(agent::configured_definitions no
 void running_client_agent::leave() {
   auto done = std::make_shared<std::promise<void>>();
   auto left = done->get_future();
-  boost::asio::post(front_.loop(), [this, done] { actors_->leave([done] { done->set_value(); }); });
+  boost::asio::post(http_thread_.loop(), [this, done] { actors_->leave([done] { done->set_value(); }); });
   left.wait_for(departure_limit);
 }
 
 void running_client_agent::stop() {
   if (std::exchange(stopped_, true))
     return;
-  front_.run_to_the_end();
-  auto drained = front_.gateway().drained();
+  http_thread_.run_to_the_end();
+  auto drained = http_thread_.gateway().drained();
   actors_->stop([&] { drained.wait_for(drain_limit); });
   system_.await_all_actors_done();
   actors_->release();
   std::promise<void> closed; // its sockets belong to the loop's thread
-  boost::asio::post(front_.loop(), [&] {
+  boost::asio::post(http_thread_.loop(), [&] {
     actors_->disconnect();
     closed.set_value();
   });
   closed.get_future().wait();
-  front_.stop();
+  http_thread_.stop();
 }
 
 /// Servers that the last process knew, unless it left them for good. @returns a failure if unknown

@@ -8,13 +8,13 @@
 #include "actors/node/boot_clock.hpp"
 #include "actors/node/certificate_reports.hpp"
 #include "actors/node/client_agent.hpp"
-#include "actors/node/client_front.hpp"
 #include "actors/node/disk/acl_files.hpp"
 #include "actors/node/disk/data_directory.hpp"
 #include "actors/node/disk/data_directory_watch.hpp"
 #include "actors/node/disk/recovery.hpp"
 #include "actors/node/disk/server_state.hpp"
 #include "actors/node/free_memory.hpp"
+#include "actors/node/http_thread.hpp"
 #include "actors/node/keyring_keeper.hpp"
 #include "actors/node/node_composition.hpp"
 #include "actors/node/node_settings.hpp"
@@ -103,10 +103,10 @@ result<bool> stays_out_of_cluster(const node_config& config) {
 /// Number of HTTP threads by default.
 /// On a machine with two cores a second one makes puts of some clients slower:
 /// Raft and the log need a core, too (docs/internals/adr/0024-reads-beside-the-tables.md).
-std::size_t fronts_of(const node_config& config) {
+std::size_t http_threads_of(const node_config& config) {
   constexpr std::size_t usual_max = 4;
-  if (config.fronts > 0)
-    return static_cast<std::size_t>(config.fronts);
+  if (config.http_threads > 0)
+    return static_cast<std::size_t>(config.http_threads);
   cpu_set_t cores;
   const std::size_t count = ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
   const auto fit =
@@ -142,12 +142,13 @@ private:
 
   system_config caf_config_;
   caf::actor_system system_;
-  std::vector<std::unique_ptr<client_front>> fronts_; ///< the first one also has the tables, and accepts connections
+  std::vector<std::unique_ptr<http_thread>>
+      http_threads_; ///< the first one also has the tables, and accepts connections
   multiplexer_host raft_host_;
   metrics metrics_;
   std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
   std::optional<node_composition> actors_;
-  std::size_t next_front_ = 0; ///< gets the next connection; on the first one's thread
+  std::size_t next_http_thread_ = 0; ///< gets the next connection; on the first one's thread
   std::optional<memory_housekeeping> memory_;
   bool stopped_ = false;
 };
@@ -159,8 +160,8 @@ running_node::running_node(const node_config& config, const identity& who, node_
                            keyring_keeper::operate keyring, std::shared_ptr<agent_tokens> tokens,
                            std::optional<rotated_file> audit)
     : system_(caf_config_), raft_host_(system_) {
-  for (std::size_t i = fronts_of(config); i > 0; --i)
-    fronts_.push_back(std::make_unique<client_front>(system_));
+  for (std::size_t i = http_threads_of(config); i > 0; --i)
+    http_threads_.push_back(std::make_unique<http_thread>(system_));
   node_plan plan;
   plan.self = member_of(config, who);
   plan.datacenter = config.datacenter;
@@ -177,13 +178,13 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.peer.stays_out = stays_out;
   plan.agent = agent_settings_of(config);
   plan.registered = std::move(registered);
-  plan.probes = std::make_shared<asio_probes>(fronts_.front()->loop(), networks_of_http_checks(config));
+  plan.probes = std::make_shared<asio_probes>(http_threads_.front()->loop(), networks_of_http_checks(config));
   plan.wall_clock = wall_clock;
   plan.clock = std::make_shared<suspension_proof_clock>();
-  plan.front = &fronts_.front()->host();
-  plan.gateways = numbers_->fronts = fronts_.size();
-  if (fronts_.size() > 1)
-    plan.machine.shared = std::make_shared<shared_tables>(fronts_.size(), *numbers_);
+  plan.http_host = &http_threads_.front()->host();
+  plan.gateways = numbers_->http_threads = http_threads_.size();
+  if (http_threads_.size() > 1)
+    plan.machine.shared = std::make_shared<shared_tables>(http_threads_.size(), *numbers_);
   plan.consensus = &raft_host_;
   plan.disks_have_threads = true;
   const auto seed = plan.peer.seed;
@@ -201,8 +202,8 @@ running_node::running_node(const node_config& config, const identity& who, node_
     auto g = gateway_settings_of(config, who);
     g.number = number;
     g.seed = seed + 2 + 1000 * number;
-    g.bytes_in_flight_max /= fronts_.size();
-    g.shedding.load_min = std::max<std::size_t>(1, g.shedding.load_min / fronts_.size());
+    g.bytes_in_flight_max /= http_threads_.size();
+    g.shedding.load_min = std::max<std::size_t>(1, g.shedding.load_min / http_threads_.size());
     g.admission = admission;
     g.cached = cached;
     g.https = https;
@@ -216,9 +217,9 @@ running_node::running_node(const node_config& config, const identity& who, node_
       g.read_here = [tables, number](const http::read_request& r, monotonic_time now) {
         return tables->read(number, r, now);
       };
-    else if (fronts_.size() > 1)
+    else if (http_threads_.size() > 1)
       g.share_connections = [this](const accepted_connection& c) { return hand_over(c); };
-    return fronts_[number++]->spawn(system_, node_actors, std::move(g), metrics_);
+    return http_threads_[number++]->spawn(system_, node_actors, std::move(g), metrics_);
   };
   plan.spawn_keeper = [&](const node_actors_ptr& node_actors) {
     return system_.spawn<registration_keeper, caf::detached>(node_actors, registrations_directory(config.data_dir));
@@ -234,29 +235,29 @@ running_node::running_node(const node_config& config, const identity& who, node_
 }
 
 status running_node::start() {
-  auto& first = fronts_.front()->gateway();
+  auto& first = http_threads_.front()->gateway();
   if (auto s = first.listen(); !s)
     return s;
   for (const auto& address : first.addresses())
     log::info("node", "listening for clients", {{"address", address}});
-  memory_.emplace(fronts_.front()->loop(), system_);
-  for (const auto& f : fronts_) {
-    if (f != fronts_.front())
+  memory_.emplace(http_threads_.front()->loop(), system_);
+  for (const auto& f : http_threads_) {
+    if (f != http_threads_.front())
       f->gateway().start();
     f->start();
   }
-  if (fronts_.size() > 1)
-    log::info("node", "clients distributed over several threads", {{"fronts", fronts_.size()}});
+  if (http_threads_.size() > 1)
+    log::info("node", "clients distributed over several threads", {{"fronts", http_threads_.size()}});
   actors_->begin();
   return done{};
 }
 
 /// Round-robin: each thread has equally many connections, apart from those that ended since.
 bool running_node::hand_over(const accepted_connection& c) {
-  const auto to = std::exchange(next_front_, (next_front_ + 1) % fronts_.size());
+  const auto to = std::exchange(next_http_thread_, (next_http_thread_ + 1) % http_threads_.size());
   if (to == 0)
     return false;
-  fronts_[to]->gateway().serve(c);
+  http_threads_[to]->gateway().serve(c);
   return true;
 }
 
@@ -282,7 +283,7 @@ bool is_authenticated(const introduced_peer& p) {
 void running_node::serve_client_agent(introduced_peer p) {
   const auto& self = p.hello.self;
   // Any thread, so not round-robin: by the ID of the agent.
-  const auto& to = fronts_[std::hash<std::string>()(self.uuid) % fronts_.size()];
+  const auto& to = http_threads_[std::hash<std::string>()(self.uuid) % http_threads_.size()];
   to->gateway().serve({p.fd,
                        {self.name, self.uuid, split_host_port(self.address).host, is_authenticated(p)},
                        std::move(p.address),
@@ -313,7 +314,7 @@ void running_node::stop() {
   if (std::exchange(stopped_, true))
     return;
   std::vector<std::future<void>> drained;
-  for (const auto& f : fronts_) {
+  for (const auto& f : http_threads_) {
     f->run_to_the_end();
     drained.push_back(f->gateway().drained());
   }
@@ -324,7 +325,7 @@ void running_node::stop() {
   });
   system_.await_all_actors_done();
   actors_.reset();
-  for (const auto& f : fronts_)
+  for (const auto& f : http_threads_)
     f->stop();
 }
 

@@ -46,12 +46,12 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   const checkpointer_settings found{applied.index, plan.older_checkpoint, plan.disk.log_begins, plan.disk.log_bytes};
   w.checkpointer = spawn_for_disk<checkpointer>(system, plan.disks_have_threads, node_actors_, plan.disk.checkpoints,
                                                 found, numbers, counted);
-  w.watch_registry = system.spawn<watch_registry>(plan.front, node_actors_, counted);
-  w.session_reaper = system.spawn<session_reaper>(plan.front, node_actors_, std::move(sessions),
+  w.watch_registry = system.spawn<watch_registry>(plan.http_host, node_actors_, counted);
+  w.session_reaper = system.spawn<session_reaper>(plan.http_host, node_actors_, std::move(sessions),
                                                   plan.disk.machine->restored_at(), counted);
-  w.lock_delay_tracker = system.spawn<lock_delay_tracker>(plan.front, node_actors_);
-  w.fsm = system.spawn<fsm>(plan.front, node_actors_, std::move(plan.machine), std::move(plan.disk.machine), applied,
-                            numbers, counted);
+  w.lock_delay_tracker = system.spawn<lock_delay_tracker>(plan.http_host, node_actors_);
+  w.fsm = system.spawn<fsm>(plan.http_host, node_actors_, std::move(plan.machine), std::move(plan.disk.machine),
+                            applied, numbers, counted);
   raft::formation_settings founding;
   founding.expect = plan.bootstrap_expect;
   founding.admit_newcomers = plan.admit_newcomers;
@@ -82,7 +82,7 @@ void node_composition::spawn_agent(caf::actor_system& system, node_plan plan, st
   h.agent.registry.node = catalog_row_of(plan.self, plan.datacenter, plan.node_meta);
   if (plan.spawn_keeper)
     w.registration_keeper = plan.spawn_keeper(node_actors_);
-  w.health_checks = system.spawn<health_checks>(plan.front, node_actors_, std::move(h), std::move(plan.registered),
+  w.health_checks = system.spawn<health_checks>(plan.http_host, node_actors_, std::move(h), std::move(plan.registered),
                                                 std::move(plan.probes));
   w.gateways.push_back(w.health_checks);
 }

@@ -42,7 +42,7 @@ struct node_plan {
   std::function<void()> fail_stop;          ///< null: abort(); otherwise it throws
 
   // With null hosts and no disk threads all run on CAF's scheduler, or that of a test.
-  actor_host* front = nullptr;     ///< host of the HTTP actors and the tables
+  actor_host* http_host = nullptr; ///< host of the HTTP actors and the tables
   actor_host* consensus = nullptr; ///< host of raft_peer
   bool disks_have_threads = false; ///< log_writer and checkpointer block, each on its own thread
 

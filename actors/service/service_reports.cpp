@@ -99,9 +99,9 @@ void service_reports::look(time now) {
   next_ = now + (watch_ ? watch_->period() : duration(status_period));
   std::string lines;
   if (watch_) {
-    const auto front = numbers_->fewest_front_turns();
+    const auto front = numbers_->fewest_http_rounds();
     const auto v =
-        watch_->look({front, numbers_->has_raft ? numbers_->raft_turns.load(std::memory_order_relaxed) : front}, now);
+        watch_->look({front, numbers_->has_raft ? numbers_->raft_rounds.load(std::memory_order_relaxed) : front}, now);
     tell_stall(v);
     if (v.feed())
       lines = "WATCHDOG=1\n";

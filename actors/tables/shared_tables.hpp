@@ -1,5 +1,5 @@
 #pragma once
-// The tables for gateways on threads other than the writer's (docs/internals/adr/0017-several-fronts.md):
+// The tables for gateways on threads other than the writer's (docs/internals/adr/0017-several-http-threads.md):
 // they read a single key directly. A gateway never waits for the writer. While tables are written,
 // or may be older than what a client has seen, it sends the read to the fsm as usual.
 

@@ -27,9 +27,9 @@ constexpr std::string_view client_header = "\r\nX-Simulated-Client: ";
 } // namespace
 
 /// The gateway as its connections see it, except that it collects responses and notes requests.
-class simulated_gateway::front final : public actors::http_front {
+class simulated_gateway::host final : public actors::connection_host {
 public:
-  explicit front(actors::http_front& real) : real_(real) {}
+  explicit host(actors::connection_host& real) : real_(real) {}
 
   actors::socket_poller& sockets() override { return real_.sockets(); }
   actors::http_reader_pool& readers() override { return real_.readers(); }
@@ -47,7 +47,7 @@ public:
   void closed(actors::http_connection&) override {}
 
 private:
-  actors::http_front& real_;
+  actors::connection_host& real_;
 };
 
 /// A client's connection: http_connection without a socket.
@@ -55,7 +55,7 @@ class simulated_gateway::connection final : public actors::requester {
 public:
   /// @param passes_on null: the connection is a client's own
   connection(simulated_gateway& all, connection_id id, const http::client_agent* passes_on)
-      : all_(all), id_(id), passes_on_(passes_on), queue_(*this, *all.front_, limits_) {}
+      : all_(all), id_(id), passes_on_(passes_on), queue_(*this, *all.host_, limits_) {}
 
   void take(std::string_view bytes) {
     waiting_ += bytes;
@@ -111,14 +111,14 @@ private:
     queue_.write(unsent);
     while (const auto body = queue_.take_body()) {
       for (const auto& piece : body->pieces)
-        all_.front_->output += *piece;
+        all_.host_->output += *piece;
       queue_.write(unsent);
     }
   }
 
   std::size_t look_at_next(std::string_view input, bool& more_needed) {
     using verdict = actors::http_reader::verdict;
-    auto& readers = all_.front_->readers();
+    auto& readers = all_.host_->readers();
     if (reader_ == nullptr)
       reader_ = readers.take();
     std::size_t used = 0;
@@ -144,7 +144,7 @@ private:
   }
 
   void flush(bool all_answered) {
-    const auto bytes = std::exchange(all_.front_->output, {});
+    const auto bytes = std::exchange(all_.host_->output, {});
     const bool last = all_answered || queue_.closing();
     if (bytes.empty() && !last)
       return;
@@ -177,7 +177,7 @@ private:
   bool input_ended_ = false, gone_ = false;
 };
 
-void simulated_gateway::front::dispatch(actors::exchange& e) {
+void simulated_gateway::host::dispatch(actors::exchange& e) {
   static_cast<connection*>(e.from)->asks(e);
   real_.dispatch(e);
 }
@@ -191,7 +191,7 @@ simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::no
   gateway_ = system.spawn<actors::http_gateway>(nullptr, node_actors, std::move(settings), m);
   real_ = dynamic_cast<actors::http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway_));
   INVARIANT(real_ != nullptr);
-  front_ = std::make_unique<front>(real_->front());
+  host_ = std::make_unique<host>(real_->as_host());
   sockets_ = system.spawn([this](caf::event_based_actor* self) -> caf::behavior {
     self->delayed_send(self, sweep_interval, actors::tick_atom::value);
     // The gateway sends in this actor's context, as it does in the callbacks of its sockets.
@@ -298,7 +298,7 @@ std::string simulated_gateway::look_for_client(connection& c, std::string_view b
 void simulated_gateway::sweep() {
   const auto all = connections_;
   for (const auto& [c, connection] : all)
-    connection->sweep(real_->front().now());
+    connection->sweep(real_->as_host().now());
 }
 
 } // namespace belay::sim

@@ -55,7 +55,7 @@ public:
   std::optional<connection_id> asking(request_id id) const;
 
 private:
-  class front;
+  class host;
   class connection;
 
   void arrived(connection_id c, std::string_view bytes, std::string uuid);
@@ -66,7 +66,7 @@ private:
   actors::http_gateway_actor gateway_;
   actors::http_gateway* real_ = nullptr;
   caf::actor sockets_;
-  std::unique_ptr<front> front_;
+  std::unique_ptr<host> host_;
   heard heard_;
   std::map<connection_id, std::shared_ptr<connection>> connections_;
   std::map<connection_id, http::client_agent> introduced_; ///< agents

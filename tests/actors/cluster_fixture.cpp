@@ -168,7 +168,7 @@ void cluster_fixture::start(std::size_t index) {
   plan.disk = std::move(*disk);
   plan.older_checkpoint = options_.older_checkpoint;
   plan.machine = options_.machine;
-  if (options_.fronts)
+  if (options_.http_threads)
     plan.machine.shared = n.shared = std::make_shared<shared_tables>(1, *n.numbers);
   plan.peer = options_.peer;
   plan.peer.replica = options_.replicas.contains(index);

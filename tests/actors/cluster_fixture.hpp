@@ -35,7 +35,7 @@ struct cluster_options {
   bool admit_newcomers = false;
   std::set<std::size_t> replicas; ///< nodes without a vote; also cluster_fixture::set_replica
   std::set<std::size_t> older;    ///< nodes of a version without replicas
-  bool fronts = false;            ///< other HTTP threads read the tables: cluster_fixture::shared
+  bool http_threads = false;      ///< other HTTP threads read the tables: cluster_fixture::shared
   std::vector<std::string> keys;  ///< initial keys of each node; without any its peers show no credentials
 
   cluster_options() {
@@ -117,7 +117,7 @@ public:
   fake_network& net() { return net_; }
   raft_peer_actor peer(std::size_t node) { return handles(node).raft_peer; }
   fsm_actor fsm(std::size_t node) { return handles(node).fsm; }
-  /// What other HTTP threads read there. @pre cluster_options::fronts
+  /// What other HTTP threads read there. @pre cluster_options::http_threads
   shared_tables& shared(std::size_t node) { return *nodes_[node].shared; }
   health_checks_actor agent(std::size_t node) { return handles(node).health_checks; }
 

@@ -32,9 +32,10 @@ void hold_everything(cluster_fixture& c) {
 
 // The leader is about to transfer the leadership. It gives up its lease first: the next leader may
 // be elected at once. A thread that still used the old lease would return replaced values.
-TEST_CASE("a leader that releases its lease stops default reads of other HTTP threads", "[actors][reads][fronts]") {
+TEST_CASE("a leader that releases its lease stops default reads of other HTTP threads",
+          "[actors][reads][http_threads]") {
   cluster_options o;
-  o.fronts = true;
+  o.http_threads = true;
   cluster_fixture c(o);
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");

@@ -17,7 +17,7 @@ constexpr milliseconds waits_for{120000};
 constexpr std::size_t waiters_count = 100;
 
 /// A cluster with a read replica and a client agent. Clients use all nodes except the leader.
-struct fronts {
+struct entry_points {
   std::unique_ptr<server_cluster> cluster;
   std::vector<std::uint16_t> ports; ///< followers, the replica, the agent
   std::uint16_t agent_port = 0;
@@ -30,8 +30,8 @@ std::uint64_t number_in(const http_reply& r, const char* member) {
 /// A request for a lock: a claim, or the acquire of a key.
 class queue_of_waiters {
 public:
-  queue_of_waiters(const fronts& f, std::string name, bool of_keys)
-      : fronts_(f), name_(std::move(name)), of_keys_(of_keys) {}
+  queue_of_waiters(const entry_points& f, std::string name, bool of_keys)
+      : entry_points_(f), name_(std::move(name)), of_keys_(of_keys) {}
 
   std::string new_session(std::uint16_t port) const {
     const auto r = http_put(port, "/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})", asked_for);
@@ -44,7 +44,7 @@ public:
   void line_up() {
     const auto before = parked();
     for (std::size_t i = 0; i <= waiters_count; ++i) {
-      const auto port = fronts_.ports[i % fronts_.ports.size()];
+      const auto port = entry_points_.ports[i % entry_points_.ports.size()];
       waiters_.push_back({new_session(port), port, std::make_unique<http_connection>(port)});
       ask(i);
       if (i == 0)
@@ -66,15 +66,15 @@ public:
   }
 
   std::size_t queue_length() const {
-    const auto r = http_get(fronts_.ports.front(), target("", of_keys_ ? "?claims&consistent" : "?consistent"));
+    const auto r = http_get(entry_points_.ports.front(), target("", of_keys_ ? "?claims&consistent" : "?consistent"));
     return r.ok() ? number_in(r, "QueueLength") : 0;
   }
 
   /// Requests that are blocked at servers.
   std::uint64_t parked() const {
     std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < fronts_.cluster->size(); ++i) {
-      const auto metrics = boost::json::parse(fronts_.cluster->node(i).get("/v1/agent/metrics").body);
+    for (std::size_t i = 0; i < entry_points_.cluster->size(); ++i) {
+      const auto metrics = boost::json::parse(entry_points_.cluster->node(i).get("/v1/agent/metrics").body);
       for (const auto& gauge : metrics.at("Gauges").as_array())
         if (gauge.at("Name").as_string().ends_with("watch.parked_queries"))
           sum += gauge.at("Value").to_number<std::uint64_t>();
@@ -102,7 +102,7 @@ private:
   http_reply answer(std::size_t i) {
     auto r = waiters_[i].connection->receive(waits_for);
     // An agent's own connection may have been to the killed server. A retry keeps the position.
-    while (waiters_[i].port == fronts_.agent_port && (!r.error.empty() || r.status == 500)) {
+    while (waiters_[i].port == entry_points_.agent_port && (!r.error.empty() || r.status == 500)) {
       INFO("asked again: " << r.status << ' ' << r.error << r.body);
       ++asked_again_;
       REQUIRE(asked_again_ < 10 * waiters_count);
@@ -140,12 +140,12 @@ private:
     }));
   }
   bool holder_is_another(const std::string& session) const {
-    const auto r = http_get(fronts_.ports.front(), target("", of_keys_ ? "?claims&consistent" : "?consistent"));
+    const auto r = http_get(entry_points_.ports.front(), target("", of_keys_ ? "?claims&consistent" : "?consistent"));
     return r.status == 404 || (r.ok() && boost::json::parse(r.body).at("Holders").as_array().empty()) ||
            (r.ok() && boost::json::parse(r.body).at("Holders").at(0).at("Session").as_string() != session);
   }
 
-  const fronts& fronts_;
+  const entry_points& entry_points_;
   std::string name_;
   bool of_keys_;
   std::vector<waiter> waiters_;
@@ -163,7 +163,7 @@ TEST_CASE("claims: a killed leader loses no wait, and the order stays", "[.claim
   const auto command = server_command::from_environment(BELAY_BINARY_DIR);
   if (command.is_reference())
     return;
-  fronts f;
+  entry_points f;
   f.cluster = std::make_unique<server_cluster>(command, cluster_options{3, "node", {}, 1, 1});
   auto& cluster = *f.cluster;
   cluster.start_all();

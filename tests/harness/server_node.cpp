@@ -60,8 +60,9 @@ void server_node::configure(const json::object& config) {
         {"grpc", -1},
         {"https", -1}}},
   };
-  if (const auto fronts = environment("BELAY_FRONTS", ""); !fronts.empty() && !command_.is_reference())
-    all["http_config"] = json::object{{"fronts", std::stoi(fronts)}};
+  if (const auto http_threads = environment("BELAY_HTTP_THREADS", "");
+      !http_threads.empty() && !command_.is_reference())
+    all["http_config"] = json::object{{"fronts", std::stoi(http_threads)}};
   for (const auto& [key, value] : config) {
     if (key == "ports" || key == "performance" || (key == "http_config" && all.contains(key))) {
       for (const auto& [inner, number] : value.as_object())

@@ -252,12 +252,12 @@ void decode_limits(decoder& d, node_config& c) {
   decode_networks(d, "http_config.allow_write_http_from", c.allow_write_http_from);
   decode_allowed_hosts(d, c);
   d.get("http_config.use_cache", c.use_cache);
-  d.get("http_config.fronts", c.fronts, 1, static_cast<int>(vitals::fronts_max));
-  const auto all_fronts = static_cast<std::uint64_t>(c.fronts) * c.bytes_in_flight_least;
-  if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < all_fronts)
+  d.get("http_config.fronts", c.http_threads, 1, static_cast<int>(vitals::http_threads_max));
+  const auto all_http_threads = static_cast<std::uint64_t>(c.http_threads) * c.bytes_in_flight_least;
+  if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < all_http_threads)
     d.wrong("http_config.fronts",
             "http_config.fronts: this number requires limits.http_max_bytes_in_flight of at least " +
-                std::to_string(all_fronts) + ", or 0");
+                std::to_string(all_http_threads) + ", or 0");
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
   c.ui = c.dev;
   d.get("ui", c.ui);

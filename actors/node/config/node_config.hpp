@@ -98,8 +98,8 @@ struct node_config {
   std::uint64_t txn_max_req_len = 512 * 1024;   ///< limits.txn_max_req_len, bytes; the limit is the larger of both
   /// limits.http_max_bytes_in_flight: bytes buffered for all requests and answers; 0: no limit
   std::uint64_t http_max_bytes_in_flight = 512 * 1024 * 1024;
-  /// Minimum for each of `fronts`: memory for a value being put, and for the answer to its reader,
-  /// in base64.
+  /// Minimum for each of `http_threads`: memory for a value being put, and for the answer to its
+  /// reader, in base64.
   static constexpr std::uint64_t bytes_in_flight_least = 64 * 1024 * 1024;
   std::uint64_t kv_changes_bytes =
       64 * 1024 * 1024; ///< limits.kv_changes_bytes: size of the kept key changes, for the change feed
@@ -115,7 +115,7 @@ struct node_config {
   std::map<std::string, std::string> response_headers; ///< http_config.response_headers
   std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered with 403
   bool use_cache = true;                               ///< http_config.use_cache
-  int fronts = 0; ///< http_config.fronts: number of HTTP threads; 0: as many as fit this machine
+  int http_threads = 0; ///< http_config.fronts: number of HTTP threads; 0: as many as fit this machine
   std::vector<std::string> allow_write_http_from; ///< http_config.allow_write_http_from: CIDR; empty: all
   /// http_config.allowed_hosts: host names by which clients may call this server; nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;

@@ -1,7 +1,7 @@
 // Connections of one thread take turns, whatever one of them sends.
 
 #include "actors/gateway/http_connection.hpp"
-#include "tests/unit/actors/gateway/told_front.hpp"
+#include "tests/unit/actors/gateway/scripted_host.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -23,14 +23,14 @@ namespace {
 struct turns_fixture {
   boost::asio::io_context loop;
   std::shared_ptr<socket_poller> poller = std::make_shared<socket_poller>(loop);
-  told_front front;
+  scripted_host host;
   connection_limits limits;
   const std::string address = "127.0.0.1";
 
   turns_fixture() {
-    front.poller = poller.get();
-    front.input.resize(65536);
-    front.step = 30us;
+    host.poller = poller.get();
+    host.input.resize(65536);
+    host.step = 30us;
   }
 
   struct client {
@@ -41,7 +41,7 @@ struct turns_fixture {
       int both[2];
       REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, both) == 0);
       fd = both[1];
-      connection = std::make_shared<http_connection>(f.front, f.limits, both[0], &f.address);
+      connection = std::make_shared<http_connection>(f.host, f.limits, both[0], &f.address);
       connection->start();
     }
     ~client() {
@@ -70,7 +70,7 @@ struct turns_fixture {
   };
 
   bool asked(const std::string& target) const {
-    return std::find(front.targets.begin(), front.targets.end(), target) != front.targets.end();
+    return std::find(host.targets.begin(), host.targets.end(), target) != host.targets.end();
   }
   bool run_until(const std::function<bool()>& reached) {
     for (int i = 0; i < 100'000 && !reached(); ++i)
@@ -88,7 +88,7 @@ TEST_CASE("a client that sends many requests at once takes turns with the others
   many.send("/many", count);
   one.send("/one", 1);
   REQUIRE(f.run_until([&] { return f.asked("/one"); }));
-  CHECK(std::count(f.front.targets.begin(), f.front.targets.end(), "/many") < 20);
+  CHECK(std::count(f.host.targets.begin(), f.host.targets.end(), "/many") < 20);
   CHECK(one.answers() <= 1);
   REQUIRE(f.run_until([&] { return many.answers() == count; }));
   CHECK(one.answers() == 1);
@@ -103,10 +103,10 @@ TEST_CASE("a connection that waits for its next turn may be closed", "[gateway]"
     many.send("/many", 1000);
     REQUIRE(f.run_until([&] { return f.asked("/many"); }));
   }
-  const auto looked_at = f.front.targets.size();
+  const auto looked_at = f.host.targets.size();
   CHECK(looked_at < 20);
   f.loop.poll();
-  CHECK(f.front.targets.size() == looked_at);
+  CHECK(f.host.targets.size() == looked_at);
 }
 
 TEST_CASE("a client that shuts down its side after many requests receives all responses", "[gateway]") {

@@ -1,9 +1,9 @@
-// The order of requests and responses on one connection, with a simulated front.
+// The order of requests and responses on one connection, with a scripted host.
 
 #include "actors/gateway/exchange_queue.hpp"
 #include "actors/relay/request_text.hpp"
 #include "protocol/base/mutants.hpp"
-#include "tests/unit/actors/gateway/told_front.hpp"
+#include "tests/unit/actors/gateway/scripted_host.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,7 @@ struct nobody : requester {
 struct queue_fixture {
   /// Reads one request, as the connection does. It must be complete, except for an upload's body.
   void request(const std::string& line, const std::string& headers = {}, const std::string& body = {}) {
-    http_reader reader(front.rules);
+    http_reader reader(host.rules);
     std::size_t used = 0;
     const auto verdict = reader.read(line + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + body, used);
     REQUIRE((verdict == http_reader::verdict::complete || verdict == http_reader::verdict::head));
@@ -33,13 +33,13 @@ struct queue_fixture {
   static void answer(exchange& e, const std::string& text) { e.answer = http::error_response(500, text); }
   std::string write() {
     queue.write(0);
-    return front.written();
+    return host.written();
   }
 
-  told_front front;
+  scripted_host host;
   connection_limits limits;
   std::shared_ptr<nobody> owner = std::make_shared<nobody>();
-  exchange_queue queue{*owner, front, limits};
+  exchange_queue queue{*owner, host, limits};
 };
 
 /// The bodies in a sequence of responses: what follows each empty line.
@@ -61,16 +61,16 @@ bool client_is_gone(bool of_agent, std::string_view unread) {
   queue_fixture f;
   f.request("GET /wait");
   f.write();
-  REQUIRE(f.front.dispatched.size() == 1);
+  REQUIRE(f.host.dispatched.size() == 1);
   f.queue.note_end(of_agent, unread);
   f.queue.end_waits();
-  CHECK(f.front.wait_ended.size() == 1);
-  const bool gone = f.front.dispatched[0]->disconnected;
+  CHECK(f.host.wait_ended.size() == 1);
+  const bool gone = f.host.dispatched[0]->disconnected;
   f.request("GET /wait"); // was sent before the end
-  queue_fixture::answer(*f.front.dispatched[0], "first");
+  queue_fixture::answer(*f.host.dispatched[0], "first");
   f.write();
-  REQUIRE(f.front.dispatched.size() == 2);
-  CHECK(f.front.dispatched[1]->disconnected == gone);
+  REQUIRE(f.host.dispatched.size() == 2);
+  CHECK(f.host.dispatched[1]->disconnected == gone);
   return gone;
 }
 
@@ -94,13 +94,13 @@ TEST_CASE("exchange_queue: writes are decided together, their answers keep the o
   f.request("PUT /plain");
   f.request("PUT /plain");
   f.request("GET /known");
-  REQUIRE(f.front.dispatched.size() == 2);
-  f.answer(*f.front.dispatched[1], "second");
+  REQUIRE(f.host.dispatched.size() == 2);
+  f.answer(*f.host.dispatched[1], "second");
   CHECK(f.write().empty());
-  f.answer(*f.front.dispatched[0], "first");
+  f.answer(*f.host.dispatched[0], "first");
   CHECK(bodies(f.write()) == "first second /known");
   CHECK(f.queue.empty());
-  CHECK(f.front.statuses == std::vector<int>{500, 500, 404});
+  CHECK(f.host.statuses == std::vector<int>{500, 500, 404});
 }
 
 TEST_CASE("exchange_queue: a read starts when all before it are answered, and nothing starts after it") {
@@ -110,11 +110,11 @@ TEST_CASE("exchange_queue: a read starts when all before it are answered, and no
   f.request("GET /read");
   CHECK_FALSE(f.queue.may_begin(0));
   f.write();
-  CHECK(f.front.dispatched.size() == 1);
-  f.answer(*f.front.dispatched[0], "written");
+  CHECK(f.host.dispatched.size() == 1);
+  f.answer(*f.host.dispatched[0], "written");
   CHECK(bodies(f.write()) == "written");
-  REQUIRE(f.front.dispatched.size() == 2);
-  f.answer(*f.front.dispatched[1], "read");
+  REQUIRE(f.host.dispatched.size() == 2);
+  f.answer(*f.host.dispatched[1], "read");
   CHECK(bodies(f.write()) == "read");
   CHECK(f.queue.may_begin(0));
 }
@@ -128,14 +128,14 @@ TEST_CASE("exchange_queue: limits of one client's pending requests") {
   CHECK_FALSE(f.queue.may_begin(100));
   f.request("PUT /plain");
   CHECK_FALSE(f.queue.may_begin(0));
-  for (auto* e : f.front.dispatched)
+  for (auto* e : f.host.dispatched)
     f.answer(*e, "");
   f.write();
   f.limits.in_flight_bytes_max = 20;
   CHECK(f.queue.may_begin(0));
   f.request("PUT /plain", "Content-Length: 20\r\n", std::string(20, 'v')); // alone, whatever its size
   CHECK_FALSE(f.queue.may_begin(0));
-  f.answer(*f.front.dispatched.back(), "");
+  f.answer(*f.host.dispatched.back(), "");
   f.write();
   CHECK(f.queue.may_begin(0));
 }
@@ -150,12 +150,12 @@ TEST_CASE("exchange_queue: after the last response nothing is written") {
   }
   SECTION("what came is no HTTP; requests before it are answered") {
     f.request("PUT /plain");
-    http_reader reader(f.front.rules);
+    http_reader reader(f.host.rules);
     std::size_t used = 0;
     const auto verdict = reader.read("nonsense\r\n\r\n", used);
     f.queue.refuse(verdict, reader);
     CHECK(f.queue.ended());
-    f.answer(*f.front.dispatched[0], "first");
+    f.answer(*f.host.dispatched[0], "first");
     const auto bytes = f.write();
     CHECK(bodies(bytes) == "first 400 Bad Request");
     CHECK(bytes.find("Connection: close") == bytes.rfind("Connection: close"));
@@ -170,10 +170,10 @@ TEST_CASE("exchange_queue: an upload is forwarded as it arrives, and not too far
   CHECK(f.queue.uploading());
   CHECK(f.queue.wants_body());
   f.write();
-  REQUIRE(f.front.dispatched.size() == 1);
-  auto& e = *f.front.dispatched[0];
+  REQUIRE(f.host.dispatched.size() == 1);
+  auto& e = *f.host.dispatched[0];
   f.queue.body_arrived(std::string(1u << 20, 'x'), false);
-  CHECK(f.front.bodies == 1);
+  CHECK(f.host.bodies == 1);
   CHECK_FALSE(f.queue.may_begin(0)); // until the write has been sent
   e.transfer->body.clear();
   CHECK(f.queue.may_begin(0));
@@ -194,9 +194,9 @@ TEST_CASE("exchange_queue: an upload is forwarded as it arrives, and not too far
     CHECK(f.queue.closing());
   }
   SECTION("its rest cannot be read") {
-    http_reader reader(f.front.rules);
+    http_reader reader(f.host.rules);
     f.queue.refuse(http_reader::verdict::bad_request, reader);
-    CHECK(f.front.forgotten == 1);
+    CHECK(f.host.forgotten == 1);
     CHECK(bodies(f.write()) == "400 Bad Request");
     CHECK(f.queue.closing());
   }
@@ -206,18 +206,18 @@ TEST_CASE("exchange_queue: pieces of a download are requested as the client read
   queue_fixture f;
   f.request("GET /read");
   f.write();
-  auto& e = *f.front.dispatched.at(0);
+  auto& e = *f.host.dispatched.at(0);
   e.transfer = std::make_unique<snapshot_transfer>();
   e.transfer->streaming = true;
   e.transfer->piece = "abc";
   e.answer.emplace();
   f.queue.write(f.limits.unsent_bytes_max / 2);
-  CHECK(f.front.written().find("3\r\nabc\r\n") != std::string::npos);
-  CHECK(f.front.pieces == 0); // the client is slow
+  CHECK(f.host.written().find("3\r\nabc\r\n") != std::string::npos);
+  CHECK(f.host.pieces == 0); // the client is slow
   CHECK(f.write().empty());
-  CHECK(f.front.pieces == 1);
+  CHECK(f.host.pieces == 1);
   CHECK(f.write().empty());
-  CHECK(f.front.pieces == 1); // one at a time
+  CHECK(f.host.pieces == 1); // one at a time
   e.transfer->ended = true;
   CHECK(f.write() == "0\r\n\r\n");
   CHECK(f.queue.empty());
@@ -227,22 +227,22 @@ TEST_CASE("exchange_queue: pieces of a download are requested as the client read
 TEST_CASE("exchange_queue: a request past its deadline gets 500") {
   queue_fixture f;
   f.request("PUT /plain");
-  CHECK_FALSE(f.queue.sweep(f.front.time + 10s - 1ns));
-  CHECK(f.queue.sweep(f.front.time + 10s));
-  CHECK(f.front.forgotten == 1);
+  CHECK_FALSE(f.queue.sweep(f.host.time + 10s - 1ns));
+  CHECK(f.queue.sweep(f.host.time + 10s));
+  CHECK(f.host.forgotten == 1);
   CHECK(bodies(f.write()) == "rpc error making call: i/o timeout");
-  CHECK_FALSE(f.queue.sweep(f.front.time + 20s));
+  CHECK_FALSE(f.queue.sweep(f.host.time + 20s));
 }
 
 TEST_CASE("exchange_queue: a question is repeated on request") {
   queue_fixture f;
   f.request("GET /read");
   f.write();
-  f.front.dispatched.at(0)->ask_again = true;
-  CHECK_FALSE(f.queue.sweep(f.front.time));
-  CHECK(f.front.dispatched.size() == 2);
-  CHECK_FALSE(f.queue.sweep(f.front.time));
-  CHECK(f.front.dispatched.size() == 2);
+  f.host.dispatched.at(0)->ask_again = true;
+  CHECK_FALSE(f.queue.sweep(f.host.time));
+  CHECK(f.host.dispatched.size() == 2);
+  CHECK_FALSE(f.queue.sweep(f.host.time));
+  CHECK(f.host.dispatched.size() == 2);
 }
 
 TEST_CASE("exchange_queue: at shutdown pending requests are finished, except those that may take minutes") {
@@ -252,27 +252,27 @@ TEST_CASE("exchange_queue: at shutdown pending requests are finished, except tho
     CHECK_FALSE(f.queue.blocking());
     f.queue.finish("shutting down");
     CHECK(f.write().empty());
-    f.answer(*f.front.dispatched[0], "written");
+    f.answer(*f.host.dispatched[0], "written");
     const auto bytes = f.write();
     CHECK(bodies(bytes) == "written");
     CHECK(bytes.find("Connection: close") != std::string::npos);
-    CHECK(f.front.forgotten == 0);
+    CHECK(f.host.forgotten == 0);
   }
   SECTION("a blocking query") {
     f.request("GET /wait");
     f.write();
     CHECK(f.queue.blocking());
     f.queue.finish("shutting down");
-    CHECK(f.front.forgotten == 1);
+    CHECK(f.host.forgotten == 1);
     CHECK(bodies(f.write()) == "shutting down");
   }
   SECTION("a read that has not begun") {
     f.request("PUT /plain");
     f.request("GET /read");
     f.queue.finish("shutting down");
-    f.answer(*f.front.dispatched[0], "written");
+    f.answer(*f.host.dispatched[0], "written");
     CHECK(bodies(f.write()) == "written shutting down");
-    CHECK(f.front.dispatched.size() == 1);
+    CHECK(f.host.dispatched.size() == 1);
   }
   SECTION("nothing") {
     f.queue.finish("shutting down");
@@ -286,36 +286,36 @@ TEST_CASE("exchange_queue: when the client disconnects, the workers for it are n
   f.request("PUT /plain");
   f.request("PUT /plain");
   f.request("GET /read"); // has not begun
-  f.answer(*f.front.dispatched[0], "written");
+  f.answer(*f.host.dispatched[0], "written");
   f.queue.drop();
-  CHECK(f.front.forgotten == 1);
+  CHECK(f.host.forgotten == 1);
   CHECK(f.queue.empty());
 }
 
 // A response that may not be sent until the audit log has it.
 TEST_CASE("exchange_queue: a response that must wait delays those after it") {
   queue_fixture f;
-  f.front.may = false;
+  f.host.may = false;
   f.request("PUT /plain");
   f.request("PUT /plain");
-  f.answer(*f.front.dispatched[0], "first");
-  f.answer(*f.front.dispatched[1], "second");
+  f.answer(*f.host.dispatched[0], "first");
+  f.answer(*f.host.dispatched[1], "second");
   CHECK(f.write().empty());
-  CHECK_FALSE(f.queue.sweep(f.front.time + 20s)); // it is answered, though not sent
-  f.front.may = true;
+  CHECK_FALSE(f.queue.sweep(f.host.time + 20s)); // it is answered, though not sent
+  f.host.may = true;
   CHECK(bodies(f.write()) == "first second");
-  CHECK(f.front.gone == 0);
+  CHECK(f.host.gone == 0);
 }
 
 TEST_CASE("exchange_queue: it learns of all requests whose response was not sent") {
   queue_fixture f;
-  f.front.may = false;
+  f.host.may = false;
   f.request("PUT /plain");
   f.request("PUT /plain");
-  f.answer(*f.front.dispatched[0], "written");
+  f.answer(*f.host.dispatched[0], "written");
   CHECK(f.write().empty());
   f.queue.drop();
-  CHECK(f.front.gone == 2);
+  CHECK(f.host.gone == 2);
 }
 
 // A client that has closed its side may read on. Only the handlers know which requests wait.
@@ -323,37 +323,37 @@ TEST_CASE("exchange_queue: after the end of the input nothing waits") {
   queue_fixture f;
   f.request("PUT /plain");
   f.request("GET /wait");
-  REQUIRE(f.front.dispatched.size() == 1);
+  REQUIRE(f.host.dispatched.size() == 1);
   f.queue.end_waits();
-  CHECK(f.front.wait_ended == std::vector<exchange*>{f.front.dispatched[0]});
-  f.answer(*f.front.dispatched[0], "written");
+  CHECK(f.host.wait_ended == std::vector<exchange*>{f.host.dispatched[0]});
+  f.answer(*f.host.dispatched[0], "written");
   CHECK(bodies(f.write()) == "written");
-  REQUIRE(f.front.dispatched.size() == 2); // it begins now, and its handler sees that it must not wait
-  CHECK(f.front.dispatched[1]->input_ended);
+  REQUIRE(f.host.dispatched.size() == 2); // it begins now, and its handler sees that it must not wait
+  CHECK(f.host.dispatched[1]->input_ended);
   f.queue.end_waits();
-  CHECK(f.front.wait_ended.size() == 1);
-  f.answer(*f.front.dispatched[1], "read");
+  CHECK(f.host.wait_ended.size() == 1);
+  f.answer(*f.host.dispatched[1], "read");
   CHECK(bodies(f.write()) == "read");
   f.request("GET /wait"); // was sent, and not read yet
   f.write();
-  CHECK(f.front.dispatched.at(2)->input_ended);
+  CHECK(f.host.dispatched.at(2)->input_ended);
 }
 
 TEST_CASE("exchange_queue: a stream ends with the input, an answer that is written does not change") {
   queue_fixture f;
   f.request("GET /read");
   f.write();
-  auto& e = *f.front.dispatched.at(0);
+  auto& e = *f.host.dispatched.at(0);
   e.answer.emplace();
   e.transfer = std::make_unique<snapshot_transfer>();
   e.transfer->streaming = true;
   f.write();
   f.queue.end_waits();
-  CHECK(f.front.wait_ended == std::vector<exchange*>{&e});
+  CHECK(f.host.wait_ended == std::vector<exchange*>{&e});
   queue_fixture other;
-  other.front.may = false; // answered, and not sent yet
+  other.host.may = false; // answered, and not sent yet
   other.request("PUT /plain");
-  other.answer(*other.front.dispatched.at(0), "written");
+  other.answer(*other.host.dispatched.at(0), "written");
   other.queue.end_waits();
-  CHECK(other.front.wait_ended.empty());
+  CHECK(other.host.wait_ended.empty());
 }

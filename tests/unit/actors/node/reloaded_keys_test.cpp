@@ -220,7 +220,7 @@ std::string told(const node_config& c) {
   m(c.kv_changes_bytes);
   m(c.http_max_conns_per_client)(c.session_ttl_min)(c.default_query_time)(c.max_query_time)(c.discovery_max_stale);
   m(c.consistent_by_default)(c.response_headers)(c.block_endpoints)(c.allow_write_http_from)(c.allowed_hosts)(
-      c.use_cache)(c.fronts);
+      c.use_cache)(c.http_threads);
   m(c.disable_http_unprintable_char_filter)(c.ui)(c.ui_content_path);
   for (const auto& s : c.services)
     m(s.service.service);

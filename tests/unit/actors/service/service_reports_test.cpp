@@ -98,8 +98,8 @@ TEST_CASE("a service manager is notified of a start, heartbeats, a reload and th
   service_reports reports(opened_socket(folder / "notify"), 4s);
   auto numbers = std::make_shared<vitals>();
   const auto move = [&] {
-    ++numbers->front_turns[0];
-    ++numbers->raft_turns;
+    ++numbers->http_rounds[0];
+    ++numbers->raft_rounds;
   };
   CHECK(heard() == "");
   reports.ready(numbers, start);
@@ -120,7 +120,7 @@ TEST_CASE("a service manager is notified of a start, heartbeats, a reload and th
 
   // The HTTP thread hangs from here on; Raft continues, so the index rises.
   for (int n = 2; n < 9; ++n) {
-    ++numbers->raft_turns;
+    ++numbers->raft_rounds;
     numbers->applied_index = static_cast<std::uint64_t>(16 + n);
     reports.look(start + std::chrono::seconds(n));
     const auto fed = heard().find("WATCHDOG=1") != std::string::npos;
@@ -148,15 +148,15 @@ TEST_CASE("a service manager is notified of a start, heartbeats, a reload and th
 
 TEST_CASE("of several threads of clients each has to move", "[service]") {
   vitals numbers;
-  numbers.fronts = 3;
-  numbers.front_turns[0] = 7;
-  numbers.front_turns[1] = 5;
-  numbers.front_turns[2] = 9;
-  CHECK(numbers.fewest_front_turns() == 5);
-  numbers.front_turns[0] = 100;
-  CHECK(numbers.fewest_front_turns() == 5);
-  numbers.front_turns[1] = 6;
-  CHECK(numbers.fewest_front_turns() == 6);
+  numbers.http_threads = 3;
+  numbers.http_rounds[0] = 7;
+  numbers.http_rounds[1] = 5;
+  numbers.http_rounds[2] = 9;
+  CHECK(numbers.fewest_http_rounds() == 5);
+  numbers.http_rounds[0] = 100;
+  CHECK(numbers.fewest_http_rounds() == 5);
+  numbers.http_rounds[1] = 6;
+  CHECK(numbers.fewest_http_rounds() == 6);
 }
 
 TEST_CASE("without a watchdog only changes are sent", "[service]") {
@@ -189,7 +189,7 @@ TEST_CASE("a client agent has no Raft, and lives while its one thread moves", "[
   numbers->standing = cluster_standing::relays;
   for (int n = 1; n < 9; ++n) {
     if (n < 4)
-      ++numbers->front_turns[0];
+      ++numbers->http_rounds[0];
     reports.look(start + std::chrono::seconds(n));
     const auto said = heard();
     CHECK((said.find("WATCHDOG=1") != std::string::npos) == (n < 5));
@@ -216,8 +216,8 @@ TEST_CASE("heartbeats are sent while the thread that handles signals is busy, an
   std::atomic<bool> moves = true;
   std::thread parts([&] {
     for (; moves; std::this_thread::sleep_for(5ms)) {
-      ++numbers->front_turns[0];
-      ++numbers->raft_turns;
+      ++numbers->http_rounds[0];
+      ++numbers->raft_rounds;
     }
   });
   {

@@ -48,7 +48,7 @@ std::string value_in(const std::optional<read_result>& r) {
 
 } // namespace
 
-TEST_CASE("shared_tables: default reads need the lease, as at the state machine's actor", "[fronts]") {
+TEST_CASE("shared_tables: default reads need the lease, as at the state machine's actor", "[http_threads]") {
   tables_fixture f;
   CHECK_FALSE(f.read(f.get("a")));
   f.shared.stands(true, true, now + 1s);
@@ -62,7 +62,7 @@ TEST_CASE("shared_tables: default reads need the lease, as at the state machine'
 }
 
 // Another server may have returned what is committed: a client that saw it must not read less here.
-TEST_CASE("shared_tables: default reads wait for committed entries, stale ones do not", "[fronts]") {
+TEST_CASE("shared_tables: default reads wait for committed entries, stale ones do not", "[http_threads]") {
   tables_fixture f;
   f.shared.stands(true, true, now + 1s);
   f.numbers.committed_index = f.d->index().value + 1;
@@ -72,7 +72,7 @@ TEST_CASE("shared_tables: default reads wait for committed entries, stale ones d
   CHECK(value_in(f.read(f.get("a"))) == "2");
 }
 
-TEST_CASE("shared_tables: stale reads require that a leader was heard, and report how long ago", "[fronts]") {
+TEST_CASE("shared_tables: stale reads require that a leader was heard, and report how long ago", "[http_threads]") {
   tables_fixture f;
   const auto stale = f.get("a", http::consistency::stale);
   CHECK_FALSE(f.read(stale));
@@ -88,7 +88,7 @@ TEST_CASE("shared_tables: stale reads require that a leader was heard, and repor
   CHECK(f.read(stale)->last_contact_ms == 0);
 }
 
-TEST_CASE("shared_tables: reads of more than the row of a key are forwarded", "[fronts]") {
+TEST_CASE("shared_tables: reads of more than the row of a key are forwarded", "[http_threads]") {
   tables_fixture f;
   f.shared.stands(true, true, now + 1s);
   auto r = f.get("a");
@@ -109,7 +109,7 @@ TEST_CASE("shared_tables: reads of more than the row of a key are forwarded", "[
   CHECK(f.read(f.get("a")));
 }
 
-TEST_CASE("shared_tables: nothing reads while they are written", "[fronts]") {
+TEST_CASE("shared_tables: nothing reads while they are written", "[http_threads]") {
   tables_fixture f;
   f.shared.stands(true, true, now + 1s);
   {
@@ -121,7 +121,7 @@ TEST_CASE("shared_tables: nothing reads while they are written", "[fronts]") {
   const shared_tables::writing nobody_reads(nullptr);
 }
 
-TEST_CASE("shared_tables: readers on other threads see whole entries, and none go back", "[fronts]") {
+TEST_CASE("shared_tables: readers on other threads see whole entries, and none go back", "[http_threads]") {
   tables_fixture f;
   f.shared.stands(true, true, now + 1h);
   std::atomic<bool> over{false};

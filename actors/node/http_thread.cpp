@@ -1,6 +1,6 @@
-#include "actors/node/client_front.hpp"
+#include "actors/node/http_thread.hpp"
 
-#include "actors/node/front_loop.hpp"
+#include "actors/node/http_loop.hpp"
 
 #include <caf/actor_cast.hpp>
 
@@ -8,24 +8,24 @@
 
 namespace belay::actors {
 
-http_gateway_actor client_front::spawn(caf::actor_system& system, const node_actors_ptr& node_actors,
-                                       gateway_settings settings, metrics& m) {
+http_gateway_actor http_thread::spawn(caf::actor_system& system, const node_actors_ptr& node_actors,
+                                      gateway_settings settings, metrics& m) {
   http_gateway_actor gateway = system.spawn<http_gateway>(&host_, node_actors, std::move(settings), m);
   gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
   return gateway;
 }
 
-void client_front::start() {
-  thread_ = std::thread([this] { front_loop(loop_, [this] { return gateway_->last_answer(); }).run(); });
+void http_thread::start() {
+  thread_ = std::thread([this] { http_loop(loop_, [this] { return gateway_->last_answer(); }).run(); });
   pthread_setname_np(thread_.native_handle(), "front"); // name in tools that list threads
 }
 
-void client_front::run_to_the_end() {
+void http_thread::run_to_the_end() {
   if (!thread_.joinable())
     thread_ = std::thread([this] { loop_.run(); });
 }
 
-void client_front::stop() {
+void http_thread::stop() {
   stays_.reset();
   loop_.stop();
   thread_.join();

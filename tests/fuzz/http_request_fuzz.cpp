@@ -126,7 +126,7 @@ http::parsed_request route(const sample& s) {
 
 } // namespace
 
-TEST_CASE("http front: any request is decided, and decided the same again") {
+TEST_CASE("http request: any request is decided, and decided the same again") {
   std::vector<sample> requests;
   for (const auto& [name, text] : written_down())
     requests.push_back(parse_sample(text));
@@ -165,7 +165,7 @@ TEST_CASE("http front: any request is decided, and decided the same again") {
   CHECK(local > 100);
 }
 
-TEST_CASE("http front: the stored requests are understood") {
+TEST_CASE("http request: the stored requests are understood") {
   std::size_t refused = 0;
   for (const auto& [name, text] : written_down()) {
     INFO(name);
@@ -179,7 +179,7 @@ TEST_CASE("http front: the stored requests are understood") {
 }
 
 // Audit of November 2026, B1: a client's line break made two requests of an agent's one.
-TEST_CASE("http front: a forwarded request of a client agent is one request, which servers parse like the client's") {
+TEST_CASE("http request: a forwarded request of a client agent is one request, which servers parse like the client's") {
   std::size_t passed_on = 0, refused = 0;
   const auto pass_on = [&](const std::string& input) {
     const auto found = run_input(fuzz_passed_on, input);

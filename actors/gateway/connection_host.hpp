@@ -13,9 +13,9 @@ namespace belay::actors {
 
 class http_connection;
 
-class http_front {
+class connection_host {
 public:
-  virtual ~http_front() = default;
+  virtual ~connection_host() = default;
 
   virtual socket_poller& sockets() = 0;
   virtual http_reader_pool& readers() = 0;

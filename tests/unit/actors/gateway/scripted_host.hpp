@@ -1,7 +1,7 @@
 #pragma once
 // A gateway as its connections see it, which does what the test requires.
 
-#include "actors/gateway/http_front.hpp"
+#include "actors/gateway/connection_host.hpp"
 
 #include <chrono>
 #include <string>
@@ -12,7 +12,7 @@ namespace belay::actors::testing {
 
 /// Has four paths: /plain (a write of a key), /read, /wait (a read that may take minutes), /upload.
 /// Everything else is answered at once.
-class told_front final : public http_front {
+class scripted_host final : public connection_host {
 public:
   socket_poller& sockets() override { return *poller; }
   http_reader_pool& readers() override { return pool; }

@@ -1,14 +1,14 @@
-#include "actors/node/front_loop.hpp"
+#include "actors/node/http_loop.hpp"
 
 #include <sched.h>
 
 namespace belay::actors {
 
-bool front_loop::worth_waiting_awake(clock::time_point now) const {
+bool http_loop::worth_waiting_awake(clock::time_point now) const {
   return quick_client_ && now - last_answer_() < awake_max;
 }
 
-void front_loop::run() {
+void http_loop::run() {
   auto answered = last_answer_();
   while (!loop_.stopped()) {
     if (loop_.poll() == 0) {

@@ -90,7 +90,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     generator.add_arguments(parser)
     parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--share", type=float, default=0.1, help="of a core for each front (default 0.1); 1: no limit")
+    parser.add_argument("--share", type=float, default=0.1, help="of a core for each thread (default 0.1); 1: no limit")
     parser.add_argument("--fronts", default="1,2,4")
     parser.add_argument("--watchers", type=int, default=1000, help="who wait for one key (default 1000)")
     options = parser.parse_args()

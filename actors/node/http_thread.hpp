@@ -11,11 +11,11 @@
 
 namespace belay::actors {
 
-class client_front {
+class http_thread {
 public:
-  explicit client_front(caf::actor_system& system) : host_(system, loop_) {}
-  client_front(const client_front&) = delete;
-  client_front& operator=(const client_front&) = delete;
+  explicit http_thread(caf::actor_system& system) : host_(system, loop_) {}
+  http_thread(const http_thread&) = delete;
+  http_thread& operator=(const http_thread&) = delete;
 
   boost::asio::io_context& loop() { return loop_; }
   asio_host& host() { return host_; }
