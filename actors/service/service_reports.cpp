@@ -99,10 +99,10 @@ void service_reports::look(time now) {
   next_ = now + (watch_ ? watch_->period() : duration(status_period));
   std::string lines;
   if (watch_) {
-    const auto front = numbers_->fewest_http_rounds();
+    const auto http = numbers_->fewest_http_rounds();
     const auto v =
-        watch_->look({front, numbers_->has_raft ? numbers_->raft_rounds.load(std::memory_order_relaxed) : front}, now);
-    tell_stall(v);
+        watch_->look({http, numbers_->has_raft ? numbers_->raft_rounds.load(std::memory_order_relaxed) : http}, now);
+    log_stall(v);
     if (v.feed())
       lines = "WATCHDOG=1\n";
   }
@@ -114,7 +114,7 @@ void service_reports::look(time now) {
     say(lines);
 }
 
-void service_reports::tell_stall(const stall_watch::verdict& v) {
+void service_reports::log_stall(const watchdog::decision& v) {
   if (v.feed() == fed_)
     return;
   fed_ = v.feed();
@@ -122,10 +122,10 @@ void service_reports::tell_stall(const stall_watch::verdict& v) {
     log::warn("node", "all components run again; watchdog notifications resumed");
   else
     log::error("node", "component stalled; watchdog notifications stopped",
-               {{"component", v.front_moves                         ? "raft"
+               {{"component", v.http_moves                          ? "raft"
                               : v.raft_moves || !numbers_->has_raft ? "front"
                                                                     : "front and raft"},
-                {"front_ms", ms(v.front)},
+                {"front_ms", ms(v.http)},
                 {"raft_ms", ms(v.raft)}});
 }
 

@@ -4,7 +4,7 @@
 // signal.
 
 #include "actors/service/service_socket.hpp"
-#include "actors/service/stall_watch.hpp"
+#include "actors/service/watchdog.hpp"
 #include "actors/telemetry/vitals.hpp"
 
 #include <condition_variable>
@@ -18,8 +18,8 @@ namespace belay::actors {
 /// Used by one thread at a time, which waits for until_due() and calls look().
 class service_reports {
 public:
-  using time = stall_watch::time;
-  using duration = stall_watch::duration;
+  using time = watchdog::time;
+  using duration = watchdog::duration;
 
   /// Reads the environment. An invalid address is logged, and nothing is sent.
   /// @pre there is one thread only
@@ -41,12 +41,12 @@ public:
 private:
   std::string status_line() const;
   void say(const std::string& lines);
-  void tell_stall(const stall_watch::verdict& v);
+  void log_stall(const watchdog::decision& v);
 
   service_socket to_;
   std::chrono::microseconds watchdog_;
   std::shared_ptr<const vitals> numbers_;
-  std::optional<stall_watch> watch_; ///< none: no watchdog
+  std::optional<watchdog> watch_; ///< none: no watchdog
   time next_{};
   std::string last_reload_; ///< its result, if it failed
   std::string told_;        ///< the last status

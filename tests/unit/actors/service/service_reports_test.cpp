@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr stall_watch::time start{1000s};
+constexpr watchdog::time start{1000s};
 
 /// Sets environment variables of this test for a while.
 struct variables {

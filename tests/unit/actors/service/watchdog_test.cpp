@@ -1,6 +1,6 @@
 // When a server counts as alive: only while the HTTP threads and Raft both make progress.
 
-#include "actors/service/stall_watch.hpp"
+#include "actors/service/watchdog.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -9,12 +9,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr stall_watch::time begun{1000s};
+constexpr watchdog::time begun{1000s};
 
 } // namespace
 
 TEST_CASE("the watchdog is fed while both parts move, however little", "[service]") {
-  stall_watch watch(30s, begun);
+  watchdog watch(30s, begun);
   CHECK(watch.period() == 7500ms);
   auto now = begun;
   for (std::uint64_t n = 1; n < 100; ++n) {
@@ -27,23 +27,23 @@ TEST_CASE("the watchdog is fed while both parts move, however little", "[service
 TEST_CASE("one stalled component is enough to stop the watchdog notifications", "[service]") {
   struct row {
     const char* what;
-    std::uint64_t front_per_look, raft_per_look;
-    bool front_moves, raft_moves;
+    std::uint64_t http_per_check, raft_per_check;
+    bool http_moves, raft_moves;
   };
-  const auto r = GENERATE(row{"the front hangs", 0, 300, false, true}, row{"Raft hangs", 30, 0, true, false},
+  const auto r = GENERATE(row{"the HTTP thread hangs", 0, 300, false, true}, row{"Raft hangs", 30, 0, true, false},
                           row{"both hang", 0, 0, false, false});
   INFO(r.what);
-  stall_watch watch(30s, begun);
-  turns t{5, 7};
+  watchdog watch(30s, begun);
+  progress_counts t{5, 7};
   REQUIRE(watch.look(t, begun).feed());
   auto now = begun;
   bool fed = true;
-  stall_watch::verdict last;
-  stall_watch::time last_fed = begun;
+  watchdog::decision last;
+  watchdog::time last_fed = begun;
   while (now < begun + 60s) {
     now += watch.period();
-    t.front += r.front_per_look;
-    t.raft += r.raft_per_look;
+    t.http += r.http_per_check;
+    t.raft += r.raft_per_check;
     last = watch.look(t, now);
     CHECK((fed || !last.feed())); // once it has stopped it stays so
     fed = last.feed();
@@ -51,16 +51,16 @@ TEST_CASE("one stalled component is enough to stop the watchdog notifications", 
       last_fed = now;
   }
   CHECK_FALSE(last.feed());
-  CHECK(last.front_moves == r.front_moves);
+  CHECK(last.http_moves == r.http_moves);
   CHECK(last.raft_moves == r.raft_moves);
   // After a last notification at the end of the first half, the service manager acts in time.
   CHECK(last_fed - begun < 15s);
-  if (!r.front_moves)
-    CHECK(last.front == 60s);
+  if (!r.http_moves)
+    CHECK(last.http == 60s);
 }
 
 TEST_CASE("a component that continues is reported again", "[service]") {
-  stall_watch watch(4s, begun);
+  watchdog watch(4s, begun);
   CHECK(watch.look({1, 1}, begun).feed());
   CHECK(watch.look({1, 2}, begun + 1999ms).feed());
   CHECK_FALSE(watch.look({1, 3}, begun + 2s).feed());
@@ -69,7 +69,7 @@ TEST_CASE("a component that continues is reported again", "[service]") {
 }
 
 TEST_CASE("a server that never had a turn is not fed for long", "[service]") {
-  stall_watch watch(4s, begun);
+  watchdog watch(4s, begun);
   CHECK(watch.look({0, 0}, begun + 1s).feed());
   CHECK_FALSE(watch.look({0, 9}, begun + 2s).feed());
 }
