@@ -35,10 +35,10 @@ client_connections::client_connections(connection_host& host, const connection_l
                                        std::shared_ptr<client_admission> admission, metrics& m)
     : host_(host), limits_(limits), metrics_(m), admission_(std::move(admission)) {}
 
-std::shared_ptr<handshake_desk> client_connections::desk(boost::asio::io_context& loop) {
-  if (desk_ == nullptr)
-    desk_ = std::make_shared<handshake_desk>(loop, limits_.handshake_share);
-  return desk_;
+std::shared_ptr<handshake_limiter> client_connections::limiter(boost::asio::io_context& loop) {
+  if (limiter_ == nullptr)
+    limiter_ = std::make_shared<handshake_limiter>(loop, limits_.handshake_share);
+  return limiter_;
 }
 
 void client_connections::listen(boost::asio::io_context& loop, listening_sockets sockets) {
@@ -72,7 +72,7 @@ void client_connections::accepted(boost::asio::io_context& loop, int fd, const s
 }
 
 void client_connections::take(boost::asio::io_context& loop, const accepted_connection& c) {
-  auto tls = c.https ? std::make_unique<tls_stream>(desk(loop), https_->now(), host_.now()) : nullptr;
+  auto tls = c.https ? std::make_unique<tls_stream>(limiter(loop), https_->now(), host_.now()) : nullptr;
   add(std::make_shared<http_connection>(host_, limits_, c.fd, c.address, std::move(tls))).start();
 }
 
@@ -90,7 +90,7 @@ void client_connections::take(boost::asio::io_context& loop, client_agent_connec
   }
   std::unique_ptr<tls_stream> tls;
   if (c.channel)
-    tls = std::make_unique<tls_stream>(desk(loop), std::make_unique<client_agent_channel>(std::move(*c.channel)),
+    tls = std::make_unique<tls_stream>(limiter(loop), std::make_unique<client_agent_channel>(std::move(*c.channel)),
                                        host_.now());
   add(std::make_shared<http_connection>(host_, limits_, c.fd, kept_address, std::move(tls),
                                         std::make_unique<const http::client_agent>(std::move(c.who))))
@@ -217,9 +217,9 @@ void client_connections::close_all() {
     const auto c = list_.back();
     c->close();
   }
-  if (desk_ != nullptr)
-    desk_->stop();
-  desk_.reset(); // the loop may end before this object does
+  if (limiter_ != nullptr)
+    limiter_->stop();
+  limiter_.reset(); // the loop may end before this object does
 }
 
 } // namespace belay::actors

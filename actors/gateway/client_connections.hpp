@@ -4,7 +4,7 @@
 #include "actors/gateway/client_admission.hpp"
 #include "actors/gateway/http_connection.hpp"
 #include "actors/gateway/http_listener.hpp"
-#include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/gateway/transport/handshake_limiter.hpp"
 #include "actors/log_brake.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/credential_store.hpp"
@@ -83,7 +83,7 @@ private:
   /// Closes the oldest idle connections of the network with the most. @returns false: none is idle
   bool make_room();
   void tell_room_made(const std::string& network, std::size_t connections, std::size_t closed);
-  std::shared_ptr<handshake_desk> desk(boost::asio::io_context& loop);
+  std::shared_ptr<handshake_limiter> limiter(boost::asio::io_context& loop);
 
   connection_host& host_;
   const connection_limits& limits_;
@@ -92,7 +92,7 @@ private:
   hand_over others_;
   std::vector<std::shared_ptr<http_listener>> listeners_;
   std::shared_ptr<tls::https_credential_store> https_;
-  std::shared_ptr<handshake_desk> desk_;               ///< null: no TLS connection yet
+  std::shared_ptr<handshake_limiter> limiter_;         ///< null: no TLS connection yet
   std::vector<std::shared_ptr<http_connection>> list_; ///< each at its `place`
   std::size_t counted_ = 0;                            ///< number of them in the metrics
   bool shedding_ = false;

@@ -431,7 +431,7 @@ void http_connection::sweep(monotonic_time now) {
     return;
   }
   if (tls_ != nullptr && tls_->is_late(now, limits_.handshake)) {
-    tls_->desk().tell_refusal(address(), "the TLS handshake was not complete in time", now);
+    tls_->limiter().log_rejection(address(), "the TLS handshake was not complete in time", now);
     return close();
   }
   if (unsent() > 0 && now - last_output_ > limits_.stall)

@@ -5,7 +5,7 @@
 #include "actors/gateway/connection_host.hpp"
 #include "actors/gateway/connection_limits.hpp"
 #include "actors/gateway/exchange_queue.hpp"
-#include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/gateway/transport/handshake_limiter.hpp"
 #include "actors/gateway/transport/tls_stream.hpp"
 #include "actors/gateway/transport/unsent_output.hpp"
 
@@ -16,7 +16,7 @@
 
 namespace belay::actors {
 
-class http_connection : public socket_owner, public requester, public handshake_desk::visitor {
+class http_connection : public socket_owner, public requester, public handshake_limiter::waiter {
 public:
   /// @param fd non-blocking, owned from now on @param tls null: plain HTTP @param
   /// passes_on the client agent that forwards its clients' requests here;
@@ -58,7 +58,7 @@ private:
   void on_ready(bool readable, bool writable) override;
   void on_hang_up(bool broken) override;
   void on_turn_again() override;
-  void on_turn() override;
+  void on_time_granted() override;
   bool may_read() const;
   void wait_readable();
   /// @returns false: out of kernel memory, the connection was closed

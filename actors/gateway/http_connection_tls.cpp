@@ -8,7 +8,7 @@
 
 namespace belay::actors {
 
-/// @returns false: other handshakes are first; on_turn() follows
+/// @returns false: other handshakes are first; on_time_granted() follows
 bool http_connection::may_shake_hands() {
   if (tls_->may_work(std::static_pointer_cast<http_connection>(shared_from_this()), host_->now()))
     return true;
@@ -16,11 +16,11 @@ bool http_connection::may_shake_hands() {
   return false;
 }
 
-void http_connection::on_turn() {
+void http_connection::on_time_granted() {
   if (!open())
     return;
   const auto self = shared_from_this();
-  tls_->turn_has_come(host_->now());
+  tls_->time_granted(host_->now());
   read_some();
   account();
 }
@@ -42,7 +42,7 @@ void http_connection::take_sealed(std::string_view wire) {
 
 /// The rest of the input cannot be decrypted. The client gets the reason as a TLS alert.
 void http_connection::refuse_tls(const std::string& why) {
-  tls_->desk().tell_refusal(address(), why, host_->now());
+  tls_->limiter().log_rejection(address(), why, host_->now());
   std::size_t ignored = 0;
   unsent_output nothing;
   const bool undone = !queue_.empty() || unsent() > tls_->unsent();

@@ -17,17 +17,17 @@ constexpr std::size_t kept_sealed_bytes_max = 1024;
 
 } // namespace
 
-bool tls_stream::may_work(std::weak_ptr<handshake_desk::visitor> who, monotonic_time now) {
+bool tls_stream::may_work(std::weak_ptr<handshake_limiter::waiter> who, monotonic_time now) {
   if (waits_for_turn())
     return false;
-  if (desk_->may_work())
+  if (limiter_->may_work())
     return true;
   waiting_since_ = now;
-  desk_->wait(std::move(who));
+  limiter_->wait(std::move(who));
   return false;
 }
 
-void tls_stream::turn_has_come(monotonic_time now) {
+void tls_stream::time_granted(monotonic_time now) {
   if (waits_for_turn())
     since_ += now - *std::exchange(waiting_since_, std::nullopt);
 }
@@ -45,7 +45,7 @@ status tls_stream::feed(std::string_view wire, const tls::https_channel::listene
       took = thread_time() - begun;
     return said(plaintext);
   });
-  desk_->spend(took ? *took : thread_time() - begun);
+  limiter_->spend(took ? *took : thread_time() - begun);
   return s;
 }
 

@@ -2,7 +2,7 @@
 // TLS between a client's socket and its connection: decrypts what arrives, encrypts what
 // is written, piece by piece as the socket takes it.
 
-#include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/gateway/transport/handshake_limiter.hpp"
 #include "actors/gateway/transport/sealed_channel.hpp"
 #include "actors/gateway/transport/unsent_output.hpp"
 
@@ -19,21 +19,22 @@ public:
   /// Bytes encrypted at once: this much of an answer waits in a form only for this client.
   static constexpr std::size_t sealed_at_once = 64u << 10;
 
-  tls_stream(std::shared_ptr<handshake_desk> desk, tls::https_credentials_ptr credentials, monotonic_time now)
-      : desk_(std::move(desk)), credentials_(std::move(credentials)), since_(now) {}
+  tls_stream(std::shared_ptr<handshake_limiter> limiter, tls::https_credentials_ptr credentials, monotonic_time now)
+      : limiter_(std::move(limiter)), credentials_(std::move(credentials)), since_(now) {}
 
   /// Continues a connection whose handshake is complete.
-  tls_stream(std::shared_ptr<handshake_desk> desk, std::unique_ptr<sealed_channel> established, monotonic_time now)
-      : desk_(std::move(desk)), channel_(std::move(established)), since_(now) {}
+  tls_stream(std::shared_ptr<handshake_limiter> limiter, std::unique_ptr<sealed_channel> established,
+             monotonic_time now)
+      : limiter_(std::move(limiter)), channel_(std::move(established)), since_(now) {}
 
-  handshake_desk& desk() { return *desk_; }
+  handshake_limiter& limiter() { return *limiter_; }
   bool established() const { return channel_ && channel_->established(); }
   bool ended_by_client() const { return channel_ && channel_->ended_by_client(); }
 
   /// Whether handshake bytes may be processed now. Otherwise `who` is notified when they may.
-  bool may_work(std::weak_ptr<handshake_desk::visitor> who, monotonic_time now);
+  bool may_work(std::weak_ptr<handshake_limiter::waiter> who, monotonic_time now);
   /// Call it when `who` was notified.
-  void turn_has_come(monotonic_time now);
+  void time_granted(monotonic_time now);
   bool waits_for_turn() const { return waiting_since_.has_value(); }
   /// The handshake has taken longer than `limit`.
   bool is_late(monotonic_time now, std::chrono::milliseconds limit) const {
@@ -60,7 +61,7 @@ public:
 private:
   unsent_output::outcome send_sealed(int fd, std::size_t& left_of_turn);
 
-  std::shared_ptr<handshake_desk> desk_;
+  std::shared_ptr<handshake_limiter> limiter_;
   tls::https_credentials_ptr credentials_;  ///< until there is a channel
   std::unique_ptr<sealed_channel> channel_; ///< null before the client has sent anything
   std::size_t sent_ = 0;                    ///< bytes of the channel's output that were sent

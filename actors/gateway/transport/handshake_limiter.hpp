@@ -17,30 +17,30 @@
 namespace belay::actors {
 
 /// Limits the time that handshakes take. Use it on the loop's thread only.
-class handshake_desk : public std::enable_shared_from_this<handshake_desk> {
+class handshake_limiter : public std::enable_shared_from_this<handshake_limiter> {
 public:
   /// A connection with a handshake to do.
-  class visitor {
+  class waiter {
   public:
-    virtual ~visitor() = default;
+    virtual ~waiter() = default;
     /// There is time now; it need not call may_work().
-    virtual void on_turn() = 0;
+    virtual void on_time_granted() = 0;
   };
 
   /// @param share_of_time of the thread, above 0 and at most 1
-  handshake_desk(boost::asio::io_context& loop, double share_of_time);
+  handshake_limiter(boost::asio::io_context& loop, double share_of_time);
 
   /// Whether there is time for a step now. Otherwise call wait().
   bool may_work();
   /// A step took this long.
   void spend(std::chrono::nanoseconds time) { purse_.spend(time); }
-  /// Calls on_turn() when there is time, unless the visitor is gone by then.
-  void wait(std::weak_ptr<visitor> who);
-  /// on_turn() is not called after this.
+  /// Calls on_time_granted() when there is time, unless the visitor is gone by then.
+  void wait(std::weak_ptr<waiter> who);
+  /// on_time_granted() is not called after this.
   void stop();
 
   /// Logs a rejection, within limits. @param address of the client; empty: a Unix socket
-  void tell_refusal(const std::string& address, const std::string& why, monotonic_time now);
+  void log_rejection(const std::string& address, const std::string& why, monotonic_time now);
 
 private:
   using clock = std::chrono::steady_clock;
@@ -53,7 +53,7 @@ private:
   double share_of_time_;
   time_purse purse_;
   clock::time_point earned_until_ = clock::now();
-  std::deque<std::weak_ptr<visitor>> waiting_;
+  std::deque<std::weak_ptr<waiter>> waiting_;
   log_brake brake_;
   bool stopped_ = false;
 };

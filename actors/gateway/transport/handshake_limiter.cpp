@@ -1,4 +1,4 @@
-#include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/gateway/transport/handshake_limiter.hpp"
 
 #include "actors/telemetry/log.hpp"
 
@@ -14,31 +14,31 @@ constexpr std::chrono::milliseconds between_looks{2};
 
 } // namespace
 
-handshake_desk::handshake_desk(boost::asio::io_context& loop, double share_of_time)
+handshake_limiter::handshake_limiter(boost::asio::io_context& loop, double share_of_time)
     : timer_(loop), share_of_time_(share_of_time) {
   purse_.earn(time_purse::saved_max);
 }
 
-void handshake_desk::earn() {
+void handshake_limiter::earn() {
   const auto now = clock::now();
   purse_.earn(std::chrono::duration_cast<std::chrono::nanoseconds>((now - earned_until_) * share_of_time_));
   earned_until_ = now;
 }
 
-bool handshake_desk::may_work() {
+bool handshake_limiter::may_work() {
   if (!waiting_.empty())
     return false;
   earn();
   return !purse_.overdrawn();
 }
 
-void handshake_desk::wait(std::weak_ptr<visitor> who) {
+void handshake_limiter::wait(std::weak_ptr<waiter> who) {
   waiting_.push_back(std::move(who));
   if (waiting_.size() == 1)
     wake_later();
 }
 
-void handshake_desk::wake_later() {
+void handshake_limiter::wake_later() {
   timer_.expires_after(between_looks);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& ec) {
     if (!ec && !self->stopped_)
@@ -46,25 +46,25 @@ void handshake_desk::wake_later() {
   });
 }
 
-void handshake_desk::serve() {
+void handshake_limiter::serve() {
   earn();
   while (!waiting_.empty() && !purse_.overdrawn() && !stopped_) {
     const auto next = waiting_.front().lock();
     waiting_.pop_front();
     if (next != nullptr)
-      next->on_turn();
+      next->on_time_granted();
   }
   if (!waiting_.empty() && !stopped_)
     wake_later();
 }
 
-void handshake_desk::stop() {
+void handshake_limiter::stop() {
   stopped_ = true;
   waiting_.clear();
   timer_.cancel();
 }
 
-void handshake_desk::tell_refusal(const std::string& address, const std::string& why, monotonic_time now) {
+void handshake_limiter::log_rejection(const std::string& address, const std::string& why, monotonic_time now) {
   const auto& from = address.empty() ? std::string("unix socket") : address;
   if (brake_.may_tell(from + " " + why, now))
     log::warn("http_gateway", "HTTPS connection rejected",
