@@ -49,14 +49,14 @@ std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
       g = dismiss(g);
       continue;
     }
-    auto& purse = known_.contains(g->address) ? for_known_ : for_strangers_;
-    if (purse.overdrawn()) {
+    auto& budget = known_.contains(g->address) ? for_known_ : for_strangers_;
+    if (budget.overdrawn()) {
       ++g;
       continue;
     }
     const auto begun = thread_time();
     const auto came_to = serve(*g, out);
-    purse.spend(thread_time() - begun);
+    budget.spend(thread_time() - begun);
     if (came_to == progress::introduced) {
       ++inside_count_;
       g = waiting_.erase(g);

@@ -7,7 +7,7 @@
 #include "actors/log_brake.hpp"
 #include "actors/messages.hpp"
 #include "actors/names/peer_sockets.hpp"
-#include "actors/time_purse.hpp"
+#include "actors/time_budget.hpp"
 
 #include <functional>
 #include <list>
@@ -91,7 +91,7 @@ private:
   std::map<std::string, std::size_t> by_address_; ///< all connections, pending or identified
   std::size_t inside_count_ = 0;
   std::set<std::string> known_;
-  time_purse for_known_, for_strangers_;
+  time_budget for_known_, for_strangers_;
   monotonic_time last_pump_{};
   monotonic_time closed_until_{}; ///< no descriptors left: no connection is accepted until then
   log_brake brake_;

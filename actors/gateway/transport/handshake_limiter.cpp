@@ -16,12 +16,12 @@ constexpr std::chrono::milliseconds between_looks{2};
 
 handshake_limiter::handshake_limiter(boost::asio::io_context& loop, double share_of_time)
     : timer_(loop), share_of_time_(share_of_time) {
-  purse_.earn(time_purse::saved_max);
+  budget_.earn(time_budget::saved_max);
 }
 
 void handshake_limiter::earn() {
   const auto now = clock::now();
-  purse_.earn(std::chrono::duration_cast<std::chrono::nanoseconds>((now - earned_until_) * share_of_time_));
+  budget_.earn(std::chrono::duration_cast<std::chrono::nanoseconds>((now - earned_until_) * share_of_time_));
   earned_until_ = now;
 }
 
@@ -29,7 +29,7 @@ bool handshake_limiter::may_work() {
   if (!waiting_.empty())
     return false;
   earn();
-  return !purse_.overdrawn();
+  return !budget_.overdrawn();
 }
 
 void handshake_limiter::wait(std::weak_ptr<waiter> who) {
@@ -48,7 +48,7 @@ void handshake_limiter::wake_later() {
 
 void handshake_limiter::serve() {
   earn();
-  while (!waiting_.empty() && !purse_.overdrawn() && !stopped_) {
+  while (!waiting_.empty() && !budget_.overdrawn() && !stopped_) {
     const auto next = waiting_.front().lock();
     waiting_.pop_front();
     if (next != nullptr)

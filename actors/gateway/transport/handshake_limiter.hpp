@@ -4,7 +4,7 @@
 
 #include "actors/log_brake.hpp"
 #include "actors/messages.hpp"
-#include "actors/time_purse.hpp"
+#include "actors/time_budget.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -33,7 +33,7 @@ public:
   /// Whether there is time for a step now. Otherwise call wait().
   bool may_work();
   /// A step took this long.
-  void spend(std::chrono::nanoseconds time) { purse_.spend(time); }
+  void spend(std::chrono::nanoseconds time) { budget_.spend(time); }
   /// Calls on_time_granted() when there is time, unless the visitor is gone by then.
   void wait(std::weak_ptr<waiter> who);
   /// on_time_granted() is not called after this.
@@ -51,7 +51,7 @@ private:
 
   boost::asio::steady_timer timer_;
   double share_of_time_;
-  time_purse purse_;
+  time_budget budget_;
   clock::time_point earned_until_ = clock::now();
   std::deque<std::weak_ptr<waiter>> waiting_;
   log_brake brake_;

@@ -7,7 +7,7 @@
 namespace belay::actors {
 
 /// Time that may be spent. Unused time adds up to a limit: a long silence allows no long burst.
-class time_purse {
+class time_budget {
 public:
   static constexpr std::chrono::nanoseconds saved_max = std::chrono::milliseconds(20);
 

@@ -1,12 +1,12 @@
-#include "actors/time_purse.hpp"
+#include "actors/time_budget.hpp"
 
 #include <catch2/catch.hpp>
 
-using belay::actors::time_purse;
+using belay::actors::time_budget;
 using namespace std::chrono_literals;
 
 TEST_CASE("time that was spent has to be earned first") {
-  time_purse p;
+  time_budget p;
   CHECK_FALSE(p.overdrawn()); // the first one may start
   p.spend(3ms);
   CHECK(p.overdrawn());
@@ -17,10 +17,10 @@ TEST_CASE("time that was spent has to be earned first") {
 }
 
 TEST_CASE("a long silence buys no long burst") {
-  time_purse p;
+  time_budget p;
   p.earn(1h);
   p.earn(1h);
-  p.spend(time_purse::saved_max);
+  p.spend(time_budget::saved_max);
   CHECK_FALSE(p.overdrawn());
   p.spend(1ns);
   CHECK(p.overdrawn());
