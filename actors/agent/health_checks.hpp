@@ -6,7 +6,7 @@
 #include "actors/agent/probes.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/log_brake.hpp"
+#include "actors/log_rate_limiter.hpp"
 #include "actors/request_ids.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/agent/client_agents.hpp"
@@ -209,7 +209,7 @@ private:
     agent::local_time deadline;
   };
   std::vector<new_client_agent> new_client_agents_;
-  log_brake conflicts_told_;
+  log_rate_limiter conflict_log_limit_;
   struct leaving {
     std::function<void(status)> then;
     forward::departure how;

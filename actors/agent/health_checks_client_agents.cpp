@@ -33,14 +33,14 @@ void health_checks::on_client_agent(const client_agent_heard& h) {
   const agent::client_agents::identity who{a.name, a.uuid, a.address};
   const agent::client_agents::evidence by{a.source, a.proof, a.authenticated};
   if (auto why = refusal_of(who, by)) {
-    if (conflicts_told_.may_tell(a.name + " " + a.uuid, now_of(*this, *node_actors_)))
+    if (conflict_log_limit_.may_write(a.name + " " + a.uuid, now_of(*this, *node_actors_)))
       log::warn("health_checks", "client agent rejected",
                 {{"node", a.name}, {"id", a.uuid}, {"address", a.address}, {"reason", *why}});
     client_agents_.forget_refusal(who);
     return answer_client_agent(h.from, state::refusal{std::move(*why)});
   }
   if (a.proof.empty() && !a.source.empty() &&
-      conflicts_told_.may_tell(a.name + " without a secret", now_of(*this, *node_actors_)))
+      conflict_log_limit_.may_write(a.name + " without a secret", now_of(*this, *node_actors_)))
     log::warn("health_checks", "client agent without a secret: only its address identifies its node",
               {{"node", a.name}, {"id", a.uuid}, {"source", a.source}, {"advice", "install Belay 0.3.0 there"}});
   if (client_agents_of_ != view_.soft.term) // this leader has not begun yet

@@ -211,12 +211,12 @@ void peer_link::tick_soon() {
 void peer_link::complain(const std::string& address, const std::string& why, const char* event) {
   const auto dialled = outgoing_.find(address);
   const bool known = lobby_.knows(address) || (dialled != outgoing_.end() && dialled->second.named);
-  if ((known ? brake_of_known_ : brake_).may_tell(address + why, clock().now()))
+  if ((known ? log_limit_of_known_ : log_limit_).may_write(address + why, clock().now()))
     log::warn("peer_link", event, {{"address", address}, {"reason", why}});
 }
 
-bool peer_link::may_tell_of(const incoming& in, const std::string& what) {
-  return !is_unproved(in) || brake_.may_tell(what + in.from, clock().now());
+bool peer_link::may_log_about(const incoming& in, const std::string& what) {
+  return !is_unproved(in) || log_limit_.may_write(what + in.from, clock().now());
 }
 
 // ---- known peers
@@ -439,7 +439,7 @@ void peer_link::drop_silent_connections(std::chrono::nanoseconds passed) {
     if ((in.silent += passed) > settings_.hello_limit)
       silent.push_back(handle);
   for (const auto& handle : silent) {
-    if (const auto& in = incoming_[handle]; may_tell_of(in, "silent "))
+    if (const auto& in = incoming_[handle]; may_log_about(in, "silent "))
       log::info("peer_link", "silent connection closed", {{"peer", in.name}});
     hang_up(handle);
   }
@@ -462,7 +462,7 @@ void peer_link::on_accepted_closed(incoming_map::iterator it) {
   const auto peer = it->second.peer;
   const auto name = it->second.name;
   // The line for operators is the loss of the connection to the peer.
-  const bool told = !address_of_.contains(peer) && may_tell_of(it->second, "hung up ");
+  const bool told = !address_of_.contains(peer) && may_log_about(it->second, "hung up ");
   lobby_.left(it->second.from);
   incoming_.erase(it);
   if (is_heard(peer))

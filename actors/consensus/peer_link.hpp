@@ -8,7 +8,7 @@
 #include "actors/consensus/peer_lobby.hpp"
 #include "actors/consensus/peer_queue.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/log_brake.hpp"
+#include "actors/log_rate_limiter.hpp"
 #include "actors/names/name_lookups.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/credential_store.hpp"
@@ -138,7 +138,7 @@ private:
   void vacate(const std::string& address, node_id peer);
   bool lives_rather_at(const std::string& host, const std::string& other, node_id member) const;
   bool is_heard(node_id peer) const;
-  bool may_tell_of(const incoming& in, const std::string& what);
+  bool may_log_about(const incoming& in, const std::string& what);
   void complain(const std::string& address, const std::string& why, const char* event);
 
   // peer_link_dialling.cpp
@@ -167,7 +167,8 @@ private:
   seeded_random random_;
   peer_lobby lobby_;
   name_lookups names_;
-  log_brake brake_, brake_of_known_; ///< for lines about unverified peers; for known hosts and peers to dial
+  log_rate_limiter log_limit_,
+      log_limit_of_known_; ///< for lines about unverified peers; for known hosts and peers to dial
   wire::hello hello_;
   std::vector<introduced_peer> early_agents_; ///< client agents that connected before this server knew its own role
   monotonic_time next_hello_{};

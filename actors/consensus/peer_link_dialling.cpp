@@ -229,7 +229,7 @@ void peer_link::lost(outgoing& o) {
     o.failures = 0;
     o.complaint.clear();
     o.next_event = now + redial_min;
-    o.loss_untold = o.named || brake_.may_tell("lost " + o.address, now);
+    o.loss_untold = o.named || log_limit_.may_write("lost " + o.address, now);
   }
   if (o.peer.is_zero())
     return;

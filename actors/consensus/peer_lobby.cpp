@@ -92,7 +92,7 @@ void peer_lobby::accept_some(monotonic_time now) {
         continue;
       if (errno != EAGAIN && errno != EWOULDBLOCK) { // EMFILE, ENFILE, ENOBUFS, ENOMEM
         closed_until_ = now + pause_without_descriptors;
-        if (brake_.may_tell("accept", now))
+        if (log_limit_.may_write("accept", now))
           log::warn("peer_link", "accepting of peer connections paused", {{"reason", std::strerror(errno)}});
       }
       return;
@@ -101,7 +101,7 @@ void peer_lobby::accept_some(monotonic_time now) {
     if (!leaves_spare_descriptors(fd)) {
       ::close(fd);
       closed_until_ = now + pause_without_descriptors;
-      if (brake_.may_tell("descriptors", now))
+      if (log_limit_.may_write("descriptors", now))
         log::warn("peer_link", "accepting of peer connections paused",
                   {{"reason", "file descriptors are nearly used up; the remaining ones are reserved for the log"},
                    {"advice", "raise the limit (ulimit -n, LimitNOFILE)"}});
@@ -110,7 +110,7 @@ void peer_lobby::accept_some(monotonic_time now) {
     auto address = host_text(from);
     if (const auto* limit = limit_against(address); limit != nullptr) {
       ::close(fd);
-      if (brake_.may_tell(limit + address, now))
+      if (log_limit_.may_write(limit + address, now))
         log::warn("peer_link", "connection of peer closed: too many connections",
                   {{"address", address}, {"limit", limit}});
       continue;
@@ -151,10 +151,10 @@ peer_lobby::guests::iterator peer_lobby::dismiss(guests::iterator g) {
 
 void peer_lobby::refuse(const guest& g, const std::string& why) {
   // The line names the address without the port, which carries no information.
-  if (!brake_.may_tell(g.address + why, now_))
+  if (!log_limit_.may_write(g.address + why, now_))
     return;
   log::warn("peer_link", "connection to the server port rejected",
-            {{"address", g.address}, {"reason", why}, {"refusals_not_logged", brake_.take_untold()}});
+            {{"address", g.address}, {"reason", why}, {"refusals_not_logged", log_limit_.take_suppressed()}});
 }
 
 // ---- a pending connection

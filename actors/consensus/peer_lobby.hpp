@@ -4,7 +4,7 @@
 
 #include "actors/consensus/peer_introduction.hpp"
 #include "actors/live_limit.hpp"
-#include "actors/log_brake.hpp"
+#include "actors/log_rate_limiter.hpp"
 #include "actors/messages.hpp"
 #include "actors/names/peer_sockets.hpp"
 #include "actors/time_budget.hpp"
@@ -94,7 +94,7 @@ private:
   time_budget for_known_, for_strangers_;
   monotonic_time last_pump_{};
   monotonic_time closed_until_{}; ///< no descriptors left: no connection is accepted until then
-  log_brake brake_;
+  log_rate_limiter log_limit_;
   monotonic_time now_{};
   bool came_ = false; ///< a connection arrived at the last pump()
 };

@@ -6,7 +6,7 @@
 #include "actors/actor_context.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/log_brake.hpp"
+#include "actors/log_rate_limiter.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/coordinates/exchange.hpp"
@@ -290,7 +290,7 @@ private:
   state::feature_level level_committed_ = 0;            ///< highest committed level: a server that lacks it stops there
   state::history_scope history_told_;                   ///< in the last view
   monotonic_time began_{};                              ///< zero: no tick yet
-  log_brake complaints_;                                ///< limits log lines about servers that are not members
+  log_rate_limiter complaint_log_limit_;                ///< limits log lines about servers that are not members
   members_heard told_heard_;
   raft::autopilot pilot_;
   monotonic_time next_hand_over_{}; ///< earliest next attempt

@@ -91,7 +91,7 @@ void raft_peer::hand_over_if_replica() {
   if (best != nullptr)
     return withdraw_lease(best->id);
   const std::string why = "no other voter can lead";
-  if (complaints_.may_tell(why, now()))
+  if (complaint_log_limit_.may_write(why, now()))
     log::warn("raft_peer", "this server is configured as a read replica, but leads and keeps its vote",
               {{"reason", why}});
 }

@@ -124,7 +124,7 @@ void raft_peer::on_hello(const wire::hello& h, bool proven) {
       !formation_.was_let_go(h.self.id))
     complaint = "server " + h.self.name + " is not a member: `belay operator raft add-peer -address=" + h.self.address +
                 "` adds it";
-  if (complaint && complaints_.may_tell(*complaint, now()))
+  if (complaint && complaint_log_limit_.may_write(*complaint, now()))
     log::error("raft_peer", "server rejected: it is not a member of this cluster", {{"reason", *complaint}});
   learn(h);
   if (formation_.cluster_id() == 0)
@@ -242,7 +242,7 @@ void raft_peer::refuse_older_leader(node_id leader) {
   const auto* said = formation_.find(leader);
   const auto why = "leader " + (said != nullptr ? said->self.name : to_string(leader)) +
                    " runs a version that does not support read replicas and would make this server a voter";
-  if (complaints_.may_tell(why, now()))
+  if (complaint_log_limit_.may_write(why, now()))
     log::error("raft_peer", "this read replica does not follow the leader; it continues when another server leads",
                {{"reason", why},
                 {"advice", "install this version on that server, or transfer the leadership to a server that has it"}});

@@ -137,7 +137,7 @@ void client_connections::shed() {
                                         [](const auto& a, const auto& b) { return a->held_bytes() < b->held_bytes(); });
     const auto before = most->held_bytes();
     metrics_.connection_shed();
-    if (brake_.may_tell("shed", host_.now()))
+    if (log_limit_.may_write("shed", host_.now()))
       log::warn("http_gateway", "limits.http_max_bytes_in_flight exceeded: connection with the most bytes closed",
                 {{"client", most->address()},
                  {"held_bytes", before},

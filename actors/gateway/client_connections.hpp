@@ -5,7 +5,7 @@
 #include "actors/gateway/http_connection.hpp"
 #include "actors/gateway/http_listener.hpp"
 #include "actors/gateway/transport/handshake_limiter.hpp"
-#include "actors/log_brake.hpp"
+#include "actors/log_rate_limiter.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/credential_store.hpp"
 
@@ -96,7 +96,7 @@ private:
   std::vector<std::shared_ptr<http_connection>> list_; ///< each at its `place`
   std::size_t counted_ = 0;                            ///< number of them in the metrics
   bool shedding_ = false;
-  log_brake brake_;
+  log_rate_limiter log_limit_;
   std::size_t given_up_untold_ = 0;            ///< idle connections closed and not logged yet
   std::optional<monotonic_time> room_told_at_; ///< time of the last log line about them
 };

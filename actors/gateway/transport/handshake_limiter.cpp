@@ -66,9 +66,9 @@ void handshake_limiter::stop() {
 
 void handshake_limiter::log_rejection(const std::string& address, const std::string& why, monotonic_time now) {
   const auto& from = address.empty() ? std::string("unix socket") : address;
-  if (brake_.may_tell(from + " " + why, now))
+  if (log_limit_.may_write(from + " " + why, now))
     log::warn("http_gateway", "HTTPS connection rejected",
-              {{"address", from}, {"reason", why}, {"refusals_not_logged", brake_.take_untold()}});
+              {{"address", from}, {"reason", why}, {"refusals_not_logged", log_limit_.take_suppressed()}});
 }
 
 } // namespace belay::actors

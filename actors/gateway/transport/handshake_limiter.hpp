@@ -2,7 +2,7 @@
 // HTTPS handshakes cost a thousand times as much as requests, and anyone may start one. They get a
 // share of the thread's time here, first come first served; log lines about rejections are limited.
 
-#include "actors/log_brake.hpp"
+#include "actors/log_rate_limiter.hpp"
 #include "actors/messages.hpp"
 #include "actors/time_budget.hpp"
 
@@ -54,7 +54,7 @@ private:
   time_budget budget_;
   clock::time_point earned_until_ = clock::now();
   std::deque<std::weak_ptr<waiter>> waiting_;
-  log_brake brake_;
+  log_rate_limiter log_limit_;
   bool stopped_ = false;
 };
 

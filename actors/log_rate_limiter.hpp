@@ -8,37 +8,37 @@
 
 namespace belay::actors {
 
-class log_brake {
+class log_rate_limiter {
 public:
   /// Whether the line may be written now. @param what peer and reason; equal values count as one
-  bool may_tell(const std::string& what, monotonic_time now) {
+  bool may_write(const std::string& what, monotonic_time now) {
     if (now - second_began_ >= std::chrono::seconds(1)) {
       second_began_ = now;
-      told_in_second_ = 0;
+      written_in_second_ = 0;
     }
-    if (told_.size() >= remembered_max) // many distinct lines: only the limit per second applies then
-      told_.clear();
-    const auto known = told_.find(what);
-    if (told_in_second_ >= lines_per_second || (known != told_.end() && now - known->second < again_after)) {
-      ++untold_;
+    if (written_.size() >= remembered_max) // many distinct lines: only the limit per second applies then
+      written_.clear();
+    const auto known = written_.find(what);
+    if (written_in_second_ >= lines_per_second || (known != written_.end() && now - known->second < again_after)) {
+      ++suppressed_;
       return false;
     }
-    told_[what] = now;
-    ++told_in_second_;
+    written_[what] = now;
+    ++written_in_second_;
     return true;
   }
   /// Number of lines suppressed since the last call.
-  std::uint64_t take_untold() { return std::exchange(untold_, 0); }
+  std::uint64_t take_suppressed() { return std::exchange(suppressed_, 0); }
 
 private:
   static constexpr std::size_t remembered_max = 1000;
   static constexpr int lines_per_second = 5;
   static constexpr std::chrono::seconds again_after{60};
 
-  std::map<std::string, monotonic_time> told_;
+  std::map<std::string, monotonic_time> written_;
   monotonic_time second_began_{};
-  int told_in_second_ = 0;
-  std::uint64_t untold_ = 0;
+  int written_in_second_ = 0;
+  std::uint64_t suppressed_ = 0;
 };
 
 } // namespace belay::actors
