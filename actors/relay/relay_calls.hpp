@@ -75,11 +75,11 @@ public:
 
   // answer_listener
   void on_head(int status, header_list headers) override {
-    relay_->pulses_.heard(server, relay_->loop_.now());
+    relay_->heartbeats_.received(server, relay_->loop_.now());
     listener_.on_head(status, std::move(headers));
   }
   void on_body(std::string_view bytes) override {
-    relay_->pulses_.heard(server, relay_->loop_.now());
+    relay_->heartbeats_.received(server, relay_->loop_.now());
     listener_.on_body(bytes);
   }
   void on_end() override {

@@ -28,7 +28,7 @@ constexpr auto no_servers = "No known Consul servers";
 
 server_relay::server_relay(relay_loop& loop, server_relay_settings settings)
     : loop_(loop), settings_(std::move(settings)), random_(settings_.seed), names_(settings_.look_up),
-      pulses_([this](const std::string& server, server_connection::events then) {
+      heartbeats_([this](const std::string& server, server_connection::events then) {
         const auto where = split_host_port(server);
         const auto to = names_.find(where.host, where.number());
         if (!to)
@@ -285,11 +285,11 @@ void server_relay::close_idle(monotonic_time now) {
 }
 
 void server_relay::leave_standing(monotonic_time now) {
-  std::set<std::string> owing;
+  std::set<std::string> awaited;
   for (const auto& l : links_)
     if (l.carries != nullptr)
-      owing.insert(l.connection->server());
-  for (const auto& address : pulses_.look(now, owing)) {
+      awaited.insert(l.connection->server());
+  for (const auto& address : heartbeats_.check(now, awaited)) {
     std::vector<std::shared_ptr<server_connection>> these; // a callback may end others of them
     for (const auto& l : links_)
       if (l.connection->server() == address)

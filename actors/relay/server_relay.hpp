@@ -4,7 +4,7 @@
 
 #include "actors/names/name_lookups.hpp"
 #include "actors/relay/server_connection.hpp"
-#include "actors/relay/server_pulses.hpp"
+#include "actors/relay/server_heartbeats.hpp"
 #include "actors/tls/credential_store.hpp"
 #include "protocol/base/random.hpp"
 #include "protocol/wire/frame_codec.hpp"
@@ -113,7 +113,7 @@ private:
   std::vector<server> servers_;
   std::size_t preferred_ = 0;
   std::list<link> links_;
-  server_pulses pulses_;
+  server_heartbeats heartbeats_;
   std::list<std::shared_ptr<server_connection>> joining_;
   std::string last_failure_;
   std::deque<call*> waiting_;

@@ -1,4 +1,4 @@
-#include "actors/relay/server_pulses.hpp"
+#include "actors/relay/server_heartbeats.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,9 +14,9 @@ constexpr std::chrono::milliseconds probe_limit{3000};
 
 } // namespace
 
-struct server_pulses::pulse final : answer_listener {
-  explicit pulse(monotonic_time now) : heard(now) {}
-  ~pulse() override { end_probe(); }
+struct server_heartbeats::heartbeat final : answer_listener {
+  explicit heartbeat(monotonic_time now) : received(now) {}
+  ~heartbeat() override { end_probe(); }
 
   void end_probe() {
     if (connection != nullptr)
@@ -28,43 +28,43 @@ struct server_pulses::pulse final : answer_listener {
   void on_end() override { over = true; }
   void on_failure(std::string, bool) override { over = true; }
 
-  monotonic_time heard, asked{};
+  monotonic_time received, asked{};
   std::shared_ptr<server_connection> connection; ///< null: no probe is pending
   bool sent = false, answered = false, over = false;
 };
 
-server_pulses::server_pulses(dialler dial) : dial_(std::move(dial)) {}
+server_heartbeats::server_heartbeats(dialler dial) : dial_(std::move(dial)) {}
 
-server_pulses::~server_pulses() = default;
+server_heartbeats::~server_heartbeats() = default;
 
-void server_pulses::heard(const std::string& server, monotonic_time now) {
-  if (const auto it = pulses_.find(server); it != pulses_.end())
-    it->second->heard = now;
+void server_heartbeats::received(const std::string& server, monotonic_time now) {
+  if (const auto it = heartbeats_.find(server); it != heartbeats_.end())
+    it->second->received = now;
 }
 
-std::vector<std::string> server_pulses::look(monotonic_time now, const std::set<std::string>& owing) {
-  std::erase_if(pulses_, [&](const auto& each) { return !owing.contains(each.first); });
+std::vector<std::string> server_heartbeats::check(monotonic_time now, const std::set<std::string>& awaited) {
+  std::erase_if(heartbeats_, [&](const auto& each) { return !awaited.contains(each.first); });
   std::vector<std::string> silent;
-  for (const auto& server : owing) {
-    auto& p = pulses_[server];
+  for (const auto& server : awaited) {
+    auto& p = heartbeats_[server];
     if (p == nullptr)
-      p = std::make_unique<pulse>(now);
+      p = std::make_unique<heartbeat>(now);
     if (p->connection != nullptr && p->answered)
-      p->heard = now;
-    if (p->connection != nullptr && (p->over || p->heard > p->asked))
+      p->received = now;
+    if (p->connection != nullptr && (p->over || p->received > p->asked))
       p->end_probe();
     if (p->connection == nullptr) {
-      if (now - std::max(p->heard, p->asked) >= quiet_limit)
+      if (now - std::max(p->received, p->asked) >= quiet_limit)
         probe(server, *p, now);
     } else if (now - p->asked >= probe_limit) {
       silent.push_back(server);
-      pulses_.erase(server);
+      heartbeats_.erase(server);
     }
   }
   return silent;
 }
 
-void server_pulses::probe(const std::string& server, pulse& p, monotonic_time now) {
+void server_heartbeats::probe(const std::string& server, heartbeat& p, monotonic_time now) {
   p.asked = now;
   p.sent = p.answered = p.over = false;
   server_connection::events then;
