@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds tick_period{250};
 constexpr std::chrono::milliseconds tick_period_while_draining{20};
 constexpr std::chrono::seconds sweep_interval{1};
 // Maximum delay until changed permissions affect streams and waits.
-// A client agent asks the servers every 30 s only (stand_ins.cpp).
+// A client agent asks the servers every 30 s only (proxies.cpp).
 constexpr std::chrono::seconds judged_again_after{1}, judged_again_by_client_agent_after{5};
 
 // An agent writes its node to the catalog when it first has a leader;

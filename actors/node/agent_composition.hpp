@@ -4,8 +4,8 @@
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/relay/cached_answers.hpp"
+#include "actors/relay/proxies.hpp"
 #include "actors/relay/server_relay.hpp"
-#include "actors/relay/stand_ins.hpp"
 
 #include <caf/actor_system.hpp>
 

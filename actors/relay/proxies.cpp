@@ -1,4 +1,4 @@
-#include "actors/relay/stand_ins.hpp"
+#include "actors/relay/proxies.hpp"
 
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "protocol/base/host_port.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Replacements for the fsm and raft_peer on a client agent, which has no tables and no log.
+// Proxies of the servers' fsm and raft_peer on a client agent, which has no tables and no log.
 // They send requests to the servers, over HTTP, with the agent's own tokens.
 
 #include "actors/actor_context.hpp"
