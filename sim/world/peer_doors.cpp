@@ -128,7 +128,7 @@ bool peer_doors::write_keyring(std::size_t node, storage::file_system& data, con
 actors::node_config peer_doors::config_of(std::size_t node) {
   actors::node_config c;
   c.data_dir = simulated_disk::data_directory;
-  c.peer_tls = office_.settings_of(servers_[node].configured);
+  c.peer_tls = ca_.settings_of(servers_[node].configured);
   c.log.to_stdout = false;
   return c;
 }
@@ -281,7 +281,7 @@ peer_doors::admission peer_doors::let_in_stranger(const credential_facts& his, s
                                                   const wire::hello& hello) {
   const auto& a = servers_[accepter];
   PRECONDITION(a.store != nullptr);
-  const auto loaded = tls::credentials::load(office_.settings_of(his));
+  const auto loaded = tls::credentials::load(ca_.settings_of(his));
   INVARIANT(loaded.ok());
   const auto now = seconds_at(accepter);
   auto said =

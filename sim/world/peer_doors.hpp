@@ -3,8 +3,8 @@
 // peers in real TLS handshakes; an independent model checks it. Operators change credentials.
 
 #include "actors/node/reloader.hpp"
-#include "sim/credentials/certificate_office.hpp"
 #include "sim/credentials/credential_model.hpp"
+#include "sim/credentials/test_ca.hpp"
 #include "sim/world/agent_connections.hpp"
 #include "sim/world/event_trace.hpp"
 #include "sim/world/schedule.hpp"
@@ -111,7 +111,7 @@ private:
 
   const schedule& time_;
   event_trace& trace_;
-  certificate_office office_;
+  test_ca ca_;
   std::vector<server> servers_;
   std::uint64_t refusals_ = 0;
   std::optional<std::pair<std::string, std::string>> complaint_;

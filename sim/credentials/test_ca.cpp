@@ -1,4 +1,4 @@
-#include "sim/credentials/certificate_office.hpp"
+#include "sim/credentials/test_ca.hpp"
 
 #include "protocol/base/check.hpp"
 
@@ -16,12 +16,12 @@ constexpr std::chrono::hours decades{24 * 365 * 30};
 
 } // namespace
 
-certificate_office::~certificate_office() {
+test_ca::~test_ca() {
   for (const int fd : open_)
     ::close(fd);
 }
 
-tls::credential_settings certificate_office::settings_of(const credential_facts& f) {
+tls::credential_settings test_ca::settings_of(const credential_facts& f) {
   tls::credential_settings s;
   s.encrypt = f.encrypt;
   s.encrypt_verify_incoming = f.encrypt_verify_incoming;
@@ -39,7 +39,7 @@ tls::credential_settings certificate_office::settings_of(const credential_facts&
   return s;
 }
 
-const tls::certificate_and_key& certificate_office::authority(char name) {
+const tls::certificate_and_key& test_ca::authority(char name) {
   const auto known = authorities_.find(name);
   if (known != authorities_.end())
     return known->second;
@@ -48,7 +48,7 @@ const tls::certificate_and_key& certificate_office::authority(char name) {
   return authorities_.emplace(name, std::move(*made)).first->second;
 }
 
-const certificate_office::files& certificate_office::files_of(const ordered_certificate& c) {
+const test_ca::files& test_ca::files_of(const ordered_certificate& c) {
   if (const auto known = certificates_.find(c); known != certificates_.end())
     return known->second;
   const auto& signer = authority(c.authority);
@@ -66,7 +66,7 @@ const certificate_office::files& certificate_office::files_of(const ordered_cert
   return certificates_.emplace(c, files{make_file(made->certificate), make_file(made->key)}).first->second;
 }
 
-std::string certificate_office::file_of(const std::set<char>& authorities) {
+std::string test_ca::file_of(const std::set<char>& authorities) {
   auto& file = bundles_[authorities];
   if (file.empty()) {
     std::string all;
@@ -77,7 +77,7 @@ std::string certificate_office::file_of(const std::set<char>& authorities) {
   return file;
 }
 
-std::string certificate_office::make_file(const std::string& content) {
+std::string test_ca::make_file(const std::string& content) {
   const int fd = ::memfd_create("certificate", MFD_CLOEXEC);
   INVARIANT(fd >= 0);
   open_.push_back(fd);

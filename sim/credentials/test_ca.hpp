@@ -14,12 +14,12 @@
 
 namespace belay::sim {
 
-class certificate_office {
+class test_ca {
 public:
-  certificate_office() = default;
-  ~certificate_office();
-  certificate_office(const certificate_office&) = delete;
-  certificate_office& operator=(const certificate_office&) = delete;
+  test_ca() = default;
+  ~test_ca();
+  test_ca(const test_ca&) = delete;
+  test_ca& operator=(const test_ca&) = delete;
 
   /// The configuration of a server with these credentials. Each certificate is made on first use.
   tls::credential_settings settings_of(const credential_facts& f);
