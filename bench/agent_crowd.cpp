@@ -44,9 +44,9 @@ public:
     std::snprintf(uuid, sizeof uuid, "00000000-0000-4000-8000-0000%08x", static_cast<unsigned>(number));
     uuid_ = uuid;
     server_relay_settings s;
-    s.introduction.self = {node_id{0x100000 + number}, uuid_, name_, "127.0.0.1:8300"};
-    s.introduction.datacenter = "dc1";
-    s.introduction.client_agent = true;
+    s.hello.self = {node_id{0x100000 + number}, uuid_, name_, "127.0.0.1:8300"};
+    s.hello.datacenter = "dc1";
+    s.hello.client_agent = true;
     s.servers = servers;
     s.seed = number + 1;
     s.cluster_answers = [this](bool answers) { answers_ = answers; };

@@ -90,8 +90,9 @@ peer_link::peer_link(caf::actor_config& config, node_actors_ptr node_actors, pee
                      node_id self, metrics& m)
     : caf::io::broker(config), node_actors_(std::move(node_actors)), settings_(std::move(settings)),
       listener_(listener), self_(self), metrics_(m), random_(settings_.seed),
-      lobby_(listener, settings_.lobby, [c = settings_.credentials] { return c->now(); }), names_(settings_.look_up) {
-  lobby_.when_full(
+      pending_(listener, settings_.pending, [c = settings_.credentials] { return c->now(); }),
+      names_(settings_.look_up) {
+  pending_.when_full(
       [this](const std::string& address, bool from_there) { return one_gives_way_to(address, from_there); });
   end_node_by_exceptions_of(*this, node_actors_, "peer_link");
 }
@@ -160,7 +161,7 @@ void peer_link::on_tick() {
   if (!hello_.self.id.is_zero())
     for (auto& p : std::exchange(early_agents_, {}))
       pass_on_client_agent(std::move(p));
-  for (auto& p : lobby_.pump(now))
+  for (auto& p : pending_.pump(now))
     admit(std::move(p));
   const bool say_hello = now >= next_hello_;
   if (say_hello) {
@@ -183,8 +184,8 @@ void peer_link::on_tick() {
 
 void peer_link::sleep_until_due() {
   const auto now = clock().now();
-  bool in_handshakes = lobby_.occupied();
-  bool busy = !lobby_.quiet() || !leaving_.empty() || !early_agents_.empty();
+  bool in_handshakes = pending_.occupied();
+  bool busy = !pending_.quiet() || !leaving_.empty() || !early_agents_.empty();
   auto due = next_hello_;
   for (const auto& [address, o] : outgoing_) {
     in_handshakes = in_handshakes || o.state == dial_state::shaking_hands;
@@ -210,7 +211,7 @@ void peer_link::tick_soon() {
 /// Logs a problem, at most once a minute for each address and reason.
 void peer_link::complain(const std::string& address, const std::string& why, const char* event) {
   const auto dialled = outgoing_.find(address);
-  const bool known = lobby_.knows(address) || (dialled != outgoing_.end() && dialled->second.named);
+  const bool known = pending_.is_known(address) || (dialled != outgoing_.end() && dialled->second.named);
   if ((known ? log_limit_of_known_ : log_limit_).may_write(address + why, clock().now()))
     log::warn("peer_link", event, {{"address", address}, {"reason", why}});
 }
@@ -240,7 +241,7 @@ void peer_link::on_dial_peers(const dial_peers& d) {
     towards(a).named = true;
     hosts.insert(split_host_port(a).host);
   }
-  lobby_.know(std::move(hosts));
+  pending_.set_known_hosts(std::move(hosts));
   for (auto it = outgoing_.begin(); it != outgoing_.end();) {
     auto& o = it->second;
     if (o.named || (!o.peer.is_zero() && is_heard(o.peer))) {
@@ -294,7 +295,7 @@ bool peer_link::lives_rather_at(const std::string& host, const std::string& othe
 // ---- accepted connections
 
 /// @returns whether this is a connection of this server to itself: a retry_join address is its own
-bool peer_link::take_for_own(const introduced_peer& p) {
+bool peer_link::take_for_own(const identified_peer& p) {
   if (p.hello.self.id != self_)
     return false;
   for (auto& [address, o] : outgoing_)
@@ -308,7 +309,7 @@ bool peer_link::take_for_own(const introduced_peer& p) {
 }
 
 /// Returns why the peer is rejected; empty: it is not.
-std::string peer_link::objection_to(const introduced_peer& p) {
+std::string peer_link::objection_to(const identified_peer& p) {
   const auto& self = p.hello.self;
   if (self.id == self_ || self.id.is_zero())
     return "the peer has the ID of this server, or none";
@@ -329,7 +330,7 @@ std::string peer_link::objection_to(const introduced_peer& p) {
   return {};
 }
 
-bool peer_link::has_place_for(const introduced_peer& p) {
+bool peer_link::has_place_for(const identified_peer& p) {
   const auto strangers = std::count_if(incoming_.begin(), incoming_.end(), [&](const auto& i) {
     return is_unproved(i.second) && i.second.peer != p.hello.self.id;
   });
@@ -356,13 +357,13 @@ bool peer_link::one_gives_way_to(const std::string& host, bool from_there) {
   if (goes == incoming_.end())
     return false;
   const auto& in = goes->second;
-  const bool must = lobby_.knows(host) || crowd[in.from] > crowd[host] || clock().now() - in.since > long_stay;
+  const bool must = pending_.is_known(host) || crowd[in.from] > crowd[host] || clock().now() - in.since > long_stay;
   if (must)
     hang_up(goes->first);
   return must;
 }
 
-void peer_link::pass_on_client_agent(introduced_peer p) {
+void peer_link::pass_on_client_agent(identified_peer p) {
   std::string why;
   if (hello_.self.id.is_zero() && early_agents_.size() < early_agents_max) {
     early_agents_.push_back(std::move(p));
@@ -376,7 +377,7 @@ void peer_link::pass_on_client_agent(introduced_peer p) {
   else if (has_long_texts(p.hello) || p.hello.self.name.empty() || !is_uuid(p.hello.self.uuid) ||
            !is_numeric(p.hello.self.address))
     why = "the hello of a client agent has no name, no node ID or no numeric address, or has a text that is too long";
-  lobby_.left(p.address);
+  pending_.left(p.address);
   if (!why.empty()) {
     complain(p.address, why, "connection to the server port rejected");
     ::close(p.fd);
@@ -386,7 +387,7 @@ void peer_link::pass_on_client_agent(introduced_peer p) {
   settings_.client_agent(std::move(p));
 }
 
-void peer_link::admit(introduced_peer p) {
+void peer_link::admit(identified_peer p) {
   if (p.hello.client_agent)
     return pass_on_client_agent(std::move(p));
   const bool own = take_for_own(p);
@@ -394,7 +395,7 @@ void peer_link::admit(introduced_peer p) {
     if (!own)
       complain(p.address, why, "connection to the server port rejected");
     ::close(p.fd);
-    lobby_.left(p.address);
+    pending_.left(p.address);
     return;
   }
   set_peer_options(p.fd, settings_.silence_limit);
@@ -420,7 +421,7 @@ void peer_link::drop_earlier_connections(node_id peer) {
       continue;
     }
     const auto handle = it->first;
-    lobby_.left(it->second.from);
+    pending_.left(it->second.from);
     it = incoming_.erase(it);
     leave(handle);
   }
@@ -463,7 +464,7 @@ void peer_link::on_accepted_closed(incoming_map::iterator it) {
   const auto name = it->second.name;
   // The line for operators is the loss of the connection to the peer.
   const bool told = !address_of_.contains(peer) && may_log_about(it->second, "hung up ");
-  lobby_.left(it->second.from);
+  pending_.left(it->second.from);
   incoming_.erase(it);
   if (is_heard(peer))
     return; // it reconnected before the old connection was seen to close
@@ -565,7 +566,7 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
   if (first)
     received.list.push_back(std::move(*first));
   in.decoder.set_frame_bytes_max(frame_limit(in));
-  in.decoder.set_hello_bytes_max(is_unproved(in) ? peer_introduction::hello_bytes_max : wire::frame_bytes_max);
+  in.decoder.set_hello_bytes_max(is_unproved(in) ? peer_handshake::hello_bytes_max : wire::frame_bytes_max);
   auto fed = in.decoder.feed(bytes, received.list);
   for (std::size_t i = first ? 1 : 0; fed && i < received.list.size(); ++i)
     if (const auto* h = std::get_if<wire::hello>(&received.list[i]); h != nullptr) {

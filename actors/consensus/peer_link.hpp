@@ -5,8 +5,8 @@
 
 #include "actors/actor_context.hpp"
 #include "actors/consensus/multiplexer_host.hpp"
-#include "actors/consensus/peer_lobby.hpp"
 #include "actors/consensus/peer_queue.hpp"
+#include "actors/consensus/pending_connections.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/log_rate_limiter.hpp"
 #include "actors/names/name_lookups.hpp"
@@ -33,7 +33,7 @@ struct peer_link_settings {
   /// without power closes no connections.
   std::chrono::milliseconds hello_limit{10'000};
   std::size_t unsent_bytes_max = 32u << 20; ///< to one peer; further frames are dropped, as by a bad network
-  lobby_limits lobby;
+  pending_limits pending;
   /// Connections of servers that are no members and have no credentials; each is dialled back.
   std::size_t strangers_max = 64;
   /// Limits for unverified servers (no members, no credentials): bytes of one frame, and of all
@@ -44,7 +44,7 @@ struct peer_link_settings {
   std::size_t stranger_bytes_per_second = 1u << 20;
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
   /// Takes over the connection of a client agent. Null: client agents are rejected.
-  std::function<void(introduced_peer)> client_agent;
+  std::function<void(identified_peer)> client_agent;
   name_lookups::lookup look_up = name_lookups::system_lookup();
   multiplexer_host* host = nullptr; ///< the host of this actor; it outlives the actor
 };
@@ -114,11 +114,11 @@ private:
   void on_data(const caf::io::new_data_msg& msg);
   bool take_frames(caf::io::connection_handle handle, incoming& in, std::string_view bytes,
                    std::optional<wire::frame> first = std::nullopt);
-  void admit(introduced_peer p);
-  void pass_on_client_agent(introduced_peer p);
-  bool take_for_own(const introduced_peer& p);
-  std::string objection_to(const introduced_peer& p);
-  bool has_place_for(const introduced_peer& p);
+  void admit(identified_peer p);
+  void pass_on_client_agent(identified_peer p);
+  bool take_for_own(const identified_peer& p);
+  std::string objection_to(const identified_peer& p);
+  bool has_place_for(const identified_peer& p);
   bool one_gives_way_to(const std::string& host, bool from_there);
   void drop_earlier_connections(node_id peer);
   void drop_silent_connections(std::chrono::nanoseconds passed);
@@ -165,12 +165,12 @@ private:
   node_id self_;
   metrics& metrics_;
   seeded_random random_;
-  peer_lobby lobby_;
+  pending_connections pending_;
   name_lookups names_;
   log_rate_limiter log_limit_,
       log_limit_of_known_; ///< for lines about unverified peers; for known hosts and peers to dial
   wire::hello hello_;
-  std::vector<introduced_peer> early_agents_; ///< client agents that connected before this server knew its own role
+  std::vector<identified_peer> early_agents_; ///< client agents that connected before this server knew its own role
   monotonic_time next_hello_{};
   wake_ups wake_ups_{wake_ups::begun::by_others};
   bool ticking_ = false; ///< a tick is scheduled

@@ -112,7 +112,7 @@ void peer_link::finish_dial(outgoing& o) {
     return dialled(o);
   o.channel.emplace(credentials, tls::channel::side::dials);
   o.state = dial_state::shaking_hands;
-  o.next_event = clock().now() + settings_.lobby.deadline;
+  o.next_event = clock().now() + settings_.pending.deadline;
   shake_hands(o);
 }
 

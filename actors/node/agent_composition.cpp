@@ -17,9 +17,9 @@ agent_composition::agent_composition(caf::actor_system& system, agent_plan plan)
     : self_(plan.self), loop_(*plan.loop), numbers_(std::move(plan.numbers)) {
   numbers_->has_raft = false;
   numbers_->standing = cluster_standing::cut_off;
-  plan.relay.introduction.self = self_;
-  plan.relay.introduction.datacenter = plan.datacenter;
-  plan.relay.introduction.client_agent = true;
+  plan.relay.hello.self = self_;
+  plan.relay.hello.datacenter = plan.datacenter;
+  plan.relay.hello.client_agent = true;
   plan.relay.cluster_answers = [this](bool answers) { view_changed(answers); };
   relay_.emplace(loop_, std::move(plan.relay));
   cached_answers_settings c;

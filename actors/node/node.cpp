@@ -130,7 +130,7 @@ public:
   /// Blocks on the agent, so call it on no actor's thread.
   status change_definitions(agent::configured_definitions now);
   /// Any thread.
-  void serve_client_agent(introduced_peer p);
+  void serve_client_agent(identified_peer p);
   std::shared_ptr<const vitals> numbers() const { return numbers_; }
   /// Leaves the cluster. Blocks, too; SIGINT and SIGTERM (blocked) end it with a failure.
   status leave();
@@ -274,13 +274,13 @@ status running_node::change_definitions(agent::configured_definitions now) {
 namespace {
 
 /// Without a certificate the channel proves nothing.
-bool is_authenticated(const introduced_peer& p) {
+bool is_authenticated(const identified_peer& p) {
   return p.channel && (p.channel->peer().by_key || !p.channel->peer().name.empty());
 }
 
 } // namespace
 
-void running_node::serve_client_agent(introduced_peer p) {
+void running_node::serve_client_agent(identified_peer p) {
   const auto& self = p.hello.self;
   // Any thread, so not round-robin: by the ID of the agent.
   const auto& to = http_threads_[std::hash<std::string>()(self.uuid) % http_threads_.size()];
@@ -360,11 +360,11 @@ int run_node(parsed_command_line begun, config_reader read_again) {
   running_node* running = nullptr;
   peer_link_settings links;
   links.credentials = std::make_shared<tls::credential_store>(*credentials);
-  links.client_agent = [&](introduced_peer p) { running->serve_client_agent(std::move(p)); };
+  links.client_agent = [&](identified_peer p) { running->serve_client_agent(std::move(p)); };
   links.listen_host = config.bind_addr;
   links.listen_port = config.server_port;
-  links.lobby.per_address_max = live_limit(static_cast<std::size_t>(config.rpc_max_conns_per_client));
-  links.lobby.deadline = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_handshake_timeout);
+  links.pending.per_address_max = live_limit(static_cast<std::size_t>(config.rpc_max_conns_per_client));
+  links.pending.deadline = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_handshake_timeout);
   auto listener = listen_for_peers(links);
   if (!listener)
     return cannot_start(listener.error());
@@ -412,7 +412,7 @@ int run_node(parsed_command_line begun, config_reader read_again) {
         {next.services, next.checks, catalog_row_of(member_of(next, *who), next.datacenter, next.node_meta).meta});
   };
   reloader reloads(begun, std::move(read_again),
-                   {links.credentials, https, http_connections, links.lobby.per_address_max,
+                   {links.credentials, https, http_connections, links.pending.per_address_max,
                     [&](const acl_config& acl) { (*tokens)->configure(tokens_of(acl), config.acl.keeps_tokens); },
                     definitions_changed});
   signalled_requests reload_asked(SIGHUP, "Agent was shutdown before reload could be completed"); // Consul's text

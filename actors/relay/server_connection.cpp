@@ -38,18 +38,18 @@ server_connection::~server_connection() {
   close();
 }
 
-void server_connection::dial(const socket_endpoint& to, const std::string& introduction) {
-  socket_->connect(to, [self = shared_from_this(), introduction](error_code e) {
+void server_connection::dial(const socket_endpoint& to, const std::string& hello) {
+  socket_->connect(to, [self = shared_from_this(), hello](error_code e) {
     if (self->closed_)
       return;
     if (e)
       return self->fail("dial tcp " + self->server_ + ": connect: " + lower_case(e.message())); // in Go's words
-    self->connected(introduction);
+    self->connected(hello);
   });
 }
 
-void server_connection::connected(const std::string& introduction) {
-  introduction_ = introduction;
+void server_connection::connected(const std::string& hello) {
+  hello_ = hello;
   if (credentials_->dials_with_tls()) {
     channel_.emplace(credentials_, tls::channel::side::dials);
     channel_->take_output(out_);
@@ -138,7 +138,7 @@ void server_connection::heard(std::string_view wire) {
   }
   if (!ready_) {
     ready_ = true;
-    say(std::exchange(introduction_, {}));
+    say(std::exchange(hello_, {}));
     then_.ready(*this);
     if (closed_)
       return;

@@ -29,8 +29,8 @@ public:
   server_connection(relay_loop& loop, std::string server, tls::credentials_ptr credentials, events then);
   ~server_connection();
 
-  /// @param introduction a frame of wire::hello
-  void dial(const socket_endpoint& to, const std::string& introduction);
+  /// @param hello a frame of wire::hello
+  void dial(const socket_endpoint& to, const std::string& hello);
   /// Closes it without a callback.
   void close();
 
@@ -59,7 +59,7 @@ public:
 private:
   using parser = boost::beast::http::response_parser<boost::beast::http::string_body>;
 
-  void connected(const std::string& introduction);
+  void connected(const std::string& hello);
   void say(std::string_view plaintext);
   void write_more();
   void read_more();
@@ -74,7 +74,7 @@ private:
   tls::credentials_ptr credentials_;
   events then_;
   std::optional<tls::channel> channel_; ///< none: without TLS
-  std::string introduction_;            ///< until it may be sent
+  std::string hello_;                   ///< until it may be sent
   std::string out_, in_flight_;         ///< bytes to send, and those passed to the socket
   std::string in_, plain_;
   std::string unread_; ///< bytes of an incomplete head

@@ -34,10 +34,10 @@ server_relay::server_relay(relay_loop& loop, server_relay_settings settings)
         if (!to)
           return std::shared_ptr<server_connection>();
         auto c = std::make_shared<server_connection>(loop_, server, settings_.credentials->now(), std::move(then));
-        c->dial(*to, introduction_);
+        c->dial(*to, hello_);
         return c;
       }) {
-  wire::encode_frame(settings_.introduction, introduction_);
+  wire::encode_frame(settings_.hello, hello_);
   for (const auto& address : settings_.servers)
     servers_.push_back({address, {}, true});
   for (const auto& address : settings_.remembered)
@@ -217,7 +217,7 @@ void server_relay::dial() {
     then.closed = [this](server_connection& c, const std::string& why) { connection_closed(c, why); };
     auto c = std::make_shared<server_connection>(loop_, s.address, settings_.credentials->now(), std::move(then));
     links_.push_back({c, nullptr, true, now});
-    c->dial(*to, introduction_);
+    c->dial(*to, hello_);
     ++dialling;
   }
 }

@@ -21,7 +21,7 @@
 namespace belay::actors {
 
 struct server_relay_settings {
-  wire::hello introduction;            ///< this agent's hello
+  wire::hello hello;                   ///< this agent's hello
   std::string secret_of_node{};        ///< proves the ownership of its node (agent_secret.hpp); empty: no proof
   std::vector<std::string> servers;    ///< host:port, as configured; always tried
   std::vector<std::string> remembered; ///< also tried, until the servers return others
@@ -108,7 +108,7 @@ private:
   seeded_random random_;
   name_lookups names_;
   relay_loop::timer timer_, leave_timer_;
-  std::string introduction_;
+  std::string hello_;
 
   std::vector<server> servers_;
   std::size_t preferred_ = 0;

@@ -49,7 +49,7 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
     if (const auto strong = weak.lock())
       end(*strong, "dial tcp " + strong->server() + ": i/o timeout");
   });
-  c->dial(*to, introduction_);
+  c->dial(*to, hello_);
 }
 
 void server_relay::wait_until_heard(std::function<void(std::string)> then) {

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   at.end = began + std::chrono::milliseconds(static_cast<std::int64_t>(std::atof(argv[3]) * 1000));
   counts counted;
   if (kind == "peer") {
-    const auto v = introduced_to_two(at, counted);
+    const auto v = identified_to_two(at, counted);
     std::thread knocks([&] { knock(at, v, connections, counted); }), forges([&] { forge(at, v, messages, counted); });
     flood(at, v, bytes, counted);
     knocks.join();

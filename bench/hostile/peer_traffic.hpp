@@ -36,7 +36,7 @@ inline raft::member stranger_at(const std::string& address) {
 }
 
 /// Sends a hello with an address where it listens, and reads the hello of the server that connects.
-inline victim introduced(const target& at, counts& counted) {
+inline victim identified(const target& at, counts& counted) {
   victim out;
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in mine{};
@@ -69,12 +69,12 @@ inline victim introduced(const target& at, counts& counted) {
 }
 
 /// The same, with another server that the first one has named.
-inline victim introduced_to_two(const target& at, counts& counted) {
-  auto v = introduced(at, counted);
+inline victim identified_to_two(const target& at, counts& counted) {
+  auto v = identified(at, counted);
   for (const auto& address : v.known) {
     auto there = at;
     there.port = split_host_port(address).number();
-    if (const auto found = introduced(there, counted); !found.self.id.is_zero() && found.self.id != v.self.id)
+    if (const auto found = identified(there, counted); !found.self.id.is_zero() && found.self.id != v.self.id)
       v.other = found.self;
     if (!v.other.id.is_zero())
       break;

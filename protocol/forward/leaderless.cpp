@@ -6,7 +6,7 @@ namespace belay::forward {
 
 using raft::configuration;
 using raft::formation;
-using raft::introduction;
+using raft::handshake;
 
 namespace {
 
@@ -18,7 +18,7 @@ std::string listed(const std::vector<std::string>& all) {
   return out.empty() ? "none" : out;
 }
 
-std::string what_it_says(const introduction& p, const introduction& own) {
+std::string what_it_says(const handshake& p, const handshake& own) {
   auto text = p.self.name + " at " + p.self.address;
   if (p.datacenter != own.datacenter)
     return text + " (of datacenter " + p.datacenter + ")";

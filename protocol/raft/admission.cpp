@@ -111,7 +111,7 @@ void formation::forget_admissions(const configuration& now) {
   });
 }
 
-bool formation::trusts(const introduction& p) const {
+bool formation::trusts(const handshake& p) const {
   return settings_.admit_newcomers || p.proven;
 }
 
@@ -120,7 +120,7 @@ bool formation::is_wanted(const member& newcomer) const {
                      [&](const std::string& named) { return named == newcomer.address || named == newcomer.uuid; });
 }
 
-bool formation::admits(const introduction& newcomer, const configuration& now) const {
+bool formation::admits(const handshake& newcomer, const configuration& now) const {
   if (now.contains(newcomer.self.id) || is_wanted(newcomer.self))
     return true;
   if (was_let_go(newcomer.self.id))

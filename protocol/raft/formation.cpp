@@ -100,7 +100,7 @@ formation::formation(member self, std::string datacenter, formation_settings s, 
 
 // ---- peers
 
-std::optional<std::string> formation::met(const introduction& peer) {
+std::optional<std::string> formation::met(const handshake& peer) {
   if (peer.self.id == self_.id || peer.self.id.is_zero())
     return std::nullopt;
   if (!peers_.contains(peer.self.id))
@@ -151,7 +151,7 @@ bool formation::may_follow(node_id peer, bool leads) const {
 
 /// Whether that peer's cluster has a configuration that this server gave
 /// up, and has not promised again since: the round distinguishes them.
-bool formation::is_refused(const introduction& p) const {
+bool formation::is_refused(const handshake& p) const {
   const bool promised_again = !promise_.given_up && p.first.round == promise_.round && p.first.set == promise_.set;
   return contains(promise_.refused, p.cluster_id) && !promised_again;
 }
@@ -162,13 +162,13 @@ void formation::bind(node_id peer) {
     bound_to_ = p->cluster_id;
 }
 
-const introduction* formation::find(node_id peer) const {
+const handshake* formation::find(node_id peer) const {
   auto it = peers_.find(peer);
   return it == peers_.end() ? nullptr : &it->second;
 }
 
-std::vector<introduction> formation::heard() const {
-  std::vector<introduction> all;
+std::vector<handshake> formation::heard() const {
+  std::vector<handshake> all;
   for (const auto& [id, p] : peers_)
     all.push_back(p);
   return all;
@@ -182,7 +182,7 @@ std::vector<std::string> formation::heard_addresses() const {
   return all;
 }
 
-bool formation::eligible(const introduction& p) const {
+bool formation::eligible(const handshake& p) const {
   return p.cluster_id == 0 && !p.has_log && p.promises && !p.replica && p.first.round < round_max &&
          p.expect == settings_.expect && p.datacenter == datacenter_;
 }
@@ -202,7 +202,7 @@ bool formation::ignored(std::uint64_t cluster) const {
 
 /// Only members of a first configuration can give it up; reports by
 /// others are ignored. The servers that created it report its members.
-bool formation::could_refuse(const introduction& p, std::uint64_t cluster) const {
+bool formation::could_refuse(const handshake& p, std::uint64_t cluster) const {
   return p.datacenter == datacenter_ && std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
            const auto& maker = known.second;
            return maker.cluster_id == cluster && contains(maker.first.set, p.self.id) &&
@@ -216,7 +216,7 @@ std::uint64_t formation::promised_cluster() const {
 }
 
 /// Whether it is in a cluster other than that of the own promise.
-bool formation::is_elsewhere(const introduction& p) const {
+bool formation::is_elsewhere(const handshake& p) const {
   return p.datacenter == datacenter_ && (p.cluster_id != 0 || p.has_log) &&
          (p.cluster_id == 0 || p.cluster_id != promised_cluster()) && !ignored(p.cluster_id);
 }
@@ -245,8 +245,8 @@ std::string formation::waits_for() const {
 
 // ---- promises
 
-introduction formation::own() const {
-  introduction i;
+handshake formation::own() const {
+  handshake i;
   i.self = self_;
   i.datacenter = datacenter_;
   i.cluster_id = cluster_id_;

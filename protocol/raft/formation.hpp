@@ -49,7 +49,7 @@ std::string encode(const promise& p);
 std::optional<promise> decode_promise(std::string_view bytes);
 
 /// What a server reports to its peers about itself.
-struct introduction {
+struct handshake {
   member self;
   std::string datacenter;
   std::uint64_t cluster_id = 0; ///< zero: in no cluster yet
@@ -95,7 +95,7 @@ public:
 
   /// A peer has introduced itself.
   /// @returns a text for the log if the peer belongs to another datacenter or cluster
-  std::optional<std::string> met(const introduction& peer);
+  std::optional<std::string> met(const handshake& peer);
   void lost(node_id peer);
   /// Call at every tick. `all_met`: all servers that are configured here were met.
   void tick(bool all_met);
@@ -103,7 +103,7 @@ public:
   void has_log() { has_log_ = true; }
 
   /// What this server reports about itself now.
-  introduction own() const;
+  handshake own() const;
   /// The next promise: store it on disk, then call promised().
   std::optional<promise> next_promise() const;
   void promised(promise p);
@@ -121,9 +121,9 @@ public:
   bool may_follow(node_id peer, bool leads) const;
   /// The peer's message changes log or term: binds this server to its cluster, unless it has one.
   void bind(node_id peer);
-  const introduction* find(node_id peer) const;
+  const handshake* find(node_id peer) const;
   /// All connected peers, with their last introduction.
-  std::vector<introduction> heard() const;
+  std::vector<handshake> heard() const;
   /// Addresses of the connected servers of this datacenter.
   std::vector<std::string> heard_addresses() const;
   /// A server that this one waits for to form a cluster; for the log. Empty: none.
@@ -169,25 +169,25 @@ public:
   /// an address is not the one that the operator meant. Call at every tick.
   void forget_admissions(const configuration& now);
   /// Whether that server may be added, now or once the member that it replaces is lost.
-  bool admits(const introduction& newcomer, const configuration& now) const;
+  bool admits(const handshake& newcomer, const configuration& now) const;
 
 private:
   bool may_form() const { return cluster_id_ == 0 && settings_.expect != 0 && !settings_.replica && !has_log_; }
-  bool eligible(const introduction& p) const;
+  bool eligible(const handshake& p) const;
   std::uint64_t promised_cluster() const;
-  bool is_elsewhere(const introduction& p) const;
-  bool is_refused(const introduction& p) const;
+  bool is_elsewhere(const handshake& p) const;
+  bool is_refused(const handshake& p) const;
   bool cluster_near() const;
   bool cluster_told() const;
   bool ignored(std::uint64_t cluster) const;
-  bool could_refuse(const introduction& p, std::uint64_t cluster) const;
+  bool could_refuse(const handshake& p, std::uint64_t cluster) const;
   bool dead(const promise& p) const;
   bool given_up_by_enough(const promise& p) const;
   bool hears_promised_set() const;
   bool should_give_up() const;
   std::vector<member> chosen_set() const;
   std::uint64_t round_for(const std::vector<member>& set) const;
-  bool trusts(const introduction& p) const;
+  bool trusts(const handshake& p) const;
   bool is_wanted(const member& newcomer) const;
   bool all_lost_before(const member& newcomer, const core& leader) const;
   std::optional<configuration> without_idle_learner(const configuration& now) const;
@@ -204,7 +204,7 @@ private:
   int silent_ticks_ = 0; ///< since all members of the promised set were reachable
   int sets_in_row_ = 0;  ///< promised since a server was met or lost
   int pause_ticks_ = 0;  ///< until the next set may be promised
-  std::map<node_id, introduction> peers_;
+  std::map<node_id, handshake> peers_;
   std::vector<std::string> admitted_; ///< addresses and node IDs
   std::set<node_id> let_go_;
 };

@@ -132,7 +132,7 @@ void agent_connections::arrive(id number, bool to_server, const std::string& byt
     if (!bytes.empty())
       return read(number, c, bytes);
     const auto server = c.server;
-    const bool known = c.introduced;
+    const bool known = c.identified;
     if (std::exchange(c.to_server.ends, false))
       return known ? output_ended(server, number) : void();
     connections_.erase(number);
@@ -150,8 +150,8 @@ void agent_connections::arrive(id number, bool to_server, const std::string& byt
 
 /// HTTP follows the handshake.
 void agent_connections::read(id number, connection& c, const std::string& bytes) {
-  if (!c.introduced)
-    return introduce(number, c, bytes);
+  if (!c.identified)
+    return identify(number, c, bytes);
   if (!c.channel)
     return said(c.server, number, bytes);
   std::string plaintext, output;
@@ -167,7 +167,7 @@ void agent_connections::read(id number, connection& c, const std::string& bytes)
     said(c.server, number, std::move(plaintext));
 }
 
-void agent_connections::introduce(id number, connection& c, const std::string& bytes) {
+void agent_connections::identify(id number, connection& c, const std::string& bytes) {
   auto heard = c.door->feed(bytes);
   if (auto output = c.door->take_answer(); !output.empty())
     travel(number, false, std::move(output));
@@ -180,9 +180,9 @@ void agent_connections::introduce(id number, connection& c, const std::string& b
     return refuse(number, c);
   auto& known = **heard;
   INVARIANT(known.hello.client_agent);
-  c.introduced = true;
+  c.identified = true;
   c.channel = std::move(known.channel);
-  introduced(c.server, number, known.hello);
+  identified(c.server, number, known.hello);
   if (!known.said.empty())
     said(c.server, number, std::move(known.said));
   c.door.reset();
@@ -213,7 +213,7 @@ void agent_connections::break_up(id number, boost::system::error_code why) {
   if (node.empty())
     return;
   const auto& c = node.mapped();
-  if (c.introduced && !c.server_gone)
+  if (c.identified && !c.server_gone)
     hung_up(c.server, number);
   if (const auto end = c.end.lock())
     c.open ? end->ended(why) : end->connected(why);

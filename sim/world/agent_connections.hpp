@@ -2,7 +2,7 @@
 // The connections of client agents to the server ports: bytes in both directions, in order, until
 // an end is gone or nothing gets through for too long. Both ends run the real code, TLS included.
 
-#include "actors/consensus/peer_introduction.hpp"
+#include "actors/consensus/peer_handshake.hpp"
 #include "actors/tls/credential_store.hpp"
 #include "protocol/wire/frame_codec.hpp"
 #include "sim/world/connection_numbers.hpp"
@@ -59,7 +59,7 @@ public:
   /// Called for each connection that a server has accepted or rejected; null if `demands` is.
   std::function<void(const admission& a)> admitted;
   /// The peer has shown in its handshake that it is an agent.
-  std::function<void(std::size_t server, id connection, const wire::hello& hello)> introduced;
+  std::function<void(std::size_t server, id connection, const wire::hello& hello)> identified;
   std::function<void(std::size_t server, id connection, std::string bytes)> said;
   std::function<void(std::size_t server, id connection)> output_ended;
   std::function<void(std::size_t server, id connection)> hung_up;
@@ -100,8 +100,8 @@ private:
     bool open = false; ///< the agent's end was notified
     bool server_gone = false, agent_gone = false;
     virtual_time dialled{0}, accepted{0};
-    std::optional<actors::peer_introduction> door; ///< none: not open yet, or the handshake is complete
-    bool introduced = false;
+    std::optional<actors::peer_handshake> door; ///< none: not open yet, or the handshake is complete
+    bool identified = false;
     std::optional<tls::channel> channel; ///< at the server's end; none: without TLS
     direction to_server, to_agent;
   };
@@ -111,7 +111,7 @@ private:
   void travel(id c, bool to_server, std::string bytes);
   void arrive(id c, bool to_server, const std::string& bytes);
   void read(id number, connection& c, const std::string& bytes);
-  void introduce(id number, connection& c, const std::string& bytes);
+  void identify(id number, connection& c, const std::string& bytes);
   void refuse(id number, connection& c);
   void break_up(id c, boost::system::error_code why);
   bool blocked(const connection& c, bool to_server) const;

@@ -32,10 +32,10 @@ void cluster::prepare_agents() {
   };
   agent_connections_.listens = [this](std::size_t server) { return nodes_[server].gateway != nullptr; };
   agent_connections_.paused = [this](std::size_t server) { return nodes_[server].state == node_state::paused; };
-  agent_connections_.introduced = [this](std::size_t server, connection_id c, const wire::hello& hello) {
+  agent_connections_.identified = [this](std::size_t server, connection_id c, const wire::hello& hello) {
     const auto& who = hello.self;
     if (nodes_[server].gateway != nullptr)
-      nodes_[server].gateway->introduce(c, {who.name, who.uuid, split_host_port(who.address).host});
+      nodes_[server].gateway->identify(c, {who.name, who.uuid, split_host_port(who.address).host});
   };
   agent_connections_.said = [this](std::size_t server, connection_id c, std::string bytes) {
     if (nodes_[server].gateway != nullptr)

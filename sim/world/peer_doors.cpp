@@ -1,6 +1,6 @@
 #include "sim/world/peer_doors.hpp"
 
-#include "actors/consensus/peer_introduction.hpp"
+#include "actors/consensus/peer_handshake.hpp"
 #include "actors/node/disk/peer_keyring.hpp"
 #include "protocol/base/probe.hpp"
 #include "sim/disks/simulated_disk.hpp"
@@ -30,11 +30,11 @@ void look_at_clock(ssl_ctx_st* context, std::int64_t now) {
 }
 
 /// Runs the handshake from the first byte to the hellos.
-peer_doors::admission introduce(const end_of_connection& dialler, const end_of_connection& accepter,
-                                const wire::hello& hello) {
+peer_doors::admission identify(const end_of_connection& dialler, const end_of_connection& accepter,
+                               const wire::hello& hello) {
   look_at_clock(dialler.mine->dialling(), dialler.now);
   look_at_clock(accepter.mine->accepting(), accepter.now);
-  actors::peer_introduction door(accepter.mine);
+  actors::peer_handshake door(accepter.mine);
   std::string words;
   wire::encode_frame(hello, words);
   std::optional<tls::channel> channel;
@@ -257,7 +257,7 @@ peer_doors::admission peer_doors::let_in(std::size_t dialler, std::size_t accept
   PRECONDITION(d.store != nullptr && a.store != nullptr);
   const auto his = seconds_at(dialler), own = seconds_at(accepter);
   auto said = judged("n" + std::to_string(dialler) + " at n" + std::to_string(accepter),
-                     introduce({d.store->now(), his}, {a.store->now(), own}, hello),
+                     identify({d.store->now(), his}, {a.store->now(), own}, hello),
                      expect_admission(d.in_force, his, a.in_force, own,
                                       hello.client_agent ? dials_as::client_agent : dials_as::server));
   if (said.in) {
@@ -285,7 +285,7 @@ peer_doors::admission peer_doors::let_in_stranger(const credential_facts& his, s
   INVARIANT(loaded.ok());
   const auto now = seconds_at(accepter);
   auto said =
-      judged("a stranger at n" + std::to_string(accepter), introduce({*loaded, now}, {a.store->now(), now}, hello),
+      judged("a stranger at n" + std::to_string(accepter), identify({*loaded, now}, {a.store->now(), now}, hello),
              expect_admission(his, now, a.in_force, now));
   if (said.in)
     PROBE("doors: a stranger is let in, as he should be");

@@ -202,7 +202,7 @@ simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::no
         },
         [this, self](close_atom, connection_id c) {
           real_->context(self->context());
-          introduced_.erase(c);
+          identified_.erase(c);
           if (c % 2 == 0)
             end_of_input(c, true);
           else if (const auto gone = connections_.extract(c)) {
@@ -262,8 +262,8 @@ std::optional<connection_id> simulated_gateway::asking(request_id id) const {
 void simulated_gateway::arrived(connection_id c, std::string_view bytes, std::string uuid) {
   auto& there = connections_[c];
   if (there == nullptr) {
-    const auto agent = introduced_.find(c);
-    there = std::make_shared<connection>(*this, c, agent == introduced_.end() ? nullptr : &agent->second);
+    const auto agent = identified_.find(c);
+    there = std::make_shared<connection>(*this, c, agent == identified_.end() ? nullptr : &agent->second);
   }
   const auto keep = there;
   if (there->is_of_agent())

@@ -47,7 +47,7 @@ public:
   /// All connections end and receive nothing more. Its actors still run.
   void hang_up_all();
   /// Bytes of that connection are a client agent's from now on.
-  void introduce(connection_id c, http::client_agent who) { introduced_.insert_or_assign(c, std::move(who)); }
+  void identify(connection_id c, http::client_agent who) { identified_.insert_or_assign(c, std::move(who)); }
   /// Adds a header to a request that an agent forwards: the client's number and the id above.
   static std::string with_client(std::string bytes, connection_id client, const std::string& uuid);
 
@@ -69,7 +69,7 @@ private:
   std::unique_ptr<host> host_;
   heard heard_;
   std::map<connection_id, std::shared_ptr<connection>> connections_;
-  std::map<connection_id, http::client_agent> introduced_; ///< agents
+  std::map<connection_id, http::client_agent> identified_; ///< agents
   std::string next_uuid_;                                  ///< for the request that is being read
 };
 

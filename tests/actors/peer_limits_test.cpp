@@ -37,7 +37,7 @@ raft::message append_of(node_id from, node_id to, std::size_t bytes) {
 TEST_CASE("silent connections are limited, and exclude no other peer", "[actors][peer_link][limits]") {
   // 120 connections from the host of a peer, twelve times the limit. The peer comes last.
   peer_link_settings s;
-  s.lobby.per_address_max = 10;
+  s.pending.per_address_max = 10;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
   strangers all;
@@ -53,7 +53,7 @@ TEST_CASE("silent connections are limited, and exclude no other peer", "[actors]
 
 TEST_CASE("connections of all addresses together are limited, too", "[actors][peer_link][limits]") {
   peer_link_settings s;
-  s.lobby.connections_max = 20;
+  s.pending.connections_max = 20;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
   strangers all;
@@ -68,14 +68,14 @@ TEST_CASE("connections of all addresses together are limited, too", "[actors][pe
 
 TEST_CASE("a hello that does not end is not waited for", "[actors][peer_link][limits]") {
   peer_link_settings s;
-  s.lobby.deadline = std::chrono::milliseconds(300);
+  s.pending.deadline = std::chrono::milliseconds(300);
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
   stranger silent(a.port()), slow(a.port()), chatty(a.port());
   const auto hello = bytes_of(hello_of(node_id{9}, "127.0.0.1:9"));
   slow.say(hello.substr(0, hello.size() - 1));
   auto large = hello_of(node_id{9}, "127.0.0.1:9");
-  large.self.name = std::string(peer_introduction::hello_bytes_max, 'x');
+  large.self.name = std::string(peer_handshake::hello_bytes_max, 'x');
   chatty.say(bytes_of(large));
   CHECK(chatty.is_closed());
   CHECK(slow.is_closed());
@@ -88,8 +88,8 @@ TEST_CASE("introductions of strangers take a share of the time, and members have
   // With a tiny share one batch uses it up: one that reads a hello, as connections are accepted
   // with theirs.
   peer_link_settings s;
-  s.lobby.share_of_time = 1e-9;
-  s.lobby.deadline = std::chrono::minutes(10);
+  s.pending.share_of_time = 1e-9;
+  s.pending.deadline = std::chrono::minutes(10);
   link_fixture f;
   link_end a(f, node_id{1}, 0, s, true, link_end::accepts::with_first_bytes);
   home there;
@@ -116,26 +116,26 @@ TEST_CASE("strangers are dialled back in small number, and forgotten when they g
   link_end a(f, node_id{1}, 0, s);
   a.dial_members({}, {node_id{1}, node_id{2}, node_id{3}});
   home homes[4];
-  const auto introduce = [&](stranger& who, std::uint64_t id, home& where) {
+  const auto identify = [&](stranger& who, std::uint64_t id, home& where) {
     who.say(bytes_of(hello_of(node_id{id}, where.address())));
   };
   auto first = std::make_unique<stranger>(a.port());
-  introduce(*first, 11, homes[0]);
+  identify(*first, 11, homes[0]);
   stranger second(a.port());
-  introduce(second, 12, homes[1]);
+  identify(second, 12, homes[1]);
   REQUIRE(soon([&] { return homes[0].was_visited() && homes[1].was_visited(); }));
   stranger third(a.port());
-  introduce(third, 13, homes[2]);
+  identify(third, 13, homes[2]);
   CHECK(third.is_closed());
   CHECK_FALSE(homes[2].was_visited());
   stranger member(a.port()); // not one of the two
-  introduce(member, 3, homes[3]);
+  identify(member, 3, homes[3]);
   CHECK(soon([&] { return homes[3].was_visited(); }));
 
   first.reset();
   CHECK(soon([&] { return homes[0].visitor_left(); }));
   stranger instead(a.port());
-  introduce(instead, 14, homes[2]);
+  identify(instead, 14, homes[2]);
   CHECK(soon([&] { return homes[2].was_visited(); }));
   CHECK_FALSE(homes[1].visitor_left());
 }
@@ -295,9 +295,9 @@ TEST_CASE("connections of unverified peers are closed for one from a member's ho
   const bool in_all = GENERATE(false, true);
   peer_link_settings s;
   if (in_all)
-    s.lobby.connections_max = 3;
+    s.pending.connections_max = 3;
   else
-    s.lobby.per_address_max = 3;
+    s.pending.per_address_max = 3;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
   home there;

@@ -289,7 +289,7 @@ TEST_CASE("a client agent that connects before the server's own identity is know
   link_fixture f;
   std::atomic<int> passed_on{0};
   peer_link_settings settings;
-  settings.client_agent = [&](introduced_peer p) {
+  settings.client_agent = [&](identified_peer p) {
     ++passed_on;
     ::close(p.fd);
   };

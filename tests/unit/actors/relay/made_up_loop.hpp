@@ -53,7 +53,7 @@ struct made_up_server {
 
 class made_up_loop final : public relay_loop {
 public:
-  explicit made_up_loop(std::size_t introduction_bytes) : introduction_bytes_(introduction_bytes) {}
+  explicit made_up_loop(std::size_t hello_bytes) : hello_bytes_(hello_bytes) {}
 
   monotonic_time now() override { return now_; }
   std::unique_ptr<relay_socket> open_socket() override { return std::make_unique<socket>(*this); }
@@ -95,7 +95,7 @@ private:
     std::uint16_t port = 0;
     bool open = false, waits = false;
     std::string to_server, to_agent;
-    std::size_t introduction_left = 0;
+    std::size_t hello_left = 0;
     std::string* into = nullptr;
     relay_socket::transferred reads;
   };
@@ -107,7 +107,7 @@ private:
       sockaddr_in a{};
       std::memcpy(&a, &to.bytes, sizeof a);
       wire_->port = ntohs(a.sin_port);
-      wire_->introduction_left = loop_.introduction_bytes_;
+      wire_->hello_left = loop_.hello_bytes_;
       const auto how = loop_.servers_[wire_->port].accepts;
       if (how == made_up_server::way::hangs)
         return;
@@ -171,8 +171,8 @@ private:
   }
   /// The requests of the agent have no chunks.
   void serve(const std::shared_ptr<wire>& w) {
-    const auto skipped = std::min(w->introduction_left, w->to_server.size());
-    w->introduction_left -= skipped;
+    const auto skipped = std::min(w->hello_left, w->to_server.size());
+    w->hello_left -= skipped;
     w->to_server.erase(0, skipped);
     for (auto head = w->to_server.find("\r\n\r\n"); w->open && head != std::string::npos;
          head = w->to_server.find("\r\n\r\n")) {
@@ -195,7 +195,7 @@ private:
     }
   }
 
-  std::size_t introduction_bytes_;
+  std::size_t hello_bytes_;
   monotonic_time now_{std::chrono::hours(1)};
   std::uint64_t order_ = 0;
   std::map<std::pair<monotonic_time, std::uint64_t>, event> events_;

@@ -12,7 +12,7 @@ namespace {
 
 const std::string alive = "/v1/internal/agent/alive";
 
-wire::hello introduction() {
+wire::hello hello() {
   wire::hello h;
   h.self.id = node_id{7};
   h.self.uuid = "00000000-0000-4000-8000-000000000007";
@@ -23,9 +23,9 @@ wire::hello introduction() {
   return h;
 }
 
-std::size_t introduction_bytes() {
+std::size_t hello_bytes() {
   std::string bytes;
-  wire::encode_frame(introduction(), bytes);
+  wire::encode_frame(hello(), bytes);
   return bytes.size();
 }
 
@@ -48,7 +48,7 @@ struct asking_client : answer_listener {
 };
 
 struct fixture {
-  made_up_loop loop{introduction_bytes()};
+  made_up_loop loop{hello_bytes()};
   std::optional<server_relay> relay;
   std::vector<bool> answers;                     ///< each change
   std::vector<std::vector<std::string>> servers; ///< the same
@@ -56,7 +56,7 @@ struct fixture {
 
   explicit fixture(std::vector<std::string> named, std::vector<std::string> remembered = {}) {
     server_relay_settings s;
-    s.introduction = introduction();
+    s.hello = hello();
     s.servers = std::move(named);
     s.remembered = std::move(remembered);
     s.cluster_answers = [this](bool yes) { answers.push_back(yes); };

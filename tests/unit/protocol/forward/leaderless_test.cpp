@@ -20,8 +20,8 @@ formation one_that_expects(std::uint32_t expect) {
   return formation(server(1), "dc1", s, 0);
 }
 
-introduction peer(std::uint64_t id, std::uint32_t expect, std::uint64_t cluster = 0) {
-  introduction i;
+handshake peer(std::uint64_t id, std::uint32_t expect, std::uint64_t cluster = 0) {
+  handshake i;
   i.self = server(id);
   i.datacenter = "dc1";
   i.expect = expect;
@@ -51,7 +51,8 @@ TEST_CASE(
         "bootstrap_expect is not set: this server waits for a cluster to admit it; heard: none");
 }
 
-// It once contradicted itself: "heard: e1 at 127.0.0.1:12611 (of datacenter dc1); not heard: 127.0.0.1:12611".
+// It once contradicted itself: "heard: e1 at 127.0.0.1:12611 (of datacenter dc1); not heard:
+// 127.0.0.1:12611".
 TEST_CASE("a server of another datacenter is heard, and so is not reported as missing") {
   auto f = one_that_expects(3);
   auto elsewhere = peer(2, 3);

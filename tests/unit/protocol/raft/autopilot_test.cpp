@@ -42,7 +42,7 @@ struct led_cluster {
   std::uint64_t leader = 0;
   autopilot pilot;
   std::optional<formation> admission;
-  std::map<std::uint64_t, introduction> said;
+  std::map<std::uint64_t, handshake> said;
 
   explicit led_cluster(std::uint64_t voters = 3, bool admit_newcomers = true) {
     c.start(voters);
@@ -62,7 +62,7 @@ struct led_cluster {
   static constexpr milliseconds tick = limits().tick;
 
   void hears(std::uint64_t id, bool replica) {
-    introduction i;
+    handshake i;
     i.self = make_member(id);
     i.datacenter = "dc1";
     i.cluster_id = 77;
@@ -300,7 +300,7 @@ TEST_CASE("a replica takes nothing from a leader that would make a voter of it",
   s.expect = 3;
   s.replica = true;
   formation f(make_member(9), "dc1", s, 0);
-  introduction i;
+  handshake i;
   i.self = make_member(1);
   i.datacenter = "dc1";
   i.cluster_id = 77;
@@ -331,7 +331,7 @@ TEST_CASE("an unverified server in the place of a lost replica is added only by 
   formation_settings s;
   formation f(make_member(1), "dc1", s, 77);
   const auto config = make_config({1, 2, 3}, {4});
-  introduction i;
+  handshake i;
   i.self = make_member(9);
   i.self.name = make_member(4).name;
   i.self.address = make_member(4).address;

@@ -113,7 +113,7 @@ public:
   }
 
 private:
-  std::deque<introduction>& wire(std::size_t from, std::size_t to) { return channels_[from * all_.size() + to]; }
+  std::deque<handshake>& wire(std::size_t from, std::size_t to) { return channels_[from * all_.size() + to]; }
 
   void start(std::size_t i) {
     auto& p = all_[i];
@@ -267,7 +267,7 @@ private:
   bool deaths_;
   bool quiet_ = false;
   std::vector<founder_process> all_;
-  std::vector<std::deque<introduction>> channels_;
+  std::vector<std::deque<handshake>> channels_;
   std::vector<bool> cut_;
 };
 

@@ -18,7 +18,7 @@ member server(std::uint64_t id) {
   return {node_id{id}, "00000000-0000-4000-8000-00000000000" + n, "n" + n, "127.0.0.1:830" + n};
 }
 
-void introduce(formation& to, const formation& from) {
+void identify(formation& to, const formation& from) {
   (void)to.met(from.own());
 }
 
@@ -46,7 +46,7 @@ void meet(std::vector<formation*> all) {
   for (auto* to : all)
     for (auto* from : all)
       if (to != from)
-        introduce(*to, *from);
+        identify(*to, *from);
   for (auto* f : all)
     (void)promise_next(*f);
 }
@@ -60,8 +60,8 @@ std::vector<std::uint64_t> ids_of(const promise& p) {
 
 using numbers = std::vector<std::uint64_t>;
 
-introduction said_by(const member& m, bool proven = false) {
-  introduction i;
+handshake said_by(const member& m, bool proven = false) {
+  handshake i;
   i.self = m;
   i.datacenter = "dc1";
   i.cluster_id = 77;
@@ -131,9 +131,9 @@ TEST_CASE("three servers bootstrap with the same set, and only when each has nam
   meet({&a, &b, &c});
   CHECK(ids_of(a.own().first) == numbers{1, 2, 3});
   CHECK_FALSE(a.first_configuration()); // b and c have not sent theirs
-  introduce(a, b);
+  identify(a, b);
   CHECK_FALSE(a.first_configuration());
-  introduce(a, c);
+  identify(a, c);
   REQUIRE(a.first_configuration());
   meet({&a, &b, &c});
   REQUIRE(b.first_configuration());
@@ -142,8 +142,8 @@ TEST_CASE("three servers bootstrap with the same set, and only when each has nam
 
 TEST_CASE("of four or five servers those with the lowest ids make the cluster, also when others had begun") {
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3), d = of(4, 3);
-  introduce(b, c);
-  introduce(b, d);
+  identify(b, c);
+  identify(b, d);
   REQUIRE(promise_next(b));
   CHECK(ids_of(b.own().first) == numbers{2, 3, 4});
   for (int i = 0; i < 4; ++i)
@@ -169,8 +169,8 @@ TEST_CASE("servers with different sets promise again after growing pauses") {
   int promises = 0;
   const auto speak = [&] {
     for (const auto& [one, other] : links) {
-      introduce(*one, *other);
-      introduce(*other, *one);
+      identify(*one, *other);
+      identify(*other, *one);
     }
     for (auto* f : {&a, &b, &c, &d})
       if (const auto p = f->next_promise()) {
@@ -208,7 +208,7 @@ TEST_CASE("a promise outlives the process: a server that returns and hears other
 
   // It hears from b, which has formed the cluster: so all had promised it.
   b.joined(formation::cluster_id_of(*b.first_configuration()));
-  introduce(again, b);
+  identify(again, b);
   CHECK(again.first_configuration());
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("a promise to a lost member is abandoned, and the servers that abandon
 
   // The third one had created the configuration: it requests votes in vain.
   auto made = of(3, 3, formation::cluster_id_of(configuration_of_voters(set.set)));
-  introduce(a, made);
+  identify(a, made);
   CHECK_FALSE(a.may_follow(node_id{3}, false));
   CHECK(a.may_follow(node_id{3}, true)); // if it leads, others have voted
   CHECK(a.first_configuration());        // and does not stop the others
@@ -248,22 +248,22 @@ TEST_CASE("a member of the set that returns after a long silence is not abandone
   for (auto* to : {&a, &b, &c})
     for (auto* from : {&a, &b, &c})
       if (to != from)
-        introduce(*to, *from);
+        identify(*to, *from);
   REQUIRE(promise_next(a));
   REQUIRE(promise_next(b)); // the promise of c is not on its disk yet
   a.lost(node_id{3});
   for (int i = 0; i < 30; ++i)
     a.tick(true);
-  introduce(a, b);
+  identify(a, b);
   CHECK_FALSE(a.next_promise()); // with two servers nothing is gained
-  introduce(a, c);
+  identify(a, c);
   CHECK_FALSE(a.next_promise());
-  introduce(c, a);
-  introduce(c, b);
+  identify(c, a);
+  identify(c, b);
   REQUIRE(promise_next(c));
   REQUIRE(c.first_configuration());
   c.joined(formation::cluster_id_of(*c.first_configuration()));
-  introduce(a, c);
+  identify(a, c);
   CHECK(a.first_configuration());
   CHECK(a.may_follow(node_id{3}, false));
 }
@@ -283,7 +283,7 @@ TEST_CASE("an unreadable promise is distinguished from none") {
 TEST_CASE("no server bootstraps beside an existing cluster, heard by itself or by another server") {
   auto a = of(11, 3), b = of(12, 3), c = of(13, 3), old = of(1, 3, 77);
   SECTION("before anything is promised") {
-    introduce(a, old);
+    identify(a, old);
     for (int i = 0; i < 4; ++i)
       meet({&a, &b, &c});
     for (auto* f : {&a, &b, &c})
@@ -293,18 +293,18 @@ TEST_CASE("no server bootstraps beside an existing cluster, heard by itself or b
     meet({&a, &b, &c});
     meet({&a, &b, &c});
     REQUIRE(a.first_configuration());
-    introduce(a, old);
+    identify(a, old);
     CHECK_FALSE(a.first_configuration());
   }
   SECTION("it has a log and does not know yet of which cluster") {
     auto restarted = of(2, 3);
     restarted.has_log();
-    introduce(a, restarted);
+    identify(a, restarted);
     meet({&a, &b, &c});
     CHECK(a.own().first.set.empty());
   }
   SECTION("a server of an earlier version says less, and is enough") {
-    introduction said;
+    handshake said;
     said.self = server(1);
     said.datacenter = "dc1";
     said.cluster_id = 77;
@@ -352,7 +352,7 @@ TEST_CASE("while a configured server is missing, a server waits to be discovered
     f.tick(false);
     CHECK_FALSE(f.next_promise());
   }
-  introduce(f, of(2, 3)); // a new server: perhaps more will come
+  identify(f, of(2, 3)); // a new server: perhaps more will come
   for (int i = 0; i < 2; ++i) {
     f.tick(false);
     CHECK_FALSE(f.next_promise());
@@ -363,8 +363,8 @@ TEST_CASE("while a configured server is missing, a server waits to be discovered
 
 TEST_CASE("a server without a cluster follows the first whose frames it accepts") {
   auto f = of(9, 0);
-  introduce(f, of(1, 3, 77));
-  introduce(f, of(2, 3, 78));
+  identify(f, of(1, 3, 77));
+  identify(f, of(2, 3, 78));
   CHECK(f.may_follow(node_id{1}, true));
   CHECK(f.may_follow(node_id{2}, true));
   f.bind(node_id{1});
@@ -387,8 +387,8 @@ TEST_CASE("a joining server with the name of a living member does not replace it
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
   auto twin = server(9);
   twin.name = "n2";
-  introduce(leader, of(2, 3, 77));
-  introduce(leader, of(3, 3, 77));
+  identify(leader, of(2, 3, 77));
+  identify(leader, of(3, 3, 77));
   REQUIRE(leader.rival_of(twin, config) != nullptr);
   CHECK(leader.rival_of(twin, config)->id == node_id{2});
   leader.lost(node_id{2});
@@ -400,7 +400,7 @@ TEST_CASE("a joining server with the name of a living member does not replace it
 
 TEST_CASE("a server without a cluster is bound to the first one that leads it") {
   const auto of_cluster = [](std::uint64_t id, std::uint64_t cluster) {
-    return introduction{server(id), "dc1", cluster, 0, true, {}};
+    return handshake{server(id), "dc1", cluster, 0, true, {}};
   };
   formation f(server(1), "dc1", {}, 0);
   (void)f.met(of_cluster(2, 77));

@@ -75,7 +75,7 @@ TEST_CASE("a term that is far above, but not too far, is followed") {
 
 TEST_CASE("requests of a server that is no member change nothing and are not answered") {
   raft_cluster c;
-  c.introductions = false;
+  c.handshakes = false;
   c.start(3);
   const auto l = c.elect();
   c.run(3);
@@ -103,7 +103,7 @@ TEST_CASE("a server without a cluster follows every leader") {
 
 TEST_CASE("a server that is added follows its leader, although the log begins with others' configurations") {
   raft_cluster c;
-  c.introductions = false;
+  c.handshakes = false;
   c.add_node(2);
   const raft::entry first{
       log_index{1}, term_id{1}, {}, entry_kind::configuration, make_payload(encode(make_config({3, 4, 5})))};
@@ -204,7 +204,7 @@ TEST_CASE("a server that was away follows a leader that its log does not name, o
   REQUIRE_FALSE(c.core(3).config().contains(node_id{4}));
 
   SECTION("from the one that introduces it") {
-    c.introductions = false;
+    c.handshakes = false;
     c.heal();
     c.cut(3, 1);
     c.cut(3, 2);

@@ -336,13 +336,13 @@ void raft_cluster::deliver(std::size_t i, bool keep_a_copy) {
     drop(i);
   if (is_cut(m.from.value, m.to.value) || !nodes_.contains(m.to.value) || !up(m.to.value))
     return;
-  introduce(node(m.to.value));
+  identify(node(m.to.value));
   core(m.to.value).step(m, now_);
   settle(m.to.value);
 }
 
-void raft_cluster::introduce(test_node& to) {
-  if (!introductions)
+void raft_cluster::identify(test_node& to) {
+  if (!handshakes)
     return;
   to.joined = to.joined || to.core->config().contains(to.id);
   for (const auto& [id, n] : nodes_) {

@@ -90,7 +90,7 @@ public:
   void checkpoint(std::uint64_t id, std::uint64_t keep);
 
   /// Whether nodes send the members of their configuration, like actors/consensus/raft_peer.
-  bool introductions = true;
+  bool handshakes = true;
 
   // ---- the network
   std::deque<message>& in_flight() { return net_; }
@@ -127,7 +127,7 @@ public:
 
 private:
   void check(test_node& n);
-  void introduce(test_node& to);
+  void identify(test_node& to);
   void carry_out(test_node& n, ready r);
   void apply(test_node& n, const entry& e);
   void install(test_node& n, const snapshot_write& w);

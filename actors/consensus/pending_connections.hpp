@@ -2,7 +2,7 @@
 // Holds connections of peers until they are identified: accepts, does handshakes, reads hellos.
 // Unverified peers use a bounded number of descriptors, bytes and time; slow ones are dropped.
 
-#include "actors/consensus/peer_introduction.hpp"
+#include "actors/consensus/peer_handshake.hpp"
 #include "actors/live_limit.hpp"
 #include "actors/log_rate_limiter.hpp"
 #include "actors/messages.hpp"
@@ -19,7 +19,7 @@
 
 namespace belay::actors {
 
-struct lobby_limits {
+struct pending_limits {
   live_limit per_address_max{100};          ///< connections from one address, including identified peers; 0: no limit
   std::size_t connections_max = 512;        ///< in all, including identified peers
   std::chrono::milliseconds deadline{5000}; ///< from accept to the end of the hello
@@ -28,7 +28,7 @@ struct lobby_limits {
 };
 
 /// A connection that began with a hello. The receiver decides whether to accept it.
-struct introduced_peer {
+struct identified_peer {
   int fd = -1;                         ///< the receiver has to close it
   std::string address;                 ///< host, as a numeric address
   std::optional<tls::channel> channel; ///< none: no TLS, which is allowed
@@ -36,67 +36,67 @@ struct introduced_peer {
   std::string said; ///< bytes after the hello, decrypted: whole frames or parts of them
 };
 
-class peer_lobby {
+class pending_connections {
 public:
   /// @param listener a non-blocking listening socket; it is not closed here
   /// @param credentials requirements for new peers; called for each connection
-  peer_lobby(int listener, lobby_limits limits, std::function<tls::credentials_ptr()> credentials);
-  ~peer_lobby();
-  peer_lobby(const peer_lobby&) = delete;
-  peer_lobby& operator=(const peer_lobby&) = delete;
+  pending_connections(int listener, pending_limits limits, std::function<tls::credentials_ptr()> credentials);
+  ~pending_connections();
+  pending_connections(const pending_connections&) = delete;
+  pending_connections& operator=(const pending_connections&) = delete;
 
   /// Accepts, reads and answers without waiting. @returns the peers that have identified themselves
-  std::vector<introduced_peer> pump(monotonic_time now);
+  std::vector<identified_peer> pump(monotonic_time now);
   /// Call it when a connection that pump() returned is closed.
   void left(const std::string& address);
 
   /// Whether any connection is pending: then call pump() again soon.
   bool occupied() const { return !waiting_.empty(); }
   /// No connection is pending or arrived at the last pump(), and accepting is not paused.
-  bool quiet() const { return waiting_.empty() && !came_ && last_pump_ >= closed_until_; }
+  bool quiet() const { return waiting_.empty() && !arrived_ && last_pump_ >= closed_until_; }
   std::size_t waiting() const { return waiting_.size(); }
   /// Sets the hosts of members: unverified peers cannot use up their share of time.
-  void know(std::set<std::string> hosts) { known_ = std::move(hosts); }
-  bool knows(const std::string& host) const { return known_.contains(host); }
+  void set_known_hosts(std::set<std::string> hosts) { known_ = std::move(hosts); }
+  bool is_known(const std::string& host) const { return known_.contains(host); }
   /// Sets the function to call at a limit when no pending connection can be closed.
-  /// @param give_way has left() called for one connection, to free a slot for one from that
+  /// @param make_room has left() called for one connection, to free a slot for one from that
   /// address. If the flag is set, only one from the same address may be chosen. false: none is
   /// closed
-  void when_full(std::function<bool(const std::string& address, bool from_there)> give_way) {
-    give_way_ = std::move(give_way);
+  void when_full(std::function<bool(const std::string& address, bool from_there)> make_room) {
+    make_room_ = std::move(make_room);
   }
 
 private:
-  struct guest {
+  struct connection {
     int fd = -1;
     std::string address;
     monotonic_time since{};
-    peer_introduction introduction;
+    peer_handshake handshake;
   };
-  using guests = std::list<guest>;
-  enum class progress : std::uint8_t { waits, introduced, gone };
+  using connection_list = std::list<connection>;
+  enum class progress : std::uint8_t { waits, identified, gone };
 
   void accept_some(monotonic_time now);
   const char* limit_against(const std::string& address);
-  progress serve(guest& g, std::vector<introduced_peer>& out);
-  void refuse(const guest& g, const std::string& why);
-  guests::iterator dismiss(guests::iterator g);
-  std::size_t connections() const { return waiting_.size() + inside_count_; }
+  progress serve(connection& g, std::vector<identified_peer>& out);
+  void refuse(const connection& g, const std::string& why);
+  connection_list::iterator drop(connection_list::iterator g);
+  std::size_t connections() const { return waiting_.size() + identified_count_; }
 
   int listener_;
-  lobby_limits limits_;
+  pending_limits limits_;
   std::function<tls::credentials_ptr()> credentials_;
-  std::function<bool(const std::string&, bool)> give_way_ = [](const std::string&, bool) { return false; };
-  guests waiting_;                                ///< the newest first
+  std::function<bool(const std::string&, bool)> make_room_ = [](const std::string&, bool) { return false; };
+  connection_list waiting_;                       ///< the newest first
   std::map<std::string, std::size_t> by_address_; ///< all connections, pending or identified
-  std::size_t inside_count_ = 0;
+  std::size_t identified_count_ = 0;
   std::set<std::string> known_;
   time_budget for_known_, for_strangers_;
   monotonic_time last_pump_{};
   monotonic_time closed_until_{}; ///< no descriptors left: no connection is accepted until then
   log_rate_limiter log_limit_;
   monotonic_time now_{};
-  bool came_ = false; ///< a connection arrived at the last pump()
+  bool arrived_ = false; ///< a connection arrived at the last pump()
 };
 
 } // namespace belay::actors

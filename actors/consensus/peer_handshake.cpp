@@ -1,4 +1,4 @@
-#include "actors/consensus/peer_introduction.hpp"
+#include "actors/consensus/peer_handshake.hpp"
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/mutants.hpp"
@@ -15,7 +15,7 @@ constexpr std::string_view alert("\x15\x03\x03\x00\x02\x02\x28", 7);
 
 } // namespace
 
-result<std::optional<peer_introduction::outcome>> peer_introduction::feed(std::string_view bytes) {
+result<std::optional<peer_handshake::outcome>> peer_handshake::feed(std::string_view bytes) {
   if (auto s = take(bytes); !s)
     return s.why();
   constexpr std::size_t length_bytes = 4;
@@ -44,7 +44,7 @@ result<std::optional<peer_introduction::outcome>> peer_introduction::feed(std::s
   return std::optional(outcome{std::move(channel_), std::move(hello), said_.substr(whole)});
 }
 
-status peer_introduction::take(std::string_view bytes) {
+status peer_handshake::take(std::string_view bytes) {
   std::string kept;
   if (!channel_ && !plain_) {
     kept = std::move(first_);
@@ -66,7 +66,7 @@ status peer_introduction::take(std::string_view bytes) {
 
 /// A TLS record begins with 22 and the version 3.x.
 /// Read as a frame length it would be at least 64 KiB, far above a hello.
-status peer_introduction::choose_kind(std::string_view first) {
+status peer_handshake::choose_kind(std::string_view first) {
   if (first.size() < 3)
     return done{};
   const bool is_tls = first[0] == 0x16 && first[1] == 0x03 && first[2] != 0;
@@ -81,7 +81,7 @@ status peer_introduction::choose_kind(std::string_view first) {
   return done{};
 }
 
-std::string peer_introduction::take_answer() {
+std::string peer_handshake::take_answer() {
   return std::exchange(answer_, {});
 }
 

@@ -1,7 +1,7 @@
 // What arrives on a connection before its peer is known: in pieces, with TLS and without, and from
 // unauthorized peers. Which peers may connect: tests/sim/credential_model_test.cpp.
 
-#include "actors/consensus/peer_introduction.hpp"
+#include "actors/consensus/peer_handshake.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"
 
 #include <catch2/catch.hpp>
@@ -32,8 +32,7 @@ std::string bytes_of(const wire::frame& f) {
 }
 
 /// Feeds the bytes in pieces of `step`. @returns the last result of feed()
-result<std::optional<peer_introduction::outcome>> fed(peer_introduction& door, std::string_view bytes,
-                                                      std::size_t step) {
+result<std::optional<peer_handshake::outcome>> fed(peer_handshake& door, std::string_view bytes, std::size_t step) {
   for (;; bytes.remove_prefix(step)) {
     auto said = door.feed(bytes.substr(0, step));
     if (!said || *said || bytes.size() <= step)
@@ -48,7 +47,7 @@ TEST_CASE("a handshake may arrive in pieces, followed by its first frames", "[pe
   const auto hello = hello_of("seven");
   const auto words = bytes_of(hello) + bytes_of(wire::gossip{});
   SECTION("without TLS") {
-    peer_introduction door(with_key(nullptr));
+    peer_handshake door(with_key(nullptr));
     const auto said = fed(door, bytes_of(hello), step);
     REQUIRE(said.ok());
     REQUIRE(*said);
@@ -59,7 +58,7 @@ TEST_CASE("a handshake may arrive in pieces, followed by its first frames", "[pe
   SECTION("with TLS") {
     const auto mine = with_key(one_key);
     tls::channel dialler(mine, tls::channel::side::dials);
-    peer_introduction door(mine);
+    peer_handshake door(mine);
     std::string out, nothing;
     dialler.take_output(out);
     REQUIRE(fed(door, out, step).ok());
@@ -96,13 +95,13 @@ TEST_CASE("a peer without a valid hello is rejected, with an alert where possibl
       {"TLS where there is none", nullptr, std::string("\x16\x03\x01\x02\x00", 5), "neither a certificate nor", true},
       {"another frame", nullptr, bytes_of(wire::gossip{}), "is not a hello", false},
       {"HTTP", nullptr, "GET / HTTP/1.1\r\n\r\n", "does not speak this protocol", false},
-      {"a hello that is too long", nullptr, bytes_of(hello_of(std::string(peer_introduction::hello_bytes_max, 'x'))),
+      {"a hello that is too long", nullptr, bytes_of(hello_of(std::string(peer_handshake::hello_bytes_max, 'x'))),
        "does not speak this protocol", false},
       {"a hello that cannot be read", nullptr, std::string("\0\0\0\x05garba", 9), "", false},
   };
   for (const auto& r : rows) {
     CAPTURE(r.name);
-    peer_introduction door(with_key(r.key));
+    peer_handshake door(with_key(r.key));
     const auto said = door.feed(r.bytes);
     REQUIRE_FALSE(said.ok());
     CHECK(said.error().find(r.why) != std::string::npos);
@@ -115,7 +114,7 @@ TEST_CASE("a certificate of a client is none of a server, whatever signed it", "
   const auto ca = tls::authority_named("ours");
   const auto server = tls::loaded(files.signed_by(ca, "server"));
   tls::channel dialler(tls::loaded(files.signed_by(ca, "client", "client.dc1.consul")), tls::channel::side::dials);
-  peer_introduction door(server);
+  peer_handshake door(server);
   std::string out, nothing;
   dialler.take_output(out);
   REQUIRE(door.feed(out).ok());
@@ -140,7 +139,7 @@ TEST_CASE("a certificate makes a client agent if it names one, or a server", "[p
   for (const auto& [name, may] : names) {
     CAPTURE(name);
     tls::channel dialler(tls::loaded(files.signed_by(ca, name, name)), tls::channel::side::dials);
-    peer_introduction door(server);
+    peer_handshake door(server);
     std::string out, nothing;
     dialler.take_output(out);
     REQUIRE(door.feed(out).ok());

@@ -11,7 +11,7 @@
 
 namespace belay::actors {
 
-class peer_introduction {
+class peer_handshake {
 public:
   /// Enough for a hello with the names and addresses of about twenty servers.
   static constexpr std::size_t hello_bytes_max = 4u << 10;
@@ -24,7 +24,7 @@ public:
   };
 
   /// @param mine decide what this peer has to present
-  explicit peer_introduction(tls::credentials_ptr mine) : mine_(std::move(mine)) {}
+  explicit peer_handshake(tls::credentials_ptr mine) : mine_(std::move(mine)) {}
 
   /// Takes received bytes. An answer may follow, also after a failure (the reason). @returns
   /// nullopt: more needed; failure: why the peer is rejected. Do not call it again after an outcome

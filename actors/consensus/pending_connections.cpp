@@ -1,4 +1,4 @@
-#include "actors/consensus/peer_lobby.hpp"
+#include "actors/consensus/pending_connections.hpp"
 
 #include "actors/spare_descriptors.hpp"
 #include "actors/telemetry/log.hpp"
@@ -23,15 +23,16 @@ constexpr std::size_t read_step = 8u << 10;
 
 } // namespace
 
-peer_lobby::peer_lobby(int listener, lobby_limits limits, std::function<tls::credentials_ptr()> credentials)
+pending_connections::pending_connections(int listener, pending_limits limits,
+                                         std::function<tls::credentials_ptr()> credentials)
     : listener_(listener), limits_(limits), credentials_(std::move(credentials)) {}
 
-peer_lobby::~peer_lobby() {
+pending_connections::~pending_connections() {
   for (const auto& g : waiting_)
     ::close(g.fd);
 }
 
-std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
+std::vector<identified_peer> pending_connections::pump(monotonic_time now) {
   now_ = now;
   if (last_pump_ != monotonic_time{}) {
     const auto earned =
@@ -41,12 +42,12 @@ std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
   }
   last_pump_ = now;
   accept_some(now);
-  std::vector<introduced_peer> out;
+  std::vector<identified_peer> out;
   // Newest first: unverified peers that fill all pending connections do not delay a member.
   for (auto g = waiting_.begin(); g != waiting_.end();) {
     if (now - g->since > limits_.deadline) {
       refuse(*g, "no hello received in time");
-      g = dismiss(g);
+      g = drop(g);
       continue;
     }
     auto& budget = known_.contains(g->address) ? for_known_ : for_strangers_;
@@ -55,13 +56,13 @@ std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
       continue;
     }
     const auto begun = thread_time();
-    const auto came_to = serve(*g, out);
+    const auto now_in = serve(*g, out);
     budget.spend(thread_time() - begun);
-    if (came_to == progress::introduced) {
-      ++inside_count_;
+    if (now_in == progress::identified) {
+      ++identified_count_;
       g = waiting_.erase(g);
-    } else if (came_to == progress::gone) {
-      g = dismiss(g);
+    } else if (now_in == progress::gone) {
+      g = drop(g);
     } else {
       ++g;
     }
@@ -69,17 +70,17 @@ std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
   return out;
 }
 
-void peer_lobby::left(const std::string& address) {
-  if (inside_count_ > 0)
-    --inside_count_;
+void pending_connections::left(const std::string& address) {
+  if (identified_count_ > 0)
+    --identified_count_;
   if (auto it = by_address_.find(address); it != by_address_.end() && --it->second == 0)
     by_address_.erase(it);
 }
 
 // ---- accepting
 
-void peer_lobby::accept_some(monotonic_time now) {
-  came_ = false;
+void pending_connections::accept_some(monotonic_time now) {
+  arrived_ = false;
   if (now < closed_until_)
     return;
   for (int i = 0; i < accepts_per_pump; ++i) {
@@ -97,7 +98,7 @@ void peer_lobby::accept_some(monotonic_time now) {
       }
       return;
     }
-    came_ = true;
+    arrived_ = true;
     if (!leaves_spare_descriptors(fd)) {
       ::close(fd);
       closed_until_ = now + pause_without_descriptors;
@@ -116,40 +117,40 @@ void peer_lobby::accept_some(monotonic_time now) {
       continue;
     }
     ++by_address_[address];
-    waiting_.push_front({fd, std::move(address), now, peer_introduction(credentials_())});
+    waiting_.push_front({fd, std::move(address), now, peer_handshake(credentials_())});
   }
 }
 
 /// Closes the pending connection that has waited longest: legitimate peers are done within
 /// milliseconds. @returns the limit that was reached and cannot be relieved; null: there is room
-const char* peer_lobby::limit_against(const std::string& address) {
+const char* pending_connections::limit_against(const std::string& address) {
   const auto from_there = by_address_.find(address);
   const auto from_one_max = limits_.per_address_max.now();
   if (from_one_max != 0 && from_there != by_address_.end() && from_there->second >= from_one_max) {
     auto oldest =
-        std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const guest& g) { return g.address == address; });
+        std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const connection& g) { return g.address == address; });
     if (oldest != waiting_.rend())
-      dismiss(std::prev(oldest.base()));
-    else if (!give_way_(address, true))
+      drop(std::prev(oldest.base()));
+    else if (!make_room_(address, true))
       return "limits.rpc_max_conns_per_client";
   }
   if (connections() < limits_.connections_max)
     return nullptr;
   if (!waiting_.empty())
-    dismiss(std::prev(waiting_.end()));
-  else if (!give_way_(address, false))
+    drop(std::prev(waiting_.end()));
+  else if (!make_room_(address, false))
     return "total of peer connections";
   return nullptr;
 }
 
-peer_lobby::guests::iterator peer_lobby::dismiss(guests::iterator g) {
+pending_connections::connection_list::iterator pending_connections::drop(connection_list::iterator g) {
   ::close(g->fd);
   if (auto it = by_address_.find(g->address); it != by_address_.end() && --it->second == 0)
     by_address_.erase(it);
   return waiting_.erase(g);
 }
 
-void peer_lobby::refuse(const guest& g, const std::string& why) {
+void pending_connections::refuse(const connection& g, const std::string& why) {
   // The line names the address without the port, which carries no information.
   if (!log_limit_.may_write(g.address + why, now_))
     return;
@@ -159,16 +160,16 @@ void peer_lobby::refuse(const guest& g, const std::string& why) {
 
 // ---- a pending connection
 
-peer_lobby::progress peer_lobby::serve(guest& g, std::vector<introduced_peer>& out) {
+pending_connections::progress pending_connections::serve(connection& g, std::vector<identified_peer>& out) {
   char bytes[read_step];
   const auto n = ::recv(g.fd, bytes, sizeof bytes, MSG_DONTWAIT);
   if (n < 0)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? progress::waits : progress::gone;
   if (n == 0) // scanners and load balancers' probes do that; a dialler that rejects us gives a reason first
     return progress::gone;
-  auto fed = g.introduction.feed({bytes, static_cast<std::size_t>(n)});
+  auto fed = g.handshake.feed({bytes, static_cast<std::size_t>(n)});
   // At most a few KiB into an empty socket; a connection that does not accept them is not a peer's.
-  if (const auto answer = g.introduction.take_answer(); !answer.empty())
+  if (const auto answer = g.handshake.take_answer(); !answer.empty())
     (void)send_now(g.fd, answer);
   if (!fed) {
     refuse(g, fed.error());
@@ -178,7 +179,7 @@ peer_lobby::progress peer_lobby::serve(guest& g, std::vector<introduced_peer>& o
     return progress::waits;
   auto& came = **fed;
   out.push_back({g.fd, g.address, std::move(came.channel), std::move(came.hello), std::move(came.said)});
-  return progress::introduced;
+  return progress::identified;
 }
 
 } // namespace belay::actors
