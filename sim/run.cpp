@@ -22,8 +22,8 @@
 #include "sim/faults/agent_nemesis.hpp"
 #include "sim/faults/nemesis.hpp"
 #include "sim/faults/newer_clients.hpp"
-#include "sim/faults/stranger.hpp"
-#include "sim/faults/uninvited.hpp"
+#include "sim/faults/unauthenticated_peer.hpp"
+#include "sim/faults/unverified_peer.hpp"
 #include "sim/kit/library_ground.hpp"
 #include "sim/world/busy_times.hpp"
 #include "sim/world/node_failure.hpp"
@@ -112,7 +112,7 @@ public:
         tour_(time_, choices, trace_, nodes_, swarm_),
         library_(time_, choices, trace_, nodes_, swarm_, replies_, sessions_, profile_.chaos),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
-        stranger_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
+        unverified_peer_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
         progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_), agent_health_(nodes_, net_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
@@ -162,8 +162,10 @@ public:
     nemesis_.keep_clients_quiet = [this](virtual_time until) { clients_.keep_quiet(until); };
     if (nodes_.doors() != nullptr) {
       credentials_.emplace(time_, choices, trace_, nodes_, swarm_);
-      uninvited_.emplace(time_, choices, nodes_);
-      stranger_.let_in = [this](std::size_t node, const wire::hello& h) { return uninvited_->knock(node, h); };
+      unauthenticated_peer_.emplace(time_, choices, nodes_);
+      unverified_peer_.let_in = [this](std::size_t node, const wire::hello& h) {
+        return unauthenticated_peer_->connect(node, h);
+      };
     }
     nodes_.well = [this](const std::string& target) { return agents_.is_well(target); };
     nodes_.received = [this](std::size_t, int, connection_id c, std::string_view bytes, bool last) {
@@ -237,8 +239,8 @@ public:
     try {
       nemesis_.start();
       agent_nemesis_.start();
-      if (swarm_.faults.stranger)
-        stranger_.start();
+      if (swarm_.faults.unverified_peer)
+        unverified_peer_.start();
       if (nodes_.has_older_server())
         newer_.start();
       clients_.start();
@@ -252,7 +254,7 @@ public:
       library_.start();
       if (credentials_) {
         credentials_->start();
-        uninvited_->start();
+        unauthenticated_peer_->start();
       }
       look_at_times();
       if (profile_.restarts ? restart_after_each() : run_until(profile_.chaos))
@@ -381,10 +383,10 @@ private:
     clients_.stop_writing();
     agents_.stop();
     cached_.stop();
-    stranger_.stop();
+    unverified_peer_.stop();
     newer_.stop();
-    if (uninvited_)
-      uninvited_->stop();
+    if (unauthenticated_peer_)
+      unauthenticated_peer_->stop();
     healed_nodes_ = nemesis_.heal();
     agent_nemesis_.heal();
     library_.stop();
@@ -744,14 +746,14 @@ private:
     r.wrongly_released_locks = sessions_.wrongly_released();
     r.faults = nemesis_.counts();
     r.faults.insert(agent_nemesis_.counts().begin(), agent_nemesis_.counts().end());
-    if (stranger_.frames() > 0)
-      r.faults["stranger"] = stranger_.frames();
+    if (unverified_peer_.frames() > 0)
+      r.faults["stranger"] = unverified_peer_.frames();
     if (credentials_ && credentials_->steps() > 0)
       r.faults["credentials changed"] = credentials_->steps();
     if (credentials_ && credentials_->mistakes() > 0)
       r.faults["credentials wrong"] = credentials_->mistakes();
-    if (uninvited_ && uninvited_->knocks() > 0)
-      r.faults["uninvited"] = uninvited_->knocks();
+    if (unauthenticated_peer_ && unauthenticated_peer_->attempts() > 0)
+      r.faults["uninvited"] = unauthenticated_peer_->attempts();
     if (newer_.asked() > 0)
       r.faults["newer-command"] = newer_.asked();
     r.longest_write_gap = std::chrono::duration_cast<milliseconds>(clients_.longest_write_gap());
@@ -791,9 +793,9 @@ private:
   library_ground library_;
   nemesis nemesis_;
   agent_nemesis agent_nemesis_;
-  stranger stranger_;
+  unverified_peer unverified_peer_;
   std::optional<credential_operator> credentials_; ///< none: servers have no credentials
-  std::optional<uninvited> uninvited_;
+  std::optional<unauthenticated_peer> unauthenticated_peer_;
   newer_clients newer_;
   progress_checker progress_;
   autopilot_checker autopilot_;

@@ -39,7 +39,7 @@ constexpr std::size_t read_bytes_max = 256u << 10;
 // elected while we were away. Its frames bring the configuration; a batch of entries is 1 MiB.
 constexpr std::size_t newer_member_frame_max = 4u << 20;
 // Host names have at most 253 bytes. Texts of unverified peers are stored and logged.
-constexpr std::size_t strangers_text_max = 256;
+constexpr std::size_t unverified_text_max = 256;
 // A server that joins becomes a member within seconds of the operator's request.
 constexpr std::chrono::minutes long_stay{1};
 // The name of an address can be reassigned to another server.
@@ -62,7 +62,7 @@ bool is_numeric(const std::string& address) {
 
 bool has_long_texts(const wire::hello& h) {
   return std::max({h.self.uuid.size(), h.self.name.size(), h.self.address.size(), h.datacenter.size()}) >
-         strangers_text_max;
+         unverified_text_max;
 }
 
 } // namespace
@@ -166,7 +166,7 @@ void peer_link::on_tick() {
   const bool say_hello = now >= next_hello_;
   if (say_hello) {
     next_hello_ = now + together(*this, hello_again, hello_slack);
-    refill_strangers();
+    refill_unverified();
   }
   for (auto& [address, o] : outgoing_) {
     if (o.state == dial_state::idle && now >= o.next_event && address != hello_.self.address)
@@ -261,7 +261,7 @@ bool peer_link::is_heard(node_id peer) const {
 
 /// Removes all state about a server that is no member and is gone:
 /// otherwise unverified peers would be dialled forever.
-void peer_link::forget_stranger(node_id peer) {
+void peer_link::forget_unverified(node_id peer) {
   const auto known = address_of_.find(peer);
   if (members_.contains(peer) || known == address_of_.end())
     return;
@@ -324,17 +324,17 @@ std::string peer_link::objection_to(const identified_peer& p) {
   if (members_.contains(self.id))
     return {};
   if (has_long_texts(p.hello))
-    return "a text in the hello of the peer is longer than " + std::to_string(strangers_text_max) + " bytes";
+    return "a text in the hello of the peer is longer than " + std::to_string(unverified_text_max) + " bytes";
   if (!has_place_for(p))
-    return "there are " + std::to_string(settings_.strangers_max) + " connections of servers that are not members";
+    return "there are " + std::to_string(settings_.unverified_max) + " connections of servers that are not members";
   return {};
 }
 
 bool peer_link::has_place_for(const identified_peer& p) {
-  const auto strangers = std::count_if(incoming_.begin(), incoming_.end(), [&](const auto& i) {
+  const auto unverified = std::count_if(incoming_.begin(), incoming_.end(), [&](const auto& i) {
     return is_unproved(i.second) && i.second.peer != p.hello.self.id;
   });
-  return static_cast<std::size_t>(strangers) < settings_.strangers_max || one_gives_way_to(p.address, false);
+  return static_cast<std::size_t>(unverified) < settings_.unverified_max || one_gives_way_to(p.address, false);
 }
 
 /// Closes a connection of a server that is no member, to free its slot: the oldest one from the
@@ -406,7 +406,7 @@ void peer_link::admit(identified_peer p) {
   in.from = std::move(p.address);
   in.channel = std::move(p.channel);
   in.read_max = read_bytes_min;
-  in.credit = settings_.stranger_bytes_per_second;
+  in.credit = settings_.unverified_bytes_per_second;
   in.peer = p.hello.self.id;
   configure_read(handle, caf::io::receive_policy::at_most(read_bytes_min));
   on_hello(in, p.hello, true);
@@ -470,7 +470,7 @@ void peer_link::on_accepted_closed(incoming_map::iterator it) {
     return; // it reconnected before the old connection was seen to close
   log::write(told ? log::level::info : log::level::debug, "peer_link", "connection closed by peer", {{"peer", name}});
   send(node_actors_->raft_peer, peer_lost{peer});
-  forget_stranger(peer);
+  forget_unverified(peer);
 }
 
 // ---- received data
@@ -487,12 +487,12 @@ void peer_link::on_data(const caf::io::new_data_msg& msg) {
   auto& in = it->second;
   // Read little at once from unverified peers, so that their limit per second holds:
   // CAF reads several times per event.
-  const auto fitting = is_stranger(in) ? read_bytes_min : fitting_read(in.read_max, bytes.size());
+  const auto fitting = is_unverified(in) ? read_bytes_min : fitting_read(in.read_max, bytes.size());
   if (fitting != in.read_max) {
     in.read_max = fitting;
     configure_read(msg.handle, caf::io::receive_policy::at_most(fitting));
   }
-  if (is_stranger(in)) {
+  if (is_unverified(in)) {
     in.credit -= std::min(in.credit, bytes.size());
     if (in.credit == 0) {
       in.halted = true;
@@ -520,9 +520,9 @@ void peer_link::on_data(const caf::io::new_data_msg& msg) {
   }
 }
 
-void peer_link::refill_strangers() {
+void peer_link::refill_unverified() {
   for (auto& [handle, in] : incoming_) {
-    in.credit = settings_.stranger_bytes_per_second;
+    in.credit = settings_.unverified_bytes_per_second;
     if (std::exchange(in.halted, false))
       trigger(handle);
   }
@@ -534,25 +534,25 @@ bool peer_link::is_unproved(const incoming& in) const {
 }
 
 /// A server that belongs to no cluster yet does not know its future members.
-bool peer_link::is_stranger(const incoming& in) const {
+bool peer_link::is_unverified(const incoming& in) const {
   return is_unproved(in) && !members_.empty();
 }
 
 std::size_t peer_link::frame_limit(const incoming& in) const {
-  if (!is_stranger(in))
+  if (!is_unverified(in))
     return wire::frame_bytes_max;
   const bool says_ours = in.cluster_id != 0 && in.cluster_id == hello_.cluster_id;
-  return says_ours ? std::max(newer_member_frame_max, settings_.stranger_frame_max) : settings_.stranger_frame_max;
+  return says_ours ? std::max(newer_member_frame_max, settings_.unverified_frame_max) : settings_.unverified_frame_max;
 }
 
-bool peer_link::strangers_are_too_many(const incoming& in) const {
-  if (!is_unproved(in) || in.decoder.unfinished_bytes() < settings_.stranger_frame_max)
+bool peer_link::unverified_are_too_many(const incoming& in) const {
+  if (!is_unproved(in) || in.decoder.unfinished_bytes() < settings_.unverified_frame_max)
     return false;
   std::size_t bytes = 0;
   for (const auto& [handle, other] : incoming_)
     if (is_unproved(other))
       bytes += other.decoder.unfinished_bytes();
-  return bytes > settings_.stranger_bytes_max;
+  return bytes > settings_.unverified_bytes_max;
 }
 
 /// @param first processed before those in `bytes`
@@ -577,7 +577,7 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
       else
         on_hello(in, *h, false);
     }
-  if (fed && strangers_are_too_many(in))
+  if (fed && unverified_are_too_many(in))
     fed = failure{"incomplete frames of servers that are not members take too much memory"};
   if (!fed) {
     complain(in.from, fed.error(), "connection closed: the peer does not speak this protocol");
@@ -591,7 +591,7 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
 
 void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
   in.cluster_id = h.cluster_id;
-  in.name = h.self.name.substr(0, strangers_text_max);
+  in.name = h.self.name.substr(0, unverified_text_max);
   const auto id = h.self.id;
   const bool member = members_.contains(id);
   const auto before = address_of_.find(id);

@@ -35,13 +35,13 @@ struct peer_link_settings {
   std::size_t unsent_bytes_max = 32u << 20; ///< to one peer; further frames are dropped, as by a bad network
   pending_limits pending;
   /// Connections of servers that are no members and have no credentials; each is dialled back.
-  std::size_t strangers_max = 64;
+  std::size_t unverified_max = 64;
   /// Limits for unverified servers (no members, no credentials): bytes of one frame, and of all
   /// unfinished ones.
-  std::size_t stranger_frame_max = 64u << 10;
-  std::size_t stranger_bytes_max = 64u << 20;
+  std::size_t unverified_frame_max = 64u << 10;
+  std::size_t unverified_bytes_max = 64u << 20;
   /// Bytes read per second from such a server.
-  std::size_t stranger_bytes_per_second = 1u << 20;
+  std::size_t unverified_bytes_per_second = 1u << 20;
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
   /// Takes over the connection of a client agent. Null: client agents are rejected.
   std::function<void(identified_peer)> client_agent;
@@ -122,11 +122,11 @@ private:
   bool one_gives_way_to(const std::string& host, bool from_there);
   void drop_earlier_connections(node_id peer);
   void drop_silent_connections(std::chrono::nanoseconds passed);
-  void refill_strangers();
+  void refill_unverified();
   std::size_t frame_limit(const incoming& in) const;
   bool is_unproved(const incoming& in) const;
-  bool is_stranger(const incoming& in) const;
-  bool strangers_are_too_many(const incoming& in) const;
+  bool is_unverified(const incoming& in) const;
+  bool unverified_are_too_many(const incoming& in) const;
   void on_hello(incoming& in, const wire::hello& h, bool first);
   void leave(caf::io::connection_handle handle);
   void hang_up(caf::io::connection_handle handle);
@@ -134,7 +134,7 @@ private:
   void on_accepted_closed(incoming_map::iterator it);
   void on_dial_peers(const dial_peers& d);
   void dial_at_once(const std::string& address);
-  void forget_stranger(node_id peer);
+  void forget_unverified(node_id peer);
   void vacate(const std::string& address, node_id peer);
   bool lives_rather_at(const std::string& host, const std::string& other, node_id member) const;
   bool is_heard(node_id peer) const;

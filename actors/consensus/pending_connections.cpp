@@ -37,7 +37,7 @@ std::vector<identified_peer> pending_connections::pump(monotonic_time now) {
   if (last_pump_ != monotonic_time{}) {
     const auto earned =
         std::chrono::duration_cast<std::chrono::nanoseconds>((now - last_pump_) * limits_.share_of_time);
-    for (auto* p : {&for_known_, &for_strangers_})
+    for (auto* p : {&for_known_, &for_unverified_})
       p->earn(earned);
   }
   last_pump_ = now;
@@ -50,7 +50,7 @@ std::vector<identified_peer> pending_connections::pump(monotonic_time now) {
       g = drop(g);
       continue;
     }
-    auto& budget = known_.contains(g->address) ? for_known_ : for_strangers_;
+    auto& budget = known_.contains(g->address) ? for_known_ : for_unverified_;
     if (budget.overdrawn()) {
       ++g;
       continue;

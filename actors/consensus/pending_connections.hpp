@@ -91,7 +91,7 @@ private:
   std::map<std::string, std::size_t> by_address_; ///< all connections, pending or identified
   std::size_t identified_count_ = 0;
   std::set<std::string> known_;
-  time_budget for_known_, for_strangers_;
+  time_budget for_known_, for_unverified_;
   monotonic_time last_pump_{};
   monotonic_time closed_until_{}; ///< no descriptors left: no connection is accepted until then
   log_rate_limiter log_limit_;

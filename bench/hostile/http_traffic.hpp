@@ -17,7 +17,7 @@ inline std::string request(const target& at, const std::string& line, const std:
 }
 
 /// Opens connections. The newest hundred stay open, most of them in the middle of a request.
-inline void knock(const target& at, double a_second, counts& counted) {
+inline void open_connections(const target& at, double a_second, counts& counted) {
   const std::vector<std::string> words{"",
                                        "GET /v1/kv/a HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
                                        "PUT /v1/kv/slow HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 500000\r\n\r\nx",

@@ -37,15 +37,17 @@ int main(int argc, char** argv) {
   counts counted;
   if (kind == "peer") {
     const auto v = identified_to_two(at, counted);
-    std::thread knocks([&] { knock(at, v, connections, counted); }), forges([&] { forge(at, v, messages, counted); });
+    std::thread opens([&] { open_connections(at, v, connections, counted); }),
+        forges([&] { forge(at, v, messages, counted); });
     flood(at, v, bytes, counted);
-    knocks.join();
+    opens.join();
     forges.join();
   } else {
-    std::thread knocks([&] { knock(at, connections, counted); }), pesters([&] { pester(at, messages, counted); });
+    std::thread opens([&] { open_connections(at, connections, counted); }),
+        pesters([&] { pester(at, messages, counted); });
     std::thread amplifies([&] { amplify(at, costly, counted); });
     flood(at, bytes, counted);
-    knocks.join();
+    opens.join();
     pesters.join();
     amplifies.join();
   }

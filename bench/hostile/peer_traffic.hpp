@@ -29,10 +29,10 @@ inline std::string framed(const wire::frame& f) {
   return out;
 }
 
-inline constexpr node_id strangers_id{0x5716A96E};
+inline constexpr node_id unverified_id{0x5716A96E};
 
-inline raft::member stranger_at(const std::string& address) {
-  return {strangers_id, "57164a6e-0000-4000-8000-000000000001", "stranger", address};
+inline raft::member unverified_at(const std::string& address) {
+  return {unverified_id, "57164a6e-0000-4000-8000-000000000001", "stranger", address};
 }
 
 /// Sends a hello with an address where it listens, and reads the hello of the server that connects.
@@ -46,8 +46,12 @@ inline victim identified(const target& at, counts& counted) {
   const bool listens = ::bind(listener, reinterpret_cast<sockaddr*>(&mine), size) == 0 && ::listen(listener, 4) == 0 &&
                        ::getsockname(listener, reinterpret_cast<sockaddr*>(&mine), &size) == 0;
   connection ours(at, counted);
-  ours.send(framed(wire::hello{
-      stranger_at(at.from + ":" + std::to_string(ntohs(mine.sin_port))), out.datacenter, 0, 0, {}, state::own_level}));
+  ours.send(framed(wire::hello{unverified_at(at.from + ":" + std::to_string(ntohs(mine.sin_port))),
+                               out.datacenter,
+                               0,
+                               0,
+                               {},
+                               state::own_level}));
   pollfd called{listener, POLLIN, 0};
   if (listens && ::poll(&called, 1, 3000) > 0) {
     const int fd = ::accept(listener, nullptr, nullptr);
@@ -129,7 +133,7 @@ inline std::string client_hello() {
 }
 
 /// Opens connections with various first bytes and new names. The newest hundred stay open.
-inline void knock(const target& at, const victim& v, double a_second, counts& counted) {
+inline void open_connections(const target& at, const victim& v, double a_second, counts& counted) {
   auto as_member = v.other;
   as_member.address = at.from + ":1";
   const std::vector<std::string> words{
@@ -143,8 +147,8 @@ inline void knock(const target& at, const victim& v, double a_second, counts& co
   pace steady_pace(a_second);
   for (std::size_t i = 0; !at.over(); ++i, steady_pace.wait()) {
     connection c(at, counted);
-    auto somebody = stranger_at(at.from + ":" + std::to_string(1 + i % 60000));
-    somebody.id = node_id{strangers_id.value + i};
+    auto somebody = unverified_at(at.from + ":" + std::to_string(1 + i % 60000));
+    somebody.id = node_id{unverified_id.value + i};
     c.send(i % 7 == 0 ? framed(wire::hello{somebody, v.datacenter, v.cluster_id, 3, {}, state::own_level})
                       : words[i % words.size()]);
     silent.push_back(std::move(c));
@@ -160,7 +164,7 @@ inline void forge(const target& at, const victim& v, double a_second, counts& co
   std::vector<std::string> frames;
   for (std::size_t i = 0, opened = 0; !at.over(); ++i, steady_pace.wait()) {
     if (!c.open()) {
-      const raft::member played[] = {stranger_at(at.from + ":1"), v.other, v.self};
+      const raft::member played[] = {unverified_at(at.from + ":1"), v.other, v.self};
       auto self = played[opened++ % 3];
       frames = forged_frames(v, self.id);
       c = connection(at, counted);
@@ -186,7 +190,7 @@ inline void flood(const target& at, const victim& v, double bytes_a_second, coun
   for (std::size_t sent = 0; !at.over(); steady_pace.wait()) {
     if (!c.open() || sent > (50u << 20)) {
       c = connection(at, counted);
-      c.send(framed(wire::hello{stranger_at(at.from + ":1"), v.datacenter, v.cluster_id, 0, {}, state::own_level}));
+      c.send(framed(wire::hello{unverified_at(at.from + ":1"), v.datacenter, v.cluster_id, 0, {}, state::own_level}));
       c.send(head);
       sent = 0;
     }

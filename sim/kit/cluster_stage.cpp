@@ -81,7 +81,7 @@ swarm swarm_for(tape& choices, const profile& p, const belay_ground::plan& wante
     if (!wanted.any_faults || !asked_for || wanted.without.contains(name))
       s.faults.*f.where = false;
   }
-  s.faults.stranger = false;
+  s.faults.unverified_peer = false;
   s.spares = s.faults.membership || s.faults.reconfigure ? 1 : 0;
   return s;
 }

@@ -277,8 +277,8 @@ peer_doors::admission peer_doors::let_in(std::size_t dialler, std::size_t accept
   return said;
 }
 
-peer_doors::admission peer_doors::let_in_stranger(const credential_facts& his, std::size_t accepter,
-                                                  const wire::hello& hello) {
+peer_doors::admission peer_doors::admit_unverified_peer(const credential_facts& his, std::size_t accepter,
+                                                        const wire::hello& hello) {
   const auto& a = servers_[accepter];
   PRECONDITION(a.store != nullptr);
   const auto loaded = tls::credentials::load(ca_.settings_of(his));

@@ -61,7 +61,7 @@ public:
   /// @pre both run
   admission let_in(std::size_t dialler, std::size_t accepter, const wire::hello& hello);
   /// A peer connects that is no node of this cluster and would accept any server.
-  admission let_in_stranger(const credential_facts& his, std::size_t accepter, const wire::hello& hello);
+  admission admit_unverified_peer(const credential_facts& his, std::size_t accepter, const wire::hello& hello);
 
   // ---- connections of client agents, with a handshake in steps (agent_connections)
   /// The credentials of all its connections from now on. @pre it runs

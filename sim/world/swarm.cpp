@@ -240,7 +240,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.frozen = p.frozen;
   if (s.frozen)
     return s;
-  s.faults.stranger = o.one_in(6) && p.faults;
+  s.faults.unverified_peer = o.one_in(6) && p.faults;
   s.faults.clock_year = o.one_in(6) && p.faults;
   draw_beginning(choices, p, s);
   // These have streams of their own, so their order does not matter.
@@ -333,7 +333,7 @@ std::string describe(const swarm& s) {
   name(f.slow_actors, "slow-actors");
   name(f.clock_year, "clock-year");
   name(f.half_lost_disk, "half-lost-disk");
-  name(f.stranger, "stranger");
+  name(f.unverified_peer, "stranger");
   name(f.suspend, "suspend");
   name(f.machine_stop, "machine-stop");
   name(s.agent_faults.kill, "agent-kill");

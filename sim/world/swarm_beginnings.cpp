@@ -33,7 +33,7 @@ void draw_beginning(tape& choices, const profile& p, swarm& s) {
   // It is a member from the start. Next to a server without gossip, any server that knows the
   // cluster's number is accepted (docs/internals/pitfalls.md R28).
   if (const auto older = choices.choose_rarely(older_server, 1 + s.nodes, 100'000);
-      older != 0 && !s.faults.stranger && !s.faults.reconfigure && s.beginning == beginning::as_expected)
+      older != 0 && !s.faults.unverified_peer && !s.faults.reconfigure && s.beginning == beginning::as_expected)
     s.older = older - 1;
   switch (s.beginning) {
   case beginning::more_than_expected:

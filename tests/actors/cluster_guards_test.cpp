@@ -239,32 +239,32 @@ TEST_CASE("frames of a server that is not a member change nothing, even with the
   c.put_done(leader, "a", "1");
   c.pass(seconds(1));
   const auto view = c.view(follower);
-  constexpr node_id stranger{4242};
+  constexpr node_id unverified_peer{4242};
   const auto last = log_index{c.log(follower).kept().entries.back().index};
   const auto term = view.soft.term;
   const auto forged = wire::encode_command(set_key("forged", "yes"));
   const raft::entry entry{last.next(), term.next(), cluster_time{}, raft::entry_kind::command, make_payload(forged)};
   for (const auto to : {leader, follower}) {
     auto hello = hello_of(c, to, 1);
-    hello.self.id = stranger;
-    const auto from_stranger = [&](term_id t, raft::message_body body) {
-      return raft::message{stranger, c.id_of(to), t, std::move(body)};
+    hello.self.id = unverified_peer;
+    const auto from_unverified_peer = [&](term_id t, raft::message_body body) {
+      return raft::message{unverified_peer, c.id_of(to), t, std::move(body)};
     };
     hello.self.name = "stranger";
     hello.self.address = "127.0.0.1:9";
     hello.self.uuid = "57164a6e-0000-4000-8000-000000000001";
     frames_received f{
-        stranger,
+        unverified_peer,
         {hello, wire::forward_call{request_id{78}, wire::call_kind::propose, make_payload(forged)},
          wire::forward_call{request_id{79}, wire::call_kind::remove_member, make_payload("add 127.0.0.1:9")},
          wire::forward_call{request_id{80}, wire::call_kind::remove_member,
                             make_payload("address " + c.member(follower).address)},
          wire::read_index{1, true},
-         from_stranger(term_id{std::uint64_t{1} << 62}, raft::vote_request{false, true, last, term}),
-         from_stranger(term.next(), raft::vote_request{false, true, log_index{1000}, term}),
-         from_stranger(term.next(), raft::append_entries{last, term, last.next(), 1, {entry}}),
-         from_stranger(term, raft::timeout_now{}), wire::gossip{{}, {stranger}},
-         from_stranger(term.next(), raft::append_entries{last, term, last.next(), 1, {entry}})}};
+         from_unverified_peer(term_id{std::uint64_t{1} << 62}, raft::vote_request{false, true, last, term}),
+         from_unverified_peer(term.next(), raft::vote_request{false, true, log_index{1000}, term}),
+         from_unverified_peer(term.next(), raft::append_entries{last, term, last.next(), 1, {entry}}),
+         from_unverified_peer(term, raft::timeout_now{}), wire::gossip{{}, {unverified_peer}},
+         from_unverified_peer(term.next(), raft::append_entries{last, term, last.next(), 1, {entry}})}};
     caf::anon_send(c.peer(to), std::move(f));
     c.settle();
   }

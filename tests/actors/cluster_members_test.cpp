@@ -246,29 +246,29 @@ TEST_CASE("a server that replaces a restarted one is not a voter beside it", "[a
     c.start(i);
   const auto leader = c.leader({0, 1, 2});
   const auto lost = c.all_but(leader).front();
-  const auto id = c.id_of(lost), stranger = c.id_of(3);
+  const auto id = c.id_of(lost), unverified_peer = c.id_of(3);
   c.crash(lost);
   c.move(3, c.member(lost).name, c.member(lost).address);
   c.start(3);
   c.pass(seconds(3));
-  CHECK_FALSE(c.view(leader).config.contains(stranger)); // as long as a restart may take
+  CHECK_FALSE(c.view(leader).config.contains(unverified_peer)); // as long as a restart may take
   // The leader's frames do not arrive, so it stays a learner.
   c.net().filter = [&](std::size_t, std::size_t to, const wire::frame& f) {
     return to != 3 || !std::holds_alternative<raft::message>(f);
   };
-  REQUIRE(c.until([&] { return c.view(leader).config.contains(stranger); }));
-  REQUIRE_FALSE(c.view(leader).config.is_voter(stranger));
+  REQUIRE(c.until([&] { return c.view(leader).config.contains(unverified_peer); }));
+  REQUIRE_FALSE(c.view(leader).config.is_voter(unverified_peer));
 
   if (speaks) {
     wire::hello other;
-    other.self = {stranger, c.member(3).uuid, "stranger", "10.6.6.6:8300"};
+    other.self = {unverified_peer, c.member(3).uuid, "stranger", "10.6.6.6:8300"};
     other.datacenter = "dc1";
     other.promises = true;
     c.net().inject(3, leader, other);
   } else {
     c.start(lost);
   }
-  CHECK(c.until([&] { return !c.view(leader).config.contains(stranger); }, seconds(2)));
+  CHECK(c.until([&] { return !c.view(leader).config.contains(unverified_peer); }, seconds(2)));
   if (speaks)
     c.start(lost);
   c.net().filter = nullptr;
@@ -276,7 +276,7 @@ TEST_CASE("a server that replaces a restarted one is not a voter beside it", "[a
   const auto& config = c.view(leader).config;
   CHECK(config.voters.size() == 3);
   CHECK(config.is_voter(id));
-  CHECK_FALSE(config.contains(stranger));
+  CHECK_FALSE(config.contains(unverified_peer));
 }
 
 TEST_CASE("a joining server is added once it has authenticated, and not when credentials are removed",

@@ -85,10 +85,10 @@ inline std::string bytes_of(const wire::frame& f) {
 }
 
 /// A TCP connection made by hand.
-class stranger {
+class unverified_peer {
 public:
   /// @param from an address of 127.0.0.0/8
-  explicit stranger(std::uint16_t port, const char* from = "127.0.0.1")
+  explicit unverified_peer(std::uint16_t port, const char* from = "127.0.0.1")
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval limit{patience.count(), 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -98,8 +98,8 @@ public:
     const auto to = loopback(port);
     REQUIRE(::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
   }
-  ~stranger() { hang_up(); }
-  stranger(const stranger&) = delete;
+  ~unverified_peer() { hang_up(); }
+  unverified_peer(const unverified_peer&) = delete;
 
   void say(const std::string& bytes) { ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
   void hang_up() {

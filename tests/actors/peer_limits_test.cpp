@@ -15,9 +15,9 @@ using namespace belay::link_test;
 
 namespace {
 
-using strangers = std::vector<std::unique_ptr<stranger>>;
+using unverified_peers = std::vector<std::unique_ptr<unverified_peer>>;
 
-std::size_t open_ones(strangers& all) {
+std::size_t open_ones(unverified_peers& all) {
   return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](auto& s) { return s->is_open(); }));
 }
 
@@ -40,9 +40,9 @@ TEST_CASE("silent connections are limited, and exclude no other peer", "[actors]
   s.pending.per_address_max = 10;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
-  strangers all;
+  unverified_peers all;
   for (int i = 0; i < 120; ++i)
-    all.push_back(std::make_unique<stranger>(a.port()));
+    all.push_back(std::make_unique<unverified_peer>(a.port()));
   CHECK(soon([&] { return open_ones(all) <= 10; }));
   link_end b(f, node_id{2});
   b.dial({a.address()});
@@ -56,10 +56,10 @@ TEST_CASE("connections of all addresses together are limited, too", "[actors][pe
   s.pending.connections_max = 20;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
-  strangers all;
+  unverified_peers all;
   for (int host = 2; host < 10; ++host)
     for (int i = 0; i < 10; ++i)
-      all.push_back(std::make_unique<stranger>(a.port(), ("127.0.0." + std::to_string(host)).c_str()));
+      all.push_back(std::make_unique<unverified_peer>(a.port(), ("127.0.0." + std::to_string(host)).c_str()));
   CHECK(soon([&] { return open_ones(all) <= 20; }));
   link_end b(f, node_id{2});
   b.dial({a.address()});
@@ -71,7 +71,7 @@ TEST_CASE("a hello that does not end is not waited for", "[actors][peer_link][li
   s.pending.deadline = std::chrono::milliseconds(300);
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
-  stranger silent(a.port()), slow(a.port()), chatty(a.port());
+  unverified_peer silent(a.port()), slow(a.port()), chatty(a.port());
   const auto hello = bytes_of(hello_of(node_id{9}, "127.0.0.1:9"));
   slow.say(hello.substr(0, hello.size() - 1));
   auto large = hello_of(node_id{9}, "127.0.0.1:9");
@@ -94,12 +94,12 @@ TEST_CASE("introductions of strangers take a share of the time, and members have
   link_end a(f, node_id{1}, 0, s, true, link_end::accepts::with_first_bytes);
   home there;
   a.dial_members({local(1)}, {node_id{1}, node_id{2}});
-  stranger first(a.port(), "127.0.0.2");
+  unverified_peer first(a.port(), "127.0.0.2");
   first.say(bytes_of(hello_of(node_id{11}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{11}) > 0; }));
-  stranger second(a.port(), "127.0.0.3");
+  unverified_peer second(a.port(), "127.0.0.3");
   second.say(bytes_of(hello_of(node_id{12}, there.address())));
-  stranger member(a.port(), "127.0.0.1");
+  unverified_peer member(a.port(), "127.0.0.1");
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
   // Its next frame is in a later batch than its hello; the second unverified peer came before.
@@ -111,30 +111,30 @@ TEST_CASE("introductions of strangers take a share of the time, and members have
 TEST_CASE("strangers are dialled back in small number, and forgotten when they go", "[actors][peer_link][limits]") {
   // Each hello left an address that was dialled forever: 3,000 of them kept the Raft core busy.
   peer_link_settings s;
-  s.strangers_max = 2;
+  s.unverified_max = 2;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
   a.dial_members({}, {node_id{1}, node_id{2}, node_id{3}});
   home homes[4];
-  const auto identify = [&](stranger& who, std::uint64_t id, home& where) {
+  const auto identify = [&](unverified_peer& who, std::uint64_t id, home& where) {
     who.say(bytes_of(hello_of(node_id{id}, where.address())));
   };
-  auto first = std::make_unique<stranger>(a.port());
+  auto first = std::make_unique<unverified_peer>(a.port());
   identify(*first, 11, homes[0]);
-  stranger second(a.port());
+  unverified_peer second(a.port());
   identify(second, 12, homes[1]);
   REQUIRE(soon([&] { return homes[0].was_visited() && homes[1].was_visited(); }));
-  stranger third(a.port());
+  unverified_peer third(a.port());
   identify(third, 13, homes[2]);
   CHECK(third.is_closed());
   CHECK_FALSE(homes[2].was_visited());
-  stranger member(a.port()); // not one of the two
+  unverified_peer member(a.port()); // not one of the two
   identify(member, 3, homes[3]);
   CHECK(soon([&] { return homes[3].was_visited(); }));
 
   first.reset();
   CHECK(soon([&] { return homes[0].visitor_left(); }));
-  stranger instead(a.port());
+  unverified_peer instead(a.port());
   identify(instead, 14, homes[2]);
   CHECK(soon([&] { return homes[2].was_visited(); }));
   CHECK_FALSE(homes[1].visitor_left());
@@ -149,7 +149,7 @@ TEST_CASE("an introduction with a name instead of an address is not looked up", 
   };
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
-  stranger who(a.port());
+  unverified_peer who(a.port());
   who.say(bytes_of(hello_of(node_id{9}, "attacker.example:8300")));
   CHECK(who.is_closed());
   CHECK(asked == 0);
@@ -190,14 +190,14 @@ TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
   link_end a(f, node_id{1});
   a.dial_members({}, {node_id{1}, node_id{2}});
   home there;
-  const auto say_large = [&](stranger& who, std::uint64_t id) {
+  const auto say_large = [&](unverified_peer& who, std::uint64_t id) {
     who.say(bytes_of(hello_of(node_id{id}, there.address())) + bytes_of(wire::read_index{1, false}));
     REQUIRE(soon([&] { return a.numbers_from(node_id{id}).size() == 1; }));
     const auto frame = bytes_of(append_of(node_id{id}, a.id(), 100'000));
     who.say(frame.substr(0, 10)); // its length alone is enough
     return frame.substr(10);
   };
-  stranger outside(a.port()), member(a.port());
+  unverified_peer outside(a.port()), member(a.port());
   say_large(outside, 9);
   CHECK(outside.is_closed());
   member.say(say_large(member, 2));
@@ -208,13 +208,13 @@ TEST_CASE("unfinished frames of all strangers together are limited", "[actors][p
   // A server without a cluster must accept large frames from any peer: it may be its leader.
   peer_link_settings s;
   s.hello_limit = std::chrono::minutes(1); // these send one
-  s.stranger_bytes_max = 3u << 20;
+  s.unverified_bytes_max = 3u << 20;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
   home there;
-  strangers all;
+  unverified_peers all;
   for (std::uint64_t id = 11; id < 15; ++id) {
-    all.push_back(std::make_unique<stranger>(a.port()));
+    all.push_back(std::make_unique<unverified_peer>(a.port()));
     all.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
     REQUIRE(soon([&] { return a.hellos_from(node_id{id}) > 0; }));
     all.back()->say(bytes_of(append_of(node_id{id}, a.id(), 60u << 20)).substr(0, 1u << 20));
@@ -225,12 +225,12 @@ TEST_CASE("unfinished frames of all strangers together are limited", "[actors][p
 TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link][limits]") {
   peer_link_settings s;
   s.hello_limit = std::chrono::minutes(1); // these send one
-  s.stranger_bytes_per_second = 16u << 10;
+  s.unverified_bytes_per_second = 16u << 10;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
   a.dial_members({}, {node_id{1}, node_id{2}});
   home there;
-  stranger outside(a.port()), member(a.port());
+  unverified_peer outside(a.port()), member(a.port());
   std::string many;
   for (std::uint64_t i = 0; i < 120'000; ++i)
     wire::encode_frame(wire::read_index{i, false}, many);
@@ -256,7 +256,7 @@ TEST_CASE("a server with a member's id does not replace it", "[actors][peer_link
   b.dial({a.address()});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
   home elsewhere;
-  stranger forger(a.port(), "127.0.0.77");
+  unverified_peer forger(a.port(), "127.0.0.77");
   forger.say(bytes_of(hello_of(b.id(), elsewhere.address())));
   CHECK(forger.is_closed());
   a.send_numbers(b.id(), 1, 10);
@@ -269,22 +269,22 @@ TEST_CASE("unverified peers are counted by connection, and one of the many is cl
   // They were counted by the addresses that they claimed. A known address was not counted, and 512
   // of them blocked all others indefinitely.
   peer_link_settings s;
-  s.strangers_max = 3;
+  s.unverified_max = 3;
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
   home there;
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
-  strangers many;
+  unverified_peers many;
   for (std::uint64_t id = 11; id < 21; ++id) {
-    many.push_back(std::make_unique<stranger>(a.port(), "127.0.0.77"));
+    many.push_back(std::make_unique<unverified_peer>(a.port(), "127.0.0.77"));
     many.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
   }
   CHECK(soon([&] { return open_ones(many) == 3; }));
-  stranger newcomer(a.port(), "127.0.0.78");
+  unverified_peer newcomer(a.port(), "127.0.0.78");
   newcomer.say(bytes_of(hello_of(node_id{31}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{31}) > 0; }));
   CHECK(soon([&] { return open_ones(many) == 2; }));
-  stranger member(a.port(), "127.0.0.79");
+  unverified_peer member(a.port(), "127.0.0.79");
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
   CHECK(open_ones(many) == 2);
@@ -302,13 +302,13 @@ TEST_CASE("connections of unverified peers are closed for one from a member's ho
   link_end a(f, node_id{1}, 0, s);
   home there;
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
-  strangers many;
+  unverified_peers many;
   for (std::uint64_t id = 11; id < 14; ++id) {
-    many.push_back(std::make_unique<stranger>(a.port(), in_all ? "127.0.0.77" : "127.0.0.1"));
+    many.push_back(std::make_unique<unverified_peer>(a.port(), in_all ? "127.0.0.77" : "127.0.0.1"));
     many.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
     REQUIRE(soon([&] { return a.hellos_from(node_id{id}) > 0; }));
   }
-  stranger member(a.port());
+  unverified_peer member(a.port());
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
   CHECK(soon([&] { return open_ones(many) == 2; }));
@@ -326,15 +326,15 @@ TEST_CASE("texts of unverified peers are short at every time", "[actors][peer_li
   for (std::uint64_t id = 20; id < 120; ++id)
     many.agreed.push_back(hello_of(node_id{id}, there.address()).self);
   for (const auto& said : {long_name, many}) {
-    stranger who(a.port());
+    unverified_peer who(a.port());
     who.say(bytes_of(hello_of(node_id{9}, there.address())) + bytes_of(said));
     CHECK(who.is_closed());
   }
-  stranger wordy(a.port());
+  unverified_peer wordy(a.port());
   wordy.say(bytes_of(long_name));
   CHECK(wordy.is_closed());
   CHECK(a.hellos_from(node_id{9}) == 0);
-  stranger member(a.port());
+  unverified_peer member(a.port());
   many.self.id = node_id{2};
   member.say(bytes_of(hello_of(node_id{2}, there.address())) + bytes_of(many));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) == 2; }));
@@ -346,11 +346,11 @@ TEST_CASE("an unverified peer with a member's address is not recorded there", "[
   link_end a(f, node_id{1});
   home there;
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
-  stranger member(a.port());
+  unverified_peer member(a.port());
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   REQUIRE(soon([&] { return there.was_visited() && a.times_connected(node_id{2}) > 0; }));
   {
-    stranger who(a.port(), "127.0.0.77");
+    unverified_peer who(a.port(), "127.0.0.77");
     who.say(bytes_of(hello_of(node_id{9}, there.address())));
     REQUIRE(soon([&] { return a.hellos_from(node_id{9}) > 0; }));
   }
@@ -375,15 +375,15 @@ TEST_CASE("no peer can use this server's own id", "[actors][peer_link][limits]")
   link_end a(f, node_id{1}, 0, s);
   a.dial_members({"me.invalid:" + std::to_string(a.port())}, {node_id{1}, node_id{2}});
   home there;
-  stranger who(a.port());
+  unverified_peer who(a.port());
   who.say(bytes_of(hello_of(node_id{1}, there.address())));
   CHECK(who.is_closed());
-  stranger nobody(a.port());
+  unverified_peer nobody(a.port());
   nobody.say(bytes_of(hello_of(node_id{}, there.address())));
   CHECK(nobody.is_closed());
   CHECK(a.hellos_from(node_id{1}) == 0);
   CHECK_FALSE(there.was_visited());
-  stranger member(a.port());
+  unverified_peer member(a.port());
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
 }
@@ -396,7 +396,7 @@ TEST_CASE("a member that connects from its own host takes precedence over one fr
   link_end a(f, node_id{1});
   home there, elsewhere("127.0.0.77");
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
-  stranger impostor(a.port(), "127.0.0.77");
+  unverified_peer impostor(a.port(), "127.0.0.77");
   impostor.say(bytes_of(hello_of(node_id{2}, elsewhere.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{2}) == 1 && elsewhere.was_visited(); }));
   REQUIRE(soon([&] { return there.was_visited(); }));
@@ -405,11 +405,11 @@ TEST_CASE("a member that connects from its own host takes precedence over one fr
     REQUIRE(soon([&] { return there.visitor_left(); }));
     there.turn_visitor_out();
   }
-  stranger member(a.port());
+  unverified_peer member(a.port());
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) == 2; }));
   CHECK(impostor.is_closed());
-  stranger again(a.port(), "127.0.0.77");
+  unverified_peer again(a.port(), "127.0.0.77");
   again.say(bytes_of(hello_of(node_id{2}, elsewhere.address())));
   CHECK(again.is_closed());
   CHECK(soon([&] {

@@ -68,11 +68,11 @@ TEST_CASE("garbage on the server port is rejected without harm", "[actors][peer_
   flipped[flipped.size() / 2] ^= 1;
   for (const auto& bytes : {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(100000, '\xff'), flipped,
                             bytes_of(wire::read_index{1, false})}) { // no hello
-    stranger s(a.port());
+    unverified_peer s(a.port());
     s.say(bytes);
     CHECK(s.is_closed());
   }
-  { stranger hangs_up_at_once(a.port()); }
+  { unverified_peer hangs_up_at_once(a.port()); }
   b.send_numbers(a.id(), 7, 3);
   REQUIRE(soon([&] { return a.numbers_from(b.id()).size() == 3; }));
   CHECK(a.numbers_from(b.id()) == counted(7, 3));
@@ -85,13 +85,13 @@ TEST_CASE("garbage after a valid hello ends only that connection", "[actors][pee
   link_fixture f;
   link_end a(f, node_id{1});
   black_hole nowhere; // the address that it claims
-  stranger s(a.port());
+  unverified_peer s(a.port());
   s.say(bytes_of(hello_of(node_id{9}, nowhere.address())) + bytes_of(wire::read_index{1, false}));
   REQUIRE(soon([&] { return a.numbers_from(node_id{9}).size() == 1; }));
   s.say(std::string(64, '\xff'));
   CHECK(s.is_closed());
   CHECK(soon([&] { return a.times_lost(node_id{9}) == 1; }));
-  stranger again(a.port());
+  unverified_peer again(a.port());
   again.say(bytes_of(hello_of(node_id{9}, nowhere.address())) + bytes_of(wire::read_index{2, false}));
   CHECK(soon([&] { return a.numbers_from(node_id{9}).size() == 2; }));
 }
@@ -140,10 +140,10 @@ TEST_CASE("a peer that reconnects drops its earlier connection", "[actors][peer_
   link_end a(f, node_id{1});
   black_hole home;
   const auto hello = bytes_of(hello_of(node_id{9}, home.address()));
-  stranger first(a.port());
+  unverified_peer first(a.port());
   first.say(hello + bytes_of(wire::read_index{1, false}));
   REQUIRE(soon([&] { return a.numbers_from(node_id{9}).size() == 1; }));
-  stranger second(a.port());
+  unverified_peer second(a.port());
   second.say(hello + bytes_of(wire::read_index{2, false}));
   CHECK(first.is_closed());
   first.say(bytes_of(wire::read_index{3, false}));
@@ -198,7 +198,7 @@ TEST_CASE("a peer whose machine lost power closes nothing, and is lost all the s
   link_end a(f, node_id{1}, 0, s);
   black_hole home; // it cannot be dialled either, so no connection of ours breaks
   const auto hello = bytes_of(hello_of(node_id{9}, home.address()));
-  stranger gone(a.port());
+  unverified_peer gone(a.port());
   // The absence of a loss only counts if this thread had a processor in time throughout.
   using clock = std::chrono::steady_clock;
   clock::duration silent{};
@@ -222,7 +222,7 @@ TEST_CASE("a peer that closes our connection and keeps its own is known all the 
   link_fixture f;
   link_end a(f, node_id{1});
   home there;
-  stranger peer(a.port());
+  unverified_peer peer(a.port());
   peer.say(bytes_of(hello_of(node_id{9}, there.address())));
   REQUIRE(soon([&] { return there.was_visited() && a.times_connected(node_id{9}) == 1; }));
   there.turn_visitor_out();
@@ -238,7 +238,7 @@ TEST_CASE("two members that swap addresses are found at their new ones by a runn
   link_fixture f;
   link_end a(f, node_id{1});
   home first, second;
-  const auto say = [&](stranger& who, std::uint64_t id, home& where) {
+  const auto say = [&](unverified_peer& who, std::uint64_t id, home& where) {
     who.say(bytes_of(hello_of(node_id{id}, where.address())));
   };
   const auto arrives = [&](std::uint64_t id, home& where) {
@@ -250,7 +250,7 @@ TEST_CASE("two members that swap addresses are found at their new ones by a runn
   };
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, first.address()}, {node_id{3}, second.address()}});
   {
-    stranger b(a.port()), c(a.port());
+    unverified_peer b(a.port()), c(a.port());
     say(b, 2, first);
     say(c, 3, second);
     REQUIRE(soon([&] { return first.was_visited() && second.was_visited(); }));
@@ -262,7 +262,7 @@ TEST_CASE("two members that swap addresses are found at their new ones by a runn
     h->turn_visitor_out();
     REQUIRE(soon([&] { return h->was_visited(); }));
   }
-  stranger b(a.port(), "127.0.0.2"), c(a.port(), "127.0.0.3");
+  unverified_peer b(a.port(), "127.0.0.2"), c(a.port(), "127.0.0.3");
   say(b, 2, second);
   say(c, 3, first);
   CHECK(arrives(2, second));
@@ -297,7 +297,7 @@ TEST_CASE("a client agent that connects before the server's own identity is know
   auto agent = hello_of(node_id{9}, "127.0.0.1:9");
   agent.client_agent = true;
   log::tap lines(log::level::info, false, 100'000);
-  stranger early(a.port());
+  unverified_peer early(a.port());
   early.say(bytes_of(agent));
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   CHECK(early.is_open());

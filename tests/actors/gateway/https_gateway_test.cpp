@@ -268,9 +268,9 @@ TEST_CASE("https: clients must show a certificate where that is set", "[https]")
     CHECK(none.ask(get("/v1/kv/a")).status == 0);
     with.cert_file = strange.cert_file;
     with.key_file = strange.key_file;
-    secure_client stranger(f, with);
-    CHECK(stranger.ask(get("/v1/kv/a")).status == 0);
-    CHECK(stranger.tls().complaint().find("unknown ca") != std::string::npos);
+    secure_client unverified_peer(f, with);
+    CHECK(unverified_peer.ask(get("/v1/kv/a")).status == 0);
+    CHECK(unverified_peer.tls().complaint().find("unknown ca") != std::string::npos);
   }
   CHECK(f.gateway->behind().read_count() == 2);
 }

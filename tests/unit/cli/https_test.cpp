@@ -28,7 +28,7 @@ TEST_CASE("verbs over HTTPS: which servers are trusted, and what is presented", 
   tls::certificate_files folder;
   const auto ca = tls::authority_named("ca"), other = tls::authority_named("other");
   const auto server = folder.signed_by(ca, "server"), client = folder.signed_by(ca, "client");
-  const auto stranger = folder.signed_by(other, "stranger");
+  const auto other_ca = folder.signed_by(other, "stranger");
   struct row {
     const char* name;
     bool asks;         ///< whether the node requests a certificate
@@ -42,10 +42,10 @@ TEST_CASE("verbs over HTTPS: which servers are trusted, and what is presented", 
       {"an option goes before a variable",
        false,
        {"-ca-file=" + server.ca_file},
-       {{"CONSUL_CACERT", stranger.ca_file}},
+       {{"CONSUL_CACERT", other_ca.ca_file}},
        true},
       {"nobody says whom to trust", false, {}, {}, false},
-      {"another authority", false, {"-ca-file=" + stranger.ca_file}, {}, false},
+      {"another authority", false, {"-ca-file=" + other_ca.ca_file}, {}, false},
       {"any will do", false, {}, {{"CONSUL_HTTP_SSL_VERIFY", "false"}}, true},
       {"another name", false, {"-ca-file=" + server.ca_file, "-tls-server-name=elsewhere"}, {}, false},
       {"that name", false, {"-ca-file=" + server.ca_file, "-tls-server-name=server.dc1.consul"}, {}, true},

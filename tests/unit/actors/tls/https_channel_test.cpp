@@ -123,7 +123,7 @@ TEST_CASE("https: only clients with the required credentials are accepted, and e
   const auto ca = authority_named("ca"), other = authority_named("other");
   const auto server = files.signed_by(ca, "server");
   const auto good = files.signed_by(ca, "good", "client.dc1.consul");
-  const auto stranger = files.signed_by(other, "stranger", "stranger.dc1.consul");
+  const auto of_other_ca = files.signed_by(other, "stranger", "stranger.dc1.consul");
   const auto expired =
       files.signed_by(ca, "expired", "old.dc1.consul", {std::chrono::hours(-2), std::chrono::hours(-1)});
   const auto asks = loaded(shown(server, true));
@@ -135,7 +135,7 @@ TEST_CASE("https: only clients with the required credentials are accepted, and e
   const row rows[] = {
       {"right", &good, ""},
       {"none", nullptr, "client has no certificate, and verify_incoming or verify_incoming_https requires one"},
-      {"wrong CA", &stranger, "certificate of client is not signed by ca_file: stranger.dc1.consul"},
+      {"wrong CA", &of_other_ca, "certificate of client is not signed by ca_file: stranger.dc1.consul"},
       {"expired", &expired, "certificate of client has expired: "},
   };
   for (const auto& r : rows)

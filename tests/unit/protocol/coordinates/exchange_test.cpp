@@ -155,12 +155,12 @@ TEST_CASE("invalid rows are not accepted") {
 
 TEST_CASE("only the answer to the last question is a measurement") {
   exchange e("s0", 1);
-  const node_id peer{2}, stranger{3};
+  const node_id peer{2}, other_peer{3};
   const auto sent = e.tick({peer}, 5s, today);
   REQUIRE(sent.size() == 1);
   const auto& p = std::get<probe>(sent[0].second);
   const auto before = e.own();
-  CHECK_FALSE(e.answered(stranger, {p.sent_ns, place(1)}, 5s + 2ms));
+  CHECK_FALSE(e.answered(other_peer, {p.sent_ns, place(1)}, 5s + 2ms));
   CHECK_FALSE(e.answered(peer, {p.sent_ns - 1, place(1)}, 5s + 2ms));
   CHECK(e.own() == before);
   CHECK(e.answered(peer, {p.sent_ns, place(1)}, 5s + 2ms));

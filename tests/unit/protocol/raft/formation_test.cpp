@@ -479,15 +479,15 @@ TEST_CASE("an unverified server in the place of a lost member becomes no voter b
   // A server restarts. An unverified peer claims its name and address, becomes a learner, and sends
   // other ones. With the bug, it was an additional voter when the log had reached it.
   cluster_with_one_lost t;
-  auto stranger = t.in_place_of(t.lost, 9);
+  auto unverified = t.in_place_of(t.lost, 9);
   t.run(t.settings.lost_ticks);
-  t.hears(stranger);
+  t.hears(unverified);
   t.run(1); // no server accepts the log yet
   REQUIRE(t.learns(9));
   t.c.add_node(9);
   SECTION("a name and an address of its own") {
-    stranger = testing::make_member(9);
-    t.hears(stranger);
+    unverified = testing::make_member(9);
+    t.hears(unverified);
     CHECK(t.run(60) == 3);
     CHECK_FALSE(t.config().contains(node_id{9}));
     CHECK(t.votes(t.lost));
@@ -534,9 +534,9 @@ TEST_CASE("an operator's request is valid for one server") {
   REQUIRE(t.votes(9));
   CHECK(t.config().voters.size() == 4);
   t.admission->lost(node_id{9});
-  auto stranger = testing::make_member(10);
-  stranger.address = wanted.address;
-  t.hears(stranger);
+  auto unverified = testing::make_member(10);
+  unverified.address = wanted.address;
+  t.hears(unverified);
   t.run(2 * t.settings.lost_ticks);
   CHECK_FALSE(t.config().contains(node_id{10}));
 }

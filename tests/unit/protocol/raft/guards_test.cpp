@@ -9,7 +9,7 @@ using namespace belay::raft::testing;
 
 namespace {
 
-constexpr node_id stranger{9};
+constexpr node_id unverified{9};
 
 struct named_body {
   const char* name;
@@ -84,7 +84,7 @@ TEST_CASE("requests of a server that is no member change nothing and are not ans
       for (const std::uint64_t ahead : {0, 1, 7}) {
         INFO(each.name << " to " << id);
         const auto before = state_of(c.core(id));
-        c.core(id).step({stranger, node_id{id}, term_id{c.core(id).term().value + ahead}, each.body}, c.now());
+        c.core(id).step({unverified, node_id{id}, term_id{c.core(id).term().value + ahead}, each.body}, c.now());
         c.settle(id);
         CHECK(state_of(c.core(id)) == before);
         CHECK(c.in_flight().empty());
@@ -95,10 +95,10 @@ TEST_CASE("requests of a server that is no member change nothing and are not ans
 TEST_CASE("a server without a cluster follows every leader") {
   raft_cluster c;
   c.add_node(2);
-  CHECK(c.core(2).counts(stranger));
-  c.core(2).step({stranger, node_id{2}, term_id{5}, append_entries{}}, c.now());
+  CHECK(c.core(2).counts(unverified));
+  c.core(2).step({unverified, node_id{2}, term_id{5}, append_entries{}}, c.now());
   c.settle(2);
-  CHECK(c.core(2).soft().leader == stranger);
+  CHECK(c.core(2).soft().leader == unverified);
 }
 
 TEST_CASE("a server that is added follows its leader, although the log begins with others' configurations") {
@@ -112,7 +112,7 @@ TEST_CASE("a server that is added follows its leader, although the log begins wi
   REQUIRE_FALSE(c.core(2).config().empty());
   CHECK(c.core(2).counts(node_id{6}));
   CHECK(c.core(2).counts(node_id{4}));
-  CHECK_FALSE(c.core(2).counts(stranger));
+  CHECK_FALSE(c.core(2).counts(unverified));
 }
 
 TEST_CASE("a server that was removed listens to members only") {
@@ -129,7 +129,7 @@ TEST_CASE("a server that was removed listens to members only") {
   c.run(20);
   REQUIRE_FALSE(c.core(removed).config().contains(node_id{removed}));
   CHECK(c.core(removed).counts(node_id{l}));
-  CHECK_FALSE(c.core(removed).counts(stranger));
+  CHECK_FALSE(c.core(removed).counts(unverified));
 }
 
 TEST_CASE("a leader that removes itself leaves once no server serves reads under its lease") {
@@ -211,9 +211,9 @@ TEST_CASE("a server that was away follows a leader that its log does not name, o
     c.run(30);
     CHECK(c.core(3).soft().leader != node_id{4});
     CHECK(c.core(3).commit_index() < c.core(4).commit_index());
-    c.core(3).told_of(stranger, {node_id{4}, stranger}); // which is not trusted
+    c.core(3).told_of(unverified, {node_id{4}, unverified}); // which is not trusted
     CHECK_FALSE(c.core(3).counts(node_id{4}));
-    CHECK_FALSE(c.core(3).counts(stranger));
+    CHECK_FALSE(c.core(3).counts(unverified));
     c.core(3).told_of(node_id{1}, {node_id{1}, node_id{2}, node_id{3}, node_id{4}});
     CHECK(c.core(3).counts(node_id{4}));
     c.run(30);
@@ -249,7 +249,7 @@ TEST_CASE("a leadership transfer counts only from the leader that is followed") 
   const auto term = c.core(heir).term();
   const auto before = state_of(c.core(heir));
   c.core(heir).step({node_id{third}, node_id{heir}, term, timeout_now{}}, c.now());
-  c.core(heir).step({stranger, node_id{heir}, term, timeout_now{}}, c.now());
+  c.core(heir).step({unverified, node_id{heir}, term, timeout_now{}}, c.now());
   c.settle(heir);
   CHECK(state_of(c.core(heir)) == before);
   c.core(heir).step({node_id{l}, node_id{heir}, term, timeout_now{}}, c.now());

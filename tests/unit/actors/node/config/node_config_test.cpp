@@ -768,7 +768,7 @@ TEST_CASE("an unknown key hides no other error; a value of a wrong type hides on
 TEST_CASE("files of certificates are opened, and their errors have a position") {
   scratch_folder in;
   const auto& files = certificates();
-  const auto stranger = in.write("not.pem", "nothing");
+  const auto not_pem = in.write("not.pem", "nothing");
   struct row {
     std::string ca, folder, cert, key;
     std::vector<std::string> complaints;
@@ -776,11 +776,7 @@ TEST_CASE("files of certificates are opened, and their errors have a position") 
   const auto there = [&](const char* name) { return files.at(name); };
   const row rows[] = {
       {there("ca.pem"), there("cas"), there("c.pem"), there("k.pem"), {}},
-      {there("ca.pem"),
-       there("cas"),
-       there("c.pem"),
-       stranger,
-       {"key_file: " + stranger + " has no private key in PEM"}},
+      {there("ca.pem"), there("cas"), there("c.pem"), not_pem, {"key_file: " + not_pem + " has no private key in PEM"}},
       {"/nonexistent/ca",
        "/nonexistent/cas",
        "/nonexistent/c",
@@ -794,11 +790,11 @@ TEST_CASE("files of certificates are opened, and their errors have a position") 
        there("k.pem"),
        {"ca_file: read " + there("cas") + ": is a directory (" + in / "c.hcl:1:1)",
         "cert_file: read " + there("cas") + ": is a directory (" + in / "c.hcl:3:1)"}},
-      {stranger,
+      {not_pem,
        there("cas"),
        there("c.pem"),
        there("ca.pem"),
-       {"ca_file: " + stranger + " has no certificate in PEM (" + in / "c.hcl:1:1)",
+       {"ca_file: " + not_pem + " has no certificate in PEM (" + in / "c.hcl:1:1)",
         "key_file: " + there("ca.pem") + " has no private key in PEM"}},
   };
   for (const auto& r : rows) {

@@ -6,18 +6,18 @@
 
 namespace belay::sim {
 
-class uninvited {
+class unauthenticated_peer {
 public:
   /// @pre nodes have credentials
-  uninvited(schedule& time, tape& choices, cluster& nodes) : time_(time), tape_(choices), nodes_(nodes) {}
+  unauthenticated_peer(schedule& time, tape& choices, cluster& nodes) : time_(time), tape_(choices), nodes_(nodes) {}
 
   /// Connects again and again from now on, until stop().
   void start();
   void stop() { acting_ = false; }
-  std::uint64_t knocks() const { return knocks_; }
+  std::uint64_t attempts() const { return attempts_; }
 
   /// Connects with drawn credentials. @pre the node runs
-  peer_doors::admission knock(std::size_t node, const wire::hello& hello);
+  peer_doors::admission connect(std::size_t node, const wire::hello& hello);
 
 private:
   void act();
@@ -27,7 +27,7 @@ private:
   tape& tape_;
   cluster& nodes_;
   bool acting_ = false;
-  std::uint64_t knocks_ = 0;
+  std::uint64_t attempts_ = 0;
 };
 
 } // namespace belay::sim

@@ -11,9 +11,9 @@
 
 namespace belay::sim {
 
-class stranger {
+class unverified_peer {
 public:
-  stranger(schedule& time, tape& choices, event_trace& trace, cluster& nodes);
+  unverified_peer(schedule& time, tape& choices, event_trace& trace, cluster& nodes);
 
   /// Acts from now on, until stop().
   void start();

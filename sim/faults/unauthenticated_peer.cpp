@@ -1,4 +1,4 @@
-#include "sim/faults/uninvited.hpp"
+#include "sim/faults/unauthenticated_peer.hpp"
 
 #include "protocol/golang/base64.hpp"
 #include "sim/chance/drawn_parts.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr stream of_the_uninvited{stream_kind::nemesis, 0x7FF8};
+constexpr stream of_the_unauthenticated{stream_kind::nemesis, 0x7FF8};
 constexpr std::int64_t day = 24 * 3600;
 
 enum class false_paper : std::uint8_t {
@@ -38,30 +38,30 @@ constexpr share<false_paper> false_papers[] = {
 
 } // namespace
 
-void uninvited::start() {
+void unauthenticated_peer::start() {
   acting_ = true;
   act();
 }
 
-void uninvited::act() {
+void unauthenticated_peer::act() {
   if (!acting_)
     return;
-  time_.after(milliseconds(100 + tape_.choose(of_the_uninvited, 400)), [this] { act(); });
-  const auto drawn = tape_.choose(of_the_uninvited, 2 * nodes_.size());
-  const auto node = drawn / 2, whose = tape_.choose(of_the_uninvited, nodes_.size());
+  time_.after(milliseconds(100 + tape_.choose(of_the_unauthenticated, 400)), [this] { act(); });
+  const auto drawn = tape_.choose(of_the_unauthenticated, 2 * nodes_.size());
+  const auto node = drawn / 2, whose = tape_.choose(of_the_unauthenticated, nodes_.size());
   if (drawn % 2 == 0 || !nodes_.running(node) || node == whose)
     return;
   // Claims the name of a member, whatever the address.
-  (void)knock(node, {nodes_.member(whose), "dc1", nodes_.cluster_id(node), 0, {}, state::own_level});
+  (void)connect(node, {nodes_.member(whose), "dc1", nodes_.cluster_id(node), 0, {}, state::own_level});
 }
 
-peer_doors::admission uninvited::knock(std::size_t node, const wire::hello& hello) {
-  ++knocks_;
-  return nodes_.doors()->let_in_stranger(drawn_credentials(), node, hello);
+peer_doors::admission unauthenticated_peer::connect(std::size_t node, const wire::hello& hello) {
+  ++attempts_;
+  return nodes_.doors()->admit_unverified_peer(drawn_credentials(), node, hello);
 }
 
-credential_facts uninvited::drawn_credentials() {
-  const auto what = action_of(false_papers, tape_.choose(of_the_uninvited, numbers_of(false_papers)));
+credential_facts unauthenticated_peer::drawn_credentials() {
+  const auto what = action_of(false_papers, tape_.choose(of_the_unauthenticated, numbers_of(false_papers)));
   credential_facts f;
   const auto& known = nodes_.doors()->known;
   const auto& keys = known.retired_keys;
@@ -71,7 +71,7 @@ credential_facts uninvited::drawn_credentials() {
   if (what == false_paper::unknown_key || what == false_paper::retired_key) {
     f.encrypt = {golang::base64("nobody has ever had this")};
     if (what == false_paper::retired_key && !keys.empty())
-      f.encrypt = {keys[tape_.choose(of_the_uninvited, keys.size())]};
+      f.encrypt = {keys[tape_.choose(of_the_unauthenticated, keys.size())]};
     return f;
   }
   f.verify_outgoing = true;
@@ -95,7 +95,7 @@ credential_facts uninvited::drawn_credentials() {
     break;
   case false_paper::retired_authority:
     if (!authorities.empty())
-      c.authority = authorities[tape_.choose(of_the_uninvited, authorities.size())];
+      c.authority = authorities[tape_.choose(of_the_unauthenticated, authorities.size())];
     else
       c.authority = 'X';
     break;

@@ -1,4 +1,4 @@
-#include "sim/faults/stranger.hpp"
+#include "sim/faults/unverified_peer.hpp"
 
 #include "protocol/wire/command_codec.hpp"
 #include "storage/checkpoint/snapshot_file.hpp"
@@ -43,19 +43,19 @@ raft::entry forged_entry(log_index index, term_id term, cluster_time time) {
 
 } // namespace
 
-stranger::stranger(schedule& time, tape& choices, event_trace& trace, cluster& nodes)
+unverified_peer::unverified_peer(schedule& time, tape& choices, event_trace& trace, cluster& nodes)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes) {}
 
-std::uint64_t stranger::draw(std::uint64_t n) {
+std::uint64_t unverified_peer::draw(std::uint64_t n) {
   return tape_.choose(forgeries, n);
 }
 
-void stranger::start() {
+void unverified_peer::start() {
   acting_ = true;
   act();
 }
 
-void stranger::send(std::size_t to, node_id from, std::string words, wire::frame what) {
+void unverified_peer::send(std::size_t to, node_id from, std::string words, wire::frame what) {
   // With the name and address of the receiver it cannot be taken for a server that wants to join.
   auto self = nodes_.member(to);
   self.id = from;
@@ -79,7 +79,7 @@ void stranger::send(std::size_t to, node_id from, std::string words, wire::frame
     caf::anon_send(peer, actors::peer_lost{own_id});
 }
 
-void stranger::act() {
+void unverified_peer::act() {
   if (!acting_)
     return;
   time_.after(milliseconds(50 + draw(400)), [this] { act(); });
@@ -161,7 +161,7 @@ void stranger::act() {
 }
 
 /// A snapshot as from the leader, in which all is right but the rows: the digest is that of others.
-void stranger::forge_snapshot(std::size_t to, node_id leader) {
+void unverified_peer::forge_snapshot(std::size_t to, node_id leader) {
   const auto& core = *nodes_.core(to);
   storage::checkpoint_info info;
   info.meta = {core.last_index().next().next(), core.term(), core.last_time(), core.config()};
