@@ -85,7 +85,7 @@ watch_rules watch_rules_of(const swarm& s) {
 
 answer_time_rules answer_time_rules_of(const swarm& s) {
   answer_time_rules r;
-  r.hold = s.peer.hold;
+  r.queue_timeout = s.peer.queue_timeout;
   return r;
 }
 
@@ -98,8 +98,8 @@ public:
         busy_(time_, choices, nodes_, swarm_), clocks_(swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks),
         replies_({swarm_.lease_is_safe(), swarm_.consistent_by_default, &clocks_, profile_.restarts}),
         watches_(replies_.model(), watch_rules_of(swarm_)),
-        sessions_(replies_.model(),
-                  {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_, swarm_.faults.clock_rate ? fastest_clock : 1}),
+        sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.queue_timeout, &clocks_,
+                                     swarm_.faults.clock_rate ? fastest_clock : 1}),
         delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), claims_(replies_.model()),
         waits_(replies_.model(), watch_rules_of(swarm_).slack), times_(answer_time_rules_of(swarm_)), floors_(nodes_),
         watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, claims_, waits_, clocks_, floors_,

@@ -93,7 +93,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
       [this](const agent_call& c) { on_call(c); },
       [this](const cancel_query& c) {
         parked_.erase(c.id.value);
-        std::erase_if(held_, [&](const held_answer& h) { return h.id == c.id; });
+        std::erase_if(waiting_answers_, [&](const waiting_answer& h) { return h.id == c.id; });
       },
       [this](const end_wait& w) { end_wait_of(w.id); },
       [this](const event_heard& e) {
@@ -185,11 +185,11 @@ void health_checks::on_call(const agent_call& call) {
     parked_.insert_or_assign(call.id.value, parked{call.what, call.may, t + agent::wait_of(call.what)});
     return;
   }
-  held_answer waiting{call.id, std::move(*reply), {}, 0, t + settings_.hold, false};
+  waiting_answer waiting{call.id, std::move(*reply), {}, 0, t + settings_.queue_timeout, false};
   carry_out(&waiting);
 }
 
-void health_checks::carry_out(held_answer* waiting) {
+void health_checks::carry_out(waiting_answer* waiting) {
   auto touched = agent_.take_touched();
   const auto token = keep(agent_.take_stored());
   const auto fired = agent_.take_fired();
@@ -208,7 +208,7 @@ void health_checks::carry_out(held_answer* waiting) {
   if (waiting != nullptr) {
     waiting->items = std::move(touched);
     waiting->token = token;
-    held_.push_back(std::move(*waiting));
+    waiting_answers_.push_back(std::move(*waiting));
   }
   sync();
   answer_settled();
@@ -243,7 +243,7 @@ void health_checks::answer_settled() {
   const auto t = now();
   const bool reachable = !view_.soft.leader.is_zero();
   const auto& r = agent_.registry();
-  std::erase_if(held_, [&](held_answer& h) {
+  std::erase_if(waiting_answers_, [&](waiting_answer& h) {
     const bool given_up = h.catalog_failed || !reachable || t >= h.deadline;
     const bool in_catalog = std::all_of(h.items.begin(), h.items.end(), [&](const agent::item& i) {
       return i.is_service ? r.service_in_sync(i.id) : r.check_in_sync(i.id);
@@ -289,7 +289,7 @@ void health_checks::sync() {
   for (auto& step : agent_.registry().unsynced(t)) {
     const auto id = ids_.next();
     send(node_actors_->fsm, check_write{id, step.command, step.token});
-    in_flight_.insert_or_assign(id.value, in_flight{std::move(step), t + settings_.hold + answer_slack});
+    in_flight_.insert_or_assign(id.value, in_flight{std::move(step), t + settings_.queue_timeout + answer_slack});
   }
 }
 
@@ -322,7 +322,7 @@ void health_checks::settle(request_id id, const write_result* result) {
     const auto carried = [](const auto& list, const std::string& wanted) {
       return std::any_of(list.begin(), list.end(), [&](const auto& each) { return each.first == wanted; });
     };
-    for (auto& h : held_)
+    for (auto& h : waiting_answers_)
       for (const auto& i : h.items)
         h.catalog_failed = h.catalog_failed || carried(i.is_service ? step.services : step.checks, i.id);
   }
@@ -360,7 +360,7 @@ void health_checks::compare_if_due() {
 }
 
 void health_checks::read_catalog(state::query what) {
-  comparing_->deadline = now() + settings_.hold + answer_slack;
+  comparing_->deadline = now() + settings_.queue_timeout + answer_slack;
   comparing_->waits_for = ask_catalog(std::move(what));
 }
 
@@ -429,8 +429,9 @@ void health_checks::on_tick() {
 }
 
 bool health_checks::nothing_is_due() const {
-  return parked_.empty() && held_.empty() && in_flight_.empty() && !comparing_ && !looking_ && alias_looks_.empty() &&
-         client_agent_looks_.empty() && new_client_agents_.empty() && !leaving_ && agent_.counts().checks == 0;
+  return parked_.empty() && waiting_answers_.empty() && in_flight_.empty() && !comparing_ && !looking_ &&
+         alias_looks_.empty() && client_agent_looks_.empty() && new_client_agents_.empty() && !leaving_ &&
+         agent_.counts().checks == 0;
 }
 
 void health_checks::tick_soon() {

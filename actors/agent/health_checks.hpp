@@ -22,7 +22,7 @@ struct health_checks_settings {
   std::uint16_t number = 1; ///< its index in node_actors::gateways
   agent::agent_settings agent;
   /// Longest wait for the catalog to have a registration; a longer one for a leader is useless.
-  std::chrono::milliseconds hold{7000};
+  std::chrono::milliseconds queue_timeout{7000};
   /// Between two comparisons with the catalog, plus a random part of it (Consul's anti-entropy).
   std::chrono::seconds compare_interval{60};
   std::chrono::milliseconds retry_interval{3000}; ///< after a write that failed
@@ -63,7 +63,7 @@ private:
     std::shared_ptr<const acl::authorizer> may; ///< null: everything
     agent::local_time deadline;
   };
-  struct held_answer {
+  struct waiting_answer {
     request_id id;
     agent::reply reply;
     std::vector<agent::item> items; ///< wait for the catalog
@@ -112,7 +112,7 @@ private:
   bool nothing_is_due() const;
   void tick_soon();
   /// Call it after every change: updates disk, catalog, peers, and waiting clients.
-  void carry_out(held_answer* waiting);
+  void carry_out(waiting_answer* waiting);
   void sync();
   void settle(request_id id, const write_result* result);
   /// This server replaces a lost one of the same name, which stays a member until this one votes.
@@ -173,7 +173,7 @@ private:
   cluster_view view_;
   request_ids ids_;
   std::map<std::uint64_t, parked> parked_;
-  std::vector<held_answer> held_;
+  std::vector<waiting_answer> waiting_answers_;
   std::map<std::uint64_t, in_flight> in_flight_;
   std::uint64_t tokens_ = 0, kept_ = 0;
   agent::local_time retry_at_{0}, compare_at_{0};

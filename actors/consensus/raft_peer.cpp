@@ -25,7 +25,7 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, node_actors_pt
       self_(std::move(self)), formation_(std::move(formation)),
       core_(self_.id, settings_.limits, restored, settings_.seed), vitals_(std::move(v)), metrics_(m),
       checkpointed_(restored.snapshot.index), checkpoint_term_(restored.snapshot.term),
-      places_(self_.name, settings_.seed), calls_(self_.id, settings_.held_calls_max), shedder_(settings_.shedding),
+      places_(self_.name, settings_.seed), calls_(self_.id, settings_.queued_calls_max), shedder_(settings_.shedding),
       barriers_(self_.id, settings_.seed) {
   level_committed_ = settings_.level_in_tables;
   if (!core_.config().joint())
@@ -49,10 +49,10 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
   return {
       [this](const propose_write& p) { on_propose_write(p); },
       [this](const renew_session& r) {
-        hold({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.sessions), hold_until()});
+        queue_call({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.sessions), queue_until()});
       },
       [this](const barrier_request& b) {
-        hold_barrier({self_.id, b.id, b.lease_ok, hold_until(), {}, b.waits});
+        enqueue_barrier({self_.id, b.id, b.lease_ok, queue_until(), {}, b.waits});
       },
       [this](const end_wait& w) { calls_.end_wait(w.id); },
       [this](const forwarded_results& f) {

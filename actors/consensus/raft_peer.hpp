@@ -30,7 +30,8 @@ namespace belay::actors {
 
 struct raft_peer_settings {
   raft::limits limits;
-  std::chrono::milliseconds hold{7000}; ///< how long a request waits for a leader (performance.rpc_hold_timeout)
+  std::chrono::milliseconds queue_timeout{
+      7000}; ///< how long a request waits for a leader (performance.rpc_hold_timeout)
   /// Entries kept before a checkpoint, for followers that are a little behind (raft_trailing_logs).
   std::uint64_t trailing_entries = 10240;
   /// This server shall have no vote (read_replica).
@@ -48,8 +49,8 @@ struct raft_peer_settings {
   state::feature_level level = state::own_level;
   /// Level of the commands whose effects are in the tables at the start of this server.
   state::feature_level level_in_tables = 0;
-  std::size_t held_calls_max = forward::held_calls::count_max; ///< writes and renewals that wait for a leader
-  std::vector<std::string> join;                               ///< host:port of peers to dial (retry_join)
+  std::size_t queued_calls_max = forward::queued_calls::count_max; ///< writes and renewals that wait for a leader
+  std::vector<std::string> join;                                   ///< host:port of peers to dial (retry_join)
   bool stays_out = false;               ///< it has left its cluster: it dials no members until they add it again
   std::function<void()> taken_in_again; ///< called when they have; may be null
   /// Makes durable what this server has promised (protocol/raft/formation.hpp).
@@ -122,17 +123,17 @@ private:
   std::string name_of_server(node_id id) const;
 
   // raft_peer_requests.cpp: carries out what protocol/forward returns
-  raft::local_time hold_until() { return local_now() + settings_.hold; }
+  raft::local_time queue_until() { return local_now() + settings_.queue_timeout; }
   forward::leadership leadership_now();
   void on_propose_write(const propose_write& p);
-  void hold(forward::held_call c);
-  void hold_barrier(forward::held_barrier b);
+  void queue_call(forward::queued_call c);
+  void enqueue_barrier(forward::queued_barrier b);
   void advance_calls();
   void advance_barriers();
   void carry_out_calls();
   void carry_out_barriers();
-  void propose_here(std::vector<forward::held_call> batch);
-  void pass_answer(const forward::held_call& asked, forward::reply r);
+  void propose_here(std::vector<forward::queued_call> batch);
+  void pass_answer(const forward::queued_call& asked, forward::reply r);
   /// Sends an outcome: refused (rejected) or unknown.
   void tell(const forward::origin& to, wire::call_outcome outcome, std::string text);
   /// Responds to one of this node's own gateways.
@@ -175,12 +176,12 @@ private:
   void follow_joins();
   void begin_addition(addition a);
   void follow_additions();
-  void decide(const forward::held_call& c);
+  void decide(const forward::queued_call& c);
   void answer_decided(const forward::origin& to, state::reply reply);
   void hear_client_agent(const forward::origin& from, const forward::agent_heard& agent);
   std::vector<node_id> members_that_answer() const;
-  void let_leave(const forward::held_call& c, const std::string& uuid);
-  void force_leave(const forward::held_call& c, const std::string& name);
+  void let_leave(const forward::queued_call& c, const std::string& uuid);
+  void force_leave(const forward::queued_call& c, const std::string& name);
   void begin_removal(removal r);
   void follow_removals();
 

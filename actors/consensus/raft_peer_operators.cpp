@@ -59,7 +59,7 @@ std::string not_joined(const std::string& address, const std::string& why) {
 
 } // namespace
 
-void raft_peer::decide(const forward::held_call& c) {
+void raft_peer::decide(const forward::queued_call& c) {
   const auto call = wire::decode_operator_call(c.kind, *c.bytes);
   if (!call)
     return answer_decided(c.from, state::refusal{"malformed operator request"});
@@ -105,7 +105,7 @@ std::vector<node_id> raft_peer::members_that_answer() const {
   return heard;
 }
 
-void raft_peer::let_leave(const forward::held_call& c, const std::string& uuid) {
+void raft_peer::let_leave(const forward::queued_call& c, const std::string& uuid) {
   const auto& members = core_.config().members;
   const auto leaver = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.uuid == uuid; });
   if (leaver == members.end())
@@ -116,7 +116,7 @@ void raft_peer::let_leave(const forward::held_call& c, const std::string& uuid) 
   begin_removal({c.from, {forward::remove_member::named_by::id, uuid}, c.deadline, "server leaves the cluster"});
 }
 
-void raft_peer::force_leave(const forward::held_call& c, const std::string& name) {
+void raft_peer::force_leave(const forward::queued_call& c, const std::string& name) {
   const auto& members = core_.config().members;
   const auto lost = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.name == name; });
   if (lost == members.end()) // Consul's text

@@ -36,15 +36,15 @@ forward::leadership raft_peer::leadership_now() {
 
 // ---- calls
 
-void raft_peer::hold(forward::held_call c) {
+void raft_peer::queue_call(forward::queued_call c) {
   schedule_flush();
-  if (!calls_.hold(std::move(c)))
+  if (!calls_.enqueue(std::move(c)))
     metrics_.refused();
   carry_out_calls();
 }
 
 void raft_peer::advance_calls() {
-  if (calls_.none_held())
+  if (calls_.none_queued())
     return;
   calls_.go_on(leadership_now());
   carry_out_calls();
@@ -112,16 +112,16 @@ void raft_peer::on_propose_write(const propose_write& p) {
   const auto leader = leadership_now().elsewhere;
   auto why = leader.is_zero() || p.kind != wire::call_kind::propose ? std::nullopt : not_understood(*command, leader);
   if (!why)
-    return hold({{self_.id, p.id}, p.kind, std::move(command), hold_until()});
+    return queue_call({{self_.id, p.id}, p.kind, std::move(command), queue_until()});
   PROBE("peer: the leader is too old for a command");
   schedule_flush();
   tell({self_.id, p.id}, wire::call_outcome::refused, std::move(*why));
 }
 
-void raft_peer::propose_here(std::vector<forward::held_call> batch) {
+void raft_peer::propose_here(std::vector<forward::queued_call> batch) {
   for (auto& c : batch)
     c.bytes = in_common_words(std::move(c.bytes));
-  std::erase_if(batch, [this](const forward::held_call& c) {
+  std::erase_if(batch, [this](const forward::queued_call& c) {
     auto why = not_understood(*c.bytes);
     if (why && c.from.id.is_zero())
       tell_log_of_upgrade(*why);
@@ -139,13 +139,13 @@ void raft_peer::propose_here(std::vector<forward::held_call> batch) {
   if (const auto* first = std::get_if<log_index>(&proposed)) {
     metrics_.proposed(batch.size());
     calls_.proposed(*first, batch);
-    delays_.proposed(log_index{first->value + batch.size() - 1}, batch.back().deadline - settings_.hold);
+    delays_.proposed(log_index{first->value + batch.size() - 1}, batch.back().deadline - settings_.queue_timeout);
   } else {
     calls_.not_proposed(std::move(batch));
   }
 }
 
-void raft_peer::pass_answer(const forward::held_call& asked, forward::reply r) {
+void raft_peer::pass_answer(const forward::queued_call& asked, forward::reply r) {
   if (asked.kind == wire::call_kind::renew_session) {
     renew_result result{r.id, true, nullptr, {}};
     if (forward::is_renewal_list(*asked.bytes))
@@ -185,11 +185,11 @@ void raft_peer::on_internal_proposal(const propose_internal& p) {
   // A proposal by a timer of an earlier leadership is obsolete: docs/internals/pitfalls.md R25.
   const bool ours = leading() && core_.term() == p.required_term;
   if (ours || MUTANT(expiry_by_deposed_leader))
-    hold({{ours ? node_id{} : self_.id, {}},
-          wire::call_kind::propose,
-          p.command,
-          hold_until(),
-          ours ? p.required_term : term_id{}});
+    queue_call({{ours ? node_id{} : self_.id, {}},
+                wire::call_kind::propose,
+                p.command,
+                queue_until(),
+                ours ? p.required_term : term_id{}});
   else
     PROBE("peer: timer of an earlier leadership dropped");
 }
@@ -222,7 +222,7 @@ void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
     queue_frame(from, wire::forward_reply{c.id, wire::call_outcome::refused, {}, http::overloaded_text});
     return;
   }
-  if (!calls_.take_over(from, c, leading(), hold_until()))
+  if (!calls_.take_over(from, c, leading(), queue_until()))
     metrics_.refused();
   carry_out_calls();
 }
@@ -270,8 +270,8 @@ void raft_peer::ask_again() {
 
 // ---- barriers
 
-void raft_peer::hold_barrier(forward::held_barrier b) {
-  barriers_.hold(std::move(b));
+void raft_peer::enqueue_barrier(forward::queued_barrier b) {
+  barriers_.enqueue(std::move(b));
   schedule_flush();
 }
 
@@ -320,7 +320,7 @@ void raft_peer::on_read_index(node_id from, const wire::read_index& q) {
   if (!may_forward(from))
     queue_frame(from, wire::read_index_reply{q.id, false, {}});
   else
-    barriers_.asked_by(from, q, leading(), hold_until());
+    barriers_.asked_by(from, q, leading(), queue_until());
   carry_out_barriers();
   schedule_flush();
 }

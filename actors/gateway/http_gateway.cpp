@@ -76,9 +76,9 @@ std::shared_ptr<client_admission> admission_of(const gateway_settings& s) {
 http_gateway::http_gateway(caf::actor_config& config, asio_host* host, node_actors_ptr node_actors,
                            gateway_settings settings, metrics& m)
     : hosted(config, host), asio_(host), node_actors_(std::move(node_actors)), settings_(std::move(settings)),
-      metrics_(m), random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
-      connections_(*this, settings_.limits, admission_of(settings_), m), pending_(settings_.number, settings_.seed),
-      transfers_(*this, pending_, times_), streams_(pending_),
+      metrics_(m), random_(settings_.seed), times_{settings_.queue_timeout, settings_.answer_slack},
+      readers_(reader_rules()), connections_(*this, settings_.limits, admission_of(settings_), m),
+      pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_), streams_(pending_),
       passed_on_(settings_.relay, pending_, times_, settings_.passed_on),
       questions_(*this, pending_, times_, std::move(settings_.facts)),
       access_(*this, pending_, times_, settings_.routes.node_name,
@@ -347,7 +347,8 @@ void http_gateway::ask(exchange& e, const http::session_renew_list& renewals) {
 /// time twice: its session may end before.
 monotonic_time http_gateway::renewal_due(const exchange& e) {
   const auto due = answer_due();
-  return e.access.since == monotonic_time{} ? due : std::min(due, e.access.since + times_.hold + renewal_grace);
+  return e.access.since == monotonic_time{} ? due
+                                            : std::min(due, e.access.since + times_.queue_timeout + renewal_grace);
 }
 
 void http_gateway::ask(exchange& e, const http::snapshot_save& save) {
@@ -609,7 +610,7 @@ void http_gateway::decided(exchange& e, write_result& r) {
   else if (std::holds_alternative<http::local_request>(e.what))
     questions_.decided(e, r);
   else if (claim_waits::make_plain(e, r) || stamp_again(e, r)) {
-    if (now() < e.began + times_.hold) {
+    if (now() < e.began + times_.queue_timeout) {
       propose(e, std::get<state::command>(e.what));
       asked(e);
     } else { // nothing was done, and its time is over

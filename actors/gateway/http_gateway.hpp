@@ -74,7 +74,7 @@ struct gateway_settings {
   /// reads.
   std::function<std::optional<read_result>(const http::read_request&, monotonic_time now)> read_here;
   /// How long other actors may queue a request without a leader (performance.rpc_hold_timeout).
-  std::chrono::milliseconds hold{7000};
+  std::chrono::milliseconds queue_timeout{7000};
   /// raft_peer answers within `hold` plus 30 s for a silent leader. Even later ones get status 500.
   std::chrono::milliseconds answer_slack{60000};
   std::chrono::milliseconds drain{2000}; ///< after stop_atom, for answers in flight

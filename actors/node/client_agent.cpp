@@ -41,7 +41,7 @@ server_relay_settings relay_settings_of(const node_config& config) {
   server_relay_settings s;
   for (const auto& address : config.joins)
     s.servers.push_back(with_port(address));
-  s.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  s.queue_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   return s;
 }
 
@@ -143,7 +143,7 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   };
 
   plan.agent = agent_settings_of(config);
-  plan.agent.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  plan.agent.queue_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   plan.agent.wall_clock = wall_clock;
   plan.agent.agent.registry.seed = seed + 3;
   plan.registered = {config.services, config.checks, std::move(p.registrations)};

@@ -34,7 +34,7 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   auto& w = *node_actors_;
   w.clock = plan.clock;
   w.fail_stop = plan.fail_stop;
-  plan.machine.hold = plan.peer.hold;
+  plan.machine.queue_timeout = plan.peer.queue_timeout;
   plan.peer.wall_clock = plan.wall_clock;
   plan.machine.wall_clock = plan.wall_clock;
   plan.peer.level_in_tables = level_in_tables(*plan.disk.machine);
@@ -75,7 +75,7 @@ void node_composition::spawn_agent(caf::actor_system& system, node_plan plan, st
   auto& w = *node_actors_;
   auto h = std::move(plan.agent);
   h.number = static_cast<std::uint16_t>(w.gateways.size());
-  h.hold = plan.peer.hold;
+  h.queue_timeout = plan.peer.queue_timeout;
   h.numbers = std::move(numbers);
   h.wall_clock = plan.wall_clock;
   h.agent.registry.seed = plan.peer.seed + 3;

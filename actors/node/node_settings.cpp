@@ -79,7 +79,7 @@ raft::member member_of(const node_config& config, const identity& who) {
 raft_peer_settings peer_settings_of(const node_config& config, const identity& who) {
   raft_peer_settings p;
   p.limits = limits_for(config.raft_multiplier);
-  p.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  p.queue_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   p.trailing_entries = config.raft_trailing_logs;
   p.shedding = shedding_of(config);
   p.seed = random_u64();
@@ -113,7 +113,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   g.unix_sockets = config.unix_sockets;
   g.limits.handshake = std::chrono::duration_cast<std::chrono::milliseconds>(config.https_handshake_timeout);
   g.bytes_in_flight_max = config.http_max_bytes_in_flight;
-  g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  g.queue_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   g.shedding = shedding_of(config);
   if (config.audit)
     g.audit = audit_rules{config.audit->enforced};

@@ -118,7 +118,7 @@ void server_relay::tick() {
 
 std::unique_ptr<relayed_call> server_relay::begin(relayed_request r, answer_listener& listener) {
   const bool writable = can_be_written(r);
-  auto c = std::make_unique<call>(*this, std::move(r), listener, loop_.now() + settings_.hold);
+  auto c = std::make_unique<call>(*this, std::move(r), listener, loop_.now() + settings_.queue_timeout);
   if (!writable) {
     later([c = c.get(), alive = std::weak_ptr<const char>(c->alive)] {
       if (!alive.expired())

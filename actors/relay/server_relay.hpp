@@ -26,9 +26,9 @@ struct server_relay_settings {
   std::vector<std::string> servers;    ///< host:port, as configured; always tried
   std::vector<std::string> remembered; ///< also tried, until the servers return others
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
-  std::chrono::milliseconds hold{7000}; ///< how long a request waits for a reachable server
-  std::size_t connections_max = 4096;   ///< further requests wait for a connection
-  std::size_t waiting_max = 4096;       ///< further ones are rejected
+  std::chrono::milliseconds queue_timeout{7000}; ///< how long a request waits for a reachable server
+  std::size_t connections_max = 4096;            ///< further requests wait for a connection
+  std::size_t waiting_max = 4096;                ///< further ones are rejected
   std::uint64_t seed = 1;
   name_lookups::lookup look_up = name_lookups::system_lookup();
   /// Called on each change: whether the servers respond and have a leader.

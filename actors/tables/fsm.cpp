@@ -485,7 +485,7 @@ void fsm::request_barrier(read_group& group) {
   auto& sent = at_barrier_[id];
   sent.lease_ok = group.lease_ok;
   sent.waits = group.waits;
-  sent.deadline = now() + settings_.hold;
+  sent.deadline = now() + settings_.queue_timeout;
   sent.queries.swap(group.queries);
   sent.writes.swap(group.writes);
   sent.ahead.swap(group.ahead);

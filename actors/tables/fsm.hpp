@@ -35,11 +35,11 @@ struct fsm_settings {
   std::size_t torn_down_at_once = 4096, torn_down_in_a_slice = 4096;
   /// Minimum rows of a long read, and rows that it reads in each slice (about 1 ms).
   std::size_t long_read_rows = state::long_read::rows_min_usual, read_in_a_slice = 8192;
-  std::chrono::milliseconds hold{7000};     ///< how long a read may wait for this node to apply what it needs
-  bool acl_enabled = false;                 ///< the leader creates the initial rows of ACLs
-  std::string master_token;                 ///< acl.tokens.master; empty: none is created
-  std::function<std::string()> uuid;        ///< fresh random UUID, lower case; for ACLs
-  std::function<cluster_time()> wall_clock; ///< milliseconds since 1970; for ACLs
+  std::chrono::milliseconds queue_timeout{7000}; ///< how long a read may wait for this node to apply what it needs
+  bool acl_enabled = false;                      ///< the leader creates the initial rows of ACLs
+  std::string master_token;                      ///< acl.tokens.master; empty: none is created
+  std::function<std::string()> uuid;             ///< fresh random UUID, lower case; for ACLs
+  std::function<cluster_time()> wall_clock;      ///< milliseconds since 1970; for ACLs
   /// Settings that this server writes as the leader if operators have set none; nullopt: none.
   std::optional<state::autopilot_settings> autopilot;
   /// Longest time that the leader of a new cluster delays responses to writes. It waits until its

@@ -31,7 +31,7 @@ state::feature_level level_in_tables(const state::machine& m) {
 void fsm::wait_for_access(const read_query& q) {
   PROBE("fsm: read waits until ACLs are there");
   // The read may have waited a hold time for a leader, which now starts ACLs at once if possible.
-  until_access_.emplace_back(q, now() + std::min(settings_.hold, begins_within));
+  until_access_.emplace_back(q, now() + std::min(settings_.queue_timeout, begins_within));
 }
 
 /// Serves the reads that waited for ACLs. Some may now wait for something else.

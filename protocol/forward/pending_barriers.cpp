@@ -9,16 +9,16 @@
 namespace belay::forward {
 
 void pending_barriers::asked_by(node_id follower, const read_index& q, bool leading, local_time deadline) {
-  const held_barrier b{follower, q.id, q.lease_ok, deadline};
+  const queued_barrier b{follower, q.id, q.lease_ok, deadline};
   if (leading)
-    hold(b);
+    enqueue(b);
   else
     finish(b, false, {});
 }
 
 void pending_barriers::go_on(const leadership& now, log_index commit) {
   if (!now.here && now.elsewhere.is_zero()) {
-    std::erase_if(waiting_, [this](const held_barrier& b) {
+    std::erase_if(waiting_, [this](const queued_barrier& b) {
       if (!b.waits)
         finish(b, false, {});
       return !b.waits;
@@ -46,7 +46,7 @@ void pending_barriers::go_on(const leadership& now, log_index commit) {
   }
 }
 
-void pending_barriers::finish(const held_barrier& b, bool ok, log_index index) {
+void pending_barriers::finish(const queued_barrier& b, bool ok, log_index index) {
   if (b.asker == self_)
     actions_.push_back(barrier_done{b.id, ok, index});
   else
@@ -76,7 +76,7 @@ void pending_barriers::answered(node_id from, const read_index_reply& r) {
   if (r.ok)
     finish(it->second, true, r.index);
   else
-    asked_in_vain_.push_back(std::move(it->second));
+    misdirected_.push_back(std::move(it->second));
   asked_.erase(it);
 }
 
@@ -105,16 +105,16 @@ void pending_barriers::peer_lost(node_id peer) {
 
 // An immediate retry would repeat at once, at the speed of the network.
 void pending_barriers::ask_again() {
-  std::move(asked_in_vain_.begin(), asked_in_vain_.end(), std::back_inserter(waiting_));
-  asked_in_vain_.clear();
+  std::move(misdirected_.begin(), misdirected_.end(), std::back_inserter(waiting_));
+  misdirected_.clear();
 }
 
 void pending_barriers::expire(local_time now) {
-  const auto give_up = [this](const held_barrier& b) {
+  const auto give_up = [this](const queued_barrier& b) {
     PROBE("peer: barrier given up");
     finish(b, false, {});
   };
-  std::erase_if(waiting_, [&](const held_barrier& b) {
+  std::erase_if(waiting_, [&](const queued_barrier& b) {
     if (b.deadline > now || MUTANT(barrier_waits_for_ever))
       return false;
     give_up(b);

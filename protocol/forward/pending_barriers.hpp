@@ -15,7 +15,7 @@
 namespace belay::forward {
 
 /// A barrier for a read of this node, or for a follower that asked this node.
-struct held_barrier {
+struct queued_barrier {
   node_id asker;        ///< this node or a follower
   std::uint64_t id = 0; ///< the requester's
   bool lease_ok = false;
@@ -41,7 +41,7 @@ public:
   // ---- inputs. Call take_actions() after each of them.
 
   /// Waits for the next go_on().
-  void hold(held_barrier b) { waiting_.push_back(std::move(b)); }
+  void enqueue(queued_barrier b) { waiting_.push_back(std::move(b)); }
   /// A follower's request.
   void asked_by(node_id follower, const read_index& q, bool leading, local_time deadline);
   /// Sends waiting barriers, if there is a leader.
@@ -69,15 +69,15 @@ public:
   bool none_waiting() const { return waiting_.empty(); }
 
 private:
-  void finish(const held_barrier& b, bool ok, log_index index);
+  void finish(const queued_barrier& b, bool ok, log_index index);
   template <class Lost>
   void wait_again(Lost lost);
 
   node_id self_;
   std::uint64_t seed_;
   std::vector<barrier_action> actions_;
-  std::vector<held_barrier> waiting_, asked_in_vain_;
-  std::unordered_map<std::uint64_t, held_barrier> asked_; ///< by attempt
+  std::vector<queued_barrier> waiting_, misdirected_;
+  std::unordered_map<std::uint64_t, queued_barrier> asked_; ///< by attempt
   fresh_numbers attempts_;
 };
 

@@ -19,9 +19,9 @@ constexpr std::chrono::seconds forward_timeout{1};
 
 // ---- queued
 
-bool pending_calls::hold(held_call c) {
-  if (held_.has_room_for(c)) {
-    held_.add(std::move(c));
+bool pending_calls::enqueue(queued_call c) {
+  if (queued_.has_room_for(c)) {
+    queued_.add(std::move(c));
     return true;
   }
   PROBE("peer: too many writes wait");
@@ -31,14 +31,14 @@ bool pending_calls::hold(held_call c) {
 
 bool pending_calls::take_over(node_id from, const call& c, bool leading, local_time deadline) {
   if (leading)
-    return hold({{from, c.id}, c.kind, c.bytes, deadline});
+    return enqueue({{from, c.id}, c.kind, c.bytes, deadline});
   PROBE("peer: write forwarded to one that does not lead");
   send_back({from, c.id});
   return true;
 }
 
 void pending_calls::go_on(const leadership& now) {
-  if (held_.empty())
+  if (queued_.empty())
     return;
   if (now.here)
     share_out(now);
@@ -48,13 +48,13 @@ void pending_calls::go_on(const leadership& now) {
 
 /// Distributes calls among the log, the session timers and the leader's own decisions.
 void pending_calls::share_out(const leadership& now) {
-  std::vector<held_call> batch;
+  std::vector<queued_call> batch;
   std::vector<renew_here> unconfirmed;
-  for (auto& c : held_.take_all()) {
+  for (auto& c : queued_.take_all()) {
     switch (c.kind) {
     case call_kind::renew_session:
       if (!now.serving)
-        held_.add(std::move(c));
+        queued_.add(std::move(c));
       else if (now.lease || MUTANT(renewals_need_the_lease))
         actions_.push_back(renew_here{c.from, std::move(c.bytes), c.deadline});
       else
@@ -100,7 +100,7 @@ void pending_calls::failed(std::uint64_t attempt) {
 }
 
 void pending_calls::hand_over(node_id leader) {
-  for (auto& c : held_.take_all()) {
+  for (auto& c : queued_.take_all()) {
     if (c.from.node != self_) { // forwarded at most once (docs/internals/pitfalls.md R24)
       send_back(c.from);
       continue;
@@ -119,12 +119,12 @@ void pending_calls::send_back(const origin& from) {
 
 // An immediate retry would repeat at once, at the speed of the network.
 void pending_calls::ask_again() {
-  for (auto& c : asked_in_vain_.take_all())
-    keep(held_, std::move(c));
+  for (auto& c : misdirected_.take_all())
+    keep(queued_, std::move(c));
 }
 
 /// Queues again what was not proposed, or may be done twice. If there is no space it is rejected.
-void pending_calls::keep(held_calls& where, held_call c) {
+void pending_calls::keep(queued_calls& where, queued_call c) {
   if (where.has_room_for(c)) {
     where.add(std::move(c));
     return;
@@ -136,17 +136,17 @@ void pending_calls::keep(held_calls& where, held_call c) {
 void pending_calls::end_wait(request_id id) {
   if (const auto it = forwarded_.find(id); it != forwarded_.end())
     it->second.asked.waits = false; // the leader may send it back
-  else if (!held_.empty() || !asked_in_vain_.empty())
+  else if (!queued_.empty() || !misdirected_.empty())
     ended_.insert(id);
 }
 
 void pending_calls::expire(local_time now, const leadership& leader) {
   const bool leaderless = !leader.here && leader.elsewhere.is_zero();
-  if (!held_.empty()) {
-    for (auto& c : held_.take_all()) {
+  if (!queued_.empty()) {
+    for (auto& c : queued_.take_all()) {
       c.waits = c.waits && !(c.from.node == self_ && ended_.contains(c.from.id));
       if (c.deadline > now && (c.waits || !leaderless))
-        held_.add(std::move(c));
+        queued_.add(std::move(c));
       else
         tell(c.from, call_outcome::refused, no_leader);
     }
@@ -192,7 +192,7 @@ void pending_calls::expire(local_time now, const leadership& leader) {
 
 // ---- proposed here
 
-void pending_calls::proposed(log_index first, const std::vector<held_call>& batch) {
+void pending_calls::proposed(log_index first, const std::vector<queued_call>& batch) {
   if (origins_.empty())
     origins_first_ = first;
   while (origins_first_.value + origins_.size() < first.value) // the core's own entries
@@ -201,10 +201,10 @@ void pending_calls::proposed(log_index first, const std::vector<held_call>& batc
     origins_.push_back({c.from, c.deadline});
 }
 
-void pending_calls::not_proposed(std::vector<held_call> batch) {
+void pending_calls::not_proposed(std::vector<queued_call> batch) {
   PROBE("peer: write waits for its turn");
   for (auto& c : batch)
-    keep(held_, std::move(c));
+    keep(queued_, std::move(c));
 }
 
 std::vector<origin> pending_calls::committed(const std::vector<raft::entry>& entries) {
@@ -246,7 +246,7 @@ bool pending_calls::answered(node_id from, reply r, log_index commit) {
   forwarded_.erase(it);
   if (r.outcome == call_outcome::retry) { // it was not proposed
     PROBE("peer: forwarded write asked again");
-    keep(MUTANT(asked_again_at_once) ? held_ : asked_in_vain_, std::move(asked));
+    keep(MUTANT(asked_again_at_once) ? queued_ : misdirected_, std::move(asked));
   } else if (r.outcome != call_outcome::done) {
     tell(asked.from, r.outcome, std::move(r.bytes));
   } else if (asked.kind == call_kind::renew_session) {
@@ -271,7 +271,7 @@ void pending_calls::committed_here(log_index commit) {
 void pending_calls::renewal_undecided(const origin& from, payload session, local_time deadline) {
   PROBE("peer: renewal asked again");
   if (from.node == self_)
-    keep(asked_in_vain_, {from, call_kind::renew_session, std::move(session), deadline});
+    keep(misdirected_, {from, call_kind::renew_session, std::move(session), deadline});
   else
     actions_.push_back(to_peer{from.node, reply{from.id, call_outcome::retry, {}, {}}});
 }
@@ -286,7 +286,7 @@ void pending_calls::forwarded_unknown(Lost lost, const char* text) {
     }
     PROBE("peer: forwarded unknown");
     if (f.asked.kind == call_kind::renew_session || MUTANT(forwarded_write_retried))
-      keep(held_, std::move(f.asked)); // harmless when done twice
+      keep(queued_, std::move(f.asked)); // harmless when done twice
     else
       tell(f.asked.from, call_outcome::unknown, text);
     it = forwarded_.erase(it);

@@ -3,7 +3,7 @@
 // is a leader, proposed here or forwarded to it once, and answered with what is known. No clock and
 // no network: an actor passes events and carries out actions.
 
-#include "protocol/forward/held_calls.hpp"
+#include "protocol/forward/queued_calls.hpp"
 #include "protocol/raft/types.hpp"
 
 #include <deque>
@@ -25,7 +25,7 @@ struct tell_client {
 };
 /// Pass the leader's reply to a client of this node; the outcome is `done`.
 struct pass_answer {
-  held_call asked;
+  queued_call asked;
   reply answer;
 };
 /// This node leads: its session timers decide the renewal.
@@ -37,11 +37,11 @@ struct renew_here {
 };
 /// This node leads, and decides this operator's call itself.
 struct decide_here {
-  held_call asked;
+  queued_call asked;
 };
 /// This node leads: propose these, all or none. Call proposed() or not_proposed() then.
 struct propose_here {
-  std::vector<held_call> batch;
+  std::vector<queued_call> batch;
 };
 
 using call_action =
@@ -49,23 +49,23 @@ using call_action =
 
 class pending_calls {
 public:
-  /// @param held_max max calls that wait for a leader
-  explicit pending_calls(node_id self, std::size_t held_max = held_calls::count_max)
-      : self_(self), held_(held_max), asked_in_vain_(held_max) {}
+  /// @param queued_max max calls that wait for a leader
+  explicit pending_calls(node_id self, std::size_t queued_max = queued_calls::count_max)
+      : self_(self), queued_(queued_max), misdirected_(queued_max) {}
 
   // ---- inputs. Call take_actions() after each of them.
 
   /// @returns false: too many wait, it was rejected at once.
-  bool hold(held_call c);
-  /// A call that another node forwards to this one. @returns as hold()
+  bool enqueue(queued_call c);
+  /// A call that another node forwards to this one. @returns as enqueue()
   bool take_over(node_id from, const call& c, bool leading, local_time deadline);
   /// Processes queued calls, if there is a leader.
   void go_on(const leadership& now);
 
   /// `first` is the index of the first of them, the others follow.
-  void proposed(log_index first, const std::vector<held_call>& batch);
+  void proposed(log_index first, const std::vector<queued_call>& batch);
   /// The log accepts no more (a transfer, or too much in flight): they wait until their deadline.
-  void not_proposed(std::vector<held_call> batch);
+  void not_proposed(std::vector<queued_call> batch);
   /// These entries are committed. Calls for earlier indexes, covered by another leader's snapshot,
   /// have an unknown outcome. @returns each entry's origin, or none if nothing was proposed here
   std::vector<origin> committed(const std::vector<raft::entry>& entries);
@@ -104,9 +104,9 @@ public:
   std::vector<call_action> take_actions() { return std::exchange(actions_, {}); }
 
   /// No call is queued. Proposed and forwarded calls do not count.
-  bool none_held() const { return held_.empty(); }
+  bool none_queued() const { return queued_.empty(); }
   /// Queued calls, and those proposed here that are not committed.
-  std::size_t unfinished() const { return held_.size() + origins_.size(); }
+  std::size_t unfinished() const { return queued_.size() + origins_.size(); }
 
 private:
   struct proposed_call {
@@ -114,11 +114,11 @@ private:
     local_time deadline{0};
   };
   struct forwarded_call {
-    held_call asked;
+    queued_call asked;
     node_id leader; ///< the node it was sent to: decides the outcome if a connection breaks
   };
 
-  void keep(held_calls& where, held_call c);
+  void keep(queued_calls& where, queued_call c);
   void share_out(const leadership& now);
   void confirm(std::vector<renew_here> renewals);
   void hand_over(node_id leader);
@@ -128,10 +128,10 @@ private:
 
   node_id self_;
   std::vector<call_action> actions_;
-  held_calls held_;
+  queued_calls queued_;
   std::unordered_map<std::uint64_t, std::vector<renew_here>> unconfirmed_; ///< by attempt
   std::uint64_t attempts_ = 0;
-  held_calls asked_in_vain_;             ///< sent to a node that does not lead
+  queued_calls misdirected_;             ///< sent to a node that does not lead
   std::unordered_set<request_id> ended_; ///< ended since the last expire(); may contain unknown ids
   std::unordered_map<request_id, forwarded_call> forwarded_;
   std::multimap<log_index, pass_answer> until_committed_; ///< done, but not yet on this node

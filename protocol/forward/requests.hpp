@@ -26,7 +26,7 @@ struct origin {
 };
 
 /// A call on its way to the leader's log or to the leader's decision.
-struct held_call {
+struct queued_call {
   origin from;
   call_kind kind = call_kind::propose;
   payload bytes;

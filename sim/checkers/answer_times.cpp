@@ -27,7 +27,7 @@ std::string answer_time_checker::words(const operation& op) {
 }
 
 virtual_time answer_time_checker::longest(const operation& op) const {
-  const auto held = rules_.hold + op.lock_wait;
+  const auto held = rules_.queue_timeout + op.lock_wait;
   const auto there = op.read ? std::max(held, longest_wait(*op.read)) : held;
   return op.through_agent ? rules_.through_agent(there, op.read.has_value()) : there;
 }
@@ -47,7 +47,7 @@ broken answer_time_checker::look(std::size_t node, bool running, virtual_time no
   for (const auto& [id, r] : waiting_)
     if (r.node == node && r.due < n.passed)
       return r.what + " at node " + std::to_string(node) + " is without an answer after " + in_ms(r.allowed) +
-             " (hold time " + in_ms(rules_.hold) + ")";
+             " (hold time " + in_ms(rules_.queue_timeout) + ")";
   return std::nullopt;
 }
 

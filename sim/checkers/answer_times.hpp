@@ -11,7 +11,7 @@
 namespace belay::sim {
 
 struct answer_time_rules {
-  virtual_time hold{std::chrono::milliseconds(7000)}; ///< the servers' setting
+  virtual_time queue_timeout{std::chrono::milliseconds(7000)}; ///< the servers' setting
   /// What may be added: a forwarded request is reported unknown 1 s after the hold time; a leader
   /// that proposed it and loses its quorum steps down in two election timeouts; messages take time.
   virtual_time slack{std::chrono::milliseconds(2500)};
@@ -23,7 +23,7 @@ struct answer_time_rules {
   /// @param there how long a server may take for it
   virtual_time through_agent(virtual_time there, bool is_read) const {
     constexpr int attempts = 3;
-    return hold + (is_read ? attempts : 1) * (std::max(hold, there) + broken_wire);
+    return queue_timeout + (is_read ? attempts : 1) * (std::max(queue_timeout, there) + broken_wire);
   }
 };
 

@@ -163,8 +163,8 @@ void session_checker::begun(const operation& op) {
   if (!op.renewal)
     return;
   auto& l = lives_[op.renewal->session];
-  const auto on_the_way = op.through_agent ? rules_.hold + agent_outage : virtual_time::zero();
-  l.touch = op.invoked + on_the_way + rules_.hold + seconds(1);
+  const auto on_the_way = op.through_agent ? rules_.queue_timeout + agent_outage : virtual_time::zero();
+  l.touch = op.invoked + on_the_way + rules_.queue_timeout + seconds(1);
   l.unanswered.emplace(op.id, op.invoked + on_the_way + unanswered_max);
 }
 

@@ -17,7 +17,7 @@ struct session_rules {
   /// of sessions nor renewals are checked.
   bool trust_clocks = true;
   /// How long a server may queue a request before it carries it out.
-  virtual_time hold{std::chrono::seconds(7)};
+  virtual_time queue_timeout{std::chrono::seconds(7)};
   /// Null: clocks never stop. A leader whose clocks stopped may renew a session that has ended, and
   /// its TTLs last that much longer.
   const standing_clocks* clocks = nullptr;

@@ -336,7 +336,7 @@ void nemesis::lose_disk(std::size_t node) {
 // committed. No other fault happens meanwhile, because it would end its leadership and all waits.
 void nemesis::fill_all_but(std::size_t leader) {
   // First the segments that they have begun must be full.
-  const auto lasts = swarm_.peer.hold + seconds(12);
+  const auto lasts = swarm_.peer.queue_timeout + seconds(12);
   next_fault_not_before_ = time_.now() + lasts;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (i == leader || !nodes_.running(i))

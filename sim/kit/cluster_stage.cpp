@@ -71,9 +71,9 @@ swarm swarm_for(tape& choices, const profile& p, const belay_ground::plan& wante
   s.credentials = credential_plan::none;
   s.peer.autopilot.cleanup_dead_servers = false;
   s.peer.autopilot.server_stabilization_ns = 0;
-  s.peer.held_calls_max = forward::held_calls::count_max;
+  s.peer.queued_calls_max = forward::queued_calls::count_max;
   // With 1.5 s, calls would end before an election can.
-  s.peer.hold = std::max<milliseconds>(s.peer.hold, 1500ms);
+  s.peer.queue_timeout = std::max<milliseconds>(s.peer.queue_timeout, 1500ms);
   for (const auto& f : known_faults) {
     const std::string name(f.name);
     const bool asked_for = std::find(only_on_request.begin(), only_on_request.end(), f.name) == only_on_request.end() ||

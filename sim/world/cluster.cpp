@@ -207,7 +207,7 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
 actors::gateway_settings cluster::gateway_settings_of(std::size_t index) {
   auto& n = nodes_[index];
   actors::gateway_settings g;
-  g.hold = swarm_.peer.hold;
+  g.queue_timeout = swarm_.peer.queue_timeout;
   g.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
   g.routes.node_name = n.self.name;
   g.routes.session_ttl_min = session_ttl_min;

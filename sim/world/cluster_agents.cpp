@@ -86,12 +86,12 @@ void cluster::spawn_agent(std::size_t index) {
   plan.loop = n.loop.get();
   for (std::size_t i = 0; i < swarm_.nodes; ++i) // an operator would write the same: retry_join
     plan.relay.servers.push_back(nodes_[i].self.address);
-  plan.relay.hold = swarm_.peer.hold;
+  plan.relay.queue_timeout = swarm_.peer.queue_timeout;
   plan.relay.seed = seed;
   plan.relay.secret_of_node = "secret-of-" + n.self.uuid; // a secret belongs to the data directory, like the ID
   if (doors_)
     plan.relay.credentials = doors_->credentials_of(index);
-  plan.agent.hold = swarm_.peer.hold;
+  plan.agent.queue_timeout = swarm_.peer.queue_timeout;
   plan.agent.compare_interval = compare_interval;
   plan.agent.wall_clock = [clock = n.clock] { return clock->wall(); };
   plan.agent.agent.registry.seed = seed + 3;

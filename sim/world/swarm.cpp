@@ -75,7 +75,7 @@ void draw_limits(options& o, swarm& s) {
   l.uncommitted_bytes_max = o.one_of({64u << 20, 4'000u});
   l.catch_up_bytes_max = o.one_of({256u << 20, 20'000u});
   s.peer.trailing_entries = o.one_of({std::uint64_t{10240}, std::uint64_t{20}, std::uint64_t{0}});
-  s.peer.hold = o.one_of({milliseconds(7000), milliseconds(1500)});
+  s.peer.queue_timeout = o.one_of({milliseconds(7000), milliseconds(1500)});
   s.machine.checkpoints.entries = o.one_of({std::uint64_t{16384}, std::uint64_t{100}, std::uint64_t{10}});
   s.machine.checkpoints.interval = o.one_of({seconds(30), seconds(3)});
   s.machine.checkpoints.log_bytes = 256u << 10; // as small as the states here
@@ -200,8 +200,8 @@ void make_restarts(tape& choices, swarm& s) {
   s.machine.tombstone_ttl = milliseconds(1'000);
   s.machine.tombstone_bin = milliseconds(500);
   s.peer.trailing_entries = trailing[choices.choose({stream_kind::swarm, 1192}, std::size(trailing))];
-  s.peer.held_calls_max = forward::held_calls::count_max;
-  s.peer.hold = milliseconds(7'000);
+  s.peer.queued_calls_max = forward::queued_calls::count_max;
+  s.peer.queue_timeout = milliseconds(7'000);
 }
 
 } // namespace
@@ -281,15 +281,15 @@ swarm draw_swarm(tape& choices, const profile& p) {
   draw_repeaters(choices, p, s);
   draw_library(choices, p, s);
   draw_rest(choices, p, s);
-  constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
-  s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
+  constexpr std::size_t held_max[] = {forward::queued_calls::count_max, forward::queued_calls::count_max, 1};
+  s.peer.queued_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   // An agent sends all rows that the catalog lacks at once. With space for one, most would wait.
   if (s.agents)
-    s.peer.held_calls_max = std::max<std::size_t>(s.peer.held_calls_max, 8);
+    s.peer.queued_calls_max = std::max<std::size_t>(s.peer.queued_calls_max, 8);
   if (p.restarts)
     make_restarts(choices, s);
   if (s.client_agents != 0) // liveness reports of agents are queued like any call and must find room
-    s.peer.held_calls_max = forward::held_calls::count_max;
+    s.peer.queued_calls_max = forward::queued_calls::count_max;
   return s;
 }
 

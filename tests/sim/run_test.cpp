@@ -104,7 +104,7 @@ TEST_CASE("run: the faults of the profile reference are those of its day") {
                          std::int64_t(l.uncommitted_bytes_max),
                          std::int64_t(l.catch_up_bytes_max),
                          std::int64_t(s.peer.trailing_entries),
-                         s.peer.hold.count(),
+                         s.peer.queue_timeout.count(),
                          std::int64_t(s.machine.checkpoints.entries),
                          s.network.latency.count(),
                          s.disk_latency.count(),

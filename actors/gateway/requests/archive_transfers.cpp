@@ -120,7 +120,7 @@ void archive_transfers::unpacked(const archive_unpacked& u, monotonic_time now) 
   t.begins = u.begins;
   t.committing = u.last;
   t.begun = true;
-  t.retry_until = now + times_.hold;
+  t.retry_until = now + times_.queue_timeout;
   propose_part(*e, now);
 }
 

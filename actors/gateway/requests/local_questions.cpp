@@ -80,7 +80,7 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
   }
   const bool repeated = e.deadline != monotonic_time{};
   if (!repeated && needs_leader(r)) {
-    e.deadline = now + times_.hold;
+    e.deadline = now + times_.queue_timeout;
     e.give_up = forward::no_leader;
   } else if (!repeated) {
     e.deadline = times_.due(now);

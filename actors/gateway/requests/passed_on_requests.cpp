@@ -232,7 +232,7 @@ void passed_on_requests::end_wait(exchange& e, monotonic_time now) {
   if (it == passages_.end())
     return;
   if (!e.answer && std::get<passed_on_request>(e.what).wait.count() > 0)
-    e.deadline = std::min(e.deadline, now + times_.hold + answer_grace);
+    e.deadline = std::min(e.deadline, now + times_.queue_timeout + answer_grace);
   it->second->end_wait();
 }
 

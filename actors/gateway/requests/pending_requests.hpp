@@ -13,10 +13,10 @@ namespace belay::actors {
 
 /// How long a request may take.
 struct answer_times {
-  std::chrono::nanoseconds hold;  ///< how long other actors may queue it while there is no leader
-  std::chrono::nanoseconds slack; ///< additional time for their response
+  std::chrono::nanoseconds queue_timeout; ///< how long other actors may queue it while there is no leader
+  std::chrono::nanoseconds slack;         ///< additional time for their response
 
-  monotonic_time due(monotonic_time now) const { return now + hold + slack; }
+  monotonic_time due(monotonic_time now) const { return now + queue_timeout + slack; }
 };
 
 class pending_requests {

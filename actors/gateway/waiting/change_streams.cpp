@@ -91,7 +91,7 @@ void change_streams::begin(exchange& e, monotonic_time now) {
   if (wants.asked == wanted::snapshot && !wants.after.index.is_zero()) { // at an index that may not
                                                                          // have arrived here yet
     q.request.min_index = wants.after.index.value;
-    q.deadline = now + times_.hold;
+    q.deadline = now + times_.queue_timeout;
   }
   out_.post(std::move(q));
 }
@@ -587,7 +587,7 @@ void change_streams::tick(monotonic_time now, bool leaderless) {
     leaderless_since_.reset();
   else if (!leaderless_since_)
     leaderless_since_ = now;
-  if (leaderless_since_ && now - *leaderless_since_ >= times_.hold && !MUTANT(stream_outlives_leader))
+  if (leaderless_since_ && now - *leaderless_since_ >= times_.queue_timeout && !MUTANT(stream_outlives_leader))
     end_without_leader();
   last_ = {};
   for (auto it = groups_.begin(); it != groups_.end();) {

@@ -44,7 +44,7 @@ const state::claim_answer* waiting_of(const write_result& r) {
 // The deadline of an acquire is in the state: only the entry that grants or ends it decides,
 // however late. A claim keeps waiting without its request.
 monotonic_time claim_waits::end_of(const exchange& e) const {
-  return is_acquire(e) ? e.wait_until + times_.hold : e.wait_until;
+  return is_acquire(e) ? e.wait_until + times_.queue_timeout : e.wait_until;
 }
 
 bool claim_waits::begin(exchange& e, const write_result& r, monotonic_time now) {

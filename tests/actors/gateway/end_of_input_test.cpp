@@ -236,7 +236,7 @@ TEST_CASE("the end of the input ends a stream of the log, after the present line
 
 TEST_CASE("the end of the input ends a request that waits for a leader", "[gateway]") {
   gateway_settings s;
-  s.hold = 590s;
+  s.queue_timeout = 590s;
   for (const bool later : {false, true}) {
     INFO((later ? "while it waits" : "before"));
     gateway_fixture f(s);

@@ -606,7 +606,7 @@ TEST_CASE("at shutdown no client waits for a lock delay any longer", "[gateway]"
 
 TEST_CASE("a request without a response gets 500", "[gateway]") {
   gateway_settings s;
-  s.hold = 10ms;
+  s.queue_timeout = 10ms;
   s.answer_slack = 10ms;
   gateway_fixture f(s);
   f.behind().hold_writes = true;
@@ -1257,7 +1257,7 @@ TEST_CASE("without a WAN pool members name no port of it", "[gateway]") {
 
 TEST_CASE("without a leader the Raft configuration is held, then refused", "[gateway]") {
   gateway_settings s;
-  s.hold = 50ms;
+  s.queue_timeout = 50ms;
   gateway_fixture f(s);
   f.behind().status = cluster_of_one(false);
   auto c = f.client();

@@ -39,8 +39,8 @@ struct barrier_story {
     CHECK(attempts.insert(id).second); // never the same number twice
   }
 
-  void hold(std::uint64_t id, bool lease_ok = false, node_id asker = self) {
-    barriers.hold({asker, id, lease_ok, barrier_deadline});
+  void enqueue(std::uint64_t id, bool lease_ok = false, node_id asker = self) {
+    barriers.enqueue({asker, id, lease_ok, barrier_deadline});
     CHECK(take().empty());
   }
   lines go_on(const leadership& now) {
@@ -87,7 +87,7 @@ TEST_CASE("which server a barrier asks") {
   for (const auto& r : rows) {
     INFO(r.story);
     barrier_story s;
-    s.hold(7, r.lease_ok, r.asker);
+    s.enqueue(7, r.lease_ok, r.asker);
     CHECK(s.go_on(r.now) == r.expected);
     CHECK(s.barriers.none_waiting() == !r.expected.empty());
   }
@@ -115,7 +115,7 @@ TEST_CASE("a follower's question") {
 
 TEST_CASE("the quorum says yes or no") {
   barrier_story s;
-  s.hold(7);
+  s.enqueue(7);
   REQUIRE(s.go_on(led_here()) == lines{"confirm leadership"});
   const auto first = s.attempt;
   SECTION("yes") {
@@ -142,7 +142,7 @@ TEST_CASE("the quorum says yes or no") {
 
 TEST_CASE("the leader says yes, no, or nothing") {
   barrier_story s;
-  s.hold(7);
+  s.enqueue(7);
   REQUIRE(s.go_on(led_by(second)) == lines{"to 2: read index?"});
   const auto first = s.attempt;
   SECTION("yes") {
@@ -197,7 +197,7 @@ TEST_CASE("the leader says yes, no, or nothing") {
 TEST_CASE("barriers of the quorum outlive a lost connection and another leader's rise") {
   // The core reports itself when it cannot confirm a read.
   barrier_story s;
-  s.hold(7);
+  s.enqueue(7);
   s.go_on(led_here());
   s.barriers.peer_lost(second);
   s.barriers.leader_changed(second);
@@ -207,8 +207,8 @@ TEST_CASE("barriers of the quorum outlive a lost connection and another leader's
 
 TEST_CASE("a barrier that waits for a leader fails at its deadline") {
   barrier_story s;
-  s.hold(7);
-  s.hold(8);
+  s.enqueue(7);
+  s.enqueue(8);
   s.go_on(leaderless());
   s.barriers.expire(barrier_deadline - milliseconds(1));
   CHECK(s.take().empty());
@@ -220,8 +220,8 @@ TEST_CASE("a barrier that waits for a leader fails at its deadline") {
 // The client of such a read has closed its side, and may be gone.
 TEST_CASE("a barrier that does not wait fails while there is no leader") {
   barrier_story s;
-  s.hold(1);
-  s.barriers.hold({self, 2, false, barrier_deadline, {}, false});
+  s.enqueue(1);
+  s.barriers.enqueue({self, 2, false, barrier_deadline, {}, false});
   SECTION("at once") {
     CHECK(s.go_on(leaderless()) == lines{"barrier 2 failed"});
     CHECK_FALSE(s.barriers.none_waiting());

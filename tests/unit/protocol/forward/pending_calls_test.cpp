@@ -22,8 +22,8 @@ struct story {
   lines take() { return words_of(calls.take_actions()); }
 
   /// A client of this node, or of another node that forwarded the call.
-  lines hold(std::uint64_t id, std::string bytes, call_kind kind = call_kind::propose, node_id from = self) {
-    calls.hold({{from, request_id{id}}, kind, make_payload(std::move(bytes)), deadline});
+  lines enqueue(std::uint64_t id, std::string bytes, call_kind kind = call_kind::propose, node_id from = self) {
+    calls.enqueue({{from, request_id{id}}, kind, make_payload(std::move(bytes)), deadline});
     return take();
   }
   lines go_on(const leadership& now) {
@@ -62,26 +62,26 @@ std::vector<std::uint64_t> ids(const std::vector<origin>& origins) {
 
 TEST_CASE("a call waits until there is a leader") {
   story s;
-  CHECK(s.hold(1, "a").empty());
-  CHECK(s.hold(2, "b").empty());
+  CHECK(s.enqueue(1, "a").empty());
+  CHECK(s.enqueue(2, "b").empty());
   CHECK(s.go_on(leaderless()).empty());
   SECTION("here: all that is held is proposed at once, in order") {
     CHECK(s.go_on(led_here()) == lines{"propose a b"});
-    CHECK(s.calls.none_held());
+    CHECK(s.calls.none_queued());
   }
   SECTION("elsewhere: it is handed over, once") {
     CHECK(s.go_on(led_by(second)) == lines{"to 2: call 1 propose a", "to 2: call 2 propose b"});
-    CHECK(s.calls.none_held());
+    CHECK(s.calls.none_queued());
     CHECK(s.go_on(led_by(second)).empty());
   }
 }
 
 TEST_CASE("what a leader does with a call depends on its kind") {
   story s;
-  s.hold(1, "a");
-  s.hold(2, "session", call_kind::renew_session, third);
-  s.hold(3, "id x", call_kind::remove_member);
-  s.hold(4, "1 2 v", call_kind::describe_health);
+  s.enqueue(1, "a");
+  s.enqueue(2, "session", call_kind::renew_session, third);
+  s.enqueue(3, "id x", call_kind::remove_member);
+  s.enqueue(4, "1 2 v", call_kind::describe_health);
   SECTION("everything at once, the log last") {
     CHECK(s.go_on(led_here()) ==
           lines{"renew session for 3/2", "decide remove_member id x", "decide describe_health 1 2 v", "propose a"});
@@ -95,19 +95,19 @@ TEST_CASE("what a leader does with a call depends on its kind") {
 
 TEST_CASE("a call that the log does not accept now waits for its turn") {
   story s;
-  s.hold(1, "a");
-  s.hold(2, "b");
+  s.enqueue(1, "a");
+  s.enqueue(2, "b");
   s.calls.go_on(led_here());
   auto actions = s.calls.take_actions();
   s.calls.not_proposed(std::get<propose_here>(actions.front()).batch);
-  s.hold(3, "c");
+  s.enqueue(3, "c");
   CHECK(s.go_on(led_here()) == lines{"propose a b c"});
 }
 
 TEST_CASE("a proposal of this node itself is of one term or none") {
   // A session timer fired in term 5. In term 6 another leader may have renewed the session.
   story s;
-  s.calls.hold({{}, call_kind::propose, make_payload("expire"), deadline, term_id{5}});
+  s.calls.enqueue({{}, call_kind::propose, make_payload("expire"), deadline, term_id{5}});
   SECTION("the term is still the same") {
     CHECK(s.go_on(led_here(5)) == lines{"propose expire"});
   }
@@ -117,7 +117,7 @@ TEST_CASE("a proposal of this node itself is of one term or none") {
   }
   SECTION("another leader is not asked to do it") {
     CHECK(s.go_on(led_by(second)).empty());
-    CHECK(s.calls.none_held());
+    CHECK(s.calls.none_queued());
   }
   SECTION("nobody is told that it expired") {
     s.calls.expire(deadline, leaderless());
@@ -132,21 +132,21 @@ TEST_CASE("a call that was handed over to this node is not passed on") {
   SECTION("this node does not lead") {
     CHECK(s.calls.take_over(third, c, false, deadline));
     CHECK(s.take() == lines{"to 3: reply 9 retry"});
-    CHECK(s.calls.none_held());
+    CHECK(s.calls.none_queued());
   }
   SECTION("this node leads no more before it could propose it") {
     CHECK(s.calls.take_over(third, c, true, deadline));
     CHECK(s.take().empty());
     CHECK(s.go_on(led_by(second)) == lines{"to 3: reply 9 retry"});
-    CHECK(s.calls.none_held());
+    CHECK(s.calls.none_queued());
   }
 }
 
 TEST_CASE("a request above the limit of what is held is rejected at once") {
   story s;
-  for (std::size_t i = 0; i < held_calls::count_max; ++i)
-    REQUIRE(s.calls.hold({{self, request_id{i + 1}}, call_kind::propose, make_payload(""), deadline}));
-  CHECK_FALSE(s.calls.hold({{self, request_id{70'001}}, call_kind::propose, make_payload(""), deadline}));
+  for (std::size_t i = 0; i < queued_calls::count_max; ++i)
+    REQUIRE(s.calls.enqueue({{self, request_id{i + 1}}, call_kind::propose, make_payload(""), deadline}));
+  CHECK_FALSE(s.calls.enqueue({{self, request_id{70'001}}, call_kind::propose, make_payload(""), deadline}));
   CHECK(s.take() == lines{"tell 70001 refused: too many writes are waiting, try again"});
   CHECK_FALSE(s.calls.take_over(third, {request_id{70'002}, call_kind::propose, make_payload("")}, true, deadline));
   CHECK(s.take() == lines{"to 3: reply 70002 refused: too many writes are waiting, try again"});
@@ -154,8 +154,8 @@ TEST_CASE("a request above the limit of what is held is rejected at once") {
 
 TEST_CASE("answers of the leader find their call") {
   story s;
-  s.hold(1, "a");
-  s.hold(2, "b");
+  s.enqueue(1, "a");
+  s.enqueue(2, "b");
   s.go_on(led_by(second));
 
   // response                                                      the result for the client
@@ -189,8 +189,8 @@ TEST_CASE("an answer waits until this node has the entry") {
   // Otherwise a client could write through a follower, and not find its write there (?stale).
   story s;
   for (std::uint64_t id : {1, 2, 3})
-    s.hold(id, "w" + std::to_string(id));
-  s.hold(4, "session", call_kind::renew_session);
+    s.enqueue(id, "w" + std::to_string(id));
+  s.enqueue(4, "session", call_kind::renew_session);
   s.go_on(led_by(second));
   CHECK(s.answered(second, 1, call_outcome::done, "x", log_index{12}, log_index{10}).empty());
   CHECK(s.answered(second, 2, call_outcome::done, "y", log_index{11}, log_index{10}).empty());
@@ -206,7 +206,7 @@ TEST_CASE("an answer waits until this node has the entry") {
 
 TEST_CASE("a server that was asked in vain is retried, but not at once") {
   story s;
-  s.hold(1, "a");
+  s.enqueue(1, "a");
   s.go_on(led_by(second));
   CHECK(s.answered(second, 1, call_outcome::retry).empty());
   CHECK(s.go_on(led_by(second)).empty());
@@ -226,8 +226,8 @@ TEST_CASE("a server that was asked in vain is retried, but not at once") {
 
 TEST_CASE("a forwarded write whose leader is lost is of unknown outcome, a renewal is repeated") {
   story s;
-  s.hold(1, "a");
-  s.hold(2, "session", call_kind::renew_session);
+  s.enqueue(1, "a");
+  s.enqueue(2, "session", call_kind::renew_session);
   s.go_on(led_by(second));
   SECTION("the connection broke") {
     s.calls.peer_lost(third);
@@ -253,8 +253,8 @@ TEST_CASE("a forwarded write whose leader is lost is of unknown outcome, a renew
 TEST_CASE("no call waits forever") {
   story s;
   SECTION("held: refused at its deadline, for it did not happen and will not") {
-    s.hold(1, "a");
-    s.hold(8, "b", call_kind::propose, third);
+    s.enqueue(1, "a");
+    s.enqueue(8, "b", call_kind::propose, third);
     s.calls.expire(deadline - milliseconds(1), leaderless());
     CHECK(s.take().empty());
     s.calls.expire(deadline, leaderless());
@@ -262,7 +262,7 @@ TEST_CASE("no call waits forever") {
     CHECK(s.go_on(led_here()).empty());
   }
   SECTION("asked in vain: the same, when it is held again") {
-    s.hold(1, "a");
+    s.enqueue(1, "a");
     s.go_on(led_by(second));
     s.answered(second, 1, call_outcome::retry);
     s.calls.expire(deadline, leaderless());
@@ -272,9 +272,9 @@ TEST_CASE("no call waits forever") {
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
   }
   SECTION("proposed here: unknown, a second later, if it is not committed; who forwarded his call knows by himself") {
-    s.hold(1, "a");
-    s.hold(8, "b", call_kind::propose, third);
-    s.hold(2, "c");
+    s.enqueue(1, "a");
+    s.enqueue(8, "b", call_kind::propose, third);
+    s.enqueue(2, "c");
     s.propose(log_index{5});
     s.calls.expire(deadline + seconds(1) - milliseconds(1), leaderless());
     CHECK(s.take().empty());
@@ -287,7 +287,7 @@ TEST_CASE("no call waits forever") {
     CHECK(ids(s.calls.committed(entries(5, 7))) == std::vector<std::uint64_t>{0, 8, 0});
   }
   SECTION("handed over: unknown, a second later, for the leader may have proposed it") {
-    s.hold(1, "a");
+    s.enqueue(1, "a");
     s.go_on(led_by(second));
     s.calls.expire(deadline + seconds(1) - milliseconds(1), leaderless());
     CHECK(s.take().empty());
@@ -300,7 +300,7 @@ TEST_CASE("no call waits forever") {
 TEST_CASE("a write that the leader has done is answered by the deadline, even if this node does not learn the entry") {
   // A follower's disk is full: the write is done, and its client must not wait forever.
   story s;
-  s.hold(1, "a");
+  s.enqueue(1, "a");
   s.go_on(led_by(second));
   CHECK(s.answered(second, 1, call_outcome::done, "true", log_index{20}, log_index{19}).empty());
   s.calls.expire(deadline - milliseconds(1), leaderless());
@@ -313,12 +313,12 @@ TEST_CASE("a write that the leader has done is answered by the deadline, even if
 
 TEST_CASE("a call that is held again when there is no room is refused, not forgotten") {
   const auto fill = [](story& s) {
-    for (std::size_t i = 0; i < held_calls::count_max; ++i)
-      REQUIRE(s.calls.hold({{self, request_id{i + 1}}, call_kind::propose, make_payload(""), deadline}));
+    for (std::size_t i = 0; i < queued_calls::count_max; ++i)
+      REQUIRE(s.calls.enqueue({{self, request_id{i + 1}}, call_kind::propose, make_payload(""), deadline}));
     (void)s.take();
   };
   story s;
-  s.hold(70'001, "a");
+  s.enqueue(70'001, "a");
   s.go_on(led_by(second));
   SECTION("the one that was asked does not lead") {
     s.answered(second, 70'001, call_outcome::retry);
@@ -346,8 +346,8 @@ TEST_CASE("a renewal that the session timers could not decide is retried") {
 TEST_CASE("a leader without a lease has itself confirmed before it renews") {
   // The lease may be given up for the rest of a term: a failed leadership transfer does that.
   story s;
-  s.hold(1, "mine", call_kind::renew_session);
-  s.hold(2, "theirs", call_kind::renew_session, third);
+  s.enqueue(1, "mine", call_kind::renew_session);
+  s.enqueue(2, "theirs", call_kind::renew_session, third);
   REQUIRE(s.go_on(led_here_without_a_lease()) == lines{"confirm leadership"});
   SECTION("each once") {
     s.calls.confirmed(1);
@@ -357,7 +357,7 @@ TEST_CASE("a leader without a lease has itself confirmed before it renews") {
     CHECK(s.take().empty());
   }
   SECTION("who comes later is not confirmed by an earlier round") {
-    s.hold(3, "later", call_kind::renew_session);
+    s.enqueue(3, "later", call_kind::renew_session);
     CHECK(s.go_on(led_here_without_a_lease()) == lines{"confirm leadership"});
     s.calls.confirmed(1);
     CHECK(s.take() == lines{"confirmed, renew mine for 1/1", "confirmed, renew theirs for 3/2"});
@@ -384,10 +384,10 @@ TEST_CASE("each committed entry finds its waiters") {
     CHECK(s.calls.committed(entries(1, 3)).empty());
   }
   SECTION("all in order, whatever is committed at once") {
-    s.hold(11, "a");
-    s.hold(12, "b", call_kind::propose, third);
+    s.enqueue(11, "a");
+    s.enqueue(12, "b", call_kind::propose, third);
     s.propose(log_index{4});
-    s.hold(13, "c");
+    s.enqueue(13, "c");
     s.propose(log_index{6});
     const auto first = s.calls.committed(entries(3, 5));
     CHECK(ids(first) == std::vector<std::uint64_t>{0, 11, 12});
@@ -397,16 +397,16 @@ TEST_CASE("each committed entry finds its waiters") {
     CHECK(s.calls.committed(entries(8, 9)).empty());
   }
   SECTION("entries of the core itself between two proposals are nobody's") {
-    s.hold(11, "a");
+    s.enqueue(11, "a");
     s.propose(log_index{4});
-    s.hold(12, "b");
+    s.enqueue(12, "b");
     s.propose(log_index{7});
     CHECK(ids(s.calls.committed(entries(4, 7))) == std::vector<std::uint64_t>{11, 0, 0, 12});
   }
   SECTION("a snapshot took the place of some of them") {
-    s.hold(11, "a");
-    s.hold(12, "b", call_kind::propose, third);
-    s.hold(13, "c");
+    s.enqueue(11, "a");
+    s.enqueue(12, "b", call_kind::propose, third);
+    s.enqueue(13, "c");
     s.propose(log_index{4});
     CHECK(ids(s.calls.committed(entries(6, 7))) == std::vector<std::uint64_t>{13, 0});
     CHECK(s.take() == lines{"tell 11 unknown: leadership lost while committing log",
@@ -417,8 +417,8 @@ TEST_CASE("each committed entry finds its waiters") {
 TEST_CASE("proposals of this server become unknown with its leadership") {
   story s;
   for (std::uint64_t id : {11, 12, 13})
-    s.hold(id, "w");
-  s.hold(14, "w", call_kind::propose, third);
+    s.enqueue(id, "w");
+  s.enqueue(14, "w", call_kind::propose, third);
   s.propose(log_index{4});
   // 4 and 5 seem to be committed by the next leader; the outcome of 6 and 7 is unknown here.
   s.calls.unknown_from(log_index{6});
@@ -438,8 +438,8 @@ TEST_CASE("a node without a request gets no answer") {
 // waiting keeps the connection; two hundred of them lock out all others at that address.
 TEST_CASE("a call whose client may be gone is rejected while there is no leader") {
   story s;
-  s.hold(1, "a");
-  s.hold(2, "b");
+  s.enqueue(1, "a");
+  s.enqueue(2, "b");
   s.calls.end_wait(request_id{1});
   SECTION("while it is held") {
     s.calls.expire(local_time{0}, leaderless());
@@ -460,7 +460,7 @@ TEST_CASE("a call whose client may be gone is rejected while there is no leader"
 
 TEST_CASE("a call whose client may be gone is rejected when the leader returns it and there is no leader") {
   story s;
-  s.hold(1, "a");
+  s.enqueue(1, "a");
   s.go_on(led_by(second));
   s.calls.end_wait(request_id{1});
   s.calls.expire(local_time{0}, leaderless());
@@ -473,8 +473,8 @@ TEST_CASE("a call whose client may be gone is rejected when the leader returns i
 
 TEST_CASE("a call of another node is not refused for a client of this node") {
   story s;
-  s.hold(1, "theirs", call_kind::propose, third);
-  s.hold(2, "ours");
+  s.enqueue(1, "theirs", call_kind::propose, third);
+  s.enqueue(2, "ours");
   s.calls.end_wait(request_id{1});
   s.calls.expire(local_time{0}, leaderless());
   CHECK(s.take().empty());

@@ -28,7 +28,7 @@ inline std::string words(const to_peer& p) {
   return "to " + to_string(p.to) + ": " + what;
 }
 
-inline std::string names(const std::vector<held_call>& calls) {
+inline std::string names(const std::vector<queued_call>& calls) {
   std::string all;
   for (const auto& c : calls)
     all.append(" ").append(*c.bytes);

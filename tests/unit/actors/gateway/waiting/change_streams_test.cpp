@@ -528,7 +528,7 @@ TEST_CASE("streams end when there has been no leader for the hold time, but thos
   const state::change_place newest{log_index{}, state::change_place::all_effects};
   auto& follows = f.open(asked_for::place);
   auto& stale = f.open(asked_for::place, newest, {"a/"}, {}, http::consistency::stale);
-  const auto hold = std::chrono::duration_cast<std::chrono::seconds>(f.times.hold);
+  const auto hold = std::chrono::duration_cast<std::chrono::seconds>(f.times.queue_timeout);
   f.leaderless = true;
   f.pass(1s);
   f.pass(hold - 1s);

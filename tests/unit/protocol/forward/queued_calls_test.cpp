@@ -1,6 +1,6 @@
 // The queue of calls that wait for a leader: in order, and bounded in count and bytes.
 
-#include "protocol/forward/held_calls.hpp"
+#include "protocol/forward/queued_calls.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -9,14 +9,14 @@ using namespace belay::forward;
 
 namespace {
 
-held_call call_of(std::uint64_t id, std::size_t bytes) {
+queued_call call_of(std::uint64_t id, std::size_t bytes) {
   return {{node_id{1}, request_id{id}}, call_kind::propose, make_payload(std::string(bytes, 'x')), local_time{0}};
 }
 
 } // namespace
 
 TEST_CASE("held calls return in the order of their arrival") {
-  held_calls held;
+  queued_calls held;
   for (std::uint64_t id : {3, 1, 2})
     REQUIRE(held.add(call_of(id, 1)));
   const auto taken = held.take_all();
@@ -28,19 +28,19 @@ TEST_CASE("held calls return in the order of their arrival") {
 }
 
 TEST_CASE("the number of held calls is limited") {
-  held_calls held;
-  for (std::size_t i = 0; i < held_calls::count_max; ++i)
+  queued_calls held;
+  for (std::size_t i = 0; i < queued_calls::count_max; ++i)
     REQUIRE(held.add(call_of(i + 1, 0)));
   CHECK_FALSE(held.has_room_for(call_of(1, 0)));
   CHECK_FALSE(held.add(call_of(1, 0)));
-  CHECK(held.size() == held_calls::count_max);
+  CHECK(held.size() == queued_calls::count_max);
   held.take_all();
   CHECK(held.add(call_of(1, 0)));
 }
 
 TEST_CASE("the bytes of held calls are limited") {
-  held_calls held;
-  const auto half = call_of(1, held_calls::bytes_max / 2);
+  queued_calls held;
+  const auto half = call_of(1, queued_calls::bytes_max / 2);
   REQUIRE(held.add(half));
   REQUIRE(held.add(half));
   CHECK(held.add(call_of(2, 0)));
@@ -52,20 +52,20 @@ TEST_CASE("the bytes of held calls are limited") {
 
 TEST_CASE("this node's own requests have their own limit") {
   const auto own = [](std::size_t bytes) {
-    return held_call{{node_id{1}, {}}, call_kind::propose, make_payload(std::string(bytes, 'x')), local_time{0}};
+    return queued_call{{node_id{1}, {}}, call_kind::propose, make_payload(std::string(bytes, 'x')), local_time{0}};
   };
-  held_calls held(1);
+  queued_calls held(1);
   REQUIRE(held.add(call_of(1, 1)));
   REQUIRE_FALSE(held.has_room_for(call_of(2, 1)));
   SECTION("so many") {
-    for (std::size_t i = 0; i < held_calls::own_count_max; ++i)
+    for (std::size_t i = 0; i < queued_calls::own_count_max; ++i)
       REQUIRE(held.add(own(0)));
     CHECK_FALSE(held.add(own(0)));
     held.take_all();
     CHECK(held.add(own(0)));
   }
   SECTION("so many bytes") {
-    REQUIRE(held.add(own(held_calls::bytes_max)));
+    REQUIRE(held.add(own(queued_calls::bytes_max)));
     CHECK_FALSE(held.add(own(1)));
   }
   SECTION("and takes none from clients") {
