@@ -49,7 +49,7 @@ core::impl::impl(node_id id, limits l, restored_state restored, std::uint64_t se
   soft.term = hard.term;
   // Before the restart this node may have acknowledged a leader, whose lease relies on that. Even
   // if nothing of that leader's log is here: a server with a term has acknowledged some server.
-  guard = (!config().empty() || !hard.term.is_zero()) && !MUTANT(guard_lost_by_restart);
+  refuses_votes = (!config().empty() || !hard.term.is_zero()) && !MUTANT(guard_lost_by_restart);
   election_timeout = shuffled_timeout();
 }
 

@@ -34,13 +34,13 @@ void core::impl::lose_leadership() {
     out.proposals_unknown_from = std::min(first, out.proposals_unknown_from.value_or(first));
   fail_reads();
   leading.reset();
-  guard = false;
+  refuses_votes = false;
   leader_was_heard = true; // this node was that leader
   contact_ticks = 0;
 }
 
 void core::impl::heard_leader() {
-  guard = true;
+  refuses_votes = true;
   leader_was_heard = true;
   contact_ticks = 0;
   contact_time = now;
@@ -53,7 +53,7 @@ bool core::impl::guards_leader() const {
   // After a contact the next tick may come early, and after a pause time jumps. So an election
   // timeout has passed only if both ticks and time say so.
   const bool leader_heard =
-      guard && (contact_ticks < lim.election_ticks || now - contact_time < lim.tick * lim.election_ticks);
+      refuses_votes && (contact_ticks < lim.election_ticks || now - contact_time < lim.tick * lim.election_ticks);
   // A leader protects itself: it is in contact with a quorum, or it would have stepped down.
   return (leading || leader_heard) && !MUTANT(vote_while_leader_heard);
 }

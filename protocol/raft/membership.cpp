@@ -20,7 +20,7 @@ status core::impl::bootstrap(const configuration& initial) {
   soft.term = hard.term;
   log.append({log_index{1}, hard.term, {}, entry_kind::configuration, make_payload(encode(initial))});
   // No leader was heard, so no lease depends on this node: only the random part of the timeout.
-  guard = false;
+  refuses_votes = false;
   election_elapsed = lim.election_ticks;
   config_took_effect();
   return done{};
