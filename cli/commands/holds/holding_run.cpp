@@ -3,7 +3,7 @@
 #include "cli/api/bell.hpp"
 #include "cli/output/escaped_output.hpp"
 #include "cli/process/command_name.hpp"
-#include "cli/process/guarded_child.hpp"
+#include "cli/process/supervised_child.hpp"
 #include "protocol/base/mutants.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -26,7 +26,7 @@ namespace {
 constexpr std::chrono::milliseconds grace = 5s;
 /// How much later than this program the supervisor asks the command to end. This program may have
 /// no processor for a moment.
-constexpr std::chrono::milliseconds guard_waits = 1s;
+constexpr std::chrono::milliseconds supervisor_waits = 1s;
 /// How often the clock is checked. Timers stand still while the machine is suspended; the clock
 /// does not.
 constexpr std::chrono::milliseconds look_every = 200ms;
@@ -129,9 +129,9 @@ private:
       plan.environment.emplace_back("BELAY_LOCK_FENCE", held_->fence());
     if (order_.pass_stdin)
       say("Stdin passed to handler process");
-    told_guard_ = held_->valid_until();
-    plan.deadline = {told_guard_ - grace + guard_waits, told_guard_};
-    auto started = guarded_child::start(loop_.get_executor(), plan);
+    deadline_sent_ = held_->valid_until();
+    plan.deadline = {deadline_sent_ - grace + supervisor_waits, deadline_sent_};
+    auto started = supervised_child::start(loop_.get_executor(), plan);
     if (!started) {
       error(terminal_, "Error starting handler: " + started.error());
       co_return order_.child_exit_code ? 2 : 0;
@@ -140,7 +140,7 @@ private:
     asio::co_spawn(loop_, wait_for_child(), asio::detached);
     asio::co_spawn(loop_, watch_lock(), asio::detached);
     while (!end_ && !shutdown_ && !lost_ && !too_late()) {
-      tell_guard();
+      send_deadline();
       co_await bell_.wait(look_every);
     }
     const bool by_itself = end_.has_value();
@@ -162,18 +162,18 @@ private:
   bool too_late() const { return lock_clock::now() + grace >= held_->valid_until(); }
 
   /// Lets the supervisor end the command in time, even while this program is stopped.
-  void tell_guard() {
+  void send_deadline() {
     const auto until = held_->valid_until();
-    if (until <= told_guard_)
+    if (until <= deadline_sent_)
       return; // each deadline is sent only once
-    told_guard_ = until;
-    child_->ends_at({until - grace + guard_waits, until});
+    deadline_sent_ = until;
+    child_->ends_at({until - grace + supervisor_waits, until});
   }
 
   asio::awaitable<void> kill_child() {
     say("Terminating child pid " + std::to_string(child_->pid()));
     const bool late = MUTANT(child_killed_after_grace_only);
-    child_->ends_at({guard_deadline::time::max(), // SIGTERM is sent only once
+    child_->ends_at({child_deadline::time::max(), // SIGTERM is sent only once
                      late ? lock_clock::now() + grace : held_->valid_until()});
     if (shutdown_ == SIGINT)
       child_->signal(SIGINT);
@@ -261,8 +261,8 @@ private:
   bell bell_; ///< rung when one of the members below changes
   bell clock_;
   bool waiting_ = true, shown_ = false;
-  std::unique_ptr<guarded_child> child_;
-  lock_clock::time_point told_guard_; ///< until when the supervisor lets the command run
+  std::unique_ptr<supervised_child> child_;
+  lock_clock::time_point deadline_sent_; ///< until when the supervisor lets the command run
   std::optional<child_end> end_;
   int shutdown_ = 0;  ///< the signal that was received; 0: none
   bool lost_ = false; ///< it was lost, or watch() has returned

@@ -32,8 +32,8 @@ namespace {
 constexpr auto grace_of_handler = 5s;
 /// How much later than this program the supervisor ends the handler. The next member also waits for
 /// the lock delay (15 s).
-constexpr auto guard_of_group_waits = 1s;
-constexpr auto tells_guard_every = 200ms;
+constexpr auto supervisor_of_group_waits = 1s;
+constexpr auto sends_deadline_every = 200ms;
 constexpr auto session_within = 10s, acknowledge_within = 30s, leave_within = 5s, try_again_after = 1s;
 
 struct group_order {
@@ -123,9 +123,9 @@ private:
     lost_ = false;
     worked_.reset();
     working_ = true;
-    tell_guard();
+    send_deadline();
     asio::co_spawn(loop_, end_when_lost(), asio::detached);
-    asio::co_spawn(loop_, keep_guard_informed(), asio::detached);
+    asio::co_spawn(loop_, keep_supervisor_informed(), asio::detached);
     watch_handler::variables added = {{"BELAY_PLACE", one.place},
                                       {"BELAY_TRIES", std::to_string(one.tries)},
                                       {"BELAY_LOCK_FENCE", std::to_string(group_.fence())}};
@@ -155,21 +155,21 @@ private:
 
   /// Lets the supervisor end the handler before another member can get its change, even while this
   /// program is stopped.
-  void tell_guard() {
+  void send_deadline() {
     const auto left = member_.safe() ? member_.safe_until() - sockets_.now() : 0ns;
     const auto until = lock_clock::now() + std::chrono::duration_cast<lock_clock::time_point::duration>(left);
     if (until <= told_guard_)
       return;
     told_guard_ = until;
-    handler_.ends_at({until + guard_of_group_waits, until + guard_of_group_waits + grace_of_handler});
+    handler_.ends_at({until + supervisor_of_group_waits, until + supervisor_of_group_waits + grace_of_handler});
   }
 
-  asio::awaitable<void> keep_guard_informed() {
+  asio::awaitable<void> keep_supervisor_informed() {
     informing_ = true;
     while (working_) {
-      co_await clock_.wait(tells_guard_every);
+      co_await clock_.wait(sends_deadline_every);
       if (!lost_)
-        tell_guard();
+        send_deadline();
     }
     informing_ = false;
     bell_.ring();
@@ -210,7 +210,7 @@ private:
   v0::session member_;
   v0::consumer group_;
   bool working_ = false;   ///< end_when_lost() has not returned
-  bool informing_ = false; ///< nor has keep_guard_informed()
+  bool informing_ = false; ///< nor has keep_supervisor_informed()
   bool lost_ = false;
   lock_clock::time_point told_guard_;
 };

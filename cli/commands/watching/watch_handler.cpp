@@ -19,7 +19,7 @@ asio::awaitable<bool> watch_handler::run(std::string text, variables added) {
   plan.environment = std::move(added);
   plan.stdin_fd = fileno(input.get());
   plan.deadline = deadline_;
-  auto started = guarded_child::start(executor_, plan);
+  auto started = supervised_child::start(executor_, plan);
   if (!started) {
     error(terminal_, "Error starting handler: " + started.error());
     co_return false;
@@ -38,7 +38,7 @@ void watch_handler::stop(int number) {
   signal(number);
 }
 
-void watch_handler::ends_at(const guard_deadline& d) {
+void watch_handler::ends_at(const child_deadline& d) {
   deadline_ = d;
   if (child_)
     child_->ends_at(d);

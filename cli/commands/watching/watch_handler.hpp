@@ -1,7 +1,7 @@
 #pragma once
 // The command that a watch runs: one at a time, and never longer than the watch.
 
-#include "cli/process/guarded_child.hpp"
+#include "cli/process/supervised_child.hpp"
 #include "cli/terminal.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -33,7 +33,7 @@ public:
   void signal(int number);
   /// Sets when the supervisor ends the command if this program is stopped. This applies to the
   /// current run and to later ones.
-  void ends_at(const guard_deadline& d);
+  void ends_at(const child_deadline& d);
   /// Sets what the command runs for, which its error texts name.
   void is_about(std::string what) { about_ = std::move(what); }
   bool runs() const { return child_ != nullptr; }
@@ -44,8 +44,8 @@ private:
   bool shell_;
   terminal terminal_;
   std::string about_;
-  std::unique_ptr<guarded_child> child_;
-  guard_deadline deadline_;
+  std::unique_ptr<supervised_child> child_;
+  child_deadline deadline_;
   bool stopped_ = false;
 };
 

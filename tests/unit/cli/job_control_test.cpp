@@ -3,7 +3,7 @@
 // next holder's, or keep the lock. The shell is a process of this test with a pseudo-terminal.
 
 #include "cli/api/bell.hpp"
-#include "cli/process/guarded_child.hpp"
+#include "cli/process/supervised_child.hpp"
 #include "tests/unit/cli/variables.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -90,13 +90,13 @@ int run_program(const child_plan& plan, bool ends_on_hangup) {
   if (ends_on_hangup)
     ::signal(SIGHUP, [](int) { hung_up = true; });
   boost::asio::io_context loop;
-  auto child = guarded_child::start(loop.get_executor(), plan);
+  auto child = supervised_child::start(loop.get_executor(), plan);
   if (!child)
     return 99;
   std::optional<child_end> end;
   boost::asio::co_spawn(
       loop,
-      [](guarded_child& c, std::optional<child_end>& to) -> boost::asio::awaitable<void> {
+      [](supervised_child& c, std::optional<child_end>& to) -> boost::asio::awaitable<void> {
         to = co_await c.ended();
       }(**child, end),
       boost::asio::detached);

@@ -1,7 +1,7 @@
 // Commands that `belay lock` and `belay watch` run: none of them outlives the program.
 
 #include "cli/api/bell.hpp"
-#include "cli/process/guarded_child.hpp"
+#include "cli/process/supervised_child.hpp"
 #include "tests/unit/cli/variables.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -25,11 +25,11 @@ namespace {
 
 struct started {
   boost::asio::io_context loop;
-  std::unique_ptr<guarded_child> child;
+  std::unique_ptr<supervised_child> child;
 
   explicit started(const std::string& script) : started(child_plan{{"/bin/sh", "-c", script}, {{"ADDED", "yes"}}}) {}
   explicit started(const child_plan& plan) {
-    auto c = guarded_child::start(loop.get_executor(), plan);
+    auto c = supervised_child::start(loop.get_executor(), plan);
     REQUIRE(c);
     child = std::move(*c);
   }
@@ -37,7 +37,7 @@ struct started {
     std::optional<child_end> out;
     boost::asio::co_spawn(
         loop,
-        [](guarded_child& c, std::optional<child_end>& to) -> boost::asio::awaitable<void> {
+        [](supervised_child& c, std::optional<child_end>& to) -> boost::asio::awaitable<void> {
           to = co_await c.ended();
         }(*child, out),
         boost::asio::detached);
@@ -94,10 +94,10 @@ TEST_CASE("a command's environment and input", "[child]") {
 
 TEST_CASE("a command that is not there", "[child]") {
   boost::asio::io_context loop;
-  const auto c = guarded_child::start(loop.get_executor(), child_plan{{"no-such-program"}, {}});
+  const auto c = supervised_child::start(loop.get_executor(), child_plan{{"no-such-program"}, {}});
   REQUIRE_FALSE(c);
   CHECK(c.error() == "exec: \"no-such-program\": executable file not found in $PATH");
-  const auto d = guarded_child::start(loop.get_executor(), child_plan{{"/etc/passwd"}, {}});
+  const auto d = supervised_child::start(loop.get_executor(), child_plan{{"/etc/passwd"}, {}});
   REQUIRE_FALSE(d);
   CHECK(d.error() == "fork/exec /etc/passwd: permission denied");
 }
@@ -131,7 +131,7 @@ TEST_CASE("a command ends when the program is killed", "[child]") {
   const pid_t program = ::fork();
   if (program == 0) {
     boost::asio::io_context loop;
-    auto c = guarded_child::start(
+    auto c = supervised_child::start(
         loop.get_executor(),
         child_plan{{"/bin/sh", "-c", "trap '' TERM HUP; echo $$ >pid; while :; do sleep 1; done"}, {}});
     ::pause();

@@ -1,4 +1,4 @@
-#include "cli/process/guarded_child.hpp"
+#include "cli/process/supervised_child.hpp"
 
 #include "cli/output/json_text.hpp"
 #include "cli/process/job_control.hpp"
@@ -39,19 +39,19 @@ struct report {
   bool overdue = false; ///< the supervisor has asked it to end
 };
 
-/// What the program sends: a guard_deadline in nanoseconds of the clock. It is smaller than a page,
+/// What the program sends: a child_deadline in nanoseconds of the clock. It is smaller than a page,
 /// so that it arrives as a whole.
 struct order {
   std::int64_t terminate, kill;
 };
 
-order order_of(const guard_deadline& d) {
+order order_of(const child_deadline& d) {
   return {d.terminate.time_since_epoch().count(), d.kill.time_since_epoch().count()};
 }
 
 constexpr int descriptors_max = 4096; // an upper bound for this program, which has a handful
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-static_assert(guard_deadline::time::max().time_since_epoch().count() == never);
+static_assert(child_deadline::time::max().time_since_epoch().count() == never);
 constexpr int signals_ignored[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                                    SIGUSR2, SIGPIPE, SIGTTOU, SIGTTIN, SIGTSTP};
 
@@ -64,12 +64,12 @@ void tell(int fd, report r) {
 }
 
 /// The descriptors that the supervisor uses.
-struct guard_fds {
+struct supervisor_fds {
   int status, life, terminal, input;
 };
 
 /// Closes everything else: sockets of the program would stay open in the command.
-void close_all_but(const guard_fds& fds) {
+void close_all_but(const supervisor_fds& fds) {
   for (int fd = STDERR_FILENO + 1; fd < descriptors_max; ++fd)
     if (fd != fds.status && fd != fds.life && fd != fds.terminal && fd != fds.input)
       ::close(fd);
@@ -95,9 +95,9 @@ void close_all_but(const guard_fds& fds) {
 }
 
 /// The supervisor's loop.
-class guarding {
+class supervising {
 public:
-  guarding(pid_t child, const guard_fds& fds, order until) : child_(child), fds_(fds), until_(until) {}
+  supervising(pid_t child, const supervisor_fds& fds, order until) : child_(child), fds_(fds), until_(until) {}
 
   /// Runs until the program has ended, or has dropped the command.
   [[noreturn]] void run(int child_signals) {
@@ -191,12 +191,12 @@ private:
   }
 
   pid_t child_;
-  guard_fds fds_;
+  supervisor_fds fds_;
   order until_;
   bool ended_ = false, overdue_ = false;
 };
 
-[[noreturn]] void be_guard(char* const* argv, char* const* environment, const guard_fds& fds, order until) {
+[[noreturn]] void supervise(char* const* argv, char* const* environment, const supervisor_fds& fds, order until) {
   ::setpgid(0, 0); // keeps signals to the program's group away
   for (const int number : signals_ignored)
     ::signal(number, SIG_IGN);
@@ -230,7 +230,7 @@ private:
   }
   ::close(failed[0]);
   tell(fds.status, {report::started, child});
-  guarding(child, fds, until).run(child_signals);
+  supervising(child, fds, until).run(child_signals);
 }
 
 // ---- In the program
@@ -283,7 +283,8 @@ std::string child_end::text() const {
   return "signal: " + name + why;
 }
 
-result<std::unique_ptr<guarded_child>> guarded_child::start(asio::any_io_executor executor, const child_plan& plan) {
+result<std::unique_ptr<supervised_child>> supervised_child::start(asio::any_io_executor executor,
+                                                                  const child_plan& plan) {
   std::vector<char*> argv, environment;
   for (const auto& word : plan.argv)
     argv.push_back(const_cast<char*>(word.c_str()));
@@ -314,17 +315,17 @@ result<std::unique_ptr<guarded_child>> guarded_child::start(asio::any_io_executo
   ::fcntl(life[1], F_SETFL, O_NONBLOCK); // a supervisor that is stopped reads nothing
   const int tty = job_control::of_process().open_terminal();
   const int nothing = plan.pass_stdin || plan.stdin_fd >= 0 ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  pid_t guard = -1;
+  pid_t supervisor = -1;
   {
     const signals_blocked quiet; // until the supervisor has set its own dispositions
-    guard = ::fork();
-    if (guard == 0) {
+    supervisor = ::fork();
+    if (supervisor == 0) {
       ::close(life[1]);
-      be_guard(argv.data(), environment.data(), {status[1], life[0], tty, plan.stdin_fd >= 0 ? plan.stdin_fd : nothing},
-               order_of(plan.deadline));
+      supervise(argv.data(), environment.data(),
+                {status[1], life[0], tty, plan.stdin_fd >= 0 ? plan.stdin_fd : nothing}, order_of(plan.deadline));
     }
-    if (guard > 0)
-      ::setpgid(guard, guard);
+    if (supervisor > 0)
+      ::setpgid(supervisor, supervisor);
   }
   const int fork_error = errno;
   ::close(status[1]);
@@ -332,44 +333,45 @@ result<std::unique_ptr<guarded_child>> guarded_child::start(asio::any_io_executo
   if (nothing >= 0)
     ::close(nothing);
   report r{report::not_started, fork_error};
-  if (guard > 0 && !read_report(status[0], r))
+  if (supervisor > 0 && !read_report(status[0], r))
     r = {report::not_started, ECHILD};
   if (r.kind != report::started) {
     ::close(status[0]);
     ::close(life[1]);
-    if (guard > 0)
-      ::waitpid(guard, nullptr, 0);
+    if (supervisor > 0)
+      ::waitpid(supervisor, nullptr, 0);
     return failure{start_failure(plan.argv[0], r.value)};
   }
-  return std::unique_ptr<guarded_child>(new guarded_child(executor, guard, r.value, status[0], life[1]));
+  return std::unique_ptr<supervised_child>(new supervised_child(executor, supervisor, r.value, status[0], life[1]));
 }
 
-guarded_child::guarded_child(asio::any_io_executor executor, pid_t guard, pid_t pid, int status_fd, int life_fd)
-    : status_(executor, status_fd), guard_(guard), pid_(pid), life_fd_(life_fd) {
+supervised_child::supervised_child(asio::any_io_executor executor, pid_t supervisor, pid_t pid, int status_fd,
+                                   int life_fd)
+    : status_(executor, status_fd), supervisor_(supervisor), pid_(pid), life_fd_(life_fd) {
   job_control::of_process().add(pid_);
 }
 
-guarded_child::~guarded_child() {
+supervised_child::~supervised_child() {
   ::kill(-pid_, SIGKILL);
-  ::kill(guard_, SIGKILL); // it may be stopped
+  ::kill(supervisor_, SIGKILL); // it may be stopped
   ::close(life_fd_);
-  ::waitpid(guard_, nullptr, 0);
+  ::waitpid(supervisor_, nullptr, 0);
   job_control::of_process().remove(pid_, killed_);
 }
 
-int guarded_child::signal(int number) {
+int supervised_child::signal(int number) {
   const int error = ::kill(-pid_, number) == 0 ? 0 : errno;
   if (number == SIGTERM)
     ::kill(-pid_, SIGCONT);
   return error;
 }
 
-void guarded_child::ends_at(const guard_deadline& d) {
+void supervised_child::ends_at(const child_deadline& d) {
   const auto o = order_of(d);
   (void)!::write(life_fd_, &o, sizeof o); // if the supervisor is gone, so is the command
 }
 
-asio::awaitable<child_end> guarded_child::ended() {
+asio::awaitable<child_end> supervised_child::ended() {
   for (;;) {
     report r{};
     boost::system::error_code ec;
