@@ -4,7 +4,7 @@
 
 #include "protocol/base/ids.hpp"
 #include "protocol/state/folded_name.hpp"
-#include "protocol/state/maps/fence_tree.hpp"
+#include "protocol/state/maps/separator_tree.hpp"
 
 #include <boost/container/static_vector.hpp>
 
@@ -53,7 +53,7 @@ private:
     std::uint64_t hashes = 0; ///< sum over its rows
     heads_of_keys heads;
   };
-  using tree = fence_tree<chunk, node_max>;
+  using tree = separator_tree<chunk, node_max>;
   using chunk_position = typename tree::position;
 
 public:
@@ -197,7 +197,7 @@ public:
   bool is_behind_all(std::string_view key) const {
     const auto last = chunks_.last();
     const auto& slots = last.chunk().slots;
-    return slots.empty() ? key >= last.fence() : key > slots.back().key();
+    return slots.empty() ? key >= last.separator() : key > slots.back().key();
   }
   /// Inserts at the end, without a search. @pre is_behind_all(key)
   void append(std::string_view key, Value v) {
@@ -240,7 +240,7 @@ public:
       rows.add(cut_off(begin.own(), from, to));
     if (goes_on) {
       auto end = begin.next();
-      const auto begins_inside = [&] { return end != chunks_.end() && starts_with(end.fence(), prefix); };
+      const auto begins_inside = [&] { return end != chunks_.end() && starts_with(end.separator(), prefix); };
       while (begins_inside() && (end.chunk().slots.empty() || starts_with(end.chunk().slots.back().key(), prefix)))
         ++end;
       end = chunks_.take(begin.next(), end, [&](std::shared_ptr<chunk> c) { rows.add(std::move(c)); });
@@ -260,7 +260,7 @@ public:
     std::vector<std::shared_ptr<chunk>> behind;
     behind.push_back(cut_off(at.own(), position_in(at.chunk(), prefix), at.chunk().slots.size()));
     auto end = at.next();
-    while (end != chunks_.end() && starts_with(end.fence(), prefix))
+    while (end != chunks_.end() && starts_with(end.separator(), prefix))
       ++end;
     chunks_.take(at.next(), end, [&](std::shared_ptr<chunk> c) { behind.push_back(std::move(c)); });
     size_ += rows.size();
@@ -269,8 +269,8 @@ public:
         if (!c->slots.empty() && at.chunk().slots.empty()) {
           at.own() = *c;
         } else if (!c->slots.empty()) {
-          auto fence = std::string(c->slots.front().key());
-          at = chunks_.insert_behind(at, std::move(fence), std::move(c));
+          auto separator = std::string(c->slots.front().key());
+          at = chunks_.insert_behind(at, std::move(separator), std::move(c));
         }
   }
 
@@ -326,7 +326,7 @@ public:
       if (!at.chunk().slots.empty())
         v.chunks_.push_back(at.shared());
       ++at;
-    } while (at != chunks_.end() && starts_with(at.fence(), prefix));
+    } while (at != chunks_.end() && starts_with(at.separator(), prefix));
     return v;
   }
   /// Upper estimate of the rows under the prefix: all rows of the chunks that have one.
@@ -336,7 +336,7 @@ public:
     do {
       rows += at.chunk().slots.size();
       ++at;
-    } while (rows < enough && at != chunks_.end() && starts_with(at.fence(), prefix));
+    } while (rows < enough && at != chunks_.end() && starts_with(at.separator(), prefix));
     return rows;
   }
 
@@ -364,9 +364,9 @@ public:
           return "the place of row " + std::string(each.key());
       }
       if (newest != at.chunk().newest)
-        return "the newest index of the chunk of " + at.fence();
+        return "the newest index of the chunk of " + at.separator();
       if (hashes != at.chunk().hashes)
-        return "the sum of hashes of the chunk of " + at.fence();
+        return "the sum of hashes of the chunk of " + at.separator();
     }
     return size == size_ ? std::nullopt : std::optional<std::string>("the number of rows");
   }
@@ -407,12 +407,12 @@ public:
   log_index newest_under(std::string_view prefix) const {
     log_index newest;
     for (auto at = chunks_.holding(prefix); at != chunks_.end(); ++at) {
-      const bool begins_inside = starts_with(at.fence(), prefix);
-      if (!begins_inside && at.fence() > prefix)
+      const bool begins_inside = starts_with(at.separator(), prefix);
+      if (!begins_inside && at.separator() > prefix)
         break;
       const auto next = at.next();
       // All keys between two separators with the prefix have it, too.
-      if (begins_inside && next != chunks_.end() && starts_with(next.fence(), prefix)) {
+      if (begins_inside && next != chunks_.end() && starts_with(next.separator(), prefix)) {
         newest = std::max(newest, at.chunk().newest);
         continue;
       }
@@ -499,7 +499,7 @@ private:
     if (moved > rows / 2 || behind.slots.size() + moved >= chunk_max)
       return false;
     move_end(full, first, behind);
-    chunks_.lower_fence(next, behind.slots.front().key());
+    chunks_.lower_separator(next, behind.slots.front().key());
     if (p.position > first)
       insert(behind, p.position - first, key, std::move(v));
     else
@@ -524,8 +524,8 @@ private:
     insert(target, position, key, std::move(v));
     recount(full);
     recount(*upper);
-    auto fence = std::string(upper->slots.front().key());
-    chunks_.insert_behind(p.at, std::move(fence), std::move(upper));
+    auto separator = std::string(upper->slots.front().key());
+    chunks_.insert_behind(p.at, std::move(separator), std::move(upper));
   }
 
   /// Merges a chunk that became small with the next: many deletions must not leave tiny chunks.

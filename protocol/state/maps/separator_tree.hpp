@@ -25,18 +25,18 @@ namespace belay::state {
 /// `node_max` chunks; the list of nodes is the root. A shared chunk is immutable: it is copied
 /// before a change.
 template <class Chunk, std::size_t node_max = 256>
-class fence_tree {
+class separator_tree {
 public:
   /// Valid until the next insertion or erasure.
   class position {
   public:
-    const std::string& fence() const { return node().fences[at_]; }
+    const std::string& separator() const { return node().separators[at_]; }
     const Chunk& chunk() const { return *node().chunks[at_]; }
     const std::shared_ptr<Chunk>& shared() const { return node().chunks[at_]; }
     /// The chunk, for changes.
     Chunk& own() const { return owned(node().chunks[at_]); }
     position& operator++() {
-      if (++at_ == node().fences.size()) {
+      if (++at_ == node().separators.size()) {
         ++node_;
         at_ = 0;
       }
@@ -48,17 +48,17 @@ public:
     position() = default;
 
   private:
-    friend fence_tree;
-    position(const fence_tree* tree, std::size_t node, std::size_t at) : tree_(tree), node_(node), at_(at) {}
+    friend separator_tree;
+    position(const separator_tree* tree, std::size_t node, std::size_t at) : tree_(tree), node_(node), at_(at) {}
     auto& node() const { return *tree_->nodes_[node_]; }
 
-    const fence_tree* tree_ = nullptr;
+    const separator_tree* tree_ = nullptr;
     std::size_t node_ = 0, at_ = 0;
   };
 
-  fence_tree() {
+  separator_tree() {
     nodes_.push_back(std::make_unique<node>());
-    nodes_.front()->fences.emplace_back();
+    nodes_.front()->separators.emplace_back();
     nodes_.front()->chunks.push_back(std::make_shared<Chunk>());
   }
 
@@ -72,21 +72,21 @@ public:
 
   position begin() const { return {this, 0, 0}; }
   position end() const { return {this, nodes_.size(), 0}; }
-  position last() const { return {this, nodes_.size() - 1, nodes_.back()->fences.size() - 1}; }
+  position last() const { return {this, nodes_.size() - 1, nodes_.back()->separators.size() - 1}; }
 
   /// The chunk whose range has that key.
   position holding(std::string_view key) const {
-    const auto n = nodes_.size() == 1 ? 0 : behind(heads_.find(key, first_fences()));
-    return {this, n, behind(nodes_[n]->heads.find(key, fences_behind_first(*nodes_[n])))};
+    const auto n = nodes_.size() == 1 ? 0 : behind(heads_.find(key, first_separators()));
+    return {this, n, behind(nodes_[n]->heads.find(key, separators_after_first(*nodes_[n])))};
   }
 
   /// The same for several keys at once, except that it may find a neighbor where separators
   /// begin alike. @pre keys.size() <= searched_together, chunks has space for them
   void nearly_holding(std::span<const std::string_view> keys, std::span<const Chunk*> chunks) const {
     std::array<const node*, searched_together> in;
-    std::array<typename fence_heads::search, searched_together> among;
+    std::array<typename separator_heads::search, searched_together> among;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      in[i] = nodes_[behind(heads_.find(keys[i], first_fences()))].get();
+      in[i] = nodes_[behind(heads_.find(keys[i], first_separators()))].get();
       fetch_memory(in[i]);
       in[i]->heads.fetch();
     }
@@ -100,28 +100,28 @@ public:
   }
 
   /// Inserts after p. @pre the separator is between p's and the next
-  position insert_behind(position p, std::string fence, std::shared_ptr<Chunk> chunk) {
-    if (nodes_[p.node_]->fences.size() == node_max)
+  position insert_behind(position p, std::string separator, std::shared_ptr<Chunk> chunk) {
+    if (nodes_[p.node_]->separators.size() == node_max)
       p = make_room(p);
     auto& n = *nodes_[p.node_];
     const auto at = p.at_ + 1;
     const auto offset = static_cast<std::ptrdiff_t>(at);
     n.chunks.insert(n.chunks.begin() + offset, std::move(chunk));
-    const auto& put = *n.fences.insert(n.fences.begin() + offset, std::move(fence));
-    n.heads.inserted(at - 1, put, fences_behind_first(n));
+    const auto& put = *n.separators.insert(n.separators.begin() + offset, std::move(separator));
+    n.heads.inserted(at - 1, put, separators_after_first(n));
     return {this, p.node_, at};
   }
   /// Lowers p's separator. @pre p is not first; the new one is less, and above all keys before it
-  void lower_fence(position p, std::string_view fence) {
+  void lower_separator(position p, std::string_view separator) {
     INVARIANT(p != begin());
     auto& n = *nodes_[p.node_];
-    n.fences[p.at_] = fence;
+    n.separators[p.at_] = separator;
     if (p.at_ > 0) {
       n.heads.erased(p.at_ - 1, p.at_);
-      n.heads.inserted(p.at_ - 1, fence, fences_behind_first(n));
+      n.heads.inserted(p.at_ - 1, separator, separators_after_first(n));
     } else {
       heads_.erased(p.node_ - 1, p.node_);
-      heads_.inserted(p.node_ - 1, fence, first_fences());
+      heads_.inserted(p.node_ - 1, separator, first_separators());
     }
   }
   /// @pre p is not the first. @returns the next one
@@ -129,9 +129,9 @@ public:
     INVARIANT(p != begin());
     auto& n = *nodes_[p.node_];
     const auto offset = static_cast<std::ptrdiff_t>(p.at_);
-    n.fences.erase(n.fences.begin() + offset);
+    n.separators.erase(n.separators.begin() + offset);
     n.chunks.erase(n.chunks.begin() + offset);
-    if (n.fences.empty()) {
+    if (n.separators.empty()) {
       nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(p.node_));
       heads_.erased(p.node_ - 1, p.node_);
       return {this, p.node_, 0};
@@ -142,7 +142,7 @@ public:
       n.heads.erased(0, 1);
       index_nodes();
     }
-    return p.at_ < n.fences.size() ? p : position{this, p.node_ + 1, 0};
+    return p.at_ < n.separators.size() ? p : position{this, p.node_ + 1, 0};
   }
 
   /// Removes the chunks [from, to), calls `sink(std::move(chunk))` for each, in order. O(chunks).
@@ -160,7 +160,7 @@ public:
       const auto end = static_cast<std::ptrdiff_t>(n == to.node_ ? to.at_ : each.chunks.size());
       std::for_each(each.chunks.begin() + first, each.chunks.begin() + end, [&](auto& c) { sink(std::move(c)); });
       each.chunks.erase(each.chunks.begin() + first, each.chunks.begin() + end);
-      each.fences.erase(each.fences.begin() + first, each.fences.begin() + end);
+      each.separators.erase(each.separators.begin() + first, each.separators.begin() + end);
       if (!each.chunks.empty())
         index(each);
     }
@@ -174,11 +174,11 @@ public:
   }
 
 private:
-  using fence_heads = key_heads<boost::container::static_vector<std::uint64_t, node_max>>;
+  using separator_heads = key_heads<boost::container::static_vector<std::uint64_t, node_max>>;
   struct node {
-    std::vector<std::string> fences;
+    std::vector<std::string> separators;
     std::vector<std::shared_ptr<Chunk>> chunks;
-    fence_heads heads; ///< heads of all separators except the first
+    separator_heads heads; ///< heads of all separators except the first
   };
 
   /// Number of separators at or before a key.
@@ -187,15 +187,15 @@ private:
     return f.place + (f.equal ? 1 : 0);
   }
 
-  static auto fences_behind_first(const node& n) {
-    return [&n](std::size_t i) -> const std::string& { return n.fences[i + 1]; };
+  static auto separators_after_first(const node& n) {
+    return [&n](std::size_t i) -> const std::string& { return n.separators[i + 1]; };
   }
   /// Those of all nodes except the first.
-  auto first_fences() const {
-    return [this](std::size_t i) -> const std::string& { return nodes_[i + 1]->fences.front(); };
+  auto first_separators() const {
+    return [this](std::size_t i) -> const std::string& { return nodes_[i + 1]->separators.front(); };
   }
-  static void index(node& n) { n.heads.assign(n.fences.size() - 1, fences_behind_first(n)); }
-  void index_nodes() { heads_.assign(nodes_.size() - 1, first_fences()); }
+  static void index(node& n) { n.heads.assign(n.separators.size() - 1, separators_after_first(n)); }
+  void index_nodes() { heads_.assign(nodes_.size() - 1, first_separators()); }
 
   /// Splits the node of that chunk. @returns the chunk's new position
   position make_room(position p) {
@@ -204,17 +204,17 @@ private:
     const auto middle = p == last() ? node_max - 1 : node_max / 2;
     auto upper = std::make_unique<node>();
     const auto from = static_cast<std::ptrdiff_t>(middle);
-    upper->fences.assign(std::make_move_iterator(full.fences.begin() + from),
-                         std::make_move_iterator(full.fences.end()));
+    upper->separators.assign(std::make_move_iterator(full.separators.begin() + from),
+                             std::make_move_iterator(full.separators.end()));
     upper->chunks.assign(std::make_move_iterator(full.chunks.begin() + from),
                          std::make_move_iterator(full.chunks.end()));
-    full.fences.resize(middle);
+    full.separators.resize(middle);
     full.chunks.resize(middle);
     index(full);
     index(*upper);
-    const auto& first = upper->fences.front();
+    const auto& first = upper->separators.front();
     nodes_.insert(nodes_.begin() + static_cast<std::ptrdiff_t>(p.node_ + 1), std::move(upper));
-    heads_.inserted(p.node_, first, first_fences());
+    heads_.inserted(p.node_, first, first_separators());
     return p.at_ < middle ? p : position{this, p.node_ + 1, p.at_ - middle};
   }
 
