@@ -2,7 +2,7 @@
 
 #include "actors/gateway/http_reader.hpp"
 #include "protocol/base/check.hpp"
-#include "protocol/golang/base64.hpp"
+#include "protocol/go_compat/base64.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/http/request.hpp"
 #include "protocol/state/machine.hpp"
@@ -75,7 +75,7 @@ std::string transaction_body(const world_size& size, std::size_t version) {
   for (std::size_t i = 0; i < in_transaction; ++i) {
     body += i == 0 ? "" : ",";
     body += R"({"KV":{"Verb":"set","Key":")" + numbered("bench", i * (size.keys / in_transaction)) + R"(","Value":")";
-    golang::append_base64(body, some_value(i + version, size.value_bytes));
+    go_compat::append_base64(body, some_value(i + version, size.value_bytes));
     body += "\"}}";
   }
   return body + "]";

@@ -25,7 +25,7 @@ using belay::result, belay::status;
 namespace belay::filter {
 using belay::result, belay::status;
 }
-namespace belay::golang {
+namespace belay::go_compat {
 using belay::result, belay::status;
 }
 namespace belay::hcl {

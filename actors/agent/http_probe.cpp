@@ -5,9 +5,9 @@
 #include "actors/agent/probe_addresses.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/host_port.hpp"
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/syntax.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/syntax.hpp"
+#include "protocol/go_compat/url.hpp"
 #include "protocol/http/network.hpp"
 
 #include <boost/asio/connect.hpp>
@@ -107,8 +107,8 @@ std::string shown_url(const std::string& text) {
 bool read_login(std::string_view escaped, std::string& out) {
   const auto colon = std::min(escaped.find(':'), escaped.size());
   std::string user, password;
-  if (!golang::decode_path(escaped.substr(0, colon), user) ||
-      !golang::decode_path(escaped.substr(std::min(colon + 1, escaped.size())), password))
+  if (!go_compat::decode_path(escaped.substr(0, colon), user) ||
+      !go_compat::decode_path(escaped.substr(std::min(colon + 1, escaped.size())), password))
     return false;
   out = user + ":" + password;
   return true;
@@ -135,7 +135,7 @@ std::optional<url> parse_url(const std::string& text) {
   const auto scheme = text.find("://");
   if (scheme == std::string::npos)
     return std::nullopt;
-  const auto name = golang::lower_case(text.substr(0, scheme));
+  const auto name = go_compat::lower_case(text.substr(0, scheme));
   if (name != "http" && name != "https")
     return std::nullopt;
   u.tls = name == "https";
@@ -163,7 +163,7 @@ std::optional<url> parse_url(const std::string& text) {
 }
 
 std::string go_method(std::string_view method) { // as Go names it in errors: Get, Post
-  auto name = golang::lower_case(method);
+  auto name = go_compat::lower_case(method);
   if (!name.empty() && name.front() >= 'a' && name.front() <= 'z')
     name.front() = static_cast<char>(name.front() - 'a' + 'A');
   return name;
@@ -320,7 +320,7 @@ private:
         request_.insert(name, value);
     }
     if (!url_.login.empty() && request_.find(beast::http::field::authorization) == request_.end())
-      request_.set(beast::http::field::authorization, "Basic " + golang::base64(url_.login));
+      request_.set(beast::http::field::authorization, "Basic " + go_compat::base64(url_.login));
     if (!body_dropped_)
       request_.body() = check_.body;
     request_.prepare_payload();

@@ -2,7 +2,7 @@
 
 #include "actors/agent/asio_probes.hpp"
 
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/duration.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -139,7 +139,7 @@ private:
     child_ = -1;
     timer_.cancel();
     if (timed_out_)
-      return end("critical", "Timed out (" + golang::format_duration(timeout_) + ") running check");
+      return end("critical", "Timed out (" + go_compat::format_duration(timeout_) + ") running check");
     auto shown = written_ > limit_ ? "Captured " + std::to_string(limit_) + " of " + std::to_string(written_) +
                                          " bytes\n...\n" + captured_
                                    : captured_;

@@ -1,8 +1,8 @@
 #include "actors/audit/audit_event.hpp"
 
 #include "protocol/base/uuid.hpp"
-#include "protocol/golang/json_output.hpp"
-#include "protocol/golang/timestamp.hpp"
+#include "protocol/go_compat/json_output.hpp"
+#include "protocol/go_compat/timestamp.hpp"
 
 namespace belay::actors {
 
@@ -23,21 +23,21 @@ std::string_view name_of(audit_outcome o) {
 }
 
 std::string time_text(std::int64_t ns) {
-  return golang::format_timestamp(golang::timestamp::of(ns));
+  return go_compat::format_timestamp(go_compat::timestamp::of(ns));
 }
 
 void append_cut(std::string& out, std::string_view name, std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max)
-    return golang::append_json_member(out, name, text);
+    return go_compat::append_json_member(out, name, text);
   while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0) == 0x80) // not within a character
     --bytes_max;
-  golang::append_json_member(out, name, std::string(text.substr(0, bytes_max)) + "...");
+  go_compat::append_json_member(out, name, std::string(text.substr(0, bytes_max)) + "...");
 }
 
 void append_target(std::string& out, const audit_target& t) {
   out += '{';
-  golang::append_json_member(out, "verb", t.verb);
-  golang::append_json_member(out, "kind", t.kind);
+  go_compat::append_json_member(out, "verb", t.verb);
+  go_compat::append_json_member(out, "kind", t.kind);
   if (!t.name.empty())
     append_cut(out, "name", t.name, audit_path_bytes_max);
   if (!t.id.empty())
@@ -46,16 +46,16 @@ void append_target(std::string& out, const audit_target& t) {
 }
 
 void append_ours(std::string& out, const audit_event& e) {
-  golang::append_json_name(out, "belay");
+  go_compat::append_json_name(out, "belay");
   out += '{';
-  golang::append_json_member(out, "route", e.route);
-  golang::append_json_member(out, "outcome", name_of(e.outcome));
+  go_compat::append_json_member(out, "route", e.route);
+  go_compat::append_json_member(out, "outcome", name_of(e.outcome));
   if (!e.index.is_zero()) {
-    golang::append_json_name(out, "index");
-    golang::append_number(out, e.index);
+    go_compat::append_json_name(out, "index");
+    go_compat::append_number(out, e.index);
   }
   if (!e.targets.empty()) {
-    golang::append_json_name(out, "targets");
+    go_compat::append_json_name(out, "targets");
     out += '[';
     for (const auto& t : e.targets) {
       if (&t != &e.targets.front())
@@ -65,21 +65,21 @@ void append_ours(std::string& out, const audit_event& e) {
     out += ']';
   }
   if (e.more_targets > 0) {
-    golang::append_json_name(out, "more_targets");
-    golang::append_number(out, e.more_targets);
+    go_compat::append_json_name(out, "more_targets");
+    go_compat::append_number(out, e.more_targets);
   }
   out += '}';
 }
 
 void append_head(std::string& out, std::int64_t created_ns, std::string_view id, std::string_view type) {
   out += '{';
-  golang::append_json_member(out, "created_at", time_text(created_ns));
-  golang::append_json_member(out, "event_type", "audit");
-  golang::append_json_name(out, "payload");
+  go_compat::append_json_member(out, "created_at", time_text(created_ns));
+  go_compat::append_json_member(out, "event_type", "audit");
+  go_compat::append_json_name(out, "payload");
   out += '{';
-  golang::append_json_member(out, "id", id);
-  golang::append_json_member(out, "version", "1");
-  golang::append_json_member(out, "type", type);
+  go_compat::append_json_member(out, "id", id);
+  go_compat::append_json_member(out, "version", "1");
+  go_compat::append_json_member(out, "type", type);
 }
 
 } // namespace
@@ -87,31 +87,31 @@ void append_head(std::string& out, std::int64_t created_ns, std::string_view id,
 std::string audit_line(const audit_event& e) {
   std::string out;
   append_head(out, e.completed_ns, e.id, "HTTPEvent");
-  golang::append_json_member(out, "timestamp", time_text(e.began_ns));
-  golang::append_json_name(out, "auth");
+  go_compat::append_json_member(out, "timestamp", time_text(e.began_ns));
+  go_compat::append_json_name(out, "auth");
   out += '{';
-  golang::append_json_member(out, "accessor_id", e.accessor);
+  go_compat::append_json_member(out, "accessor_id", e.accessor);
   append_cut(out, "description", e.description, audit_text_bytes_max);
   if (e.token_created_ns != 0)
-    golang::append_json_member(out, "create_time", time_text(e.token_created_ns));
+    go_compat::append_json_member(out, "create_time", time_text(e.token_created_ns));
   out += '}';
-  golang::append_json_name(out, "request");
+  go_compat::append_json_name(out, "request");
   out += '{';
   append_cut(out, "operation", e.method, audit_text_bytes_max);
   append_cut(out, "endpoint", e.endpoint, audit_path_bytes_max);
-  golang::append_json_member(out, "remote_addr", e.remote_address);
+  go_compat::append_json_member(out, "remote_addr", e.remote_address);
   append_cut(out, "user_agent", e.user_agent, audit_text_bytes_max);
   append_cut(out, "host", e.host, audit_text_bytes_max);
   out += '}';
   if (e.status != 0) {
-    golang::append_json_name(out, "response");
+    go_compat::append_json_name(out, "response");
     out += '{';
-    golang::append_json_member(out, "status", std::to_string(e.status));
+    go_compat::append_json_member(out, "status", std::to_string(e.status));
     if (!e.error.empty())
       append_cut(out, "error", e.error, audit_text_bytes_max);
     out += '}';
   }
-  golang::append_json_member(out, "stage", "OperationComplete");
+  go_compat::append_json_member(out, "stage", "OperationComplete");
   append_ours(out, e);
   out += "}}\n";
   return out;
@@ -120,10 +120,10 @@ std::string audit_line(const audit_event& e) {
 std::string audit_gap_line(std::string_view id, std::int64_t now_ns, std::uint64_t lost) {
   std::string out;
   append_head(out, now_ns, id, "LostEvents");
-  golang::append_json_member(out, "timestamp", time_text(now_ns));
-  golang::append_json_name(out, "belay");
+  go_compat::append_json_member(out, "timestamp", time_text(now_ns));
+  go_compat::append_json_name(out, "belay");
   out += "{\"lost\":";
-  golang::append_number(out, lost);
+  go_compat::append_number(out, lost);
   out += "}}}\n";
   return out;
 }

@@ -5,9 +5,9 @@
 #include "actors/gateway/requests/logged_request.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/uuid.hpp"
-#include "protocol/golang/quoting.hpp"
-#include "protocol/golang/syntax.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/quoting.hpp"
+#include "protocol/go_compat/syntax.hpp"
+#include "protocol/go_compat/url.hpp"
 #include "protocol/http/routes.hpp"
 #include "protocol/http/tokens.hpp"
 #include "protocol/state/acl/permissions.hpp"
@@ -38,7 +38,7 @@ std::string path_of(std::string_view target) {
   if (const auto authority = target.find("://"); !target.starts_with('/') && authority != std::string_view::npos)
     target.remove_prefix(std::min(target.find('/', authority + 3), target.size()));
   std::string path;
-  return golang::decode_path(target.substr(0, target.find('?')), path) ? path : std::string();
+  return go_compat::decode_path(target.substr(0, target.find('?')), path) ? path : std::string();
 }
 
 /// The decoded path if it is served; empty for all others, which may contain anything.
@@ -65,7 +65,7 @@ void hide_what_named_none(audited_request& a) {
   auto& path = a.event.endpoint;
   if (const auto at = token_named_in(path); at == named)
     path.replace(static_cast<std::size_t>(at.data() - path.data()), at.size(), "<hidden>");
-  const auto in_words = golang::quoted(named);
+  const auto in_words = go_compat::quoted(named);
   if (const auto at = a.event.error.find(in_words); at != std::string::npos)
     a.event.error.replace(at, in_words.size(), "\"<hidden>\"");
   hide_secret(a.event, named);
@@ -81,7 +81,7 @@ void cut(std::string& text, std::size_t bytes_max) {
 
 std::string header(const http::raw_request& r, std::string_view name) {
   for (const auto& [each, value] : r.headers)
-    if (golang::equal_ignoring_case(each, name))
+    if (go_compat::equal_ignoring_case(each, name))
       return std::string(value);
   return {};
 }

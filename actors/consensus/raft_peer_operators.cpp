@@ -5,8 +5,8 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/forward/departure.hpp"
-#include "protocol/golang/error_list.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/error_list.hpp"
+#include "protocol/go_compat/quoting.hpp"
 #include "protocol/raft/configuration.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/operator_codec.hpp"
@@ -38,7 +38,8 @@ std::optional<raft::configuration> without(const raft::configuration& now, const
 }
 
 std::string not_found(const forward::remove_member& which) {
-  return std::string(name_of(which.by)) + " " + golang::quoted(which.name) + " was not found in the Raft configuration";
+  return std::string(name_of(which.by)) + " " + go_compat::quoted(which.name) +
+         " was not found in the Raft configuration";
 }
 
 // Upper bound on pending joins, including those whose clients have gone away.
@@ -54,7 +55,8 @@ std::string uncapitalized(std::string text) {
 
 /// Consul's text.
 std::string not_joined(const std::string& address, const std::string& why) {
-  return golang::error_list({"Failed to join " + split_host_port(address).host + ": dial tcp " + address + ": " + why});
+  return go_compat::error_list(
+      {"Failed to join " + split_host_port(address).host + ": dial tcp " + address + ": " + why});
 }
 
 } // namespace
@@ -210,7 +212,7 @@ void raft_peer::fail_join(const joining& j, const std::string& why) {
 void raft_peer::begin_addition(addition a) {
   const auto& [address, id] = a.what;
   if (id.empty() && split_host_port(address).number() == 0)
-    return answer_decided(a.from, state::refusal{"address " + golang::quoted(address) + " is not host:port"});
+    return answer_decided(a.from, state::refusal{"address " + go_compat::quoted(address) + " is not host:port"});
   formation_.admit(id.empty() ? address : id);
   if (id.empty()) { // an ID alone does not lead to a server: that server has to connect to one of us
     learned_[address] = 0;

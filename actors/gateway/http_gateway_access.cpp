@@ -2,7 +2,7 @@
 
 #include "actors/gateway/http_gateway.hpp"
 #include "actors/telemetry/log.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -96,7 +96,7 @@ void http_gateway::do_elsewhere(exchange& e, std::function<std::string()> work,
 void http_gateway::set_token(exchange& e, const http::agent_token_change& change) {
   if (change.kind == http::agent_token_kind::unknown) {
     const auto& name = std::get<http::local_request>(e.what).text;
-    e.answer = http::error_response(404, "Token " + golang::quoted(name) + " is unknown");
+    e.answer = http::error_response(404, "Token " + go_compat::quoted(name) + " is unknown");
     return;
   }
   settings_.tokens->set(change);

@@ -3,7 +3,7 @@
 #include "actors/spare_descriptors.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <arpa/inet.h>
 #include <grp.h>
@@ -140,8 +140,8 @@ status set_rights(const std::string& path, const unix_socket_rights& rights) {
     group = *id;
   }
   if ((!rights.user.empty() || !rights.group.empty()) && ::lchown(path.c_str(), user, group) != 0)
-    return failure{"failed setting ownership to " + rights.user + ":" + rights.group + " on " + golang::quoted(path) +
-                   ": " + std::strerror(errno)};
+    return failure{"failed setting ownership to " + rights.user + ":" + rights.group + " on " +
+                   go_compat::quoted(path) + ": " + std::strerror(errno)};
   if (rights.mode.empty())
     return done{};
   unsigned mode = 0;
@@ -150,7 +150,7 @@ status set_rights(const std::string& path, const unix_socket_rights& rights) {
   if (read.ec != std::errc() || read.ptr != end || mode > 07777)
     return failure{"invalid mode specified: " + rights.mode};
   if (::chmod(path.c_str(), mode) != 0)
-    return failure{"failed setting permissions to " + rights.mode + " on " + golang::quoted(path) + ": " +
+    return failure{"failed setting permissions to " + rights.mode + " on " + go_compat::quoted(path) + ": " +
                    std::strerror(errno)};
   return done{};
 }

@@ -2,7 +2,7 @@
 
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/mutants.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/tokens.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool is_kept(std::string_view header) {
 std::uint64_t index_of(const header_list& headers) {
   for (const auto& [name, value] : headers)
     if (equal_ignoring_case(name, "X-Consul-Index"))
-      return golang::parse_uint(value).value_or(0);
+      return go_compat::parse_uint(value).value_or(0);
   return 0;
 }
 

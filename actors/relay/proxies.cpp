@@ -3,8 +3,8 @@
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/base/overloaded.hpp"
-#include "protocol/golang/error_list.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/error_list.hpp"
+#include "protocol/go_compat/url.hpp"
 #include "protocol/http/discovery/registration_json.hpp"
 #include "protocol/http/tokens.hpp"
 
@@ -172,10 +172,10 @@ void remote_tables::read(const read_query& q) {
   const auto secret = secrets_().of_node;
   std::visit(overloaded{
                  [&](const state::catalog_node& n) {
-                   ask("GET", "/v1/catalog/node/" + golang::escape_path(n.node), {}, secret, then);
+                   ask("GET", "/v1/catalog/node/" + go_compat::escape_path(n.node), {}, secret, then);
                  },
                  [&](const state::health_node& n) {
-                   ask("GET", "/v1/health/node/" + golang::escape_path(n.node), {}, secret, then);
+                   ask("GET", "/v1/health/node/" + go_compat::escape_path(n.node), {}, secret, then);
                  },
                  [&](const state::permissions_read&) { read_permissions(q); },
                  [&](const auto&) { found(q, 500, beyond_a_client_agent); },
@@ -322,7 +322,7 @@ void remote_consensus::join(const status_request& r) {
     w.reply = true;
     if (!why.empty()) // Consul's text
       w.reply =
-          state::refusal{golang::error_list({"Failed to join " + split_host_port(r.what.text).host + ": " + why})};
+          state::refusal{go_compat::error_list({"Failed to join " + split_host_port(r.what.text).host + ": " + why})};
     answer_gateway(*this, *node_actors_, r.id, write_results{{std::move(w)}});
   });
 }

@@ -2,7 +2,7 @@
 
 #include "actors/relay/relay_calls.hpp"
 #include "actors/telemetry/log.hpp"
-#include "protocol/golang/json_input.hpp"
+#include "protocol/go_compat/json_input.hpp"
 #include "protocol/http/request_context.hpp"
 
 #include <algorithm>
@@ -106,7 +106,7 @@ void server_relay::ask_for_servers() {
 }
 
 void server_relay::take_servers(const std::string& json) {
-  const auto list = golang::read_json(json, golang::server_json);
+  const auto list = go_compat::read_json(json, go_compat::server_json);
   if (!list || !list->is_array() || list->as_array().empty())
     return;
   const auto asked = preferred_ < servers_.size() ? servers_[preferred_].address : std::string();

@@ -4,7 +4,7 @@
 #include "actors/tables/fsm.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/probe.hpp"
-#include "protocol/golang/timestamp.hpp"
+#include "protocol/go_compat/timestamp.hpp"
 
 #include <algorithm>
 
@@ -32,7 +32,7 @@ void fsm::on_restored(const raft::entry& e, const std::string& accessor) {
             {{"index", e.index.value},
              {"keys", machine_->key_count()},
              {"accessor", accessor},
-             {"at", golang::format_timestamp({std::chrono::sys_seconds{seconds}})}, // a restart applies it again
+             {"at", go_compat::format_timestamp({std::chrono::sys_seconds{seconds}})}, // a restart applies it again
              {"advice", way_back}});
   if (node_actors_->health_checks)
     send(node_actors_->health_checks, tables_restored{e.index});

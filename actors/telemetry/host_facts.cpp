@@ -1,7 +1,7 @@
 #include "actors/telemetry/host_facts.hpp"
 
 #include "protocol/base/ascii_case.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 #include <dirent.h>
 #include <sys/statfs.h>
@@ -56,13 +56,13 @@ std::string_view value_in(const texts& all, std::string_view name) {
 }
 
 void append_count(std::string& out, std::string_view name, std::uint64_t value) {
-  golang::append_json_name(out, name);
-  golang::append_number(out, value);
+  go_compat::append_json_name(out, name);
+  go_compat::append_number(out, value);
 }
 
 void append_real(std::string& out, std::string_view name, double value) {
   char text[40];
-  golang::append_json_name(out, name);
+  go_compat::append_json_name(out, name);
   out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
@@ -110,22 +110,22 @@ std::string machine_json(reader& files) {
   const auto platform = value_in(release, "ID");
   const bool debian = platform == "debian" && !version.empty();
   std::string out = "{";
-  golang::append_json_member(out, "hostname", system.nodename);
+  go_compat::append_json_member(out, "hostname", system.nodename);
   append_count(out, "uptime", number_in(files.read("/proc/uptime")));
   append_count(out, "bootTime", number_in(value_in(stat, "btime")));
   append_count(out, "procs", count_processes());
-  golang::append_json_member(out, "os", "linux");
-  golang::append_json_member(out, "platform", platform);
-  golang::append_json_member(out, "platformFamily",
-                             value_in(release, "ID_LIKE").empty() ? platform : value_in(release, "ID_LIKE"));
-  golang::append_json_member(out, "platformVersion",
-                             debian ? std::string_view(version).substr(0, version.find('\n'))
-                                    : value_in(release, "VERSION_ID"));
-  golang::append_json_member(out, "kernelVersion", system.release);
-  golang::append_json_member(out, "kernelArch", system.machine);
-  golang::append_json_member(out, "virtualizationSystem", "");
-  golang::append_json_member(out, "virtualizationRole", "");
-  golang::append_json_member(out, "hostid", id);
+  go_compat::append_json_member(out, "os", "linux");
+  go_compat::append_json_member(out, "platform", platform);
+  go_compat::append_json_member(out, "platformFamily",
+                                value_in(release, "ID_LIKE").empty() ? platform : value_in(release, "ID_LIKE"));
+  go_compat::append_json_member(out, "platformVersion",
+                                debian ? std::string_view(version).substr(0, version.find('\n'))
+                                       : value_in(release, "VERSION_ID"));
+  go_compat::append_json_member(out, "kernelVersion", system.release);
+  go_compat::append_json_member(out, "kernelArch", system.machine);
+  go_compat::append_json_member(out, "virtualizationSystem", "");
+  go_compat::append_json_member(out, "virtualizationRole", "");
+  go_compat::append_json_member(out, "hostid", id);
   return out += '}';
 }
 
@@ -148,8 +148,8 @@ std::string disk_json(const std::string& path, reader& files) {
   const auto block = static_cast<std::uint64_t>(s.f_bsize);
   const auto used = (s.f_blocks - s.f_bfree) * block, available = s.f_bavail * block;
   std::string out = "{";
-  golang::append_json_member(out, "path", path);
-  golang::append_json_member(out, "fstype", file_system_name(static_cast<std::uint64_t>(s.f_type)));
+  go_compat::append_json_member(out, "path", path);
+  go_compat::append_json_member(out, "fstype", file_system_name(static_cast<std::uint64_t>(s.f_type)));
   append_count(out, "total", s.f_blocks * block);
   append_count(out, "free", available);
   append_count(out, "used", used);
@@ -164,14 +164,14 @@ std::string disk_json(const std::string& path, reader& files) {
 void append_processor(std::string& out, const texts& facts) {
   out += out.size() > 1 ? ",{" : "{";
   append_count(out, "cpu", number_in(value_in(facts, "processor")));
-  golang::append_json_member(out, "vendorId", value_in(facts, "vendor_id"));
-  golang::append_json_member(out, "family", value_in(facts, "cpu family"));
-  golang::append_json_member(out, "model", value_in(facts, "model"));
+  go_compat::append_json_member(out, "vendorId", value_in(facts, "vendor_id"));
+  go_compat::append_json_member(out, "family", value_in(facts, "cpu family"));
+  go_compat::append_json_member(out, "model", value_in(facts, "model"));
   append_count(out, "stepping", number_in(value_in(facts, "stepping")));
-  golang::append_json_member(out, "physicalId", value_in(facts, "physical id"));
-  golang::append_json_member(out, "coreId", value_in(facts, "core id"));
+  go_compat::append_json_member(out, "physicalId", value_in(facts, "physical id"));
+  go_compat::append_json_member(out, "coreId", value_in(facts, "core id"));
   append_count(out, "cores", 1);
-  golang::append_json_member(out, "modelName", value_in(facts, "model name"));
+  go_compat::append_json_member(out, "modelName", value_in(facts, "model name"));
   const auto mhz = value_in(facts, "cpu MHz");
   double clock = 0;
   std::from_chars(mhz.data(), mhz.data() + mhz.size(), clock);
@@ -184,9 +184,9 @@ void append_processor(std::string& out, const texts& facts) {
       flags.emplace_back(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  golang::append_json_name(out, "flags");
-  golang::append_json_strings(out, flags);
-  golang::append_json_member(out, "microcode", value_in(facts, "microcode"));
+  go_compat::append_json_name(out, "flags");
+  go_compat::append_json_strings(out, flags);
+  go_compat::append_json_member(out, "microcode", value_in(facts, "microcode"));
   out += '}';
 }
 
@@ -244,13 +244,13 @@ std::string host_json(const std::string& disk, std::int64_t now_ns) {
   out += ",\"CPU\":" + processors_json(files.read("/proc/cpuinfo"));
   out += ",\"Host\":" + machine_json(files);
   out += ",\"Disk\":" + disk_json(disk, files);
-  golang::append_json_name(out, "CollectionTime");
-  golang::append_number(out, now_ns);
-  golang::append_json_name(out, "Errors");
+  go_compat::append_json_name(out, "CollectionTime");
+  go_compat::append_number(out, now_ns);
+  go_compat::append_json_name(out, "Errors");
   if (files.errors().empty())
     out += "null";
   else
-    golang::append_json_strings(out, files.errors());
+    go_compat::append_json_strings(out, files.errors());
   return out += '}';
 }
 

@@ -1,7 +1,7 @@
 #include "actors/telemetry/metrics.hpp"
 
 #include "actors/telemetry/process_facts.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -422,8 +422,8 @@ std::string metrics::json(std::string_view prefix, std::int64_t now) const {
       gauge(g.name, value, "");
   for (const auto& c : certificates_now()) {
     std::string labels;
-    golang::append_json_string(labels += "\"certificate\":", c.name);
-    golang::append_json_string(labels += ",\"use\":", c.use);
+    go_compat::append_json_string(labels += "\"certificate\":", c.name);
+    go_compat::append_json_string(labels += ",\"use\":", c.use);
     gauge(certificates_name, static_cast<double>(c.days_left), labels);
   }
   out += "],\"Points\":[],\"Counters\":[";

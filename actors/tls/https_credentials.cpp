@@ -2,7 +2,7 @@
 
 #include "actors/tls/context_files.hpp"
 #include "actors/tls/openssl_handles.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -134,7 +134,7 @@ result<std::vector<std::string>> parse_cipher_suites(std::string_view text) {
     const auto comma = text.find(',');
     const auto name = text.substr(0, comma);
     if (openssl_name(name).empty())
-      return failure{"unsupported cipher " + golang::quoted(name)};
+      return failure{"unsupported cipher " + go_compat::quoted(name)};
     names.emplace_back(name);
     if (comma != text.npos && comma + 1 == text.size())
       return failure{"unsupported cipher \"\""};

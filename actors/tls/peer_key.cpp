@@ -2,7 +2,7 @@
 
 #include "actors/tls/openssl_handles.hpp"
 #include "protocol/base/hex.hpp"
-#include "protocol/golang/base64.hpp"
+#include "protocol/go_compat/base64.hpp"
 
 #include <openssl/core_names.h>
 #include <openssl/kdf.h>
@@ -39,13 +39,13 @@ std::string hkdf(std::string secret, std::string info, std::size_t bytes) {
 } // namespace
 
 result<peer_key> derive_peer_key(std::string_view encrypt) {
-  auto secret = golang::decode_base64(encrypt);
+  auto secret = go_compat::decode_base64(encrypt);
   if (!secret)
     return failure{"encrypt has invalid key: " + secret.error()};
   if (secret->size() != 16 && secret->size() != 24 && secret->size() != 32)
     return failure{"encrypt has invalid key: key size must be 16, 24 or 32 bytes"};
   peer_key k;
-  k.text = golang::base64(*secret);
+  k.text = go_compat::base64(*secret);
   k.secret = hkdf(*secret, "belay peer psk v1", 32);
   for (const unsigned char c : hkdf(*secret, "belay peer psk identity v1", 8))
     append_hex(k.identity, c, 2);
@@ -58,7 +58,7 @@ result<std::string> generate_peer_secret() {
   unsigned char bytes[32];
   if (RAND_bytes(bytes, sizeof bytes) != 1)
     return failure{"no random bytes available: " + openssl_complaint()};
-  return golang::base64({reinterpret_cast<const char*>(bytes), sizeof bytes});
+  return go_compat::base64({reinterpret_cast<const char*>(bytes), sizeof bytes});
 }
 
 } // namespace belay::tls

@@ -1,7 +1,7 @@
 #include "cli/api/api_address.hpp"
 
 #include "protocol/base/host_port.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 namespace belay::cli {
 
@@ -37,7 +37,7 @@ api_query& api_query::add(std::string_view name) {
 }
 
 api_query& api_query::add(std::string_view name, std::string_view value) {
-  return add(std::string(name) + "=" + golang::escape_query(value));
+  return add(std::string(name) + "=" + go_compat::escape_query(value));
 }
 
 } // namespace belay::cli

@@ -4,7 +4,7 @@
 #include "cli/output/private_file.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/base/host_port.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <cerrno>
 #include <charconv>
@@ -51,7 +51,7 @@ std::string api_answer::header(const std::string& name) const {
 }
 
 std::optional<std::uint64_t> api_answer::number(const std::string& name) const {
-  return golang::parse_uint(header(name));
+  return go_compat::parse_uint(header(name));
 }
 
 std::string api_answer::complaint() const {

@@ -3,7 +3,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <ostream>
 
@@ -20,9 +20,9 @@ std::string autopilot_text(const options&, const json::value& c) {
   for (const auto* name :
        {"CleanupDeadServers", "LastContactThreshold", "MaxTrailingLogs", "MinQuorum", "ServerStabilizationTime"})
     out += std::string(name) + " = " + member_text(c, name) + "\n";
-  out += "RedundancyZoneTag = " + golang::quoted(member_text(c, "RedundancyZoneTag")) + "\n";
+  out += "RedundancyZoneTag = " + go_compat::quoted(member_text(c, "RedundancyZoneTag")) + "\n";
   out += "DisableUpgradeMigration = " + member_text(c, "DisableUpgradeMigration") + "\n";
-  return out + "UpgradeVersionTag = " + golang::quoted(member_text(c, "UpgradeVersionTag")) + "\n";
+  return out + "UpgradeVersionTag = " + go_compat::quoted(member_text(c, "UpgradeVersionTag")) + "\n";
 }
 
 int get_config(const options& o, terminal t) {

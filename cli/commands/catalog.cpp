@@ -4,7 +4,7 @@
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/table.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <algorithm>
 #include <ostream>
@@ -80,7 +80,7 @@ int list_nodes(const options& o, terminal t) {
     query.add("filter", o.value("filter"));
   const auto service = o.value("service");
   const auto answer = value_of(
-      client.get_json(service.empty() ? "/v1/catalog/nodes" : "/v1/catalog/service/" + golang::escape_path(service),
+      client.get_json(service.empty() ? "/v1/catalog/nodes" : "/v1/catalog/service/" + go_compat::escape_path(service),
                       query),
       t, "Error listing nodes: ");
   if (o.json()) {
@@ -115,10 +115,10 @@ int list_services(const options& o, terminal t) {
     return 1;
   const auto client = o.client(t);
   const auto node = o.value("node");
-  const auto answer =
-      value_of(client.get_json(node.empty() ? "/v1/catalog/services" : "/v1/catalog/node/" + golang::escape_path(node),
-                               with_node_meta(o)),
-               t, "Error listing services: ");
+  const auto answer = value_of(
+      client.get_json(node.empty() ? "/v1/catalog/services" : "/v1/catalog/node/" + go_compat::escape_path(node),
+                      with_node_meta(o)),
+      t, "Error listing services: ");
   if (o.json()) {
     t.out << pretty(answer);
     return 0;

@@ -5,7 +5,7 @@
 #include "cli/output/json_text.hpp"
 #include "cli/output/table.hpp"
 #include "protocol/base/host_port.hpp"
-#include "protocol/golang/regular_expression.hpp"
+#include "protocol/go_compat/regular_expression.hpp"
 
 #include <algorithm>
 #include <map>
@@ -51,7 +51,7 @@ std::vector<std::string> member_row(const json::value& m, bool detailed) {
 
 int members(const options& o, terminal t) {
   const auto client = o.client(t);
-  const auto wanted = value_of(golang::regular_expression::compile(o.value("status", ".*")), t,
+  const auto wanted = value_of(go_compat::regular_expression::compile(o.value("status", ".*")), t,
                                "Failed to compile status regexp: error parsing regexp: ");
   auto query = o.query();
   if (o.on("wan"))

@@ -5,7 +5,7 @@
 #include "cli/output/json_text.hpp"
 #include "cli/output/private_file.hpp"
 #include "cli/output/tar_file.hpp"
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/duration.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -154,8 +154,8 @@ int debug(const options& o, terminal t) {
   if (interval < shortest_interval)
     return invalid("interval must be longer than 5s");
   if (duration < interval)
-    return invalid("duration (" + golang::format_duration(duration) + ") must be longer than interval (" +
-                   golang::format_duration(interval) + ")");
+    return invalid("duration (" + go_compat::format_duration(duration) + ") must be longer than interval (" +
+                   go_compat::format_duration(interval) + ")");
   for (const auto& w : wanted)
     if (std::find(std::begin(targets), std::end(targets), w) == std::end(targets))
       return invalid("target not found: " + w);
@@ -174,8 +174,8 @@ int debug(const options& o, terminal t) {
   const bool archive = o.on_by_default("archive");
   const auto shown = path + (archive ? ".tar.gz" : "");
   t.out << "==> Starting debugger and capturing static information...\n     Agent Version: '" << version
-        << "'\n          Interval: '" << golang::format_duration(interval) << "'\n          Duration: '"
-        << golang::format_duration(duration) << "'\n            Output: '" << shown << "'\n           Capture: '"
+        << "'\n          Interval: '" << go_compat::format_duration(interval) << "'\n          Duration: '"
+        << go_compat::format_duration(duration) << "'\n            Output: '" << shown << "'\n           Capture: '"
         << joined(wanted, ", ") << "'\n"
         << std::flush;
 
@@ -202,8 +202,8 @@ int debug(const options& o, terminal t) {
     captured.emplace_back(w);
   all.add("index.json", pretty(json::object{{"Version", 1},
                                             {"AgentVersion", version},
-                                            {"Interval", golang::format_duration(interval)},
-                                            {"Duration", golang::format_duration(duration)},
+                                            {"Interval", go_compat::format_duration(interval)},
+                                            {"Duration", go_compat::format_duration(duration)},
                                             {"Targets", std::move(captured)}}));
   if (!all.complaint().empty())
     return error(t, "Capture failed: " + all.complaint() + "; the data collected so far is in " + path);

@@ -3,8 +3,8 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/regular_expression.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/regular_expression.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -27,15 +27,15 @@ int event(const options& o, terminal t) {
     const auto text = o.value(filter);
     if (text.empty())
       continue;
-    if (const auto compiled = golang::regular_expression::compile(text); !compiled)
+    if (const auto compiled = go_compat::regular_expression::compile(text); !compiled)
       return error(t, "Failed to compile " + std::string(filter) +
                           " filter regexp: error parsing regexp: " + compiled.error());
     query.add(filter, text);
   }
   const auto client = o.client(t);
   const auto answer = answer_of(
-      client.ask("PUT", "/v1/event/fire/" + golang::escape_path(name), query, o.words().empty() ? "" : o.words()[0]), t,
-      "Error firing event: ");
+      client.ask("PUT", "/v1/event/fire/" + go_compat::escape_path(name), query, o.words().empty() ? "" : o.words()[0]),
+      t, "Error firing event: ");
   boost::system::error_code ec;
   const auto fired = boost::json::parse(answer.body, ec);
   if (ec)

@@ -3,7 +3,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -59,12 +59,13 @@ int maintenance(const options& o, terminal t) {
   json::object facts{{"Maintenance", enable}};
   if (!service.empty())
     facts.emplace("Service", service);
-  return tell(
-      o, t, service.empty() ? "/v1/agent/maintenance" : "/v1/agent/service/maintenance/" + golang::escape_path(service),
-      query, "Error " + verb + "ing " + what + " maintenance: ",
-      service.empty() ? "Node maintenance is now " + verb + "ed"
-                      : "Service maintenance is now " + verb + "ed for \"" + service + "\"",
-      std::move(facts));
+  return tell(o, t,
+              service.empty() ? "/v1/agent/maintenance"
+                              : "/v1/agent/service/maintenance/" + go_compat::escape_path(service),
+              query, "Error " + verb + "ing " + what + " maintenance: ",
+              service.empty() ? "Node maintenance is now " + verb + "ed"
+                              : "Service maintenance is now " + verb + "ed for \"" + service + "\"",
+              std::move(facts));
 }
 
 } // namespace

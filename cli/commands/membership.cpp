@@ -3,7 +3,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -25,7 +25,7 @@ int join(const options& o, terminal t) {
   std::size_t count = 0;
   json::array addresses;
   for (const auto& address : o.words()) {
-    const auto answer = client.ask("PUT", "/v1/agent/join/" + golang::escape_path(address), query);
+    const auto answer = client.ask("PUT", "/v1/agent/join/" + go_compat::escape_path(address), query);
     if (const auto complaint = complaint_about(answer); !complaint.empty()) {
       error(t, "Error joining address '" + address + "': " + complaint);
       continue;
@@ -53,7 +53,8 @@ int force_leave(const options& o, terminal t) {
   if (o.on("prune"))
     query.add("prune", "1");
   const auto& node = o.words()[0];
-  answer_of(client.ask("PUT", "/v1/agent/force-leave/" + golang::escape_path(node), query), t, "Error force leaving: ");
+  answer_of(client.ask("PUT", "/v1/agent/force-leave/" + go_compat::escape_path(node), query), t,
+            "Error force leaving: ");
   return o.json() ? succeed(o, t, "", {{"Node", node}}) : 0;
 }
 

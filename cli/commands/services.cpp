@@ -6,7 +6,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -140,7 +140,7 @@ int deregister_services(const options& o, terminal t) {
   const auto client = o.client(t);
   json::array done_ones;
   for (const auto& [service, told] : wanted) {
-    answer_of(client.ask("PUT", "/v1/agent/service/deregister/" + golang::escape_path(service), {}), t,
+    answer_of(client.ask("PUT", "/v1/agent/service/deregister/" + go_compat::escape_path(service), {}), t,
               "Error deregistering service \"" + told + "\": ");
     if (o.json())
       done_ones.emplace_back(told);

@@ -4,8 +4,8 @@
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/table.hpp"
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
@@ -53,7 +53,7 @@ int create_session(const options& o, terminal t) {
 
 int destroy_session(const options& o, terminal t) {
   const auto id = one_word(o, t);
-  return tell(o, t, "/v1/session/destroy/" + golang::escape_path(id), o.write_query(),
+  return tell(o, t, "/v1/session/destroy/" + go_compat::escape_path(id), o.write_query(),
               "Error destroying session: ", "Session destroyed: " + id, {{"ID", id}});
 }
 
@@ -61,7 +61,7 @@ std::string time_text(const json::value& session, std::string_view name) {
   boost::system::error_code ec;
   const auto* v = member(session, name);
   const auto ns = v != nullptr && v->is_number() ? v->to_number<std::int64_t>(ec) : 0;
-  return golang::format_duration(std::chrono::nanoseconds(ns));
+  return go_compat::format_duration(std::chrono::nanoseconds(ns));
 }
 
 std::string sessions_text(const options&, const json::value& sessions) {
@@ -75,7 +75,7 @@ std::string sessions_text(const options&, const json::value& sessions) {
 
 int list_sessions(const options& o, terminal t) {
   const auto node = o.value("node");
-  return show(o, t, node.empty() ? "/v1/session/list" : "/v1/session/node/" + golang::escape_path(node), o.query(),
+  return show(o, t, node.empty() ? "/v1/session/list" : "/v1/session/node/" + go_compat::escape_path(node), o.query(),
               "Error listing sessions: ", sessions_text);
 }
 
@@ -94,8 +94,8 @@ std::string session_text(const json::value& s) {
 int info_session(const options& o, terminal t) {
   const auto id = one_word(o, t);
   const auto client = o.client(t);
-  const auto answer =
-      value_of(client.get_json("/v1/session/info/" + golang::escape_path(id), o.query()), t, "Error reading session: ");
+  const auto answer = value_of(client.get_json("/v1/session/info/" + go_compat::escape_path(id), o.query()), t,
+                               "Error reading session: ");
   if (elements(&answer).empty())
     return error(t, "Error! No session exists with ID: " + id);
   const auto& session = elements(&answer)[0];
@@ -106,12 +106,12 @@ int info_session(const options& o, terminal t) {
 int renew_session(const options& o, terminal t) {
   const auto id = one_word(o, t);
   const auto client = o.client(t);
-  const auto answer = answer_of(client.ask("PUT", "/v1/session/renew/" + golang::escape_path(id), o.write_query()), t,
-                                "Error renewing session: ");
+  const auto answer = answer_of(client.ask("PUT", "/v1/session/renew/" + go_compat::escape_path(id), o.write_query()),
+                                t, "Error renewing session: ");
   json::object facts{{"ID", id}};
   auto line = "Session renewed: " + id;
   if (const auto left = answer.number("x-belay-session-ttl-ms")) {
-    line += " (" + golang::format_duration(std::chrono::milliseconds(*left)) + " left)";
+    line += " (" + go_compat::format_duration(std::chrono::milliseconds(*left)) + " left)";
     facts.emplace("TTLLeftMs", *left);
   }
   return succeed(o, t, line, std::move(facts));
@@ -128,7 +128,7 @@ std::string end_text(const json::value& end) {
   std::vector<std::vector<std::string>> rows;
   for (const auto* name : {"ID", "Name", "Node", "Cause"})
     rows.push_back({name, member_text(end, name).empty() ? "-" : member_text(end, name)});
-  rows.push_back({"Ago", golang::format_duration(std::chrono::milliseconds(ms))});
+  rows.push_back({"Ago", go_compat::format_duration(std::chrono::milliseconds(ms))});
   rows.push_back({"Index", member_text(end, "Index")});
   rows.push_back({"Released", released.empty() ? "-" : joined(released, ", ")});
   if (const auto more = member_text(end, "ReleasedCount"); more != std::to_string(released.size()))
@@ -142,7 +142,7 @@ std::string end_text(const json::value& end) {
 int why_session_ended(const options& o, terminal t) {
   const auto id = one_word(o, t);
   const auto client = o.client(t);
-  const auto answer = client.ask("GET", "/v1/session/ended/" + golang::escape_path(id), o.query());
+  const auto answer = client.ask("GET", "/v1/session/ended/" + go_compat::escape_path(id), o.query());
   if (answer && answer->status == 404)
     return error(t, "Error! No end is recorded for a session with ID: " + id);
   if (const auto complaint = complaint_about(answer); !complaint.empty())

@@ -8,7 +8,7 @@
 #include "cli/output/private_file.hpp"
 #include "cli/process/long_run.hpp"
 #include "cli/snapshots/snapshot_file.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -174,7 +174,7 @@ int run_snapshot_agent(const options& o, terminal t) {
   if (o.given("max-failures"))
     s.failures_max = o.number("max-failures");
   // As in `belay lock`, the key is PREFIX/.lock.
-  s.lock_prefix = golang::clean_path("/" + o.value("lock-key", "belay-snapshot")).substr(1);
+  s.lock_prefix = go_compat::clean_path("/" + o.value("lock-key", "belay-snapshot")).substr(1);
   std::error_code ec;
   if (!std::filesystem::is_directory(s.folder, ec))
     return error(t, "Error opening the folder of snapshots: open " + s.folder.string() + ": " +

@@ -4,9 +4,9 @@
 #include "cli/api/api_tls.hpp"
 #include "cli/help/nearest.hpp"
 #include "cli/help/usage.hpp"
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/flags.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/flags.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -46,19 +46,19 @@ std::optional<std::int64_t> read_integer(std::string_view text) {
 /// What is wrong with the value of a flag, in the words of Go's flag package; empty: nothing.
 std::string complaint_about(const flag& f, const std::string& value) {
   const auto invalid = [&](const std::string& why) {
-    return "invalid value " + golang::quoted(value) + " for flag -" + std::string(f.name) + ": " + why;
+    return "invalid value " + go_compat::quoted(value) + " for flag -" + std::string(f.name) + ": " + why;
   };
   switch (f.kind) {
   case flag_kind::toggle:
-    return golang::parse_bool(value)
+    return go_compat::parse_bool(value)
                ? std::string()
-               : "invalid boolean value " + golang::quoted(value) + " for -" + std::string(f.name) + ": parse error";
+               : "invalid boolean value " + go_compat::quoted(value) + " for -" + std::string(f.name) + ": parse error";
   case flag_kind::unsigned_number:
-    return golang::parse_uint(value) ? std::string() : invalid("parse error");
+    return go_compat::parse_uint(value) ? std::string() : invalid("parse error");
   case flag_kind::integer:
     return read_integer(value) ? std::string() : invalid("parse error");
   case flag_kind::duration:
-    return golang::parse_duration(value) ? std::string() : invalid("parse error");
+    return go_compat::parse_duration(value) ? std::string() : invalid("parse error");
   case flag_kind::text:
   case flag_kind::list:
     break;
@@ -132,11 +132,11 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
   const auto flags = all_flags(*command_);
   const auto is_help = [](std::string_view name) { return name == "h" || name == "help"; };
   std::string unknown;
-  golang::flag_reader words(args, [&](std::string_view name) -> std::optional<golang::flag_takes> {
+  go_compat::flag_reader words(args, [&](std::string_view name) -> std::optional<go_compat::flag_takes> {
     if (const auto* f = find_flag(flags, name))
-      return f->kind == flag_kind::toggle ? golang::flag_takes::nothing : golang::flag_takes::value;
+      return f->kind == flag_kind::toggle ? go_compat::flag_takes::nothing : go_compat::flag_takes::value;
     if (is_help(name))
-      return golang::flag_takes::nothing;
+      return go_compat::flag_takes::nothing;
     unknown = name;
     return std::nullopt;
   });
@@ -174,7 +174,7 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
 }
 
 bool options::on(std::string_view name) const {
-  return golang::parse_bool(value(name)).value_or(false);
+  return go_compat::parse_bool(value(name)).value_or(false);
 }
 
 std::string options::value(std::string_view name, std::string otherwise) const {
@@ -188,7 +188,7 @@ std::vector<std::string> options::values(std::string_view name) const {
 }
 
 std::uint64_t options::number(std::string_view name) const {
-  return golang::parse_uint(value(name)).value_or(0);
+  return go_compat::parse_uint(value(name)).value_or(0);
 }
 
 std::int64_t options::integer(std::string_view name, std::int64_t otherwise) const {
@@ -196,7 +196,7 @@ std::int64_t options::integer(std::string_view name, std::int64_t otherwise) con
 }
 
 std::chrono::nanoseconds options::duration(std::string_view name, std::chrono::nanoseconds otherwise) const {
-  return golang::parse_duration(value(name)).value_or(otherwise);
+  return go_compat::parse_duration(value(name)).value_or(otherwise);
 }
 
 void options::not_connected(const std::string& why, terminal t) const {
@@ -240,7 +240,7 @@ result<std::string> options::own_token() const {
 
 api_client options::client_at(const std::string& address, std::string token, std::string basic_auth, terminal t) const {
   // As in Consul's client, a value that is not a boolean counts as not set.
-  auto where = parse_api_address(address, golang::parse_bool(environment("HTTP_SSL")).value_or(false));
+  auto where = parse_api_address(address, go_compat::parse_bool(environment("HTTP_SSL")).value_or(false));
   if (!where)
     not_connected(where.error(), t);
   api_target target{.where = std::move(*where), .token = std::move(token), .basic_auth = std::move(basic_auth)};
@@ -250,7 +250,7 @@ api_client options::client_at(const std::string& address, std::string token, std
     };
     auto loaded = load_api_tls({setting("ca-file", "CACERT"), setting("ca-path", "CAPATH"),
                                 setting("client-cert", "CLIENT_CERT"), setting("client-key", "CLIENT_KEY"),
-                                golang::parse_bool(environment("HTTP_SSL_VERIFY")).value_or(true)});
+                                go_compat::parse_bool(environment("HTTP_SSL_VERIFY")).value_or(true)});
     if (!loaded)
       not_connected(loaded.error(), t);
     target.tls = std::move(*loaded);

@@ -1,6 +1,6 @@
 #include "cli/output/json_text.hpp"
 
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -13,12 +13,12 @@ namespace json = boost::json;
 
 std::string compact(const json::value& v) {
   std::string out;
-  golang::append_json_value(out, v);
+  go_compat::append_json_value(out, v);
   return out;
 }
 
 std::string pretty(const json::value& v) {
-  return golang::prettify_json(compact(v));
+  return go_compat::prettify_json(compact(v));
 }
 
 const json::value* member(const json::value& v, std::string_view name) {

@@ -1,7 +1,7 @@
 #include "protocol/acl/legacy_rules.hpp"
 
 #include "protocol/base/overloaded.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 #include "protocol/hcl/parser.hpp"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ public:
   printed_item item(const hcl::item& from) {
     printed_item out;
     for (const auto& key : from.keys)
-      out.names.push_back(out.names.empty() && is_identifier(key) ? key : golang::quoted(key));
+      out.names.push_back(out.names.empty() && is_identifier(key) ? key : go_compat::quoted(key));
     out.value = value(from.is);
     out.is_block = std::holds_alternative<hcl::object>(from.is.is);
     out.line = from.at.line;
@@ -109,7 +109,7 @@ public:
     }
     ++depth_;
     std::string out = std::visit(overloaded{
-                                     [](const std::string& text) { return golang::quoted(text); },
+                                     [](const std::string& text) { return go_compat::quoted(text); },
                                      [](const hcl::number& n) { return n.text; },
                                      [](bool b) { return std::string(b ? "true" : "false"); },
                                      [&](const hcl::list& l) { return list(l, from.at.line); },
@@ -187,7 +187,7 @@ result<std::string> translate_legacy(const hcl::object& document) {
     if (item.keys.size() == 1 && is_legacy_word(item.keys.front()) && holds_only_objects(item.is)) {
       for (const auto& inner : std::get<hcl::object>(item.is.is).items) {
         auto printed = p.item(inner);
-        printed.names.front() = golang::quoted(inner.keys.front());
+        printed.names.front() = go_compat::quoted(inner.keys.front());
         printed.names.insert(printed.names.begin(), item.keys.front());
         print(std::move(printed));
       }

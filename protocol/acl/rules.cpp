@@ -1,7 +1,7 @@
 #include "protocol/acl/rules.hpp"
 
 #include "protocol/base/ascii_case.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 #include "protocol/hcl/parser.hpp"
 
 #include <algorithm>
@@ -229,9 +229,9 @@ result<raw_rules> read_raw(const hcl::object& document) {
 /// Go's text: `&acl.KeyRule{Prefix:"x", Policy:"zz", EnterpriseRule:acl.EnterpriseRule{}}`
 std::string go_text(const raw_rule& r) {
   std::string out = "&acl." + std::string(r.word->go_type) + "{" + std::string(r.word->go_name) + ":" +
-                    golang::quoted(r.name) + ", Policy:" + golang::quoted(r.policy);
+                    go_compat::quoted(r.name) + ", Policy:" + go_compat::quoted(r.policy);
   if (r.word->on == resource::service)
-    out += ", Intentions:" + golang::quoted(r.intentions);
+    out += ", Intentions:" + go_compat::quoted(r.intentions);
   if (r.word->enterprise)
     out += ", EnterpriseRule:acl.EnterpriseRule{}";
   return out + "}";
@@ -247,7 +247,7 @@ status check_scalar(std::string_view word, const std::string& text, std::optiona
   if (text.empty())
     return done{};
   if (!is_policy(text, false))
-    return failure{"Invalid " + std::string(word) + " policy: " + golang::quoted(text)};
+    return failure{"Invalid " + std::string(word) + " policy: " + go_compat::quoted(text)};
   out = permission_named(text);
   return done{};
 }

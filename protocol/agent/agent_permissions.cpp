@@ -2,7 +2,7 @@
 
 #include "protocol/agent/alias_health.hpp"
 #include "protocol/base/overloaded.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <string>
 #include <vector>
@@ -103,12 +103,12 @@ private:
   std::optional<refused> change_service(const std::string& id) const {
     const auto* s = registry_.service(id);
     // As Go prints the ID, which is a structure there.
-    return s == nullptr ? refused{500, "Unknown service {" + golang::quoted(id) + " {}}"}
+    return s == nullptr ? refused{500, "Unknown service {" + go_compat::quoted(id) + " {}}"}
                         : write_service(s->row->service);
   }
   std::optional<refused> change_check(const std::string& id) const {
     const auto* c = registry_.check(id);
-    return c == nullptr ? refused{500, "Unknown check " + golang::quoted(id)} : write_check(*c->row);
+    return c == nullptr ? refused{500, "Unknown check " + go_compat::quoted(id)} : write_check(*c->row);
   }
 
   const local_registry& registry_;

@@ -2,7 +2,7 @@
 
 #include "protocol/agent/member_catalog.hpp"
 #include "protocol/base/mutants.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <algorithm>
 
@@ -26,13 +26,13 @@ std::optional<std::string> local_agent::reserved_id_in(const check_definition& d
   const auto prefix = std::string_view(d.id).substr(0, service_maintenance_prefix.size());
   if (!d.maintenance && (same_id(d.id, liveness_check) || same_id(d.id, node_maintenance_id) ||
                          same_id(prefix, service_maintenance_prefix)))
-    return "CheckID " + golang::quoted(d.id) + " is reserved";
+    return "CheckID " + go_compat::quoted(d.id) + " is reserved";
   return std::nullopt;
 }
 
 std::optional<std::string> local_agent::reserved_id_in(const service_definition& d) const {
   if (settings_.server && same_id(d.service.id, server_service))
-    return "ServiceID " + golang::quoted(d.service.id) + " is reserved";
+    return "ServiceID " + go_compat::quoted(d.service.id) + " is reserved";
   for (const auto& c : d.checks)
     if (auto why = reserved_id_in(c))
       return why;

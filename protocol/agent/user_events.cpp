@@ -1,8 +1,8 @@
 #include "protocol/agent/user_events.hpp"
 
 #include "protocol/base/hex.hpp"
-#include "protocol/golang/error_list.hpp"
-#include "protocol/golang/regular_expression.hpp"
+#include "protocol/go_compat/error_list.hpp"
+#include "protocol/go_compat/regular_expression.hpp"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace {
 std::optional<std::string> pattern_complaint(const std::string& pattern) {
   if (pattern.empty())
     return std::nullopt;
-  const auto compiled = golang::regular_expression::compile(pattern);
+  const auto compiled = go_compat::regular_expression::compile(pattern);
   return compiled ? std::nullopt : std::optional("error parsing regexp: " + compiled.error());
 }
 
@@ -23,7 +23,7 @@ public:
   explicit event_filter(const std::string& pattern) : everything_(pattern.empty()) {
     if (everything_)
       return;
-    if (auto compiled = golang::regular_expression::compile(pattern))
+    if (auto compiled = go_compat::regular_expression::compile(pattern))
       compiled_ = std::move(*compiled);
   }
 
@@ -33,7 +33,7 @@ public:
 
 private:
   bool everything_;
-  std::optional<golang::regular_expression> compiled_;
+  std::optional<go_compat::regular_expression> compiled_;
 };
 
 } // namespace
@@ -48,8 +48,8 @@ std::optional<std::string> complaint_of(const user_event& e) {
   if (auto why = pattern_complaint(e.tag_filter))
     return "Invalid tag filter: " + *why;
   if (e.name.size() + e.payload.size() > event_bytes_max)
-    return golang::error_list({"error broadcasting event to segment \"\": user event exceeds configured limit of " +
-                               std::to_string(event_bytes_max) + " bytes before encoding"});
+    return go_compat::error_list({"error broadcasting event to segment \"\": user event exceeds configured limit of " +
+                                  std::to_string(event_bytes_max) + " bytes before encoding"});
   return std::nullopt;
 }
 

@@ -1,8 +1,8 @@
 #include "protocol/archive/snapshot_archive.hpp"
 
 #include "protocol/archive/tar_header.hpp"
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 #include <zlib.h>
 
@@ -44,16 +44,16 @@ std::string meta_json(const archive_meta& m) {
   std::string out = "{\"Version\":1,\"ID\":\"" + to_string(m.term) + "-" + to_string(m.index) + "-" +
                     std::to_string(m.time_ms) + "\",\"Index\":" + to_string(m.index) +
                     ",\"Term\":" + to_string(m.term) + ",\"Peers\":\"";
-  golang::append_base64(out, msgpack_list(m.servers));
+  go_compat::append_base64(out, msgpack_list(m.servers));
   out += "\",\"Configuration\":{\"Servers\":[";
   bool first = true;
   for (const auto& s : m.servers) {
     out += first ? "{\"Suffrage\":" : ",{\"Suffrage\":";
     first = false;
     out += s.voter ? "0,\"ID\":" : "1,\"ID\":";
-    golang::append_json_string(out, s.id);
+    go_compat::append_json_string(out, s.id);
     out += ",\"Address\":";
-    golang::append_json_string(out, s.address);
+    go_compat::append_json_string(out, s.address);
     out += '}';
   }
   return out + "]},\"ConfigurationIndex\":1,\"Size\":" + std::to_string(m.state_bytes) + "}\n";

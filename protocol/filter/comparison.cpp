@@ -2,7 +2,7 @@
 
 #include "protocol/filter/literal.hpp"
 #include "protocol/filter/row_filter.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -65,8 +65,8 @@ result<comparison> comparison::bind(const match& m, fields of) {
   if (auto ok = c.bind_selector(m, of); !ok)
     return ok.why();
   if (!allows(c.kind_, m.op))
-    return failure{"Invalid match operator " + golang::quoted(name_of(m.op)) + " for selector " +
-                   golang::quoted(to_string(m.selector))};
+    return failure{"Invalid match operator " + go_compat::quoted(name_of(m.op)) + " for selector " +
+                   go_compat::quoted(to_string(m.selector))};
   if (auto ok = c.bind_value(m); !ok)
     return ok.why();
   if (auto ok = c.bind_pattern(m); !ok)
@@ -88,7 +88,7 @@ status comparison::bind_selector(const match& m, fields of) {
     if (f == nullptr)
       return failure{
           "Selector " +
-          golang::quoted(to_string({m.selector.begin(), m.selector.begin() + static_cast<std::ptrdiff_t>(i + 1)})) +
+          go_compat::quoted(to_string({m.selector.begin(), m.selector.begin() + static_cast<std::ptrdiff_t>(i + 1)})) +
           " is not valid"};
     path_.push_back({f, {}});
     kind_ = f->kind;
@@ -103,8 +103,8 @@ status comparison::bind_value(const match& m) {
     return done{};
   const auto keep = [&](auto read) -> status {
     if (!read)
-      return failure{"Failed to coerce value " + golang::quoted(m.value) + " for selector " +
-                     golang::quoted(to_string(m.selector)) + ": " + read.error()};
+      return failure{"Failed to coerce value " + go_compat::quoted(m.value) + " for selector " +
+                     go_compat::quoted(to_string(m.selector)) + ": " + read.error()};
     number_ = *read;
     return done{};
   };
@@ -125,9 +125,9 @@ status comparison::bind_pattern(const match& m) {
     return done{};
   if (m.value.size() > pattern_bytes_max)
     return failure{"regular expression is longer than " + std::to_string(pattern_bytes_max) + " bytes"};
-  auto compiled = golang::regular_expression::compile(m.value);
+  auto compiled = go_compat::regular_expression::compile(m.value);
   if (!compiled)
-    return failure{"Failed to compile regular expression " + golang::quoted(m.value) +
+    return failure{"Failed to compile regular expression " + go_compat::quoted(m.value) +
                    ": error parsing regexp: " + compiled.error()};
   pattern_ = std::move(*compiled);
   return done{};

@@ -5,7 +5,7 @@
 #include "protocol/filter/expression.hpp"
 #include "protocol/filter/field.hpp"
 #include "protocol/filter/filter_work.hpp"
-#include "protocol/golang/regular_expression.hpp"
+#include "protocol/go_compat/regular_expression.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -58,7 +58,7 @@ private:
   bool negative_ = false;
   std::string text_;
   std::variant<std::int64_t, std::uint64_t, bool> number_;
-  std::optional<golang::regular_expression> pattern_;
+  std::optional<go_compat::regular_expression> pattern_;
 };
 
 } // namespace belay::filter

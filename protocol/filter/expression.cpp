@@ -1,6 +1,6 @@
 #include "protocol/filter/expression.hpp"
 
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ bool is_identifier(std::string_view text) {
 
 /// The grammar ends a text at the next quote, escaped or not, so a quote inside must be numeric.
 void append_literal(std::string& out, std::string_view text) {
-  const auto quoted = golang::quoted(text);
+  const auto quoted = go_compat::quoted(text);
   out += '"';
   for (std::size_t i = 1; i + 1 < quoted.size(); ++i) {
     if (quoted[i] != '\\') {

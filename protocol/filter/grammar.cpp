@@ -2,7 +2,7 @@
 
 #include "protocol/filter/literal.hpp"
 #include "protocol/filter/reader.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <initializer_list>
 #include <optional>
@@ -211,7 +211,7 @@ private:
   bool words(std::initializer_list<std::string_view> list, bool space_behind, match_operator op, match_operator& out) {
     const auto start = in_.at();
     for (const auto word : list)
-      if (!spaces() || !in_.literal(word, golang::quoted(word))) {
+      if (!spaces() || !in_.literal(word, go_compat::quoted(word))) {
         in_.back_to(start);
         return false;
       }
@@ -373,7 +373,7 @@ private:
 std::optional<std::size_t> broken_at(std::string_view text) {
   std::uint32_t ignored = 0;
   for (std::size_t i = 0; i < text.size();) {
-    const auto length = golang::utf8_character(text.substr(i), ignored);
+    const auto length = go_compat::utf8_character(text.substr(i), ignored);
     if (length == 0)
       return i;
     i += length;

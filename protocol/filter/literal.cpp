@@ -1,8 +1,8 @@
 #include "protocol/filter/literal.hpp"
 
 #include "protocol/base/hex.hpp"
-#include "protocol/golang/quoting.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/quoting.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <limits>
 #include <optional>
@@ -65,7 +65,7 @@ bool append_escaped(std::string& out, std::string_view& rest) {
   }
   if (*code > 0x10FFFF || (*code >= 0xD800 && *code <= 0xDFFF))
     return false;
-  golang::append_utf8(out, *code);
+  go_compat::append_utf8(out, *code);
   return true;
 }
 
@@ -119,7 +119,8 @@ number_error scan(std::string_view text, std::uint64_t& value) {
 }
 
 failure complaint(std::string_view function, std::string_view text, number_error why) {
-  return why == number_error::range ? golang::out_of_range(function, text) : golang::invalid_syntax(function, text);
+  return why == number_error::range ? go_compat::out_of_range(function, text)
+                                    : go_compat::invalid_syntax(function, text);
 }
 
 } // namespace
@@ -169,9 +170,9 @@ result<std::uint64_t> read_natural(std::string_view text) {
 }
 
 result<bool> read_boolean(std::string_view text) {
-  if (const auto b = golang::parse_bool(text))
+  if (const auto b = go_compat::parse_bool(text))
     return *b;
-  return golang::invalid_syntax("ParseBool", text);
+  return go_compat::invalid_syntax("ParseBool", text);
 }
 
 } // namespace belay::filter

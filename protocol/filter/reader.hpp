@@ -2,7 +2,7 @@
 // Reads characters for a grammar, and tracks errors.
 
 #include "protocol/base/result.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -111,7 +111,7 @@ private:
 
   void advance() {
     std::uint32_t ignored = 0;
-    at_.offset += std::max<std::size_t>(1, golang::utf8_character(text_.substr(at_.offset), ignored));
+    at_.offset += std::max<std::size_t>(1, go_compat::utf8_character(text_.substr(at_.offset), ignored));
     ++at_.column;
     enter_line();
   }

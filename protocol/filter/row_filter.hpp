@@ -5,7 +5,7 @@
 #include "protocol/filter/expression.hpp"
 #include "protocol/filter/field.hpp"
 #include "protocol/filter/filter_work.hpp"
-#include "protocol/golang/regular_expression.hpp"
+#include "protocol/go_compat/regular_expression.hpp"
 
 #include <memory>
 #include <string_view>
@@ -13,7 +13,7 @@
 namespace belay::filter {
 
 // Consul has no such limits. Bounds a pattern's memory; matching takes time linear in the text.
-constexpr std::size_t pattern_bytes_max = golang::regular_expression::text_bytes_max;
+constexpr std::size_t pattern_bytes_max = go_compat::regular_expression::text_bytes_max;
 constexpr std::size_t patterns_max = 16;
 
 class row_filter {

@@ -1,7 +1,7 @@
 #include "protocol/hcl/cursor.hpp"
 
 #include "protocol/base/check.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 namespace belay::hcl {
 
@@ -11,7 +11,7 @@ char32_t cursor::front(std::size_t& bytes) const {
   if (rest.empty())
     return end;
   std::uint32_t code_point = 0;
-  bytes = golang::utf8_character(rest, code_point);
+  bytes = go_compat::utf8_character(rest, code_point);
   if (bytes > 0)
     return code_point;
   bytes = 1;
@@ -68,7 +68,7 @@ namespace {
 
 std::string utf8(char32_t c) {
   std::string out;
-  golang::append_utf8(out, c);
+  go_compat::append_utf8(out, c);
   return out;
 }
 
@@ -76,8 +76,8 @@ std::string utf8(char32_t c) {
 
 const cursor::unicode_classes& cursor::unicode() {
   if (!unicode_) {
-    auto letter = golang::regular_expression::compile("\\p{L}");
-    auto digit = golang::regular_expression::compile("\\p{Nd}");
+    auto letter = go_compat::regular_expression::compile("\\p{L}");
+    auto digit = go_compat::regular_expression::compile("\\p{Nd}");
     INVARIANT(letter.ok());
     INVARIANT(digit.ok());
     unicode_.emplace(unicode_classes{std::move(letter).value(), std::move(digit).value()});

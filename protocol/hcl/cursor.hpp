@@ -2,7 +2,7 @@
 // The characters of a text, with lines and columns, and the last error. hcl
 // continues after an invalid character, and reports only the last of its errors.
 
-#include "protocol/golang/regular_expression.hpp"
+#include "protocol/go_compat/regular_expression.hpp"
 #include "protocol/hcl/parser.hpp"
 
 #include <optional>
@@ -51,7 +51,7 @@ private:
     std::uint32_t column = 0; ///< 0 after a line feed
   };
   struct unicode_classes {
-    golang::regular_expression letter, digit;
+    go_compat::regular_expression letter, digit;
   };
 
   /// The character at the front of the rest; 0 bytes at the end of the text.

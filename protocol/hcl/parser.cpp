@@ -1,7 +1,7 @@
 #include "protocol/hcl/parser.hpp"
 
 #include "protocol/base/check.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 #include "protocol/hcl/grammar.hpp"
 
 namespace belay::hcl {
@@ -29,7 +29,7 @@ bool is_unicode_space(std::uint32_t c) {
 language language_of(std::string_view text) {
   while (!text.empty()) {
     std::uint32_t c = 0;
-    const auto bytes = golang::utf8_character(text, c);
+    const auto bytes = go_compat::utf8_character(text, c);
     if (bytes == 0)
       break;
     if (!is_unicode_space(c))

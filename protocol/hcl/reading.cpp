@@ -2,7 +2,7 @@
 
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/hex.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/hcl/token.hpp"
 
 #include <charconv>
@@ -81,19 +81,19 @@ result<std::int64_t> read_integer(const std::string& text) {
     digits.remove_prefix(1);
   }
   if (digits.empty())
-    return golang::invalid_syntax("ParseInt", text);
+    return go_compat::invalid_syntax("ParseInt", text);
   const auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) + (negative ? 1 : 0);
   std::uint64_t sum = 0;
   bool too_large = false;
   for (const char c : digits) {
     const int digit = hex_value(c);
     if (digit < 0 || static_cast<unsigned>(digit) >= base)
-      return golang::invalid_syntax("ParseInt", text);
+      return go_compat::invalid_syntax("ParseInt", text);
     too_large = too_large || sum > (largest - static_cast<unsigned>(digit)) / base;
     sum = too_large ? 0 : sum * base + static_cast<unsigned>(digit);
   }
   if (too_large)
-    return golang::out_of_range("ParseInt", text);
+    return go_compat::out_of_range("ParseInt", text);
   return static_cast<std::int64_t>(negative ? 0 - sum : sum);
 }
 
@@ -127,9 +127,9 @@ result<double> as_real(const value& v) {
   const auto* end = n->text.data() + n->text.size();
   const auto [stop, code] = std::from_chars(n->text.data(), end, read);
   if (code == std::errc::result_out_of_range)
-    return golang::out_of_range("ParseFloat", n->text);
+    return go_compat::out_of_range("ParseFloat", n->text);
   if (code != std::errc{} || stop != end)
-    return golang::invalid_syntax("ParseFloat", n->text);
+    return go_compat::invalid_syntax("ParseFloat", n->text);
   return read;
 }
 
@@ -144,7 +144,7 @@ result<bool> as_boolean(const value& v) {
   if (*text == "0" || equal_ignoring_case(*text, "false"))
     return false;
   const bool quoted = std::holds_alternative<std::string>(v.is);
-  return failure{"decodeBool: Unknown value for boolean: " + (quoted ? golang::quoted(*text) : *text)};
+  return failure{"decodeBool: Unknown value for boolean: " + (quoted ? go_compat::quoted(*text) : *text)};
 }
 
 std::string place(std::string_view file, const position& at) {

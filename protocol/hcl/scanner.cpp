@@ -1,7 +1,7 @@
 #include "protocol/hcl/scanner.hpp"
 
 #include "protocol/base/hex.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <algorithm>
 
@@ -127,7 +127,7 @@ token_kind scanner::sign_of_json(char32_t first) {
   std::string what = "illegal char";
   if (first != U'-') {
     what += ": ";
-    golang::append_utf8(what, first);
+    go_compat::append_utf8(what, first);
   }
   at_.complain(std::move(what));
   return token_kind::illegal;

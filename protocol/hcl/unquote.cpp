@@ -1,7 +1,7 @@
 #include "protocol/hcl/unquote.hpp"
 
 #include "protocol/base/hex.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +32,7 @@ bool append_character(std::string& out, std::optional<std::uint32_t> code_point)
   if (!code_point || *code_point > 0x10FFFF)
     return false;
   const bool surrogate = *code_point >= 0xD800 && *code_point <= 0xDFFF;
-  golang::append_utf8(out, surrogate ? replacement : *code_point);
+  go_compat::append_utf8(out, surrogate ? replacement : *code_point);
   return true;
 }
 

@@ -1,6 +1,6 @@
 // Limits of request bodies, and the responses to clients that exceed them.
 
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 #include "protocol/http/routes.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ body_rule rule_of(std::string_view target) {
   std::string decoded;
   auto path = target.substr(0, std::min(target.find('?'), target.size()));
   if (path.find('%') != std::string_view::npos) {
-    if (!golang::decode_path(path, decoded))
+    if (!go_compat::decode_path(path, decoded))
       return body_rule::usual;
     path = decoded;
   }

@@ -47,7 +47,7 @@ struct rows_by_data {
   found_rows operator()(const state::key_names& found) const {
     if (found.keys.empty())
       return std::nullopt;
-    return listed(found.keys, [](auto& out, const auto& key) { golang::append_json_string(out, key); });
+    return listed(found.keys, [](auto& out, const auto& key) { go_compat::append_json_string(out, key); });
   }
 
   found_rows operator()(const state::sessions& found) const {
@@ -65,9 +65,9 @@ struct rows_by_data {
       pairs.push_back(&each);
     list_rows rows{"{", "}", pairs.size(), {}, true};
     rows.append = [pairs = std::move(pairs)](std::string& out, std::size_t i) {
-      golang::append_json_string(out, pairs[i]->first);
+      go_compat::append_json_string(out, pairs[i]->first);
       out += ':';
-      golang::append_json_strings(out, pairs[i]->second);
+      go_compat::append_json_strings(out, pairs[i]->second);
     };
     return rows;
   }
@@ -109,7 +109,7 @@ struct rows_by_data {
     rows.begin += as_list ? ",\"Services\":[" : ",\"Services\":{";
     rows.append = [services = std::move(services), as_list](std::string& out, std::size_t i) {
       if (!as_list) {
-        golang::append_json_string(out, services[i]->id);
+        go_compat::append_json_string(out, services[i]->id);
         out += ':';
       }
       append_service(out, *services[i], absent_tags::empty);

@@ -1,7 +1,7 @@
 // The router: from request line to handler, in the order of docs/contract/01, section 4.
 
-#include "protocol/golang/json_input.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/json_input.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/console/console.hpp"
 #include "protocol/http/host_names.hpp"
 #include "protocol/http/network.hpp"
@@ -48,7 +48,7 @@ std::string escape_html(std::string_view text) {
 
 response redirect(std::string_view method, std::string_view path, std::string_view raw_query) {
   auto r = bare(301);
-  auto location = golang::escape_path(path);
+  auto location = go_compat::escape_path(path);
   if (!raw_query.empty())
     (location += '?').append(raw_query);
   if (method == "GET" || method == "HEAD") {
@@ -87,24 +87,24 @@ void read_headers(request_context& c) {
     std::string_view* slot = nullptr;
     switch (name.size()) { // these names have mostly different lengths, and most headers match none
     case 6:
-      slot = golang::equal_ignoring_case(name, "Accept") ? &c.accept : nullptr;
+      slot = go_compat::equal_ignoring_case(name, "Accept") ? &c.accept : nullptr;
       break;
     case 13:
-      slot = golang::equal_ignoring_case(name, "Cache-Control")   ? &c.cache_control
-             : golang::equal_ignoring_case(name, "Authorization") ? &c.authorization
-             : golang::equal_ignoring_case(name, "Last-Event-ID") ? &c.last_event_id
-                                                                  : nullptr;
+      slot = go_compat::equal_ignoring_case(name, "Cache-Control")   ? &c.cache_control
+             : go_compat::equal_ignoring_case(name, "Authorization") ? &c.authorization
+             : go_compat::equal_ignoring_case(name, "Last-Event-ID") ? &c.last_event_id
+                                                                     : nullptr;
       break;
     case 14:
-      slot = golang::equal_ignoring_case(name, "X-Consul-Token") ? &c.consul_token : nullptr;
+      slot = go_compat::equal_ignoring_case(name, "X-Consul-Token") ? &c.consul_token : nullptr;
       break;
     case 15:
-      slot = golang::equal_ignoring_case(name, "Accept-Encoding") ? &c.accept_encoding : nullptr;
-      if (golang::equal_ignoring_case(name, "Idempotency-Key"))
+      slot = go_compat::equal_ignoring_case(name, "Accept-Encoding") ? &c.accept_encoding : nullptr;
+      if (go_compat::equal_ignoring_case(name, "Idempotency-Key"))
         c.idempotency_keys.push_back(value);
       break;
     case 18:
-      slot = golang::equal_ignoring_case(name, "X-Consul-Namespace") ? &c.consul_namespace : nullptr;
+      slot = go_compat::equal_ignoring_case(name, "X-Consul-Namespace") ? &c.consul_namespace : nullptr;
       break;
     default:
       break;
@@ -136,7 +136,7 @@ bool accepts_gzip(std::string_view header) {
     auto name = coding.substr(0, std::min(coding.find(';'), coding.size()));
     while (!name.empty() && name.back() == ' ')
       name.remove_suffix(1);
-    if (golang::equal_ignoring_case(name, "gzip"))
+    if (go_compat::equal_ignoring_case(name, "gzip"))
       return !is_refused_coding(coding.substr(std::min(coding.find(';'), coding.size())));
   }
   return false;
@@ -166,14 +166,14 @@ action handle(request_context& c, const route& at) {
 /// Path and query as parsed, encoded again.
 std::string target_without_token(const request_context& c) {
   constexpr auto token = std::to_array<std::string_view>({"token"});
-  auto target = golang::escape_path(c.path);
+  auto target = go_compat::escape_path(c.path);
   if (const auto query = c.query.encoded_without(token); !query.empty())
     target.append("?").append(query);
   return target;
 }
 
 /// Limits the lists of a query, for any route.
-refused refuse_many_parameters(const golang::query_string& query) {
+refused refuse_many_parameters(const go_compat::query_string& query) {
   if (query.size() > parameters_max)
     return invalid_parameter("query", "more than " + std::to_string(parameters_max) + " parameters");
   for (const auto& bound : parameter_bounds())
@@ -209,7 +209,7 @@ response index_page() {
 
 std::string_view header_of(const raw_request& r, std::string_view wanted) {
   for (const auto& [name, value] : r.headers)
-    if (golang::equal_ignoring_case(name, wanted))
+    if (go_compat::equal_ignoring_case(name, wanted))
       return value;
   return {};
 }
@@ -244,7 +244,7 @@ std::size_t memory_of(const action& a, const raw_request& r, const route& at) {
   if (const auto* read = std::get_if<read_request>(&a); read != nullptr && read->min_index != 0)
     return copies_of_wait * r.target.size();
   const bool json = at.body == body_rule::usual || at.body == body_rule::transaction;
-  return json && !r.body.empty() ? bytes_of_json_value * golang::json_values_at_most(r.body) : 0;
+  return json && !r.body.empty() ? bytes_of_json_value * go_compat::json_values_at_most(r.body) : 0;
 }
 
 } // namespace
@@ -274,21 +274,21 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   auto path = target.substr(0, mark);
   std::string decoded;
   if (path.find('%') != std::string_view::npos) {
-    if (!golang::decode_path(path, decoded)) {
+    if (!go_compat::decode_path(path, decoded)) {
       out.action = malformed_request();
       return out;
     }
     path = decoded;
   }
-  if (s.unprintable_filter && !golang::is_printable(path)) {
+  if (s.unprintable_filter && !go_compat::is_printable(path)) {
     out.action = bare(400);
     return out;
   }
   std::string cleaned;
   const auto* at = find_route(path);
-  const bool unclean = !golang::is_clean_path(path) && !(at != nullptr && takes_any_id(*at, path));
+  const bool unclean = !go_compat::is_clean_path(path) && !(at != nullptr && takes_any_id(*at, path));
   if (unclean) {
-    cleaned = golang::clean_path(path);
+    cleaned = go_compat::clean_path(path);
     path = cleaned;
     at = find_route(path);
   }

@@ -3,7 +3,7 @@
 // served in between. All rows are of one moment: they are immutable, and the result owns them.
 
 #include "protocol/archive/gzip_stream.hpp"
-#include "protocol/golang/pretty_json.hpp"
+#include "protocol/go_compat/pretty_json.hpp"
 #include "protocol/http/list_rows.hpp"
 #include "protocol/http/shared_body.hpp"
 
@@ -37,7 +37,7 @@ private:
   std::shared_ptr<const state::query_result> result_;
   list_rows rows_;
   std::size_t next_ = 0;
-  std::optional<golang::pretty_json> pretty_;
+  std::optional<go_compat::pretty_json> pretty_;
   std::optional<archive::gzip_stream> gzip_;
   shared_body body_;
 };

@@ -2,7 +2,7 @@
 // Decodes records from JSON objects: a record's list of fields
 // (protocol/state/fields.hpp) defines the members and their types.
 
-#include "protocol/golang/json_input.hpp"
+#include "protocol/go_compat/json_input.hpp"
 #include "protocol/state/commands.hpp"
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace belay::http {
 
 /// Decodes one member by its type. Derived readers handle members with other formats.
 struct member_input {
-  golang::json_decoder& d;
+  go_compat::json_decoder& d;
   const boost::json::value& value;
   std::string_view owner; ///< names the object in error texts
 
   /// @returns false: as if the record had no such member
   template <class Field, class T>
   bool operator()(Field, T& out) const {
-    const golang::json_field at{owner, Field::name};
+    const go_compat::json_field at{owner, Field::name};
     if constexpr (Field::is(state::as::json | state::as::id_objects))
       return false;
     else if constexpr (Field::is(state::as::duration))

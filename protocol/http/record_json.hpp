@@ -2,8 +2,8 @@
 // Records as JSON objects: a record's fields (protocol/state/fields.hpp) define members and
 // names. If responses show a record in several ways, each is a view (names, order, omissions).
 
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/json_output.hpp"
 #include "protocol/state/commands.hpp"
 
 #include <array>
@@ -81,32 +81,32 @@ struct record_view {
     if constexpr (Field::is(state::as::json))
       out += v.empty() ? std::string_view("{}") : std::string_view(v);
     else if constexpr (Field::is(state::as::duration))
-      golang::append_json_string(out, golang::format_duration(std::chrono::nanoseconds(v)));
+      go_compat::append_json_string(out, go_compat::format_duration(std::chrono::nanoseconds(v)));
     else
       append_value(out, v);
   }
 
 private:
-  void append_value(std::string& out, std::string_view v) const { golang::append_json_string(out, v); }
-  void append_value(std::string& out, bool v) const { golang::append_bool(out, v); }
-  void append_value(std::string& out, std::int64_t v) const { golang::append_number(out, v); }
-  void append_value(std::string& out, std::uint64_t v) const { golang::append_number(out, v); }
-  void append_value(std::string& out, log_index v) const { golang::append_number(out, v); }
+  void append_value(std::string& out, std::string_view v) const { go_compat::append_json_string(out, v); }
+  void append_value(std::string& out, bool v) const { go_compat::append_bool(out, v); }
+  void append_value(std::string& out, std::int64_t v) const { go_compat::append_number(out, v); }
+  void append_value(std::string& out, std::uint64_t v) const { go_compat::append_number(out, v); }
+  void append_value(std::string& out, log_index v) const { go_compat::append_number(out, v); }
   template <state::named_enum Enum>
   void append_value(std::string& out, Enum v) const {
-    golang::append_json_string(out, name_of(v));
+    go_compat::append_json_string(out, name_of(v));
   }
   void append_value(std::string& out, const std::optional<std::vector<std::string>>& v) const {
     if (!v && empty_lists)
       out += "[]";
     else
-      golang::append_json_strings(out, v);
+      go_compat::append_json_strings(out, v);
   }
   void append_value(std::string& out, const std::optional<state::string_map>& v) const {
     if (!v && empty_maps)
       out += "{}";
     else
-      golang::append_json_map(out, v);
+      go_compat::append_json_map(out, v);
   }
   template <state::listed Record>
   void append_value(std::string& out, const std::optional<std::map<std::string, Record>>& v) const {
@@ -118,7 +118,7 @@ private:
     for (const auto& [key, record] : *v) {
       out += lead;
       lead = ',';
-      golang::append_json_string(out, key);
+      go_compat::append_json_string(out, key);
       out += ':';
       append_value(out, record);
     }

@@ -183,7 +183,7 @@ struct body_writer {
     if (found.keys.empty() && asked && !asked->prefix.empty())
       return not_found();
     std::string out;
-    golang::append_json_strings(out, found.keys);
+    go_compat::append_json_strings(out, found.keys);
     return json(std::move(out));
   }
 
@@ -302,7 +302,7 @@ response write_body(const state::command& command, const state::reply& reply, co
     return json_response(*yes ? "true" : "false", options);
   if (const auto* id = std::get_if<std::string>(&reply)) {
     std::string out = "{\"ID\":";
-    golang::append_json_string(out, *id);
+    go_compat::append_json_string(out, *id);
     return json_response(out += '}', options);
   }
   if (const auto* txn = std::get_if<state::txn_reply>(&reply))
@@ -348,12 +348,12 @@ response render_renewals(const std::vector<std::string>& ids, const std::vector<
   std::string out;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     out += i == 0 ? "[{" : ",{";
-    golang::append_json_member(out, "ID", ids[i]);
-    golang::append_json_name(out, "Renewed");
-    golang::append_bool(out, ttls_ms[i].has_value());
+    go_compat::append_json_member(out, "ID", ids[i]);
+    go_compat::append_json_name(out, "Renewed");
+    go_compat::append_bool(out, ttls_ms[i].has_value());
     if (ttls_ms[i].value_or(0) != 0) {
-      golang::append_json_name(out, "TtlMs");
-      golang::append_number(out, *ttls_ms[i]);
+      go_compat::append_json_name(out, "TtlMs");
+      go_compat::append_number(out, *ttls_ms[i]);
     }
     out += '}';
   }

@@ -2,7 +2,7 @@
 // Rows as JSON, appended to a string: parts that responses of
 // several areas share (docs/contract/03, 04, 05, 07 and 08).
 
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_output.hpp"
 #include "protocol/http/render.hpp"
 
 namespace belay::http {

@@ -2,7 +2,7 @@
 
 #include "protocol/base/hex.hpp"
 #include "protocol/base/uuid.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 #include <algorithm>
 
@@ -81,7 +81,7 @@ refused refuse_session_id(std::string_view id) {
 response json_response(std::string compact, const render_options& options) {
   response r;
   r.content_type = "application/json";
-  r.body = options.pretty ? golang::prettify_json(compact) : std::move(compact);
+  r.body = options.pretty ? go_compat::prettify_json(compact) : std::move(compact);
   return r;
 }
 

@@ -2,7 +2,7 @@
 // A request on its way to the handler of its path: what the router
 // found out about it, and checks that several handlers share.
 
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 #include "protocol/http/request.hpp"
 
 #include <optional>
@@ -20,7 +20,7 @@ struct request_context {
 
   std::string_view path;     ///< decoded and clean
   std::string_view argument; ///< rest of the path after the route's prefix
-  golang::query_string query;
+  go_compat::query_string query;
 
   // Headers that some route uses; the first of each name.
   std::string_view accept, accept_encoding, cache_control, consul_namespace, consul_token, authorization, last_event_id;

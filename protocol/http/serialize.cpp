@@ -1,5 +1,5 @@
 #include "protocol/archive/gzip.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_output.hpp"
 #include "protocol/http/response.hpp"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ void append_head(const response& r, std::string_view date, bool encoded,
     out.append(head);
   else {
     out += "HTTP/1.1 ";
-    golang::append_number(out, r.status);
+    go_compat::append_number(out, r.status);
     out += " Status\r\n";
   }
   if (r.vary)
@@ -102,7 +102,7 @@ void serialize_head(const response& r, std::string_view date, bool keep_alive, b
                     const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
   append_head(r, date, encoded, extra, out);
   out += "Content-Length: ";
-  golang::append_number(out, body_bytes);
+  go_compat::append_number(out, body_bytes);
   end_head(r, keep_alive, out);
 }
 

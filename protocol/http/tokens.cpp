@@ -1,6 +1,6 @@
 #include "protocol/http/tokens.hpp"
 
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@ constexpr std::string_view nobodys_header = "not a token";
 /// The first word after the scheme; empty: another scheme, or none.
 std::string_view bearer(std::string_view authorization) {
   const auto space = authorization.find(' ');
-  if (space == std::string_view::npos || !golang::equal_ignoring_case(authorization.substr(0, space), "Bearer"))
+  if (space == std::string_view::npos || !go_compat::equal_ignoring_case(authorization.substr(0, space), "Bearer"))
     return {};
   const auto begin = authorization.find_first_not_of(" \t", space);
   if (begin == std::string_view::npos)

@@ -1,7 +1,7 @@
 #include "sim/clients/credential_operator.hpp"
 
 #include "protocol/base/probe.hpp"
-#include "protocol/golang/base64.hpp"
+#include "protocol/go_compat/base64.hpp"
 #include "sim/chance/drawn_parts.hpp"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ credential_facts credential_operator::by_certificates(std::set<char> trusted, ch
 std::string credential_operator::fresh_key() {
   char text[26];
   std::snprintf(text, sizeof text, "%03u-key-of-the-simulation", static_cast<unsigned>(++made_ % 1000));
-  return golang::base64(std::string_view(text, 24));
+  return go_compat::base64(std::string_view(text, 24));
 }
 
 void credential_operator::start() {

@@ -1,7 +1,7 @@
 #include "sim/clients/http_messages.hpp"
 
 #include "protocol/base/overloaded.hpp"
-#include "protocol/golang/base64.hpp"
+#include "protocol/go_compat/base64.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -110,7 +110,7 @@ json::object object_of(const state::kv_op& op) {
   json::object kv;
   kv["Verb"] = name_of(op.verb);
   kv["Key"] = op.key;
-  kv["Value"] = golang::base64(op.value == nullptr ? std::string_view() : std::string_view(*op.value));
+  kv["Value"] = go_compat::base64(op.value == nullptr ? std::string_view() : std::string_view(*op.value));
   kv["Flags"] = op.flags;
   kv["Index"] = op.index.value;
   kv["Session"] = op.session;
@@ -377,7 +377,7 @@ std::uint64_t number_in(const json::object& o, std::string_view name) {
 state::kv_entry_ptr entry_in(const json::object& o) {
   state::kv_draft e;
   e.key = text_in(o, "Key");
-  auto value = golang::decode_base64(text_in(o, "Value"));
+  auto value = go_compat::decode_base64(text_in(o, "Value"));
   e.value = make_payload(value ? std::move(*value) : std::string("not base64"));
   e.flags = number_in(o, "Flags");
   e.lock_index = number_in(o, "LockIndex");
@@ -699,7 +699,7 @@ std::vector<state::claim_row> claim_rows_in(const json::object& body, std::strin
     c->mode = state::named<state::claim_mode>(text_in(o, "Mode")).value_or(state::claim_mode::exclusive);
     c->permits = number_in(o, "Permits");
     c->fence = number_in(o, "Fence");
-    if (auto value = golang::decode_base64(text_in(o, "Value")))
+    if (auto value = go_compat::decode_base64(text_in(o, "Value")))
       c->value = make_payload(std::move(*value));
     rows.push_back({std::move(c), {}, number_in(o, "Place")});
   }

@@ -1,6 +1,6 @@
 #include "sim/faults/unauthenticated_peer.hpp"
 
-#include "protocol/golang/base64.hpp"
+#include "protocol/go_compat/base64.hpp"
 #include "sim/chance/drawn_parts.hpp"
 
 namespace belay::sim {
@@ -69,7 +69,7 @@ credential_facts unauthenticated_peer::drawn_credentials() {
   if (what == false_paper::none)
     return f;
   if (what == false_paper::unknown_key || what == false_paper::retired_key) {
-    f.encrypt = {golang::base64("nobody has ever had this")};
+    f.encrypt = {go_compat::base64("nobody has ever had this")};
     if (what == false_paper::retired_key && !keys.empty())
       f.encrypt = {keys[tape_.choose(of_the_unauthenticated, keys.size())]};
     return f;

@@ -1,7 +1,7 @@
 #include "sim/program/command_line.hpp"
 
-#include "protocol/golang/flags.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/flags.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@ namespace belay::sim {
 
 namespace {
 
-using golang::flag_takes;
+using go_compat::flag_takes;
 
 struct flag {
   std::string_view name;
@@ -68,7 +68,7 @@ class given_flags {
 public:
   /// @returns an error, or empty.
   std::string read(const std::vector<std::string>& words) {
-    golang::flag_reader reader(words, [](std::string_view name) -> std::optional<flag_takes> {
+    go_compat::flag_reader reader(words, [](std::string_view name) -> std::optional<flag_takes> {
       const auto* f = find_flag(name);
       return f == nullptr ? std::nullopt : std::optional(f->value);
     });
@@ -85,7 +85,7 @@ public:
         return invalid(value, f->name, "it takes none");
       if ((*given)->attached && value.empty())
         return "flag needs an argument: -" + std::string(f->name);
-      if (f->is_number() && !golang::parse_uint(value))
+      if (f->is_number() && !go_compat::parse_uint(value))
         return invalid(value, f->name, "not a number from 0 to 2^64-1");
       if (!values_.emplace(f->name, value).second)
         return "flag given twice: -" + std::string(f->name);
@@ -98,7 +98,7 @@ public:
   bool has(std::string_view name) const { return values_.contains(name); }
   std::string text(std::string_view name) const { return has(name) ? values_.find(name)->second : std::string(); }
   std::uint64_t number(std::string_view name, std::uint64_t otherwise) const {
-    return has(name) ? golang::parse_uint(text(name)).value_or(0) : otherwise;
+    return has(name) ? go_compat::parse_uint(text(name)).value_or(0) : otherwise;
   }
   const std::map<std::string_view, std::string, std::less<>>& all() const { return values_; }
 
@@ -142,8 +142,8 @@ const std::vector<mode>& modes() {
 /// @returns an error, or empty.
 std::string take_seeds(const std::string& text, command_line& into) {
   const auto dots = text.find("..");
-  const auto first = golang::parse_uint(std::string_view(text).substr(0, dots));
-  const auto end = dots == text.npos ? std::nullopt : golang::parse_uint(std::string_view(text).substr(dots + 2));
+  const auto first = go_compat::parse_uint(std::string_view(text).substr(0, dots));
+  const auto end = dots == text.npos ? std::nullopt : go_compat::parse_uint(std::string_view(text).substr(dots + 2));
   if (!first || !end)
     return invalid(text, "seeds", "not of the form A..B");
   if (*first >= *end)

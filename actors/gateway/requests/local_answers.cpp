@@ -3,8 +3,8 @@
 #include "protocol/agent/member_catalog.hpp"
 #include "protocol/base/hex.hpp"
 #include "protocol/base/host_port.hpp"
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/json_output.hpp"
 #include "protocol/http/discovery/coordinate_json.hpp"
 #include "protocol/http/operators/health_report.hpp"
 #include "protocol/http/request_context.hpp"
@@ -26,7 +26,7 @@ constexpr int leader_silence_ms = 5000;
 void append_texts(std::string& out, const std::map<std::string, std::string>& all) {
   out += '{';
   for (const auto& [name, value] : all)
-    golang::append_json_member(out, name, value);
+    go_compat::append_json_member(out, name, value);
   out += '}';
 }
 
@@ -82,14 +82,14 @@ struct shown_member {
 
 void append_member(std::string& out, const shown_member& m) {
   out += '{';
-  golang::append_json_member(out, "Name", m.name);
-  golang::append_json_member(out, "Addr", m.where.host);
-  golang::append_json_name(out, "Port");
-  golang::append_number(out, m.where.number());
-  golang::append_json_name(out, "Tags");
+  go_compat::append_json_member(out, "Name", m.name);
+  go_compat::append_json_member(out, "Addr", m.where.host);
+  go_compat::append_json_name(out, "Port");
+  go_compat::append_number(out, m.where.number());
+  go_compat::append_json_name(out, "Tags");
   append_texts(out, m.tags);
-  golang::append_json_name(out, "Status");
-  golang::append_number(out, m.status);
+  go_compat::append_json_name(out, "Status");
+  go_compat::append_number(out, m.status);
   out +=
       ",\"ProtocolMin\":1,\"ProtocolMax\":5,\"ProtocolCur\":2,\"DelegateMin\":2,\"DelegateMax\":5,\"DelegateCur\":4}";
 }
@@ -188,7 +188,7 @@ std::map<std::string, std::string> raft_stats(const status_result& now) {
   std::string contact = "0";
   if (!leads)
     contact =
-        now.ms_since_leader < 0 ? "never" : golang::format_duration(std::chrono::milliseconds(now.ms_since_leader));
+        now.ms_since_leader < 0 ? "never" : go_compat::format_duration(std::chrono::milliseconds(now.ms_since_leader));
   std::map<std::string, std::string> s{
       {"applied_index", to_string(now.applied)},
       {"commit_index", to_string(now.commit)},
@@ -227,16 +227,16 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   const bool leads = now.view.soft.role == raft::role::leader;
   const auto yes_no = [](bool v) { return v ? "true" : "false"; };
   std::string out = "{\"Config\":{";
-  golang::append_json_member(out, "Datacenter", facts.datacenter);
-  golang::append_json_member(out, "NodeName", facts.node_name);
-  golang::append_json_member(out, "NodeID", facts.node_uuid);
-  golang::append_json_member(out, "Revision", facts.revision);
-  golang::append_json_name(out, "Server");
-  golang::append_bool(out, facts.server);
-  golang::append_json_member(out, "Version", facts.version);
+  go_compat::append_json_member(out, "Datacenter", facts.datacenter);
+  go_compat::append_json_member(out, "NodeName", facts.node_name);
+  go_compat::append_json_member(out, "NodeID", facts.node_uuid);
+  go_compat::append_json_member(out, "Revision", facts.revision);
+  go_compat::append_json_name(out, "Server");
+  go_compat::append_bool(out, facts.server);
+  go_compat::append_json_member(out, "Version", facts.version);
   out += "},\"DebugConfig\":{";
   for (const auto& [name, value] : facts.effective_settings) {
-    golang::append_json_name(out, name);
+    go_compat::append_json_name(out, name);
     out += value;
   }
   out += "},\"Coord\":";
@@ -278,7 +278,7 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   const auto failed = std::count_if(now.peers.begin(), now.peers.end(), [](const peer_status& p) { return !p.alive; });
   const auto members = std::max<std::size_t>(1, now.peers.size());
   for (const char* pool : {"serf_lan", "serf_wan"}) {
-    golang::append_json_name(out, pool);
+    go_compat::append_json_name(out, pool);
     append_texts(out, {{"encrypted", "false"},
                        {"failed", std::to_string(failed)},
                        {"left", "0"},
@@ -293,14 +293,14 @@ std::string raft_configuration_json(const cluster_view& view) {
   for (const auto& m : view.config.members) {
     out += first ? "{" : ",{";
     first = false;
-    golang::append_json_member(out, "ID", m.uuid);
-    golang::append_json_member(out, "Node", m.name);
-    golang::append_json_member(out, "Address", with_brackets(m.address));
-    golang::append_json_name(out, "Leader");
-    golang::append_bool(out, m.id == view.soft.leader);
-    golang::append_json_member(out, "ProtocolVersion", "3");
-    golang::append_json_name(out, "Voter");
-    golang::append_bool(out, view.config.is_voter(m.id));
+    go_compat::append_json_member(out, "ID", m.uuid);
+    go_compat::append_json_member(out, "Node", m.name);
+    go_compat::append_json_member(out, "Address", with_brackets(m.address));
+    go_compat::append_json_name(out, "Leader");
+    go_compat::append_bool(out, m.id == view.soft.leader);
+    go_compat::append_json_member(out, "ProtocolVersion", "3");
+    go_compat::append_json_name(out, "Voter");
+    go_compat::append_bool(out, view.config.is_voter(m.id));
     out += '}';
   }
   return out += "],\"Index\":0}"; // docs/contract/12: always 0 in this version
@@ -311,17 +311,17 @@ std::string json_of(const http::local_request& request, const status_result& now
   std::string out;
   switch (request.kind) {
   case http::local_kind::status_leader:
-    golang::append_json_string(out, leader_address(now.view));
+    go_compat::append_json_string(out, leader_address(now.view));
     return out;
   case http::local_kind::status_peers: {
     std::vector<std::string> addresses;
     for (const auto& m : now.view.config.members)
       addresses.push_back(with_brackets(m.address));
-    golang::append_json_strings(out, addresses);
+    go_compat::append_json_strings(out, addresses);
     return out;
   }
   case http::local_kind::catalog_datacenters:
-    golang::append_json_strings(out, std::vector<std::string>{facts.datacenter});
+    go_compat::append_json_strings(out, std::vector<std::string>{facts.datacenter});
     return out;
   case http::local_kind::agent_self:
     return self_json(now, facts);

@@ -2,7 +2,7 @@
 
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/hex.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 #include "protocol/http/tokens.hpp"
 
 #include <algorithm>
@@ -43,9 +43,9 @@ constexpr std::string_view of_agents = "/v1/agent/token/";
 /// secret, which is cut off: clients may still send them although no route serves them.
 std::string without_secret(std::string_view target, std::string_view own, bool found) {
   std::string path;
-  if (!golang::decode_path(target, path))
+  if (!go_compat::decode_path(target, path))
     path = target;
-  path = golang::clean_path(path);
+  path = go_compat::clean_path(path);
   const auto lower = in_lower_case(path);
   for (const std::string_view verb : {"create", "update", "destroy", "info", "clone", "list"}) {
     const auto before = "/v1/acl/" + std::string(verb) + "/";

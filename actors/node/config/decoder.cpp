@@ -1,7 +1,7 @@
 #include "actors/node/config/decoder.hpp"
 
 #include "actors/node/config/json.hpp"
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/duration.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -46,11 +46,11 @@ void config_decoder::get(std::string_view path, std::chrono::nanoseconds& to) {
   if (!v)
     return;
   const std::string_view text(v->get_string());
-  if (auto d = golang::parse_duration(text))
+  if (auto d = go_compat::parse_duration(text))
     to = *d;
   else
-    wrong(path,
-          std::string(path) + ": invalid duration: \"" + std::string(text) + "\": " + golang::duration_complaint(text));
+    wrong(path, std::string(path) + ": invalid duration: \"" + std::string(text) +
+                    "\": " + go_compat::duration_complaint(text));
 }
 
 std::optional<std::int64_t> config_decoder::whole(std::string_view path, std::int64_t low, std::int64_t high) {

@@ -1,6 +1,6 @@
 #include "actors/node/config/flags.hpp"
-#include "protocol/golang/flags.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/flags.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <charconv>
 #include <optional>
@@ -129,10 +129,10 @@ std::string take(agent_flags& out, const flag& f, const std::string& value) {
   switch (f.kind) {
   case boolean:
   case dev: {
-    auto b = golang::parse_bool(value);
+    auto b = go_compat::parse_bool(value);
     if (!b)
-      return "invalid boolean value " + golang::quoted(value) + " for -" + name + ": " +
-             golang::invalid_syntax("ParseBool", value).text;
+      return "invalid boolean value " + go_compat::quoted(value) + " for -" + name + ": " +
+             go_compat::invalid_syntax("ParseBool", value).text;
     if (f.kind == dev)
       out.dev = *b;
     else
@@ -144,8 +144,8 @@ std::string take(agent_flags& out, const flag& f, const std::string& value) {
     auto begin = value.data() + (value.starts_with('+') ? 1 : 0), end = value.data() + value.size();
     auto r = std::from_chars(begin, end, n);
     if (r.ec != std::errc() || r.ptr != end || begin == end)
-      return "invalid value " + golang::quoted(value) + " for flag -" + name + ": " +
-             golang::invalid_syntax("ParseInt", value).text;
+      return "invalid value " + go_compat::quoted(value) + " for flag -" + name + ": " +
+             go_compat::invalid_syntax("ParseInt", value).text;
     at_path(out.values, f.path) = n;
     break;
   }
@@ -186,11 +186,11 @@ std::string take(agent_flags& out, const flag& f, const std::string& value) {
 
 std::variant<agent_flags, config_error> parse_agent_flags(const std::vector<std::string>& args) {
   agent_flags out;
-  golang::flag_reader words(args, [](std::string_view name) -> std::optional<golang::flag_takes> {
+  go_compat::flag_reader words(args, [](std::string_view name) -> std::optional<go_compat::flag_takes> {
     const auto* f = find_flag(name);
     if (!f)
       return std::nullopt;
-    return is_switch(f->kind) ? golang::flag_takes::nothing : golang::flag_takes::value;
+    return is_switch(f->kind) ? go_compat::flag_takes::nothing : go_compat::flag_takes::value;
   });
   for (;;) {
     const auto given = words.next();

@@ -1,7 +1,7 @@
 #include "actors/node/config/json.hpp"
 
 #include "protocol/base/hex.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -68,7 +68,7 @@ private:
   bool cut_short() { return wrong("unexpected end of JSON input"); }
 
   bool unexpected(std::string_view where) {
-    return wrong("invalid character " + golang::quoted_byte(text_[pos_]) + " " + std::string(where));
+    return wrong("invalid character " + go_compat::quoted_byte(text_[pos_]) + " " + std::string(where));
   }
 
   /// Parts between commas, up to `close`; the current character is the opening bracket.

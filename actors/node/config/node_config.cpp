@@ -11,7 +11,7 @@
 #include "protocol/agent/metadata.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/uuid.hpp"
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/duration.hpp"
 #include "protocol/http/tokens.hpp"
 #include "protocol/state/restore/row_rules.hpp"
 
@@ -145,9 +145,9 @@ void check_idle(decoder& d) {
   std::map<std::string, std::string> ttls;
   d.get("dns_config.service_ttl", ttls);
   for (const auto& [service, text] : ttls)
-    if (!golang::parse_duration(text))
+    if (!go_compat::parse_duration(text))
       d.wrong("dns_config.service_ttl." + service, "dns_config.service_ttl[\"" + service + "\"]: invalid duration: \"" +
-                                                       text + "\": " + golang::duration_complaint(text));
+                                                       text + "\": " + go_compat::duration_complaint(text));
 }
 
 /// As in Consul 1.8.7 (agent/config/builder.go: validContentPath, hasVersion, UIPathBuilder),

@@ -1,5 +1,5 @@
 #include "actors/node/config/problems.hpp"
-#include "protocol/golang/error_list.hpp"
+#include "protocol/go_compat/error_list.hpp"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ std::string several(const std::vector<config_problem>& list, Shown shown) {
   std::vector<std::string> texts;
   for (const auto& p : list)
     texts.push_back(shown(p));
-  return golang::error_list(texts);
+  return go_compat::error_list(texts);
 }
 
 /// Formats errors like github.com/mitchellh/mapstructure.

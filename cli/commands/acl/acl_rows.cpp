@@ -2,8 +2,8 @@
 
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -16,7 +16,7 @@ namespace json = boost::json;
 namespace {
 
 std::string hex_of_hash(const json::value& row) {
-  const auto bytes = golang::decode_base64(member_text(row, "Hash"));
+  const auto bytes = go_compat::decode_base64(member_text(row, "Hash"));
   std::string out;
   for (const unsigned char c : bytes ? *bytes : std::string()) {
     constexpr std::string_view digits = "0123456789abcdef";

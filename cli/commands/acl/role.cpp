@@ -4,7 +4,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <ostream>
 
@@ -55,7 +55,7 @@ int read_role(const options& o, terminal t) {
   if (o.value("id").empty() && name.empty())
     return error(t, "Must specify either the -id or -name parameters");
   const auto client = o.client(t);
-  auto path = "/v1/acl/role/name/" + golang::escape_path(name);
+  auto path = "/v1/acl/role/name/" + go_compat::escape_path(name);
   auto what = "name \"" + name + "\"";
   if (!o.value("id").empty()) {
     const auto id = value_of(id_of(o, client, acl_kind::role, o.value("id")), t, "Error determining role ID: ");

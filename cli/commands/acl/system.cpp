@@ -5,7 +5,7 @@
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
 #include "protocol/acl/legacy_rules.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -66,7 +66,7 @@ int translate_rules(const options& o, terminal t) {
   auto answer = result<api_answer>(failure{});
   if (o.on("token-accessor")) {
     const auto id = value_of(id_of(o, client, acl_kind::token, given), t, "");
-    answer = client.ask("GET", "/v1/acl/rules/translate/" + golang::escape_path(id), o.query());
+    answer = client.ask("GET", "/v1/acl/rules/translate/" + go_compat::escape_path(id), o.query());
   } else {
     auto target = client.target();
     target.token = given;

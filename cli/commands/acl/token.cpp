@@ -4,7 +4,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/duration.hpp"
 
 #include <ostream>
 
@@ -28,7 +28,7 @@ int create_token(const options& o, terminal t) {
     if (o.given(flag_name))
       k.emplace(name, o.value(flag_name));
   if (const auto ttl = o.duration("expires-ttl", {}); ttl.count() > 0)
-    k.emplace("ExpirationTTL", golang::format_duration(ttl));
+    k.emplace("ExpirationTTL", go_compat::format_duration(ttl));
   if (const auto s = add_links(o, client, k); !s)
     return error(t, s.error());
   return write_row(o, t, client, "/v1/acl/token", k, "Failed to create new token: ", one_token_text);

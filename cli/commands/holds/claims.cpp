@@ -6,8 +6,8 @@
 #include "cli/flags/options.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/table.hpp"
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/duration.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
@@ -43,7 +43,7 @@ std::string length_of(const json::value& row, std::string_view name) {
     return "-";
   const auto ms = std::chrono::milliseconds(v->to_number<std::int64_t>(ec));
   // Seconds are precise enough here.
-  return golang::format_duration(std::chrono::duration_cast<std::chrono::seconds>(ms));
+  return go_compat::format_duration(std::chrono::duration_cast<std::chrono::seconds>(ms));
 }
 
 /// One line for each holder and waiter, in the order of the response, which is that of the queues.
@@ -54,7 +54,7 @@ std::string claims_text(const json::value& rows, bool whole) {
       {"Name", "State", "Since", "Mode", "Permits", "Fence", "Session", "Node", "Value"}};
   for (const auto& row : elements(&rows)) {
     const bool waits = member_text(row, "State") == "waiting";
-    const auto value = golang::decode_base64(member_text(row, "Value"));
+    const auto value = go_compat::decode_base64(member_text(row, "Value"));
     const auto resource = resource_of(row);
     const auto state = member_text(row, "State");
     lines.push_back({resource, waits && whole ? state + ", " + std::to_string(++waiting[resource]) : state,

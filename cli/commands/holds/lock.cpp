@@ -6,7 +6,7 @@
 #include "cli/commands/holds/holding_run.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/locks/claim_holding.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <optional>
 #include <ostream>
@@ -76,7 +76,7 @@ int lock(const options& o, terminal t) {
   answer_of(client.ask(is_there(deadline)), t, "Error querying Consul agent: ");
 
   holding_settings settings;
-  settings.prefix = golang::clean_path("/" + o.words()[0]).substr(1);
+  settings.prefix = go_compat::clean_path("/" + o.words()[0]).substr(1);
   while (settings.prefix.ends_with('/'))
     settings.prefix.pop_back();
   settings.limit = static_cast<std::size_t>(limit);

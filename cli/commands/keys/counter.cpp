@@ -3,7 +3,7 @@
 #include "cli/api/command_world.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <belay/counter.hpp>
 
@@ -45,7 +45,7 @@ int counter_get(const options& o, terminal t) {
 int counter_add(const options& o, terminal t) {
   if (o.words().empty() || o.words().size() > 2)
     return error(t, "Error! One KEY is required, and at most one number");
-  const auto n = o.words().size() == 2 ? golang::parse_int(o.words()[1]) : std::optional<std::int64_t>(1);
+  const auto n = o.words().size() == 2 ? go_compat::parse_int(o.words()[1]) : std::optional<std::int64_t>(1);
   if (!n)
     return error(t, "Error! Not a 64-bit integer: " + o.words()[1]);
   return count(o, t, n);

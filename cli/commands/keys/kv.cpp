@@ -4,8 +4,8 @@
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/table.hpp"
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -49,7 +49,7 @@ result<std::vector<pair_row>> pair_rows(const std::string& body) {
     };
     p.key = text("Key");
     p.session = text("Session");
-    auto value = golang::decode_base64(text("Value"));
+    auto value = go_compat::decode_base64(text("Value"));
     if (!value)
       return value.why();
     p.value = *value;
@@ -69,7 +69,7 @@ std::string detailed(const pair_row& p, bool base64) {
                 {"LockIndex", p.lock_index},
                 {"ModifyIndex", p.modify_index},
                 {"Session", p.session.empty() ? "-" : p.session},
-                {"Value", base64 ? golang::base64(p.value) : p.value}},
+                {"Value", base64 ? go_compat::base64(p.value) : p.value}},
                6);
 }
 
@@ -94,7 +94,8 @@ int kv_get(const options& o, terminal t) {
   } else if (recurse) {
     query.add("recurse");
   }
-  auto answer = value_of(client.ask("GET", "/v1/kv/" + golang::escape_path(key), query), t, "Error querying agent: ");
+  auto answer =
+      value_of(client.ask("GET", "/v1/kv/" + go_compat::escape_path(key), query), t, "Error querying agent: ");
   if (answer.status == 404) {
     if (keys || recurse)
       return o.json() ? (t.out << "[]\n", 0) : 0;
@@ -125,7 +126,7 @@ int kv_get(const options& o, terminal t) {
     if (o.on("detailed"))
       t.out << (i ? "\n" : "") << detailed(p, base64);
     else
-      t.out << (recurse ? p.key + ":" : "") << (base64 ? golang::base64(p.value) : p.value) << "\n";
+      t.out << (recurse ? p.key + ":" : "") << (base64 ? go_compat::base64(p.value) : p.value) << "\n";
   }
   return 0;
 }
@@ -138,7 +139,7 @@ int kv_put(const options& o, terminal t) {
   const auto& key = o.words()[0];
   auto value = value_of(value_given(o.words().size() == 2 ? o.words()[1] : "", t.in), t, "Error! ");
   if (o.on("base64"))
-    value = value_of(golang::decode_base64(value), t, "Error! Cannot base 64 decode data: ");
+    value = value_of(go_compat::decode_base64(value), t, "Error! Cannot base 64 decode data: ");
   const bool cas = o.on("cas"), acquire = o.on("acquire"), release = o.on("release");
   if (cas && !o.given("modify-index"))
     return error(t, "Must specify -modify-index with -cas!");
@@ -156,7 +157,7 @@ int kv_put(const options& o, terminal t) {
     query.add("acquire", o.value("session"));
   else if (release)
     query.add("release", o.value("session"));
-  api_request request{"PUT", "/v1/kv/" + golang::escape_path(key), query};
+  api_request request{"PUT", "/v1/kv/" + go_compat::escape_path(key), query};
   request.body = value;
   request.idempotency_key = o.value("idempotency-key");
   auto answer = client.ask(std::move(request));
@@ -182,7 +183,7 @@ int kv_add(const options& o, terminal t) {
     return error(t, "Error! Exactly one KEY is required");
   const auto key = without_leading_slash(o.words()[0]);
   const auto client = o.client(t);
-  api_request request{"PUT", "/v1/kv/" + golang::escape_path(key), o.query()};
+  api_request request{"PUT", "/v1/kv/" + go_compat::escape_path(key), o.query()};
   request.query.add("add", o.value("by", "1"));
   for (const auto* bound : {"min", "max"})
     if (o.given(bound))
@@ -216,7 +217,7 @@ int kv_delete(const options& o, terminal t) {
     query.add("recurse");
   if (cas)
     query.add("cas", o.value("modify-index"));
-  auto answer = client.ask("DELETE", "/v1/kv/" + golang::escape_path(key), query);
+  auto answer = client.ask("DELETE", "/v1/kv/" + go_compat::escape_path(key), query);
   const auto complaint = complaint_about(answer);
   if (!complaint.empty())
     return error(t, std::string("Error! Did not delete ") + (recurse ? "prefix " : "key ") + key + ": " + complaint);

@@ -3,8 +3,8 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -46,7 +46,8 @@ int kv_history(const options& o, terminal t) {
   const auto client = o.client(t);
   auto query = o.query();
   query.add("history");
-  auto answer = answer_of(client.ask("GET", "/v1/kv/" + golang::escape_path(key), query), t, "Error querying agent: ");
+  auto answer =
+      answer_of(client.ask("GET", "/v1/kv/" + go_compat::escape_path(key), query), t, "Error querying agent: ");
   auto list = value_of(list_in(answer.body), t, "Error querying agent: ");
   if (o.json()) {
     t.out << pretty(json::value(list));
@@ -56,7 +57,7 @@ int kv_history(const options& o, terminal t) {
     const auto* change = each.if_object();
     if (change == nullptr)
       continue;
-    const auto value = golang::decode_base64(text_of(*change, "Value"));
+    const auto value = go_compat::decode_base64(text_of(*change, "Value"));
     t.out << number_of(*change, "Index") << ' ' << text_of(*change, "Event");
     if (text_of(*change, "Event") == "set")
       t.out << ' ' << (o.on("base64") || !value ? text_of(*change, "Value") : *value);
@@ -67,7 +68,7 @@ int kv_history(const options& o, terminal t) {
 
 /// Reads one row; an empty object: there is none.
 result<json::object> row_read(const api_client& client, const std::string& key, const api_query& query) {
-  auto answer = client.ask("GET", "/v1/kv/" + golang::escape_path(key), query);
+  auto answer = client.ask("GET", "/v1/kv/" + go_compat::escape_path(key), query);
   if (answer && answer->status == 404)
     return json::object{};
   if (const auto complaint = complaint_about(answer); !complaint.empty())
@@ -100,14 +101,14 @@ int kv_revert(const options& o, terminal t) {
     return failed(was.error());
   if (was->empty() && now->empty())
     return succeed(o, t, "Success! The key does not exist, as at that index: " + key, {{"Key", key}});
-  const auto value = golang::decode_base64(text_of(*was, "Value"));
+  const auto value = go_compat::decode_base64(text_of(*was, "Value"));
   if (!value)
     return failed(value.error());
   auto write = o.write_query();
   write.add("cas", number_of(*now, "ModifyIndex"));
   if (!was->empty())
     write.add("flags", number_of(*was, "Flags"));
-  const auto path = "/v1/kv/" + golang::escape_path(key);
+  const auto path = "/v1/kv/" + go_compat::escape_path(key);
   auto answer = was->empty() ? client.ask("DELETE", path, write) : client.ask("PUT", path, write, *value);
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     return failed(complaint);

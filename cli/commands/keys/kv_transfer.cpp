@@ -7,10 +7,10 @@
 #include "cli/output/escaped_output.hpp"
 #include "cli/output/json_text.hpp"
 #include "protocol/base/ascii_case.hpp"
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/json_input.hpp"
-#include "protocol/golang/json_output.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/json_input.hpp"
+#include "protocol/go_compat/json_output.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <filesystem>
 #include <ostream>
@@ -37,9 +37,9 @@ std::string write_export(const std::vector<exported_key>& keys) {
   std::string out = "[\n";
   for (const auto& k : keys) {
     out += "\t{\n\t\t\"key\": ";
-    golang::append_json_string(out, k.key);
+    go_compat::append_json_string(out, k.key);
     out += ",\n\t\t\"flags\": " + std::to_string(k.flags) + ",\n\t\t\"value\": \"";
-    golang::append_base64(out, k.value);
+    go_compat::append_base64(out, k.value);
     out += "\"\n\t}";
     out += &k == &keys.back() ? "\n" : ",\n";
   }
@@ -47,7 +47,7 @@ std::string write_export(const std::vector<exported_key>& keys) {
 }
 
 result<std::vector<exported_key>> read_export(std::string_view text) {
-  const auto read = golang::read_json_file(text);
+  const auto read = go_compat::read_json_file(text);
   if (!read)
     return failure{"Cannot unmarshal data: " + read.error()};
   const auto& v = *read;
@@ -77,7 +77,7 @@ result<std::vector<exported_key>> read_export(std::string_view text) {
     if (const auto* m = member_in_any_case(*o, "value"); m && !m->is_null()) {
       if (!m->is_string())
         return failure{"Cannot unmarshal data: value of key " + k.key + " is not a string"};
-      auto value = golang::decode_base64(std::string_view(m->get_string()));
+      auto value = go_compat::decode_base64(std::string_view(m->get_string()));
       if (!value)
         return failure{"Error base 64 decoding value for key " + k.key + ": " + value.error()};
       k.value = *value;
@@ -101,7 +101,7 @@ result<std::vector<std::string>> take_misnamed(const options& o, const api_clien
   std::vector<exported_key> rest;
   for (auto& k : keys) {
     if (k.key.find(replacement) != k.key.npos) {
-      const auto answer = client.ask("GET", "/v1/kv/" + golang::escape_path(k.key), o.query());
+      const auto answer = client.ask("GET", "/v1/kv/" + go_compat::escape_path(k.key), o.query());
       if (!answer)
         return failure{answer.error()};
       if (answer->status != 404 && !answer->found())
@@ -125,7 +125,7 @@ int kv_export(const options& o, terminal t) {
     return error(t, "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
   const auto prefix = without_leading_slash(o.words().empty() ? "" : o.words()[0]);
   const auto client = o.client(t);
-  auto answer = value_of(client.ask("GET", "/v1/kv/" + golang::escape_path(prefix), o.query().add("recurse")), t,
+  auto answer = value_of(client.ask("GET", "/v1/kv/" + go_compat::escape_path(prefix), o.query().add("recurse")), t,
                          "Error querying agent: ");
   if (answer.status == 404) {
     t.out << write_export({});
@@ -152,9 +152,9 @@ constexpr std::size_t keys_per_line = 1000;
 
 std::string set_operation(const exported_key& k) {
   std::string out = R"({"KV":{"Verb":"set","Key":)";
-  golang::append_json_string(out, k.key);
+  go_compat::append_json_string(out, k.key);
   out += R"(,"Value":")";
-  golang::append_base64(out, k.value);
+  go_compat::append_base64(out, k.value);
   out += R"(","Flags":)" + std::to_string(k.flags) + "}}";
   return out;
 }
@@ -216,7 +216,7 @@ private:
       if (k.flags != 0)
         query.add("flags", std::to_string(k.flags));
       const auto answer = channel_.ask(
-          {.method = "PUT", .path = "/v1/kv/" + golang::escape_path(k.key), .query = query, .body = k.value});
+          {.method = "PUT", .path = "/v1/kv/" + go_compat::escape_path(k.key), .query = query, .body = k.value});
       if (const auto complaint = complaint_about(answer); !complaint.empty())
         return not_written(complaint);
       written(next_ + 1);

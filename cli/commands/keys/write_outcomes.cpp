@@ -3,7 +3,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -36,7 +36,7 @@ int ask_for_outcome(const options& o, terminal t, std::string_view method) {
     return error(t, "Error! Exactly one idempotency key is required");
   const auto& key = o.words()[0];
   const auto client = o.client(t);
-  const auto answer = client.ask(method, "/v1/outcome/" + golang::escape_path(key), o.query());
+  const auto answer = client.ask(method, "/v1/outcome/" + go_compat::escape_path(key), o.query());
   if (answer && answer->status == 404)
     return error(t, "Error! There is no outcome of a write with the idempotency key " + key);
   if (const auto complaint = complaint_about(answer); !complaint.empty())

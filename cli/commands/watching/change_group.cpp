@@ -9,7 +9,7 @@
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/process/command_name.hpp"
 #include "cli/process/long_run.hpp"
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/duration.hpp"
 
 #include <belay/consumer.hpp>
 #include <belay/session.hpp>
@@ -147,7 +147,7 @@ private:
       error(terminal_, "The session was lost: the change is delivered to another member, or redelivered here");
     else if (one.is_snapshot || one.tries < limits_.tries_max)
       error(terminal_, "Attempt " + std::to_string(one.tries) + " failed; the change will be redelivered in " +
-                           golang::format_duration(std::chrono::nanoseconds(limits_.ack_wait)));
+                           go_compat::format_duration(std::chrono::nanoseconds(limits_.ack_wait)));
     else
       error(terminal_,
             "The last attempt failed; the change is stored in " + name_ + "/dead/" + v0::position_of(one.place));

@@ -1,7 +1,7 @@
 #include "cli/commands/watching/change_lines.hpp"
 
 #include "cli/output/json_text.hpp"
-#include "protocol/golang/base64.hpp"
+#include "protocol/go_compat/base64.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -16,7 +16,7 @@ std::string line_of(const v0::key_change& c) {
     o["ID"] = v0::position_of(c.place);
   o["Event"] = c.kind == set ? "set" : c.kind == erased ? "delete" : "expired";
   o["Key"] = c.key;
-  o["Value"] = c.value.empty() ? json::value() : json::value(golang::base64(c.value));
+  o["Value"] = c.value.empty() ? json::value() : json::value(go_compat::base64(c.value));
   o["Flags"] = c.flags;
   o["Session"] = c.session;
   o["PreviousIndex"] = c.previous_index;

@@ -9,8 +9,8 @@
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/process/long_run.hpp"
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/json/array.hpp>
@@ -162,12 +162,12 @@ result<watch_query> query_of(const options& o, const std::string& kind) {
   if (kind == "key") {
     if (o.value("key").empty())
       return failure{"Must specify a single key to watch"};
-    q.path = "/v1/kv/" + golang::escape_path(without_leading_slash(o.value("key")));
+    q.path = "/v1/kv/" + go_compat::escape_path(without_leading_slash(o.value("key")));
     q.of = key;
   } else if (kind == "keyprefix") {
     if (o.value("prefix").empty())
       return failure{"Must specify a single prefix to watch"};
-    q.path = "/v1/kv/" + golang::escape_path(without_leading_slash(o.value("prefix")));
+    q.path = "/v1/kv/" + go_compat::escape_path(without_leading_slash(o.value("prefix")));
     q.query.add("recurse");
     q.of = prefix;
   } else if (kind == "services") {
@@ -177,7 +177,7 @@ result<watch_query> query_of(const options& o, const std::string& kind) {
   } else if (kind == "service") {
     if (service.empty())
       return failure{"Must specify a single service to watch"};
-    q.path = "/v1/health/service/" + golang::escape_path(service);
+    q.path = "/v1/health/service/" + go_compat::escape_path(service);
     for (const auto& tag : o.values("tag"))
       q.query.add("tag", tag);
     if (o.value("passingonly") == "true")
@@ -186,7 +186,7 @@ result<watch_query> query_of(const options& o, const std::string& kind) {
     if (!service.empty() && !state.empty())
       return failure{"Cannot specify service and state"};
     q.path = service.empty() ? "/v1/health/state/" + (state.empty() ? "any" : state)
-                             : "/v1/health/checks/" + golang::escape_path(service);
+                             : "/v1/health/checks/" + go_compat::escape_path(service);
   } else if (kind == "event") {
     q.path = "/v1/event/list";
     q.query = {};

@@ -1,6 +1,6 @@
 #include "protocol/http/acl/acl_input.hpp"
 
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/record_input.hpp"
 
 #include <boost/json/array.hpp>
@@ -15,7 +15,7 @@ using boost::json::value;
 
 /// Decodes each element of a list with `read(value, element)`. null: an empty list.
 template <class T, class Read>
-void decode_each(golang::json_decoder& d, const value& v, golang::json_field at, std::string_view type,
+void decode_each(go_compat::json_decoder& d, const value& v, go_compat::json_field at, std::string_view type,
                  std::vector<T>& out, Read read) {
   out.clear();
   if (v.is_null())
@@ -30,13 +30,13 @@ void decode_each(golang::json_decoder& d, const value& v, golang::json_field at,
 
 /// Decodes the members in `Record`'s list of fields, and no others.
 template <class Record>
-void decode_plain(golang::json_decoder& d, const value& v, std::string_view type, Record& out) {
+void decode_plain(go_compat::json_decoder& d, const value& v, std::string_view type, Record& out) {
   d.object(v, "value of type structs." + std::string(type), [&](const std::string& name, const value& each) {
     return decode_member(name, out, member_input{d, each, type});
   });
 }
 
-void decode_links(golang::json_decoder& d, const value& v, golang::json_field at, std::string_view type,
+void decode_links(go_compat::json_decoder& d, const value& v, go_compat::json_field at, std::string_view type,
                   std::vector<state::acl_link>& out) {
   decode_each(d, v, at, "[]structs." + std::string(type), out,
               [&](const value& each, state::acl_link& link) { decode_plain(d, each, type, link); });
@@ -46,7 +46,7 @@ void decode_links(golang::json_decoder& d, const value& v, golang::json_field at
 struct acl_member_input : member_input {
   template <class Field, class T>
   bool operator()(Field f, T& out) const {
-    const golang::json_field at{owner, Field::name};
+    const go_compat::json_field at{owner, Field::name};
     if constexpr (std::is_same_v<T, std::vector<state::service_identity>>)
       decode_each(d, value, at, "structs.ACLServiceIdentities", out,
                   [&](const auto& each, auto& to) { decode_plain(d, each, "ACLServiceIdentity", to); });
@@ -59,8 +59,8 @@ struct acl_member_input : member_input {
   }
 };
 
-void decode_timestamp(golang::json_decoder& d, const value& v, golang::json_field at,
-                      std::optional<golang::timestamp>& out) {
+void decode_timestamp(go_compat::json_decoder& d, const value& v, go_compat::json_field at,
+                      std::optional<go_compat::timestamp>& out) {
   out.reset();
   if (v.is_null())
     return;
@@ -68,10 +68,10 @@ void decode_timestamp(golang::json_decoder& d, const value& v, golang::json_fiel
   d.text(v, at, text);
   if (!v.is_string())
     return;
-  const auto t = golang::parse_timestamp(text);
+  const auto t = go_compat::parse_timestamp(text);
   if (!t)
     d.fail(t.error());
-  else if (*t != golang::timestamp::none())
+  else if (*t != go_compat::timestamp::none())
     out = *t;
 }
 
@@ -79,10 +79,10 @@ void decode_timestamp(golang::json_decoder& d, const value& v, golang::json_fiel
 /// name, value)`. Ignores a hash, which clients send back as they received it.
 template <class Record, class Member>
 result<Record> read_record(std::string_view body, std::string_view type, Record record, Member member) {
-  const auto json = golang::read_json(body);
+  const auto json = go_compat::read_json(body);
   if (!json)
     return json.why();
-  golang::json_decoder d(body);
+  go_compat::json_decoder d(body);
   d.object(*json, "value of type structs." + std::string(type), [&](const std::string& name, const value& v) {
     std::string ignored;
     if (name != "hash")
@@ -140,7 +140,7 @@ result<role_input> read_acl_role(std::string_view body) {
 result<token_input> read_acl_token(std::string_view body) {
   constexpr std::string_view type = "ACLToken";
   return read_record(body, type, token_input{}, [&](auto& d, const std::string& name, const value& v, auto& out) {
-    std::optional<golang::timestamp> ignored;
+    std::optional<go_compat::timestamp> ignored;
     if (name == "policies")
       decode_links(d, v, {type, "Policies"}, "ACLTokenPolicyLink", out.policies);
     else if (name == "roles")
@@ -163,10 +163,10 @@ result<token_input> read_acl_token(std::string_view body) {
 
 result<std::vector<authorization_input>> read_authorizations(std::string_view body) {
   constexpr std::string_view type = "ACLAuthorizationRequest";
-  const auto json = golang::read_json(body);
+  const auto json = go_compat::read_json(body);
   if (!json)
     return json.why();
-  golang::json_decoder d(body);
+  go_compat::json_decoder d(body);
   std::vector<authorization_input> out;
   const auto read = [&](const value& v, authorization_input& to) {
     d.object(v, "value of type structs." + std::string(type), [&](const std::string& name, const value& each) {
@@ -195,9 +195,9 @@ result<state::permission_needed> permission_of(const authorization_input& asked)
   const auto found = std::find_if(resource_names.begin(), resource_names.end(),
                                   [&](const resource_name& r) { return r.name == asked.resource; });
   if (found == resource_names.end())
-    return failure{"Invalid ACL resource requested: " + golang::quoted(asked.resource)};
+    return failure{"Invalid ACL resource requested: " + go_compat::quoted(asked.resource)};
   state::permission_needed p{found->what, acl::permission::read, asked.segment, false};
-  const auto access = golang::lower_case(asked.access);
+  const auto access = go_compat::lower_case(asked.access);
   const bool key = found->what == state::permission_needed::of::key;
   if (access == "write")
     p.level = acl::permission::write;

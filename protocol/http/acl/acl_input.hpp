@@ -3,7 +3,7 @@
 // 5). Errors are the texts of Go's decoder. The state machine validates names and links.
 
 #include "protocol/base/result.hpp"
-#include "protocol/golang/timestamp.hpp"
+#include "protocol/go_compat/timestamp.hpp"
 #include "protocol/state/commands.hpp"
 
 #include <optional>
@@ -25,7 +25,7 @@ struct token_input {
   state::acl_token token; ///< accessor, secret, description, local, identities
   std::vector<state::acl_link> policies, roles;
   std::int64_t ttl_ns = 0; ///< may be negative; 0: not given
-  std::optional<golang::timestamp> expiration;
+  std::optional<go_compat::timestamp> expiration;
   std::string rules, auth_method; ///< unsupported here
 };
 result<token_input> read_acl_token(std::string_view body);

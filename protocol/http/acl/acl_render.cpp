@@ -3,9 +3,9 @@
 #include "protocol/acl/legacy_rules.hpp"
 #include "protocol/archive/sha256.hpp"
 #include "protocol/base/hex.hpp"
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/json_output.hpp"
-#include "protocol/golang/timestamp.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/json_output.hpp"
+#include "protocol/go_compat/timestamp.hpp"
 #include "protocol/http/acl/acl_input.hpp"
 #include "protocol/http/acl/token_rules.hpp"
 #include "protocol/http/record_json.hpp"
@@ -52,7 +52,7 @@ public:
     std::string bytes;
     for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
       bytes += static_cast<char>(hex_value(digits[i]) * 16 + hex_value(digits[i + 1]));
-    return golang::base64(bytes);
+    return go_compat::base64(bytes);
   }
 
 private:
@@ -60,13 +60,13 @@ private:
 };
 
 void append_indexes(std::string& out, log_index created, log_index modified) {
-  golang::append_json_number_member(out, "CreateIndex", created.value);
-  golang::append_json_number_member(out, "ModifyIndex", modified.value);
+  go_compat::append_json_number_member(out, "CreateIndex", created.value);
+  go_compat::append_json_number_member(out, "ModifyIndex", modified.value);
   out += '}';
 }
 
 void append_end(std::string& out, const content_hash& hash, log_index created, log_index modified) {
-  golang::append_json_member(out, "Hash", hash.base64());
+  go_compat::append_json_member(out, "Hash", hash.base64());
   append_indexes(out, created, modified);
 }
 
@@ -75,7 +75,7 @@ template <class Record>
 void append_list(std::string& out, std::string_view name, const std::vector<Record>& list) {
   if (list.empty())
     return;
-  golang::append_json_name(out, name);
+  go_compat::append_json_name(out, name);
   char lead = '[';
   for (const auto& each : list) {
     out += lead;
@@ -86,7 +86,7 @@ void append_list(std::string& out, std::string_view name, const std::vector<Reco
 }
 
 void append_policy(std::string& out, const state::acl_policy& p, acl_shape shape) {
-  using namespace golang;
+  using namespace go_compat;
   out += '{';
   append_json_member(out, "ID", p.id);
   append_json_member(out, "Name", p.name);
@@ -106,7 +106,7 @@ void append_policy(std::string& out, const state::acl_policy& p, acl_shape shape
 }
 
 void append_role(std::string& out, const state::acl_role& r, const std::vector<state::acl_link>& policies) {
-  using namespace golang;
+  using namespace go_compat;
   out += '{';
   append_json_member(out, "ID", r.id);
   append_json_member(out, "Name", r.name);
@@ -122,7 +122,7 @@ void append_role(std::string& out, const state::acl_role& r, const std::vector<s
 /// Appended after members that `out` may have already.
 void append_token_members(std::string& out, const state::acl_token& t, const state::acl_row& row, acl_shape shape,
                           bool shows_secrets) {
-  using namespace golang;
+  using namespace go_compat;
   append_json_member(out, "AccessorID", t.accessor);
   if (shape == acl_shape::whole)
     append_json_member(out, "SecretID", shows_secrets ? std::string_view(t.secret) : "<hidden>");
@@ -144,7 +144,7 @@ void append_token_members(std::string& out, const state::acl_token& t, const sta
 
 /// Tokens shown in this form have no rules of their own, and all permissions.
 void append_legacy_token(std::string& out, const state::acl_token& t) {
-  using namespace golang;
+  using namespace go_compat;
   out += '{';
   append_json_member(out, "ID", t.secret);
   append_json_member(out, "Name", t.description);
@@ -207,7 +207,7 @@ response render_acl_written(const state::command& c, const state::acl_row& row, 
   const auto* token = std::get_if<state::acl_token_ptr>(&row.row);
   if (token != nullptr && std::holds_alternative<state::acl_bootstrap>(c)) {
     out += '{';
-    golang::append_json_member(out, "ID", (*token)->secret);
+    go_compat::append_json_member(out, "ID", (*token)->secret);
     append_token_members(out, **token, row, acl_shape::whole, true);
   } else {
     append_acl_row(out, row, acl_shape::whole, true);
@@ -217,7 +217,7 @@ response render_acl_written(const state::command& c, const state::acl_row& row, 
 
 response render_permissions(const state::permissions_read& asked, const state::permissions& answer,
                             const render_options& options) {
-  using namespace golang;
+  using namespace go_compat;
   if (asked.rules_too)
     return json_response(json_of(token_rules{answer.token != nullptr ? answer.token->accessor : "", answer.rules}),
                          options);

@@ -2,7 +2,7 @@
 // ids and names after the permission check: rejects only what a command cannot express.
 
 #include "protocol/base/uuid.hpp"
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/duration.hpp"
 #include "protocol/http/acl/acl_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
@@ -95,7 +95,7 @@ action role_write(request_context& c, std::string_view id) {
 /// Lifetime, counted from now on.
 refused read_lifetime(const token_input& in, std::int64_t now_ns, std::chrono::nanoseconds lives_min,
                       state::acl_token_set& out) {
-  using golang::format_duration;
+  using go_compat::format_duration;
   if (in.ttl_ns < 0)
     return failed("Token Expiration TTL '" + format_duration(std::chrono::nanoseconds(in.ttl_ns)) + "' should be > 0");
   if (in.ttl_ns != 0 && in.expiration)

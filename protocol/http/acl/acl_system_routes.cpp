@@ -1,7 +1,7 @@
 // The rest of /v1/acl/ and related routes: bootstrap, translation of rules, permission
 // questions, and an agent's own tokens (docs/contract/10, sections 2.4 and 5).
 
-#include "protocol/golang/json_input.hpp"
+#include "protocol/go_compat/json_input.hpp"
 #include "protocol/http/acl/acl_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
@@ -91,8 +91,8 @@ action acl_rules_route(request_context& c) {
 
 action agent_token_route(request_context& c) {
   agent_token_change change;
-  const auto body = golang::read_json(c.request.body);
-  golang::json_decoder d(c.request.body);
+  const auto body = go_compat::read_json(c.request.body);
+  go_compat::json_decoder d(c.request.body);
   if (!body)
     d.fail(body.error());
   else

@@ -1,7 +1,7 @@
 #include "protocol/http/acl/token_rules.hpp"
 
-#include "protocol/golang/json_input.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_input.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 #include <array>
 
@@ -60,14 +60,14 @@ bool take_rules(const boost::json::value& v, acl::rules& out) {
 
 void append(std::string& out, std::string_view name, const std::optional<acl::permission>& p) {
   if (p)
-    golang::append_json_member(out, name, name_in(permissions, *p));
+    go_compat::append_json_member(out, name, name_in(permissions, *p));
 }
 
 } // namespace
 
 std::string json_of(const token_rules& r) {
   std::string out = "{";
-  golang::append_json_member(out, "AccessorID", r.accessor);
+  go_compat::append_json_member(out, "AccessorID", r.accessor);
   out += ",\"Rules\":[";
   for (const auto& each : r.rules) {
     out += &each == &r.rules.front() ? "{\"Named\":[" : ",{\"Named\":[";
@@ -76,7 +76,7 @@ std::string json_of(const token_rules& r) {
         out += ',';
       out.append("[\"").append(name_in(resources, rule.on)).append("\",\"").append(name_in(match_names, rule.by));
       out += "\",";
-      golang::append_json_string(out, rule.name);
+      go_compat::append_json_string(out, rule.name);
       out.append(",\"").append(name_in(permissions, rule.policy)).append("\"]");
     }
     out += ']';
@@ -89,7 +89,7 @@ std::string json_of(const token_rules& r) {
 }
 
 std::optional<token_rules> read_token_rules(std::string_view json) {
-  const auto found = golang::read_json(json, golang::server_json);
+  const auto found = go_compat::read_json(json, go_compat::server_json);
   const auto* o = found ? found->if_object() : nullptr;
   const auto* accessor = o != nullptr ? o->if_contains("AccessorID") : nullptr;
   const auto* rules = o != nullptr ? o->if_contains("Rules") : nullptr;

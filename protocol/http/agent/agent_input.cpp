@@ -1,6 +1,6 @@
 #include "protocol/http/agent/agent_input.hpp"
 
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/discovery/catalog_input.hpp"
 
 #include <boost/json/array.hpp>
@@ -22,7 +22,7 @@ std::string plain(std::string name) {
   return name;
 }
 
-void decode_header(golang::json_decoder& d, const value& v, golang::json_field at,
+void decode_header(go_compat::json_decoder& d, const value& v, go_compat::json_field at,
                    std::map<std::string, std::vector<std::string>>& out) {
   out.clear();
   if (v.is_null())
@@ -39,8 +39,8 @@ void decode_header(golang::json_decoder& d, const value& v, golang::json_field a
 }
 
 /// Members that are equal in both kinds of checks. @returns false: not one of them
-bool decode_check_member(golang::json_decoder& d, const std::string& full_name, const value& v, std::string_view owner,
-                         agent::check_definition& out) {
+bool decode_check_member(go_compat::json_decoder& d, const std::string& full_name, const value& v,
+                         std::string_view owner, agent::check_definition& out) {
   const auto name = plain(full_name);
   struct text_member {
     std::string_view name, shown;
@@ -103,7 +103,7 @@ bool is_ignored_of_check(std::string_view name) {
   return name == "serviceid" || name == "service_id" || name == "proxyhttp" || name == "proxygrpc";
 }
 
-void decode_service_check(golang::json_decoder& d, const value& v, std::vector<agent::check_definition>& out) {
+void decode_service_check(go_compat::json_decoder& d, const value& v, std::vector<agent::check_definition>& out) {
   constexpr std::string_view owner = "CheckType";
   if (!d.fits(out.size() + 1, {"ServiceDefinition", "Checks"}, checks_max))
     return;
@@ -131,7 +131,7 @@ std::optional<std::string> unsupported_kind(const value& check) {
   if (!object)
     return std::nullopt;
   for (const auto& m : *object) {
-    const auto name = plain(golang::lower_case({m.key().data(), m.key().size()}));
+    const auto name = plain(go_compat::lower_case({m.key().data(), m.key().size()}));
     const auto* text = m.value().if_string();
     if (text != nullptr && !text->empty() && name == "dockercontainerid")
       return "Invalid check: Docker checks are not supported by this server; a script check that calls 'docker exec' "
@@ -140,7 +140,7 @@ std::optional<std::string> unsupported_kind(const value& check) {
   return std::nullopt;
 }
 
-void decode_check_definition(golang::json_decoder& d, const value& v, agent::check_definition& out) {
+void decode_check_definition(go_compat::json_decoder& d, const value& v, agent::check_definition& out) {
   constexpr std::string_view owner = "CheckDefinition";
   std::string check_id;
   d.object(v, "value of type structs.CheckDefinition", [&](const std::string& name, const value& each) {
@@ -158,7 +158,7 @@ void decode_check_definition(golang::json_decoder& d, const value& v, agent::che
     out.id = check_id.empty() ? out.name : check_id;
 }
 
-void decode_service_definition(golang::json_decoder& d, const value& v, agent::service_definition& out) {
+void decode_service_definition(go_compat::json_decoder& d, const value& v, agent::service_definition& out) {
   constexpr std::string_view owner = "ServiceDefinition";
   d.object(v, "value of type structs.ServiceDefinition", [&](const std::string& name, const value& each) {
     if (name == "name")

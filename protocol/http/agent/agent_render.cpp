@@ -1,6 +1,6 @@
 #include "protocol/http/agent/agent_render.hpp"
 
-#include "protocol/golang/base64.hpp"
+#include "protocol/go_compat/base64.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
@@ -32,7 +32,7 @@ std::string json_by_id(const List& list, Id id_of, Append append) {
   for (const auto& each : list) {
     out += lead;
     lead = ',';
-    golang::append_json_string(out, id_of(*each));
+    go_compat::append_json_string(out, id_of(*each));
     out += ':';
     append(out, *each);
   }
@@ -52,7 +52,7 @@ int code_of(const std::string& status) {
 
 void append_health(std::string& out, const agent::health_of_service& h) {
   out += "{\"AggregatedStatus\":";
-  golang::append_json_string(out, h.status);
+  go_compat::append_json_string(out, h.status);
   out += ",\"Service\":";
   append_agent_service(out, *h.service, {});
   out += ",\"Checks\":";
@@ -74,7 +74,7 @@ response health_response(int code, std::string reason, std::string json, bool te
 }
 
 void append_event(std::string& out, const agent::user_event& e) {
-  using namespace golang;
+  using namespace go_compat;
   out += '{';
   append_json_member(out, "ID", e.id);
   append_json_member(out, "Name", e.name);
@@ -131,7 +131,7 @@ struct writer {
     if (asked.by_id) {
       if (found.list.empty()) {
         const auto reason = "ServiceId " + asked.name + " not found";
-        golang::append_json_string(out, reason); // JSON, although text was requested: as in Consul
+        go_compat::append_json_string(out, reason); // JSON, although text was requested: as in Consul
         if (!request.text)
           out = "{\"AggregatedStatus\":\"critical\",\"Service\":null,\"Checks\":null}";
         return health_response(404, reason, std::move(out), false, options);

@@ -1,7 +1,7 @@
 // /v1/agent/service..., /v1/agent/check..., maintenance and health (docs/contract/09).
 
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/agent/agent_input.hpp"
 #include "protocol/http/discovery/catalog_input.hpp"
 #include "protocol/http/reading/filtering.hpp"
@@ -21,9 +21,9 @@ refused read_enable(const request_context& c, bool& enable) {
   if (!c.query.has("enable"))
     return error_response(400, "Missing value for enable");
   const auto text = c.query.get("enable");
-  const auto value = golang::parse_bool(text);
+  const auto value = go_compat::parse_bool(text);
   if (!value)
-    return error_response(400, "Invalid value for enable: " + golang::quoted(text));
+    return error_response(400, "Invalid value for enable: " + go_compat::quoted(text));
   enable = *value;
   return std::nullopt;
 }
@@ -69,7 +69,7 @@ refused read_wait(const request_context& c, std::chrono::nanoseconds& out) {
   const auto text = c.query.get("wait");
   if (text.empty())
     return std::nullopt;
-  const auto wait = golang::parse_duration(text);
+  const auto wait = go_compat::parse_duration(text);
   if (!wait)
     return error_response(400, "Invalid wait time");
   if (wait->count() > 0)
@@ -89,7 +89,8 @@ action agent_service_route(request_context& c) {
   agent::read_service r{std::string(c.argument), std::string(c.query.get("hash")), {}};
   if (auto no = read_wait(c, r.wait))
     return std::move(*no);
-  if (const auto index = c.query.get("index"); !index.empty() && !golang::parse_uint(index)) // it has no other effect
+  if (const auto index = c.query.get("index");
+      !index.empty() && !go_compat::parse_uint(index)) // it has no other effect
     return error_response(400, "Invalid index");
   if (auto no = refuse_namespace(c))
     return std::move(*no);
@@ -112,7 +113,7 @@ action agent_service_register_route(request_context& c) {
     return error_response(400, "Missing service name");
   if (c.query.has("replace-existing-checks")) {
     const auto text = c.query.get("replace-existing-checks");
-    r.replace_existing_checks = text.empty() || golang::parse_bool(text).value_or(false);
+    r.replace_existing_checks = text.empty() || go_compat::parse_bool(text).value_or(false);
   }
   if (auto no = keep_token(c, r.definition.token))
     return std::move(*no);

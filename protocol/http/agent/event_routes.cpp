@@ -1,7 +1,7 @@
 // /v1/event/ (docs/contract/13).
 
 #include "protocol/agent/user_events.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/routes.hpp"
 
 namespace belay::http {
@@ -28,7 +28,7 @@ action event_list_route(request_context& c) {
   if (auto no = read_wait(c, r.wait))
     return std::move(*no);
   if (const auto text = c.query.get("index"); !text.empty()) {
-    const auto index = golang::parse_uint(text);
+    const auto index = go_compat::parse_uint(text);
     if (!index)
       return error_response(400, "Invalid index");
     r.index = *index;

@@ -2,8 +2,8 @@
 // operator (docs/contract/06, docs/contract/09, docs/contract/12).
 
 #include "protocol/base/host_port.hpp"
-#include "protocol/golang/error_list.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/error_list.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
 #include "protocol/http/tokens.hpp"
@@ -35,7 +35,7 @@ bool accepts_prometheus(std::string_view accept) {
       if (ch != ' ')
         type += ch;
     accept.remove_prefix(std::min(end + 1, accept.size()));
-    type = golang::lower_case(type);
+    type = go_compat::lower_case(type);
     if (type.rfind("application/openmetrics-text", 0) == 0 || type.rfind("text/plain;version=0.0.4", 0) == 0)
       return true;
   }
@@ -91,7 +91,7 @@ namespace {
 /// A secret by which a node's agent proves that it is the one that acted for the node before.
 std::string secret_of_node(const request_context& c) {
   const auto is_secret = [](const auto& header) {
-    return golang::equal_ignoring_case(header.first, secret_of_node_header);
+    return go_compat::equal_ignoring_case(header.first, secret_of_node_header);
   };
   const auto& headers = c.request.headers;
   const auto it = std::find_if(headers.begin(), headers.end(), is_secret);
@@ -136,9 +136,9 @@ action agent_join_route(request_context& c) {
   const auto peer = split_optional_port(std::string(c.argument));
   const auto address = join_host_port(peer.host, peer.port.value_or("8300"));
   if (peer.host.empty() || peer.host.size() > host_bytes_max || split_host_port(address).number() == 0) // Consul's text
-    return error_response(500,
-                          golang::error_list({"Failed to resolve " + peer.host.substr(0, host_bytes_max) + ": lookup " +
-                                              peer.host.substr(0, host_bytes_max) + ": no such host"}));
+    return error_response(
+        500, go_compat::error_list({"Failed to resolve " + peer.host.substr(0, host_bytes_max) + ": lookup " +
+                                    peer.host.substr(0, host_bytes_max) + ": no such host"}));
   return local_request{.kind = local_kind::agent_join, .text = address};
 }
 

@@ -1,7 +1,7 @@
 #include "protocol/http/claims/claim_render.hpp"
 
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/json_output.hpp"
 #include "protocol/http/claims/page_mark.hpp"
 #include "protocol/http/request_context.hpp"
 
@@ -9,13 +9,13 @@ namespace belay::http {
 
 namespace {
 
-using golang::append_json_member;
-using golang::append_json_name;
-using golang::append_json_number_member;
+using go_compat::append_json_member;
+using go_compat::append_json_name;
+using go_compat::append_json_number_member;
 
 void append_bool_member(std::string& out, std::string_view name, bool value) {
   append_json_name(out, name);
-  golang::append_bool(out, value);
+  go_compat::append_bool(out, value);
 }
 
 /// Like values of keys: base64, empty ones as null.
@@ -26,7 +26,7 @@ void append_value_member(std::string& out, const payload& value) {
     return;
   }
   out += '"';
-  golang::append_base64(out, *value);
+  go_compat::append_base64(out, *value);
   out += '"';
 }
 

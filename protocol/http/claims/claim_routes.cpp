@@ -1,6 +1,6 @@
 // /v1/claim/, /v1/claims (docs/reference/claims.md).
 
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/duration.hpp"
 #include "protocol/http/claims/page_mark.hpp"
 #include "protocol/http/reading/claim_parameters.hpp"
 #include "protocol/http/reading/query_options.hpp"
@@ -40,9 +40,9 @@ refused read_deadline(const request_context& c, std::uint64_t& out_ms) {
   if (!c.query.has("deadline"))
     return std::nullopt;
   const auto text = c.query.get("deadline");
-  const auto length = golang::parse_duration(text);
+  const auto length = go_compat::parse_duration(text);
   if (!length)
-    return invalid_parameter("deadline", golang::duration_complaint(text));
+    return invalid_parameter("deadline", go_compat::duration_complaint(text));
   if (length->count() <= 0)
     return invalid_parameter("deadline", "above zero");
   out_ms = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(*length).count());

@@ -1,7 +1,7 @@
 #include "protocol/http/discovery/catalog_input.hpp"
 
-#include "protocol/golang/json_output.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/json_output.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/discovery/check_definition.hpp"
 #include "protocol/http/record_input.hpp"
 
@@ -13,7 +13,7 @@ using boost::json::value;
 
 /// Members of a nested object, such as "TaggedAddresses.Port" of a service.
 template <class Record>
-void decode_part(golang::json_decoder& d, const value& v, std::string_view what, std::string_view owner,
+void decode_part(go_compat::json_decoder& d, const value& v, std::string_view what, std::string_view owner,
                  std::string_view part, Record& out) {
   d.object(v, what, [&](const std::string& name, const value& each) {
     return decode_member(name, out, [&]<class Field, class T>(Field, T& member) {
@@ -27,7 +27,7 @@ void decode_part(golang::json_decoder& d, const value& v, std::string_view what,
   });
 }
 
-void decode_tagged_addresses(golang::json_decoder& d, const value& v, std::string_view owner,
+void decode_tagged_addresses(go_compat::json_decoder& d, const value& v, std::string_view owner,
                              std::optional<state::service_addresses>& out) {
   out.reset();
   if (v.is_null())
@@ -44,7 +44,7 @@ void decode_tagged_addresses(golang::json_decoder& d, const value& v, std::strin
                 (*out)[std::string(m.key().data(), m.key().size())]);
 }
 
-void decode_weights(golang::json_decoder& d, const value& v, std::string_view owner, state::service_weights& out) {
+void decode_weights(go_compat::json_decoder& d, const value& v, std::string_view owner, state::service_weights& out) {
   if (v.is_null())
     return;
   out = {0, 0};
@@ -53,13 +53,13 @@ void decode_weights(golang::json_decoder& d, const value& v, std::string_view ow
 
 bool has_member(const boost::json::object& o, std::string_view wanted) {
   for (const auto& m : o)
-    if (golang::equal_ignoring_case({m.key().data(), m.key().size()}, wanted))
+    if (go_compat::equal_ignoring_case({m.key().data(), m.key().size()}, wanted))
       return true;
   return false;
 }
 
 /// Mesh settings are stored and shown, without effect. `always`: members shown even if not given.
-void decode_mesh(golang::json_decoder& d, const value& v, golang::json_field at,
+void decode_mesh(go_compat::json_decoder& d, const value& v, go_compat::json_field at,
                  std::initializer_list<std::string_view> always, std::string& out) {
   out.clear();
   if (v.is_null())
@@ -71,7 +71,7 @@ void decode_mesh(golang::json_decoder& d, const value& v, golang::json_field at,
   }
   if (object->empty())
     return;
-  golang::append_json_value(out, v);
+  go_compat::append_json_value(out, v);
   out.pop_back();
   for (const auto name : always)
     if (!has_member(*object, name))
@@ -84,7 +84,7 @@ struct service_input : member_input {
 
   template <class Field, class T>
   bool operator()(Field f, T& out) const {
-    const golang::json_field at{owner, Field::name};
+    const go_compat::json_field at{owner, Field::name};
     if constexpr (std::is_same_v<T, log_index>)
       return indexes && member_input::operator()(f, out);
     else if constexpr (std::is_same_v<T, std::optional<state::service_addresses>>)
@@ -128,7 +128,7 @@ struct check_input : member_input {
 };
 
 /// A known member without effect here.
-bool ignore_text(golang::json_decoder& d, const value& v, std::string_view owner, std::string_view name) {
+bool ignore_text(go_compat::json_decoder& d, const value& v, std::string_view owner, std::string_view name) {
   std::string ignored;
   d.text(v, {owner, name}, ignored);
   return true;
@@ -143,19 +143,19 @@ response decode_failure(std::string why) {
   return error_response(400, "Request decode failed: " + why);
 }
 
-void decode_node(golang::json_decoder& d, const value& v, std::string_view owner, state::node_record& out) {
+void decode_node(go_compat::json_decoder& d, const value& v, std::string_view owner, state::node_record& out) {
   d.object(v, "struct field " + std::string(owner) + " of type api.Node",
            [&](const std::string& name, const value& each) {
              return decode_member(name, out, member_input{d, each, owner});
            });
 }
 
-bool decode_service_member(golang::json_decoder& d, const std::string& name, const value& each, std::string_view owner,
-                           state::service_record& out) {
+bool decode_service_member(go_compat::json_decoder& d, const std::string& name, const value& each,
+                           std::string_view owner, state::service_record& out) {
   return decode_service_member(name, out, {{d, each, owner}, false});
 }
 
-void decode_service(golang::json_decoder& d, const value& v, std::string_view owner, state::service_record& out,
+void decode_service(go_compat::json_decoder& d, const value& v, std::string_view owner, state::service_record& out,
                     catalog_source source) {
   d.object(v, "struct field " + std::string(owner) + " of type structs.NodeService",
            [&](const std::string& name, const value& each) {
@@ -171,7 +171,7 @@ void decode_service(golang::json_decoder& d, const value& v, std::string_view ow
     out.weights = {};
 }
 
-void decode_check(golang::json_decoder& d, const value& v, std::string_view owner, state::check_record& out,
+void decode_check(go_compat::json_decoder& d, const value& v, std::string_view owner, state::check_record& out,
                   catalog_source source) {
   const bool of_transaction = source == catalog_source::transaction;
   d.object(v, "struct field " + std::string(owner) + " of type structs.HealthCheck",

@@ -1,7 +1,7 @@
 #pragma once
 // Decodes nodes, services and checks of requests (docs/contract/05, docs/contract/07).
 
-#include "protocol/golang/json_input.hpp"
+#include "protocol/go_compat/json_input.hpp"
 #include "protocol/http/request_context.hpp"
 
 namespace belay::http {
@@ -10,13 +10,14 @@ namespace belay::http {
 enum class catalog_source : bool { registration, transaction };
 
 /// `owner` names the object in error texts.
-void decode_node(golang::json_decoder& d, const boost::json::value& v, std::string_view owner, state::node_record& out);
-void decode_service(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
+void decode_node(go_compat::json_decoder& d, const boost::json::value& v, std::string_view owner,
+                 state::node_record& out);
+void decode_service(go_compat::json_decoder& d, const boost::json::value& v, std::string_view owner,
                     state::service_record& out, catalog_source source = catalog_source::registration);
 /// Decodes one member by its lower-case name. @returns false: a service has no such member
-bool decode_service_member(golang::json_decoder& d, const std::string& name, const boost::json::value& each,
+bool decode_service_member(go_compat::json_decoder& d, const std::string& name, const boost::json::value& each,
                            std::string_view owner, state::service_record& out);
-void decode_check(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
+void decode_check(go_compat::json_decoder& d, const boost::json::value& v, std::string_view owner,
                   state::check_record& out, catalog_source source = catalog_source::registration);
 
 /// 400 for a body that is not such an object (docs/contract/01, section 9).
@@ -25,10 +26,10 @@ response decode_failure(std::string why);
 /// Parses the body as JSON and calls `decode(json_decoder&, const boost::json::value&)`.
 template <class Decode>
 refused decode_only_body(const request_context& c, Decode decode) {
-  auto json = golang::read_json(c.request.body);
+  auto json = go_compat::read_json(c.request.body);
   if (!json)
     return decode_failure(json.error());
-  golang::json_decoder d(c.request.body);
+  go_compat::json_decoder d(c.request.body);
   decode(d, *json);
   if (!d.ok())
     return decode_failure(d.error());

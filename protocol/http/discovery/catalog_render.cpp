@@ -60,7 +60,7 @@ struct agent_service_view : record_view {
     record_view::append(out, f, v);
     if (Field::name == "EnableTagOverride" && !hash.empty()) {
       out += ",\"ContentHash\":";
-      golang::append_json_string(out, hash);
+      go_compat::append_json_string(out, hash);
     }
   }
 };

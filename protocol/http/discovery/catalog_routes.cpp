@@ -14,7 +14,7 @@ namespace {
 
 using boost::json::value;
 
-void decode_checks(golang::json_decoder& d, const value& v, std::vector<state::check_record>& out) {
+void decode_checks(go_compat::json_decoder& d, const value& v, std::vector<state::check_record>& out) {
   if (v.is_null())
     return;
   const auto* list = v.if_array();
@@ -23,13 +23,13 @@ void decode_checks(golang::json_decoder& d, const value& v, std::vector<state::c
     return;
   }
   // A body may contain the member in several spellings.
-  if (!d.fits(out.size() + list->size(), {"RegisterRequest", "Checks"}, golang::client_json.elements_max))
+  if (!d.fits(out.size() + list->size(), {"RegisterRequest", "Checks"}, go_compat::client_json.elements_max))
     return;
   for (const auto& each : *list)
     decode_check(d, each, "RegisterRequest.Checks", out.emplace_back());
 }
 
-void decode_registration(golang::json_decoder& d, const value& v, state::catalog_register& out) {
+void decode_registration(go_compat::json_decoder& d, const value& v, state::catalog_register& out) {
   constexpr std::string_view owner = "RegisterRequest";
   std::optional<state::check_record> single;
   std::string ignored;
@@ -61,7 +61,7 @@ void decode_registration(golang::json_decoder& d, const value& v, state::catalog
     out.checks.push_back(std::move(*single));
 }
 
-void decode_deregistration(golang::json_decoder& d, const value& v, std::string& datacenter,
+void decode_deregistration(go_compat::json_decoder& d, const value& v, std::string& datacenter,
                            state::catalog_deregister& out) {
   constexpr std::string_view owner; // Consul decodes it into an unnamed structure
   std::string ignored;

@@ -1,7 +1,7 @@
 #include "protocol/http/discovery/check_definition.hpp"
 
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -20,7 +20,7 @@ struct fields {
   std::uint64_t output_max_size = 0;
 };
 
-void decode_header(golang::json_decoder& d, const value& v, std::string_view owner,
+void decode_header(go_compat::json_decoder& d, const value& v, std::string_view owner,
                    std::map<std::string, std::vector<std::string>>& out) {
   out.clear();
   d.object(v, "struct field " + std::string(owner) + ".Definition.Header of type map[string][]string",
@@ -35,7 +35,7 @@ void decode_header(golang::json_decoder& d, const value& v, std::string_view own
   }
 }
 
-bool decode_member(golang::json_decoder& d, const std::string& name, const value& v, std::string_view owner,
+bool decode_member(go_compat::json_decoder& d, const std::string& name, const value& v, std::string_view owner,
                    bool of_transaction, fields& f) {
   const auto text = [&](std::string_view shown, std::string& out) {
     d.text(v, {owner, shown}, out);
@@ -118,7 +118,7 @@ class member_list {
 public:
   void text(std::string_view name, const std::string& value) {
     if (!value.empty())
-      golang::append_json_string(lead(name), value);
+      go_compat::append_json_string(lead(name), value);
   }
   void flag(std::string_view name, bool value) {
     if (value)
@@ -127,15 +127,15 @@ public:
   template <class Int>
   void number(std::string_view name, Int value) {
     if (value != 0)
-      golang::append_number(lead(name), value);
+      go_compat::append_number(lead(name), value);
   }
   void duration(std::string_view name, std::int64_t ns) {
     if (ns != 0)
-      golang::append_json_string(lead(name), golang::format_duration(std::chrono::nanoseconds(ns)));
+      go_compat::append_json_string(lead(name), go_compat::format_duration(std::chrono::nanoseconds(ns)));
   }
   void texts(std::string_view name, const std::optional<std::vector<std::string>>& list) {
     if (list && !list->empty())
-      golang::append_json_strings(lead(name), *list);
+      go_compat::append_json_strings(lead(name), *list);
   }
   void header(const std::map<std::string, std::vector<std::string>>& values) {
     if (values.empty())
@@ -145,9 +145,9 @@ public:
     for (const auto& [name, list] : values) {
       out += before;
       before = ',';
-      golang::append_json_string(out, name);
+      go_compat::append_json_string(out, name);
       out += ':';
-      golang::append_json_strings(out, list);
+      go_compat::append_json_strings(out, list);
     }
     out += '}';
   }
@@ -157,7 +157,7 @@ private:
   std::string& lead(std::string_view name) {
     if (out_.size() > 1)
       out_ += ',';
-    golang::append_json_string(out_, name);
+    go_compat::append_json_string(out_, name);
     return out_ += ':';
   }
   std::string out_ = "{";
@@ -204,7 +204,7 @@ std::string_view type_of(const fields& f) {
 
 } // namespace
 
-check_definition decode_check_definition(golang::json_decoder& d, const value& v, std::string_view owner,
+check_definition decode_check_definition(go_compat::json_decoder& d, const value& v, std::string_view owner,
                                          bool of_transaction) {
   fields f;
   d.object(v, "struct field " + std::string(owner) + ".Definition of type structs.HealthCheckDefinition",

@@ -1,7 +1,7 @@
 #pragma once
 // The definition of a check in the catalog (docs/contract/07), stored in the form that is shown.
 
-#include "protocol/golang/json_input.hpp"
+#include "protocol/go_compat/json_input.hpp"
 
 namespace belay::http {
 
@@ -12,7 +12,7 @@ struct check_definition {
 
 /// Ignores members of later versions.
 /// @param of_transaction accept only the members of Consul's api package, which are fewer
-check_definition decode_check_definition(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
-                                         bool of_transaction);
+check_definition decode_check_definition(go_compat::json_decoder& d, const boost::json::value& v,
+                                         std::string_view owner, bool of_transaction);
 
 } // namespace belay::http

@@ -1,14 +1,14 @@
 #include "protocol/http/discovery/coordinate_json.hpp"
 
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 namespace belay::http {
 
 namespace {
 
 void append_member(std::string& out, std::string_view name, double value) {
-  golang::append_json_name(out, name);
-  golang::append_float(out, value);
+  go_compat::append_json_name(out, name);
+  go_compat::append_float(out, value);
 }
 
 } // namespace
@@ -19,7 +19,7 @@ void append_coordinate(std::string& out, const coordinates::coordinate& c) {
   for (const auto x : c.vec) {
     out += lead;
     lead = ',';
-    golang::append_float(out, x);
+    go_compat::append_float(out, x);
   }
   out += ']';
   append_member(out, "Error", c.error);
@@ -30,18 +30,18 @@ void append_coordinate(std::string& out, const coordinates::coordinate& c) {
 
 void append_coordinate_row(std::string& out, const coordinates::row& r) {
   out += '{';
-  golang::append_json_member(out, "Node", r.node);
-  golang::append_json_member(out, "Segment", r.segment);
-  golang::append_json_name(out, "Coord");
+  go_compat::append_json_member(out, "Node", r.node);
+  go_compat::append_json_member(out, "Segment", r.segment);
+  go_compat::append_json_name(out, "Coord");
   append_coordinate(out, r.at);
   out += '}';
 }
 
 std::string coordinates_of_datacenters(std::string_view datacenter, const std::vector<coordinates::row>& servers) {
   std::string out = "[{";
-  golang::append_json_member(out, "Datacenter", datacenter);
-  golang::append_json_member(out, "AreaID", "wan");
-  golang::append_json_name(out, "Coordinates");
+  go_compat::append_json_member(out, "Datacenter", datacenter);
+  go_compat::append_json_member(out, "AreaID", "wan");
+  go_compat::append_json_name(out, "Coordinates");
   out += '[';
   for (std::size_t i = 0; i < servers.size(); ++i) {
     out += i == 0 ? "" : ",";

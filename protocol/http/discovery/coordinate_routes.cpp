@@ -1,6 +1,6 @@
 // /v1/coordinate/ (docs/contract/17): positions of nodes in the network.
 
-#include "protocol/golang/json_input.hpp"
+#include "protocol/go_compat/json_input.hpp"
 #include "protocol/http/discovery/catalog_input.hpp"
 #include "protocol/http/discovery/discovery.hpp"
 #include "protocol/http/routes.hpp"
@@ -30,7 +30,7 @@ struct coordinate_input {
   bool given = false;      ///< there is a coordinate
 };
 
-void decode_coordinate(golang::json_decoder& d, const value& v, coordinate_input& out) {
+void decode_coordinate(go_compat::json_decoder& d, const value& v, coordinate_input& out) {
   constexpr std::string_view owner = "Coordinate";
   auto& c = out.row.at;
   out.given = !v.is_null();
@@ -51,7 +51,7 @@ void decode_coordinate(golang::json_decoder& d, const value& v, coordinate_input
            });
 }
 
-void decode_update(golang::json_decoder& d, const value& v, coordinate_input& out) {
+void decode_update(go_compat::json_decoder& d, const value& v, coordinate_input& out) {
   constexpr std::string_view owner = "CoordinateUpdateRequest";
   std::string ignored; // the token of the request itself is used
   d.object(v, "value of type structs.CoordinateUpdateRequest", [&](const std::string& name, const value& each) {
@@ -114,10 +114,10 @@ action coordinate_node_route(request_context& c) {
 action coordinate_update_route(request_context& c) {
   if (auto no = refuse_if_disabled(c))
     return std::move(*no);
-  auto json = golang::read_json(c.request.body);
+  auto json = go_compat::read_json(c.request.body);
   if (!json)
     return decode_failure(json.error());
-  golang::json_decoder d(c.request.body);
+  go_compat::json_decoder d(c.request.body);
   coordinate_input in;
   decode_update(d, *json, in);
   if (!d.ok())

@@ -7,7 +7,7 @@ namespace belay::http {
 namespace {
 
 /// `?node-meta=key:value`, all must match; without a colon the value is empty.
-state::string_map read_node_meta(const golang::query_string& query) {
+state::string_map read_node_meta(const go_compat::query_string& query) {
   state::string_map wanted;
   for (const auto& pair : query.all("node-meta")) {
     const auto colon = std::min(pair.find(':'), pair.size());

@@ -1,6 +1,6 @@
 // /v1/health/ (docs/contract/08).
 
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/discovery/discovery.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/routes.hpp"
@@ -15,7 +15,7 @@ action instances_read(request_context& c, bool of_mesh) {
     return std::move(*no);
   state::health_service q{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta), false, of_mesh};
   const auto passing = c.query.get("passing");
-  const auto only = passing.empty() ? std::optional<bool>(c.query.has("passing")) : golang::parse_bool(passing);
+  const auto only = passing.empty() ? std::optional<bool>(c.query.has("passing")) : go_compat::parse_bool(passing);
   q.passing_only = only.value_or(false);
   auto read = filtered_read(c, r.sorted(std::move(q)), r.options);
   // A wrong filter takes precedence: Consul removes non-passing rows from its servers' response.

@@ -12,7 +12,7 @@ constexpr std::string_view shown_without_proxy = R"({"MeshGateway":{},"Expose":{
 
 template <class Record, class Decode>
 std::shared_ptr<const Record> read_record(const boost::json::value& v, Decode decode) {
-  golang::json_decoder d;
+  go_compat::json_decoder d;
   auto record = std::make_shared<Record>();
   decode(d, v, *record);
   return d.ok() ? record : nullptr;
@@ -22,18 +22,18 @@ std::shared_ptr<const Record> read_record(const boost::json::value& v, Decode de
 
 std::string json_of(const state::catalog_register& r) {
   std::string out = "{";
-  golang::append_json_member(out, "Node", r.node.node);
-  golang::append_json_member(out, "ID", r.node.id);
-  golang::append_json_member(out, "Address", r.node.address);
-  golang::append_json_member(out, "Datacenter", r.node.datacenter);
-  golang::append_json_name(out, "TaggedAddresses");
-  golang::append_json_map(out, r.node.tagged_addresses);
-  golang::append_json_name(out, "NodeMeta");
-  golang::append_json_map(out, r.node.meta);
-  golang::append_json_name(out, "SkipNodeUpdate");
-  golang::append_bool(out, r.skip_node_update);
+  go_compat::append_json_member(out, "Node", r.node.node);
+  go_compat::append_json_member(out, "ID", r.node.id);
+  go_compat::append_json_member(out, "Address", r.node.address);
+  go_compat::append_json_member(out, "Datacenter", r.node.datacenter);
+  go_compat::append_json_name(out, "TaggedAddresses");
+  go_compat::append_json_map(out, r.node.tagged_addresses);
+  go_compat::append_json_name(out, "NodeMeta");
+  go_compat::append_json_map(out, r.node.meta);
+  go_compat::append_json_name(out, "SkipNodeUpdate");
+  go_compat::append_bool(out, r.skip_node_update);
   if (r.service) {
-    golang::append_json_name(out, "Service");
+    go_compat::append_json_name(out, "Service");
     append_service(out, *r.service, absent_tags::empty);
   }
   out += ",\"Checks\":[";
@@ -47,14 +47,14 @@ std::string json_of(const state::catalog_register& r) {
 
 std::string json_of(const state::catalog_deregister& r) {
   std::string out = "{";
-  golang::append_json_member(out, "Node", r.node);
-  golang::append_json_member(out, "ServiceID", r.service_id);
-  golang::append_json_member(out, "CheckID", r.check_id);
+  go_compat::append_json_member(out, "Node", r.node);
+  go_compat::append_json_member(out, "ServiceID", r.service_id);
+  go_compat::append_json_member(out, "CheckID", r.check_id);
   return out += '}';
 }
 
 std::optional<state::node_services> read_node_services(std::string_view json) {
-  const auto found = golang::read_json(json, golang::server_json);
+  const auto found = go_compat::read_json(json, go_compat::server_json);
   state::node_services out;
   if (found && found->is_null())
     return out;
@@ -83,7 +83,7 @@ std::optional<state::node_services> read_node_services(std::string_view json) {
 }
 
 std::optional<state::checks> read_checks(std::string_view json) {
-  const auto found = golang::read_json(json, golang::server_json);
+  const auto found = go_compat::read_json(json, go_compat::server_json);
   if (!found || !found->is_array())
     return std::nullopt;
   state::checks out;

@@ -1,7 +1,7 @@
 #include "protocol/http/kv/change_render.hpp"
 
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 namespace belay::http {
 
@@ -10,21 +10,21 @@ namespace {
 /// @param removed the value no longer exists
 void append_members(std::string& out, const state::kv_entry& row, bool removed, log_index previous, log_index index,
                     bool keys_only) {
-  golang::append_json_member(out, "Key", row.key);
+  go_compat::append_json_member(out, "Key", row.key);
   if (!keys_only) {
-    golang::append_json_name(out, "Value");
+    go_compat::append_json_name(out, "Value");
     if (removed || row.value->empty())
       out += "null";
     else {
       out += '"';
-      golang::append_base64(out, *row.value);
+      go_compat::append_base64(out, *row.value);
       out += '"';
     }
-    golang::append_json_number_member(out, "Flags", removed ? 0 : row.flags);
-    golang::append_json_member(out, "Session", removed ? std::string_view() : row.session);
+    go_compat::append_json_number_member(out, "Flags", removed ? 0 : row.flags);
+    go_compat::append_json_member(out, "Session", removed ? std::string_view() : row.session);
   }
-  golang::append_json_number_member(out, "PreviousIndex", previous.value);
-  golang::append_json_number_member(out, "Index", index.value);
+  go_compat::append_json_number_member(out, "PreviousIndex", previous.value);
+  go_compat::append_json_number_member(out, "Index", index.value);
 }
 
 void append_members(std::string& out, const state::kv_change& c, bool keys_only) {
@@ -51,15 +51,15 @@ void append_data(std::string& out, Members members) {
 
 void append_change(std::string& out, const state::kv_change& c, bool keys_only) {
   out += '{';
-  golang::append_json_member(out, "ID", id_of(c));
-  golang::append_json_member(out, "Event", name_of(c.kind));
+  go_compat::append_json_member(out, "ID", id_of(c));
+  go_compat::append_json_member(out, "Event", name_of(c.kind));
   append_members(out, c, keys_only);
   out += '}';
 }
 
 void append_change(std::string& out, const state::kv_entry& row, bool keys_only) {
   out += '{';
-  golang::append_json_member(out, "Event", name_of(state::change_kind::set));
+  go_compat::append_json_member(out, "Event", name_of(state::change_kind::set));
   append_members(out, row, false, {}, row.modify_index, keys_only);
   out += '}';
 }
@@ -78,22 +78,22 @@ void append_event(std::string& out, const state::kv_entry& row, bool keys_only) 
 void append_progress(std::string& out, const state::change_cursor& reached) {
   append_field(out, "id", to_string(reached));
   append_field(out, "event", "progress");
-  append_data(out, [&] { golang::append_json_number_member(out, "Index", reached.place.index.value); });
+  append_data(out, [&] { go_compat::append_json_number_member(out, "Index", reached.place.index.value); });
 }
 
 void append_snapshot_begin(std::string& out, log_index index, std::string_view why) {
   append_field(out, "id", "0");
   append_field(out, "event", why.empty() ? "snapshot" : "reset");
   append_data(out, [&] {
-    golang::append_json_number_member(out, "Index", index.value);
+    go_compat::append_json_number_member(out, "Index", index.value);
     if (!why.empty())
-      golang::append_json_member(out, "Reason", why);
+      go_compat::append_json_member(out, "Reason", why);
   });
 }
 
 void append_end(std::string& out, std::string_view event, std::string_view why) {
   append_field(out, "event", event);
-  append_data(out, [&] { golang::append_json_member(out, "Reason", why); });
+  append_data(out, [&] { go_compat::append_json_member(out, "Reason", why); });
 }
 
 response gone_response(const state::change_rows& found) {

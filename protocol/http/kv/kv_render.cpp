@@ -1,4 +1,4 @@
-#include "protocol/golang/base64.hpp"
+#include "protocol/go_compat/base64.hpp"
 #include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 
@@ -19,7 +19,7 @@ struct kv_view : record_view {
       record_view::append(out, f, v);
     else if (with_value && !v->empty()) {
       out += '"';
-      golang::append_base64(out, *v);
+      go_compat::append_base64(out, *v);
       out += '"';
     } else
       out += "null";

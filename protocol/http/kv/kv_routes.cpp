@@ -1,7 +1,7 @@
 // /v1/kv/ (docs/contract/03).
 
 #include "protocol/base/mutants.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/kv/change_routes.hpp"
 #include "protocol/http/reading/claim_parameters.hpp"
 #include "protocol/http/reading/filtering.hpp"
@@ -31,7 +31,7 @@ refused refuse_conflict(const request_context& c, std::initializer_list<std::str
 refused read_number(const request_context& c, std::string_view name, std::uint64_t& out) {
   if (!c.query.has(name))
     return std::nullopt;
-  auto value = golang::read_uint(c.query.get(name));
+  auto value = go_compat::read_uint(c.query.get(name));
   if (!value)
     return error_response(500, value.error());
   out = *value;
@@ -102,7 +102,7 @@ action write_of(const request_context& c, state::kv_op op) {
 refused read_signed(const request_context& c, std::string_view name, std::optional<std::int64_t>& out) {
   if (!c.query.has(name))
     return std::nullopt;
-  out = golang::parse_int(c.query.get(name));
+  out = go_compat::parse_int(c.query.get(name));
   return out ? std::nullopt : refused(invalid_parameter(name, "it must be a 64-bit integer"));
 }
 

@@ -31,9 +31,9 @@ struct row_writer {
 
 std::string meta_members(const read_meta& meta) {
   std::string out = ",\"Index\":0,\"LastContact\":";
-  golang::append_number(out, meta.last_contact_ms * 1'000'000); // nanoseconds here, milliseconds in the header
+  go_compat::append_number(out, meta.last_contact_ms * 1'000'000); // nanoseconds here, milliseconds in the header
   out += ",\"KnownLeader\":";
-  golang::append_bool(out, meta.known_leader);
+  go_compat::append_bool(out, meta.known_leader);
   return out += ",\"ConsistencyLevel\":\"\"";
 }
 

@@ -1,6 +1,6 @@
 // /v1/txn (docs/contract/05).
 
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/discovery/catalog_input.hpp"
 #include "protocol/http/reading/kv_op_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
@@ -28,13 +28,13 @@ struct operation {
 };
 
 /// `check-fence` has the fencing token, and `Claim` or `Lock`.
-operation decode_fence_op(golang::json_decoder& d, kv_op_input in) {
+operation decode_fence_op(go_compat::json_decoder& d, kv_op_input in) {
   if (in.fence_names > 1)
     d.fail("check-fence names a Claim or a Lock, not both");
   return {state::fence_op{std::move(in.fence)}, false, {}};
 }
 
-operation decode_kv(golang::json_decoder& d, const value& v) {
+operation decode_kv(go_compat::json_decoder& d, const value& v) {
   auto in = decode_kv_op(d, v, "KVTxnOp.KV", "struct field TxnOp.KV of type api.KVTxnOp");
   if (in.verb == "check-fence")
     return decode_fence_op(d, std::move(in));
@@ -49,7 +49,7 @@ operation decode_kv(golang::json_decoder& d, const value& v) {
   }
   // docs/contract/05, section 3: it counts as a read, also for the form of the response.
   op.verb = state::kv_verb::get;
-  return {std::move(op), false, "unknown KV verb " + golang::quoted(in.verb)};
+  return {std::move(op), false, "unknown KV verb " + go_compat::quoted(in.verb)};
 }
 
 /// Shared by nodes, services and checks. `kind` as in error texts.
@@ -59,10 +59,10 @@ operation with_catalog_verb(Op op, const std::string& verb, std::string_view kin
     op.verb = *known;
     return {std::move(op), *known != state::catalog_verb::get, {}};
   }
-  return {std::move(op), true, "unknown " + std::string(kind) + " verb " + golang::quoted(verb)};
+  return {std::move(op), true, "unknown " + std::string(kind) + " verb " + go_compat::quoted(verb)};
 }
 
-operation decode_node_op(golang::json_decoder& d, const value& v, const route_settings& s) {
+operation decode_node_op(go_compat::json_decoder& d, const value& v, const route_settings& s) {
   state::node_op op;
   std::string verb;
   d.object(v, "struct field TxnOp.Node of type api.NodeTxnOp", [&](const std::string& name, const value& each) {
@@ -79,7 +79,7 @@ operation decode_node_op(golang::json_decoder& d, const value& v, const route_se
   return with_catalog_verb(std::move(op), verb, "Node");
 }
 
-operation decode_service_op(golang::json_decoder& d, const value& v) {
+operation decode_service_op(go_compat::json_decoder& d, const value& v) {
   state::service_op op;
   std::string verb;
   d.object(v, "struct field TxnOp.Service of type api.ServiceTxnOp", [&](const std::string& name, const value& each) {
@@ -96,7 +96,7 @@ operation decode_service_op(golang::json_decoder& d, const value& v) {
   return with_catalog_verb(std::move(op), verb, "Service");
 }
 
-operation decode_check_op(golang::json_decoder& d, const value& v) {
+operation decode_check_op(go_compat::json_decoder& d, const value& v) {
   state::check_op op;
   std::string verb;
   d.object(v, "struct field TxnOp.Check of type api.CheckTxnOp", [&](const std::string& name, const value& each) {
@@ -113,7 +113,7 @@ operation decode_check_op(golang::json_decoder& d, const value& v) {
 
 /// If an element has several kinds, the first of KV, Node, Service, Check counts; if none, it is no
 /// operation.
-std::optional<operation> decode_operation(golang::json_decoder& d, const value& v, const route_settings& s) {
+std::optional<operation> decode_operation(go_compat::json_decoder& d, const value& v, const route_settings& s) {
   std::optional<operation> kv, node, service, check;
   d.object(v, "value of type api.TxnOp", [&](const std::string& name, const value& each) {
     if (name != "kv" && name != "node" && name != "service" && name != "check")
@@ -138,10 +138,10 @@ response parse_failure(const std::string& why) {
 }
 
 refused decode_operations(const request_context& c, std::vector<operation>& out) {
-  auto json = golang::read_json(c.request.body);
+  auto json = go_compat::read_json(c.request.body);
   if (!json)
     return parse_failure(json.error());
-  golang::json_decoder d(c.request.body);
+  go_compat::json_decoder d(c.request.body);
   const auto* list = json->if_array();
   if (!list && !json->is_null())
     d.wrong_type(*json, "value of type api.TxnOps");
@@ -156,7 +156,7 @@ refused decode_operations(const request_context& c, std::vector<operation>& out)
                                    std::to_string(operations_max) + ")");
   for (const auto& each : out)
     if (const auto* kv = std::get_if<state::kv_op>(&each.op); kv && kv->value->size() > c.settings.kv_max_value_size)
-      return error_response(413, "Value for key " + golang::quoted(kv->key) + " is too large (" +
+      return error_response(413, "Value for key " + go_compat::quoted(kv->key) + " is too large (" +
                                      std::to_string(kv->value->size()) + " > " +
                                      std::to_string(c.settings.kv_max_value_size) + " bytes)");
   return std::nullopt;

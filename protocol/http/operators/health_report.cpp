@@ -1,9 +1,9 @@
 #include "protocol/http/operators/health_report.hpp"
 
 #include "protocol/base/mutants.hpp"
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/json_output.hpp"
-#include "protocol/golang/timestamp.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/json_output.hpp"
+#include "protocol/go_compat/timestamp.hpp"
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ constexpr std::string_view all_healthy = "{\"Healthy\":true";
 constexpr std::string_view not_all_healthy = "{\"Healthy\":false";
 
 void append_server(std::string& out, const server_health& s) {
-  using namespace golang;
+  using namespace go_compat;
   out += '{';
   append_json_member(out, "ID", s.id);
   append_json_member(out, "Name", s.name);
@@ -55,7 +55,7 @@ health_report report_on(std::vector<server_health> servers, std::size_t voters) 
 std::string render_health(const health_report& r) {
   std::string out(r.healthy ? all_healthy : not_all_healthy);
   out += ",\"FailureTolerance\":";
-  golang::append_number(out, r.failure_tolerance);
+  go_compat::append_number(out, r.failure_tolerance);
   out += ",\"Servers\":[";
   for (const auto& s : r.servers) {
     if (&s != &r.servers.front())

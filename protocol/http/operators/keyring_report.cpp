@@ -1,7 +1,7 @@
 #include "protocol/http/operators/keyring_report.hpp"
 
-#include "protocol/golang/error_list.hpp"
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/error_list.hpp"
+#include "protocol/go_compat/json_output.hpp"
 
 #include <algorithm>
 #include <map>
@@ -13,14 +13,14 @@ namespace {
 using counts = std::map<std::string, std::size_t>; // Go also writes map members by name
 
 void append_counts(std::string& out, std::string_view name, const counts& keys) {
-  golang::append_json_name(out, name);
+  go_compat::append_json_name(out, name);
   out += '{';
   for (const auto& [key, members] : keys) {
     if (out.back() != '{')
       out += ',';
-    golang::append_json_string(out, key); // a member may send any text
+    go_compat::append_json_string(out, key); // a member may send any text
     out += ':';
-    golang::append_number(out, members);
+    go_compat::append_number(out, members);
   }
   out += '}';
 }
@@ -41,7 +41,7 @@ std::string keyring_errors(const std::vector<std::pair<std::string, std::string>
     for (const auto& [name, reason] : members)
       lines.push_back(name + (wan ? "." + std::string(datacenter) : "") + ": " + reason);
   }
-  return golang::error_list(lines);
+  return go_compat::error_list(lines);
 }
 
 std::string keyring_complaint(const forward::keyring_outcome& o, std::string_view datacenter) {
@@ -77,14 +77,14 @@ std::string render_keyring(const forward::keyring_outcome& o, std::string_view d
     if (wan && o.local_only)
       continue;
     out += out.size() == 1 ? "{" : ",{";
-    golang::append_json_name(out, "WAN");
-    golang::append_bool(out, wan);
-    golang::append_json_member(out, "Datacenter", datacenter);
-    golang::append_json_member(out, "Segment", "");
+    go_compat::append_json_name(out, "WAN");
+    go_compat::append_bool(out, wan);
+    go_compat::append_json_member(out, "Datacenter", datacenter);
+    go_compat::append_json_member(out, "Segment", "");
     append_counts(out, "Keys", keys);
     append_counts(out, "PrimaryKeys", primary);
-    golang::append_json_name(out, "NumNodes");
-    golang::append_number(out, o.members.size());
+    go_compat::append_json_name(out, "NumNodes");
+    go_compat::append_number(out, o.members.size());
     out += '}';
   }
   return out + "]";

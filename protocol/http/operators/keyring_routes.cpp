@@ -1,8 +1,8 @@
 // /v1/operator/keyring (docs/contract/12): the keys by which servers authenticate.
 
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/json_input.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/json_input.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/operators/keyring_report.hpp"
 #include "protocol/http/routes.hpp"
 
@@ -27,11 +27,11 @@ struct keyring_input {
 
 result<keyring_input> read_body(std::string_view body) {
   keyring_input in;
-  const auto parsed = golang::read_json(body);
+  const auto parsed = go_compat::read_json(body);
   if (!parsed)
     return parsed.why();
   constexpr std::string_view owner = "keyringArgs";
-  golang::json_decoder d(body);
+  go_compat::json_decoder d(body);
   d.object(*parsed, "value of type agent.keyringArgs", [&](const std::string& name, const boost::json::value& v) {
     if (name == "key")
       d.text(v, {owner, "Key"}, in.key);
@@ -59,9 +59,9 @@ refused judge_relay_factor(const request_context& c) {
   std::int64_t n = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
   if (error == std::errc::result_out_of_range)
-    return unusable("Error parsing relay factor: " + golang::out_of_range("Atoi", text).text);
+    return unusable("Error parsing relay factor: " + go_compat::out_of_range("Atoi", text).text);
   if (error != std::errc() || end != digits.data() + digits.size())
-    return unusable("Error parsing relay factor: " + golang::invalid_syntax("Atoi", text).text);
+    return unusable("Error parsing relay factor: " + go_compat::invalid_syntax("Atoi", text).text);
   if (n < 0 || n > 5)
     return unusable("Invalid relay-factor: Relay factor must be in range: [0, 5]");
   return std::nullopt;
@@ -70,9 +70,9 @@ refused judge_relay_factor(const request_context& c) {
 refused read_local_only(const request_context& c, bool listing, bool& out) {
   const auto text = c.query.get("local-only");
   if (!text.empty()) {
-    const auto on = golang::parse_bool(text);
+    const auto on = go_compat::parse_bool(text);
     if (!on)
-      return unusable("Error parsing local-only: " + golang::invalid_syntax("ParseBool", text).text);
+      return unusable("Error parsing local-only: " + go_compat::invalid_syntax("ParseBool", text).text);
     if (*on && !listing)
       return unusable("Invalid use of local-only: local-only can only be set for list requests");
     out = *on;
@@ -112,11 +112,11 @@ action keyring_route(request_context& c) {
   r.local_only = r.local_only || !c.settings.has_wan_pool;
   if (listing)
     return r;
-  const auto secret = golang::decode_base64(in.key);
+  const auto secret = go_compat::decode_base64(in.key);
   if (!secret)
     return error_response(500, keyring_errors({}, secret.error(), c.settings.datacenter, r.local_only));
   if (const auto n = secret->size(); n == 16 || n == 24 || n == 32)
-    r.keys.key = golang::base64(*secret);
+    r.keys.key = go_compat::base64(*secret);
   return r;
 }
 

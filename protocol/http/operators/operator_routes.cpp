@@ -1,7 +1,7 @@
 // /v1/operator/: members and autopilot (docs/contract/12). raft/configuration: local_routes.cpp.
 
 #include "protocol/base/host_port.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/record_input.hpp"
 #include "protocol/http/routes.hpp"
@@ -41,8 +41,8 @@ template <class Settings>
 refused read_settings(std::string_view body, Settings& out) {
   using texts = texts_of<Settings>;
   state::for_each_field<Settings>([&]<class Field>(Field) { out.*Field::member = typename Field::type{}; });
-  golang::json_decoder d(body);
-  const auto parsed = golang::read_json(body);
+  go_compat::json_decoder d(body);
+  const auto parsed = go_compat::read_json(body);
   if (!parsed)
     d.fail(parsed.error());
   else
@@ -68,7 +68,7 @@ action settings_route(request_context& c) {
     if (auto r = read_settings(c.request.body, set.wanted))
       return std::move(*r);
     if (c.query.has("cas")) {
-      const auto cas = golang::read_uint(c.query.get("cas"));
+      const auto cas = go_compat::read_uint(c.query.get("cas"));
       if (!cas)
         return bad_request("Error parsing cas value: " + cas.error());
       set.check = log_index{*cas};

@@ -1,6 +1,6 @@
 #include "protocol/http/outcomes/outcome_render.hpp"
 
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_output.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/http/request_context.hpp"
 
@@ -8,8 +8,8 @@ namespace belay::http {
 
 namespace {
 
-using golang::append_json_member;
-using golang::append_json_name;
+using go_compat::append_json_member;
+using go_compat::append_json_name;
 
 std::string_view text_of(state::once_error why) {
   switch (why) {
@@ -40,9 +40,9 @@ response render_once_refusal(const state::once_refusal& no) {
 response render_sum(const state::kv_added& sum, log_index index, const render_options& options) {
   std::string out = "{";
   append_json_name(out, "Value");
-  golang::append_number(out, sum.value);
+  go_compat::append_number(out, sum.value);
   append_json_name(out, "Index");
-  golang::append_number(out, index.value);
+  go_compat::append_number(out, index.value);
   return json_response(out += '}', options);
 }
 
@@ -51,12 +51,12 @@ response render_outcome(const state::reply& told, const render_options& options)
   std::string out = "{";
   append_json_member(out, "State", sealed ? "void" : "done");
   append_json_name(out, "Index");
-  golang::append_number(out, told.decided_at.value);
+  go_compat::append_number(out, told.decided_at.value);
   if (!sealed) {
     // No command whose response depends on its kind can have a key.
     const auto answer = render_write(state::command{}, told, {});
     append_json_name(out, "Status");
-    golang::append_number(out, static_cast<std::uint64_t>(answer.status));
+    go_compat::append_number(out, static_cast<std::uint64_t>(answer.status));
     append_json_member(out, "Body", answer.body);
     for (const auto& [name, value] : answer.headers)
       if (name == "X-Belay-Reason")

@@ -29,7 +29,7 @@ std::optional<cached_read> cached_read_of(const request_context& c, const route&
   if (!control)
     return std::nullopt;
   cached_read out;
-  out.target = golang::escape_path(c.path);
+  out.target = go_compat::escape_path(c.path);
   if (const auto query = query_of(c); !query.empty())
     out.target.append("?").append(query);
   out.refreshed = how == caching::refreshed;

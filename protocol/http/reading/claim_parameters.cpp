@@ -1,7 +1,7 @@
 #include "protocol/http/reading/claim_parameters.hpp"
 
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ response invalid_parameter(std::string_view name, std::string_view why) {
 refused read_count(const request_context& c, std::string_view name, std::optional<std::uint64_t>& out) {
   if (!c.query.has(name))
     return std::nullopt;
-  out = golang::parse_uint(c.query.get(name));
+  out = go_compat::parse_uint(c.query.get(name));
   return out ? std::nullopt : refused(invalid_parameter(name, "it must be a number"));
 }
 
@@ -23,9 +23,9 @@ refused read_patience(const request_context& c, std::string_view name, std::chro
   const auto text = c.query.get(name);
   if (text.empty())
     return std::nullopt;
-  const auto wait = golang::parse_duration(text);
+  const auto wait = go_compat::parse_duration(text);
   if (!wait)
-    return invalid_parameter(name, golang::duration_complaint(text));
+    return invalid_parameter(name, go_compat::duration_complaint(text));
   out = std::clamp(*wait, std::chrono::nanoseconds{0}, c.settings.max_query_time);
   return std::nullopt;
 }

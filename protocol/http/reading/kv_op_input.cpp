@@ -2,7 +2,7 @@
 
 namespace belay::http {
 
-kv_op_input decode_kv_op(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
+kv_op_input decode_kv_op(go_compat::json_decoder& d, const boost::json::value& v, std::string_view owner,
                          std::string_view what) {
   kv_op_input in;
   in.op.value = make_payload({});

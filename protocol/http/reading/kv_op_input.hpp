@@ -25,7 +25,7 @@ struct kv_op_input {
 
 /// @param owner of the members, for error texts
 /// @param what completes "json: cannot unmarshal string into Go "
-kv_op_input decode_kv_op(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
+kv_op_input decode_kv_op(go_compat::json_decoder& d, const boost::json::value& v, std::string_view owner,
                          std::string_view what);
 
 } // namespace belay::http

@@ -1,8 +1,8 @@
 #include "protocol/http/reading/query_options.hpp"
 
 #include "protocol/base/mutants.hpp"
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -24,7 +24,7 @@ std::optional<std::chrono::seconds> seconds_of(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (!text.empty() && (text.front() == '-' || text.front() == '+'))
     text.remove_prefix(1);
-  const auto n = golang::parse_uint(text);
+  const auto n = go_compat::parse_uint(text);
   if (!n || *n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     return std::nullopt;
   constexpr std::uint64_t century = 100ull * 365 * 24 * 3600;
@@ -39,7 +39,7 @@ bool is_discovery(std::string_view path) {
 
 std::optional<cache_control> read_cache_control(std::string_view header) {
   cache_control out;
-  const auto lower = golang::lower_case(header);
+  const auto lower = go_compat::lower_case(header);
   std::string_view rest = lower;
   while (!rest.empty()) {
     const auto end = std::min(rest.find(','), rest.size());
@@ -67,9 +67,9 @@ refused read_consistency(const request_context& c, query_options& out) {
   bool consistent = c.query.has("consistent");
   const bool cached = c.query.has("cached");
   if (const auto text = c.query.get("max_stale"); !text.empty()) {
-    const auto limit = golang::parse_duration(text);
+    const auto limit = go_compat::parse_duration(text);
     if (!limit)
-      return error_response(400, "Invalid max_stale value " + golang::quoted(text));
+      return error_response(400, "Invalid max_stale value " + go_compat::quoted(text));
     stale = stale || limit->count() > 0;
   }
   if (stale && consistent)
@@ -90,7 +90,7 @@ refused read_consistency(const request_context& c, query_options& out) {
 refused read_waiting(const request_context& c, query_options& out) {
   out.wait = std::chrono::nanoseconds{0};
   if (const auto text = c.query.get("wait"); !text.empty()) {
-    const auto wait = golang::parse_duration(text);
+    const auto wait = go_compat::parse_duration(text);
     if (!wait)
       return error_response(400, "Invalid wait time");
     out.wait = *wait;
@@ -108,7 +108,7 @@ refused read_query_options(const request_context& c, query_options& out) {
   if (auto r = read_waiting(c, out))
     return r;
   if (const auto text = c.query.get("index"); !text.empty()) {
-    const auto index = golang::parse_uint(text);
+    const auto index = go_compat::parse_uint(text);
     if (!index)
       return error_response(400, "Invalid index");
     out.min_index = *index;

@@ -18,7 +18,7 @@ struct session_view : record_view {
       out += '[';
       for (std::size_t i = 0; i < v->size(); ++i) {
         out += i == 0 ? "{\"ID\":" : ",{\"ID\":";
-        golang::append_json_string(out, (*v)[i]);
+        go_compat::append_json_string(out, (*v)[i]);
         out += ",\"Namespace\":\"\"}";
       }
       out += ']';
@@ -34,11 +34,11 @@ void append_session(std::string& out, const state::session_record& s) {
   // Consul's sessions have neither. Not every client that may see the session may see OnEnd.
   if (s.ttl_mode != state::session_ttl_mode::lower_bound) {
     out += ",\"TTLMode\":";
-    golang::append_json_string(out, name_of(s.ttl_mode));
+    go_compat::append_json_string(out, name_of(s.ttl_mode));
   }
   if (!s.on_end.empty()) {
     out += ",\"OnEndCount\":";
-    golang::append_number(out, s.on_end.size());
+    go_compat::append_number(out, s.on_end.size());
   }
   close_object(out, begin);
 }

@@ -1,7 +1,7 @@
 // /v1/session/ (docs/contract/04, section 2).
 
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/json_input.hpp"
+#include "protocol/go_compat/duration.hpp"
+#include "protocol/go_compat/json_input.hpp"
 #include "protocol/http/reading/claim_parameters.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/reading/kv_op_input.hpp"
@@ -53,15 +53,15 @@ std::int64_t seconds_if_small(std::int64_t ns) {
   return ns < 0 ? std::max(ns, -threshold) * ns_per_second : ns * ns_per_second;
 }
 
-void decode_lock_delay(golang::json_decoder& d, const value& v, std::int64_t& out) {
+void decode_lock_delay(go_compat::json_decoder& d, const value& v, std::int64_t& out) {
   if (v.is_null())
     return;
   std::int64_t ns = 0;
   if (const auto* s = v.if_string()) {
     const std::string_view text(s->data(), s->size());
-    const auto parsed = golang::parse_duration(text);
+    const auto parsed = go_compat::parse_duration(text);
     if (!parsed) {
-      d.fail(golang::duration_complaint(text));
+      d.fail(go_compat::duration_complaint(text));
       return;
     }
     ns = parsed->count();
@@ -74,7 +74,7 @@ void decode_lock_delay(golang::json_decoder& d, const value& v, std::int64_t& ou
   out = seconds_if_small(ns);
 }
 
-void decode_service_checks(golang::json_decoder& d, const value& v, std::optional<std::vector<std::string>>& out) {
+void decode_service_checks(go_compat::json_decoder& d, const value& v, std::optional<std::vector<std::string>>& out) {
   out.reset();
   if (v.is_null())
     return;
@@ -124,7 +124,7 @@ struct session_input : member_input {
   }
 };
 
-void decode_on_end(golang::json_decoder& d, const value& v, std::vector<kv_op_input>& out) {
+void decode_on_end(go_compat::json_decoder& d, const value& v, std::vector<kv_op_input>& out) {
   if (v.is_null())
     return;
   const auto* list = v.if_array();
@@ -132,13 +132,13 @@ void decode_on_end(golang::json_decoder& d, const value& v, std::vector<kv_op_in
     d.wrong_type(v, "struct field .OnEnd of type []KVTxnOp");
     return;
   }
-  if (!d.fits(out.size() + list->size(), {"Session", "OnEnd"}, golang::client_json.elements_max))
+  if (!d.fits(out.size() + list->size(), {"Session", "OnEnd"}, go_compat::client_json.elements_max))
     return;
   for (const auto& each : *list)
     out.push_back(decode_kv_op(d, each, "OnEnd", "struct field .OnEnd of type KVTxnOp"));
 }
 
-void decode_body(golang::json_decoder& d, const value& v, session_body& out) {
+void decode_body(go_compat::json_decoder& d, const value& v, session_body& out) {
   d.object(
       v, "value of type structs.Session",
       [&](const std::string& name, const value& each) {
@@ -166,13 +166,13 @@ void resolve_checks(state::session_record& b) {
 refused read_ttl(const std::string& text, std::chrono::nanoseconds least, std::int64_t& out_ns) {
   if (text.empty())
     return std::nullopt;
-  const auto ttl = golang::parse_duration(text);
+  const auto ttl = go_compat::parse_duration(text);
   if (!ttl)
-    return error_response(500, "Session TTL '" + text + "' invalid: " + golang::duration_complaint(text));
+    return error_response(500, "Session TTL '" + text + "' invalid: " + go_compat::duration_complaint(text));
   if (ttl->count() != 0 && (*ttl < least || *ttl > session_ttl_max))
     return error_response(500, "Invalid Session TTL '" + std::to_string(ttl->count()) + "', must be between [" +
-                                   golang::format_duration(least) + "=" + golang::format_duration(session_ttl_max) +
-                                   "]");
+                                   go_compat::format_duration(least) + "=" +
+                                   go_compat::format_duration(session_ttl_max) + "]");
   out_ns = ttl->count();
   return std::nullopt;
 }
@@ -258,8 +258,8 @@ action session_create_route(request_context& c) {
   session_body body;
   body.session.node = node_of_agent(c);
   if (!c.request.body.empty()) {
-    golang::json_decoder d(c.request.body);
-    auto json = golang::read_json(c.request.body);
+    go_compat::json_decoder d(c.request.body);
+    auto json = go_compat::read_json(c.request.body);
     if (json)
       decode_body(d, *json, body);
     else
@@ -303,9 +303,9 @@ action session_renew_list_route(request_context& c) {
     return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  golang::json_decoder d(c.request.body);
+  go_compat::json_decoder d(c.request.body);
   std::optional<std::vector<std::string>> ids;
-  auto json = golang::read_json(c.request.body);
+  auto json = go_compat::read_json(c.request.body);
   if (json)
     d.texts(*json, {"", "sessions"}, ids);
   else

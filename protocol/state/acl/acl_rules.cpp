@@ -2,7 +2,7 @@
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/uuid.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 #include "protocol/state/acl/acl_reading.hpp"
 #include "protocol/state/acl/acl_validation.hpp"
 #include "protocol/state/folded_name.hpp"
@@ -12,7 +12,7 @@ namespace belay::state {
 namespace {
 
 using complaint = std::optional<std::string>;
-using golang::quoted;
+using go_compat::quoted;
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
 /// Prefix of the IDs of built-in rows (agent/structs/acl.go of Consul).

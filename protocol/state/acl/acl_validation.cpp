@@ -1,7 +1,7 @@
 #include "protocol/state/acl/acl_validation.hpp"
 
 #include "protocol/base/uuid.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 #include "protocol/state/folded_name.hpp"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ session_prefix "" {
 namespace {
 
 using complaint = std::optional<std::string>;
-using golang::quoted;
+using go_compat::quoted;
 
 constexpr std::size_t policy_name_max = 128, role_name_max = 256, identity_name_max = 256;
 

@@ -4,7 +4,7 @@
 #include "protocol/base/hex.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -52,12 +52,12 @@ std::optional<change_cursor> read_cursor(std::string_view text) {
     text = text.substr(0, at);
   }
   const auto dot = text.find('.');
-  const auto index = golang::parse_uint(text.substr(0, dot));
+  const auto index = go_compat::parse_uint(text.substr(0, dot));
   if (!index)
     return std::nullopt;
   c.place.index = log_index{*index};
   if (dot != text.npos) {
-    const auto effect = golang::parse_uint(text.substr(dot + 1));
+    const auto effect = go_compat::parse_uint(text.substr(dot + 1));
     if (!effect)
       return std::nullopt;
     c.place.effect = *effect;

@@ -4,7 +4,7 @@
 #include "protocol/base/empty_payload.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
-#include "protocol/golang/syntax.hpp"
+#include "protocol/go_compat/syntax.hpp"
 
 namespace belay::state {
 
@@ -65,7 +65,7 @@ key_result set_if_unchanged(applying& a, const kv_op& op) {
 key_result add(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
-  const auto before = old ? golang::parse_int(*old->value) : 0;
+  const auto before = old ? go_compat::parse_int(*old->value) : 0;
   if (!before)
     return {.outcome = key_outcome::refused, .why = refused_for::value};
   std::int64_t sum = 0;

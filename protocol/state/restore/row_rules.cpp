@@ -26,7 +26,7 @@ constexpr std::int64_t session_ttl_max_ns = 24LL * 60 * 60 * 1'000'000'000;
 /// Whether it can be written into responses as it is.
 bool is_json(std::string_view text) {
   boost::json::parse_options options;
-  options.max_depth = 64; // as for requests (protocol/golang/json_input.cpp), which it came from
+  options.max_depth = 64; // as for requests (protocol/go_compat/json_input.cpp), which it came from
   boost::system::error_code wrong;
   (void)boost::json::parse({text.data(), text.size()}, wrong, {}, options);
   return !wrong;

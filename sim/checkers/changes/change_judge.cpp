@@ -1,7 +1,7 @@
 #include "sim/checkers/changes/change_judge.hpp"
 
 #include "protocol/base/probe.hpp"
-#include "protocol/golang/base64.hpp"
+#include "protocol/go_compat/base64.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -60,7 +60,7 @@ broken change_judge::told(const stream_event& e) {
   const auto key = text_in(data, "Key");
   if (!key.starts_with(prefix_))
     return "change of " + key + ", which is not below " + prefix_;
-  const auto value = golang::decode_base64(text_in(data, "Value"));
+  const auto value = go_compat::decode_base64(text_in(data, "Value"));
   if (!value)
     return "change of " + key + " with the value " + text_in(data, "Value");
   row current{*value, text_in(data, "Session"), number_in(data, "Flags"), index};

@@ -2,8 +2,8 @@
 // A node with keys, locks and sessions in memory, as far as `belay lock` and `belay watch` use
 // them: tests these commands without a server.
 
-#include "protocol/golang/base64.hpp"
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/base64.hpp"
+#include "protocol/go_compat/url.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -119,7 +119,7 @@ private:
   answer answer_to(const std::string& method, const std::string& target, const std::string& body) {
     const auto mark = std::min(target.find('?'), target.size());
     const auto path = target.substr(0, mark);
-    golang::query_string query;
+    go_compat::query_string query;
     query.parse(mark < target.size() ? std::string_view(target).substr(mark + 1) : std::string_view());
     std::unique_lock lock(mutex_);
     const auto behind = [&](std::string_view prefix) { return path.substr(prefix.size()); };
@@ -149,7 +149,7 @@ private:
     return method == "GET" ? read(key, query, lock) : write(method, key, query, body);
   }
 
-  answer read(const std::string& key, const golang::query_string& query, std::unique_lock<std::mutex>& lock) {
+  answer read(const std::string& key, const go_compat::query_string& query, std::unique_lock<std::mutex>& lock) {
     if (const auto index = query.get("index"); !index.empty()) {
       const auto seen = std::stoull(std::string(index));
       changed_.wait_for(lock, std::chrono::seconds(10), [&] { return index_ > seen || ended_ || failing_; });
@@ -161,13 +161,13 @@ private:
         continue;
       fence = r.session.empty() ? 0 : r.fence;
       out += (out.empty() ? "{" : ",{") + std::string("\"Key\":\"") + name + "\",\"Flags\":" + std::to_string(r.flags) +
-             ",\"Value\":\"" + golang::base64(r.value) + "\",\"ModifyIndex\":" + std::to_string(r.modify_index) +
+             ",\"Value\":\"" + go_compat::base64(r.value) + "\",\"ModifyIndex\":" + std::to_string(r.modify_index) +
              (r.session.empty() ? std::string() : ",\"Session\":\"" + r.session + "\"") + "}";
     }
     return {out.empty() ? 404u : 200u, out.empty() ? "" : "[" + out + "]", index_, fence};
   }
 
-  answer write(const std::string& method, const std::string& key, const golang::query_string& query,
+  answer write(const std::string& method, const std::string& key, const go_compat::query_string& query,
                const std::string& body) {
     const bool there = rows_.contains(key);
     if (query.has("cas") && std::to_string(there ? rows_[key].modify_index : 0) != query.get("cas"))

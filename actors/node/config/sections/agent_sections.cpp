@@ -70,7 +70,7 @@ void decode_definitions(config_decoder& d, node_config& c) {
   };
   for (const char* key : {"service", "services"})
     each_definition(d, key, [&](const std::string& path, const json::value& v) {
-      golang::json_decoder in(golang::json_decoder::keeps::all_errors);
+      go_compat::json_decoder in(go_compat::json_decoder::keeps::all_errors);
       agent::service_definition s;
       http::decode_service_definition(in, v, s);
       for (const auto& error : in.errors())
@@ -81,7 +81,7 @@ void decode_definitions(config_decoder& d, node_config& c) {
     });
   for (const char* key : {"check", "checks"})
     each_definition(d, key, [&](const std::string& path, const json::value& v) {
-      golang::json_decoder in(golang::json_decoder::keeps::all_errors);
+      go_compat::json_decoder in(go_compat::json_decoder::keeps::all_errors);
       agent::check_definition check;
       http::decode_check_definition(in, v, check);
       for (const auto& error : in.errors())

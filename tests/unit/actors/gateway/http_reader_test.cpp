@@ -1,7 +1,7 @@
 // Rejected requests that an intermediary might parse differently (RFC 9112, section 11.2).
 
 #include "actors/gateway/http_reader.hpp"
-#include "protocol/golang/quoting.hpp"
+#include "protocol/go_compat/quoting.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -93,7 +93,7 @@ TEST_CASE("http_reader: where a request ends must be the same for everybody") {
       {"PUT /v1/kv/a HTTP/2.0\r\n" + host + "\r\n", bad},
   };
   for (const auto& [bytes, wanted] : rows) {
-    INFO(belay::golang::quoted(bytes));
+    INFO(belay::go_compat::quoted(bytes));
     CHECK(verdict_of(bytes) == wanted);
   }
 }
@@ -125,7 +125,7 @@ TEST_CASE("http_reader: one host, as Go demands it") {
       {old_line + "Host: x\r\nHost: y\r\n\r\n", verdict::many_hosts},
   };
   for (const auto& [bytes, wanted] : rows) {
-    INFO(belay::golang::quoted(bytes));
+    INFO(belay::go_compat::quoted(bytes));
     CHECK(verdict_of(bytes) == wanted);
   }
 }

@@ -1,6 +1,6 @@
 // Complete responses as texts, as the contract shows them.
 
-#include "protocol/golang/json_output.hpp"
+#include "protocol/go_compat/json_output.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
 
 using namespace belay;
@@ -144,15 +144,15 @@ TEST_CASE("strings in JSON") {
                                         {"\xED\xA0\x80", R"("\ufffd\ufffd\ufffd")"},                // surrogate
                                         {"\xF4\x90\x80\x80x", R"("\ufffd\ufffd\ufffd\ufffdx")"}}) { // beyond Unicode
     std::string out;
-    golang::append_json_string(out, t.text);
+    go_compat::append_json_string(out, t.text);
     CHECK(out == t.json);
   }
 }
 
 TEST_CASE("pretty JSON") {
-  CHECK(golang::prettify_json("true") == "true\n");
-  CHECK(golang::prettify_json("[]") == "[]\n");
-  CHECK(golang::prettify_json(R"([{"A":1,"B":[],"C":{},"D":"{[,:\"]}"},null])") ==
+  CHECK(go_compat::prettify_json("true") == "true\n");
+  CHECK(go_compat::prettify_json("[]") == "[]\n");
+  CHECK(go_compat::prettify_json(R"([{"A":1,"B":[],"C":{},"D":"{[,:\"]}"},null])") ==
         "[\n    {\n        \"A\": 1,\n        \"B\": [],\n        \"C\": {},\n        \"D\": \"{[,:\\\"]}\"\n    },\n"
         "    null\n]\n");
   CHECK(rendered("/v1/kv/?keys&pretty", state::key_names{{"a"}}).body == "[\n    \"a\"\n]\n");

@@ -2,7 +2,7 @@
 // kilobyte before the token was checked: four requests made 5 GB of 17 MB. So every list has a
 // bound, which the rejection names; the paths come from the table of routes, new ones included.
 
-#include "protocol/golang/json_input.hpp"
+#include "protocol/go_compat/json_input.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/routes.hpp"
 #include "tests/unit/protocol/http/filtered_rows.hpp"
@@ -50,9 +50,9 @@ std::string comma_list(const std::string& element, std::size_t n) {
 
 TEST_CASE("every path that reads JSON refuses lists and bodies beyond the bounds, and names them", "[B2]") {
   std::size_t readers = 0;
-  const auto long_list = comma_list("{}", golang::client_json.elements_max + 1);
+  const auto long_list = comma_list("{}", go_compat::client_json.elements_max + 1);
   std::string many_values;
-  for (std::size_t i = 0; i * 1000 < golang::client_json.values_max; ++i)
+  for (std::size_t i = 0; i * 1000 < go_compat::client_json.values_max; ++i)
     many_values += (i == 0 ? "[" : ",[") + comma_list("1", 1000) + "]";
   for_each_json_reader([&](std::string_view method, const std::string& path) {
     INFO(method << " " << path);

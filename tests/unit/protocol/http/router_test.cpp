@@ -1,6 +1,6 @@
 // Paths, methods and the order in which a request is checked (docs/contract/01, sections 2 to 6).
 
-#include "protocol/golang/url.hpp"
+#include "protocol/go_compat/url.hpp"
 #include "protocol/http/network.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
 
@@ -140,12 +140,12 @@ TEST_CASE("cleaning a path, and knowing that it is clean, agree") {
        {"/",   "/a",   "/a/",  "/a/b",     "//",       "/a//b", "/a/./b",       "/a/.", "/a/..", "/..",   "/a/../",
         "/.a", "/..a", "/a..", "/a/.../b", "/a/..b/c", "/./",   "/a/b/../../c", "",     "a",     "/a/b//"}) {
     INFO(path);
-    CHECK(golang::is_clean_path(path) == (golang::clean_path(path) == path));
-    CHECK(golang::clean_path(golang::clean_path(path)) == golang::clean_path(path));
+    CHECK(go_compat::is_clean_path(path) == (go_compat::clean_path(path) == path));
+    CHECK(go_compat::clean_path(go_compat::clean_path(path)) == go_compat::clean_path(path));
   }
-  CHECK(golang::clean_path("/a/b/../../c/") == "/c/");
-  CHECK(golang::clean_path("/a/..") == "/");
-  CHECK(golang::clean_path("/a/.") == "/a");
+  CHECK(go_compat::clean_path("/a/b/../../c/") == "/c/");
+  CHECK(go_compat::clean_path("/a/..") == "/");
+  CHECK(go_compat::clean_path("/a/.") == "/a");
 }
 
 TEST_CASE("malformed escapes: in the path 400 and close, in the query 500 before everything else") {

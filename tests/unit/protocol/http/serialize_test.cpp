@@ -1,7 +1,7 @@
 // Responses as bytes, gzip, and durations.
 
 #include "protocol/archive/gzip.hpp"
-#include "protocol/golang/duration.hpp"
+#include "protocol/go_compat/duration.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
 
 #include "protocol/base/random.hpp"
@@ -108,17 +108,17 @@ TEST_CASE("Go durations: read") {
         row{"5.s", 5'000'000'000}, row{"1.9963304996490479s", 1'996'330'499}, row{"15000ms", 15'000'000'000},
         row{"0.001s", 1'000'000}, row{"2562047h47m16.854775807s", 9'223'372'036'854'775'807}}) {
     INFO(t.text);
-    REQUIRE(golang::parse_duration(t.text));
-    CHECK(golang::parse_duration(t.text)->count() == t.ns);
+    REQUIRE(go_compat::parse_duration(t.text));
+    CHECK(go_compat::parse_duration(t.text)->count() == t.ns);
   }
   for (const auto bad : {"", "-", "10", "abc", "1x", "s", ".s", "1 s", "1s ", "2562047h47m16.854775808s",
                          "9223372036854775808ns", "99999999999999999999s", "1h-1m", "1S"}) {
     INFO(bad);
-    CHECK_FALSE(golang::parse_duration(bad));
+    CHECK_FALSE(go_compat::parse_duration(bad));
   }
-  CHECK(golang::duration_complaint("15") == "time: missing unit in duration \"15\"");
-  CHECK(golang::duration_complaint("abc") == "time: invalid duration \"abc\"");
-  CHECK(golang::duration_complaint("1x") == "time: unknown unit \"x\" in duration \"1x\"");
+  CHECK(go_compat::duration_complaint("15") == "time: missing unit in duration \"15\"");
+  CHECK(go_compat::duration_complaint("abc") == "time: invalid duration \"abc\"");
+  CHECK(go_compat::duration_complaint("1x") == "time: unknown unit \"x\" in duration \"1x\"");
 }
 
 TEST_CASE("Go durations: written, and read back") {
@@ -130,10 +130,10 @@ TEST_CASE("Go durations: written, and read back") {
                         row{200'000'000, "200ms"}, row{38'308'952, "38.308952ms"}, row{3'300'000'000, "3.3s"},
                         row{60'000'000'000, "1m0s"}, row{86'400'000'000'000, "24h0m0s"}, row{-90'000'000'000, "-1m30s"},
                         row{std::numeric_limits<std::int64_t>::max(), "2562047h47m16.854775807s"}}) {
-    CHECK(golang::format_duration(std::chrono::nanoseconds(t.ns)) == t.text);
-    CHECK(golang::parse_duration(t.text)->count() == t.ns);
+    CHECK(go_compat::format_duration(std::chrono::nanoseconds(t.ns)) == t.text);
+    CHECK(go_compat::parse_duration(t.text)->count() == t.ns);
   }
-  CHECK(golang::format_duration(std::chrono::nanoseconds(std::numeric_limits<std::int64_t>::min())) ==
+  CHECK(go_compat::format_duration(std::chrono::nanoseconds(std::numeric_limits<std::int64_t>::min())) ==
         "-2562047h47m16.854775808s");
 }
 

@@ -23,7 +23,7 @@ namespace {
 // For tables without a bound: scanning this many rows costs several times what an entry may.
 constexpr int many = 50'000;
 constexpr int operations_max = 64; // limit of a transaction (protocol/http/kv/txn_routes.cpp)
-constexpr int list_max = 8'192;    // limit of a list in a request (protocol/golang/json_input.hpp)
+constexpr int list_max = 8'192;    // limit of a list in a request (protocol/go_compat/json_input.hpp)
 constexpr int checks_max = 512;    // limit of a registration (protocol/http/agent)
 
 std::string text(std::string_view prefix, int n) {
