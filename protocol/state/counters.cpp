@@ -17,12 +17,12 @@ void counters::set_slot(std::size_t i, std::uint64_t value) {
   auto& s = marks_[i];
   if (s.value == value)
     return;
-  if (journal_.recording())
-    journal_.remember(table::counters, names[i],
-                      s.value == 0 ? row_value() : row_value(counter{std::string(names[i]), s.value}));
+  if (log_.recording())
+    log_.remember(table::counters, names[i],
+                  s.value == 0 ? row_value() : row_value(counter{std::string(names[i]), s.value}));
   auto now = value == 0 ? row_value() : row_value(counter{std::string(names[i]), value});
   const auto hash = value == 0 ? 0 : row_hash(std::get<counter>(now));
-  journal_.row_changed(table::counters, names[i], s.mark, std::move(now), s.hash, hash);
+  log_.row_changed(table::counters, names[i], s.mark, std::move(now), s.hash, hash);
   s.value = value;
   s.hash = hash;
 }

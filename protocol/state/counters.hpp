@@ -1,7 +1,7 @@
 #pragma once
 // Numbers beside the rows: changes of tables and services (docs/contract/02, sections 2 and 5).
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <array>
 
@@ -39,7 +39,7 @@ static_assert(count_of<mark> == static_cast<std::size_t>(mark::ended_sessions) +
 
 class counters {
 public:
-  explicit counters(change_journal& journal) : journal_(journal), services_(journal, table::counters) {}
+  explicit counters(undo_log& log) : log_(log), services_(log, table::counters) {}
 
   /// Zero: never.
   log_index at(mark m) const { return log_index{marks_[static_cast<std::size_t>(m)].value}; }
@@ -65,13 +65,13 @@ private:
   struct slot {
     std::uint64_t value = 0;
     std::uint64_t hash = 0;
-    change_journal::bookmark mark;
+    undo_log::bookmark mark;
   };
   void set_slot(std::size_t i, std::uint64_t value);
 
-  change_journal& journal_;
+  undo_log& log_;
   std::array<slot, count_of<mark>> marks_; // an array, because mark::kvs changes with every write
-  journaled_map<counter> services_;
+  undo_logged_map<counter> services_;
 };
 
 } // namespace belay::state

@@ -1,7 +1,7 @@
 #pragma once
 // The change feed's window as stored beside a checkpoint, for restarts (docs/reference/changes.md).
 
-#include "protocol/state/change_journal.hpp"
+#include "protocol/state/undo_log.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -57,7 +57,7 @@ struct machine::impl {
 
   void keep_changes(std::size_t bytes_max) {
     t->changes.limit(bytes_max);
-    t->journal.limit_keys(change_window::changes_max_of_entry(bytes_max));
+    t->log.limit_keys(change_window::changes_max_of_entry(bytes_max));
   }
   void forget_keys_ahead() {
     let_go.push_back(std::make_shared<keys_ahead>(std::move(*ahead)));
@@ -78,7 +78,7 @@ struct machine::impl {
   }
   /// Followers of the change feed have to start over.
   void begin_changes(log_index floor) {
-    t->journal.forget_keys();
+    t->log.forget_keys();
     t->changes.begin_at(floor);
   }
 
@@ -116,7 +116,7 @@ struct machine::impl {
       end_disallowed(a);
     let_in(a);
     if (t->changes.applied() < applied) // else the entry has replaced the tables
-      t->changes.add(applied, t->journal);
+      t->changes.add(applied, t->log);
     if (const auto removed = t->kv.removed(); removed != 0 && removed <= at_once)
       t->kv.tear_down(removed);
     if (const auto next = state::next_alarm(*t); next != alarm) {
@@ -253,13 +253,13 @@ reply run(applying& a, const session_expire& c) {
 /// All rows or none.
 reply run(applying& a, const catalog_register& c) {
   const auto effects_before = static_cast<std::ptrdiff_t>(a.changed.size());
-  a.t.journal.start_recording();
+  a.t.log.start_recording();
   auto r = register_all(a, c);
   if (std::holds_alternative<refusal>(r)) {
     a.t.undo();
     a.changed.erase(a.changed.begin() + effects_before, a.changed.end());
   } else
-    a.t.journal.discard_recording();
+    a.t.log.discard_recording();
   return r;
 }
 
@@ -605,7 +605,7 @@ cluster_time machine::now() const {
   return impl_->now;
 }
 std::uint64_t machine::digest() const {
-  return impl_->t->journal.digest();
+  return impl_->t->log.digest();
 }
 std::uint64_t machine::recompute_digest() const {
   return impl_->t->recompute_digest();
@@ -728,7 +728,7 @@ std::shared_ptr<const frozen_rows> machine::freeze_rows() const {
   return frozen;
 }
 void machine::load_row(dirty_row row) {
-  impl_->t->journal.loading(true);
+  impl_->t->log.loading(true);
   const bool forgotten = (row.table == table::tombstones && MUTANT(tombstones_not_in_checkpoint)) ||
                          (row.table == table::lock_delays && MUTANT(lock_delays_not_in_checkpoint)) ||
                          (row.table == table::claim_ghosts && MUTANT(ghosts_not_in_checkpoint));
@@ -740,7 +740,7 @@ void machine::finish_load(log_index applied, cluster_time now) {
   impl_->applied = applied;
   impl_->now = now;
   impl_->access_changed_now();
-  impl_->t->journal.loading(false);
+  impl_->t->log.loading(false);
   impl_->begin_changes(applied);
 }
 

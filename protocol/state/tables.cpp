@@ -66,12 +66,12 @@ void tables::restore(dirty_row row) {
 }
 
 void tables::undo() {
-  for (auto& step : journal.stop_recording())
+  for (auto& step : log.stop_recording())
     if (step.tree)
       kv.undo_erase_under(step.row.key);
     else if (!of_catalog(step.row.table) || !MUTANT(catalog_verb_of_refused_txn_stays))
       restore(std::move(step.row));
-  journal.forget_recorded_keys();
+  log.forget_recorded_keys();
 }
 
 std::vector<dirty_row> tables::all_rows() const {
@@ -83,7 +83,7 @@ std::vector<dirty_row> tables::all_rows() const {
 
 dirty_rows tables::take_dirty() {
   kv.tear_down(SIZE_MAX);
-  return journal.take_dirty();
+  return log.take_dirty();
 }
 
 std::uint64_t tables::recompute_digest() const {

@@ -24,18 +24,18 @@ namespace belay::state {
 
 /// Must not move in memory: every table has a reference to the journal.
 struct tables {
-  change_journal journal;
-  kv_table kv{journal};
-  tombstones graves{journal};
-  session_table sessions{journal};
-  lock_delay delays{journal};
-  catalog_table catalog{journal};
-  counters marks{journal};
-  staging stage{journal};
-  settings_tables settings{journal};
-  acl_table acls{journal};
-  claim_tables claims{journal};
-  outcome_table outcomes{journal};
+  undo_log log;
+  kv_table kv{log};
+  tombstones graves{log};
+  session_table sessions{log};
+  lock_delay delays{log};
+  catalog_table catalog{log};
+  counters marks{log};
+  staging stage{log};
+  settings_tables settings{log};
+  acl_table acls{log};
+  claim_tables claims{log};
+  outcome_table outcomes{log};
   /// Not replicated: apply() does not read it; not in digest or checkpoint. Null: none.
   coordinates::table_ptr places = nullptr;
   /// Not replicated, either.

@@ -292,7 +292,7 @@ txn_reply run_transaction(applying& a, const txn& c) {
   if (!answer.errors.empty())
     return answer;
   const auto effects_before = a.changed.size();
-  a.t.journal.start_recording();
+  a.t.log.start_recording();
   running txn{a, answer.results};
   for (std::size_t i = 0; i < c.ops.size(); ++i)
     if (auto why = std::visit([&](const auto& op) { return run(txn, op); }, c.ops[i]))
@@ -300,7 +300,7 @@ txn_reply run_transaction(applying& a, const txn& c) {
   const bool failed = !answer.errors.empty() || (a.keeps_answer && is_too_large(answer));
   if (failed && !MUTANT(txn_not_rolled_back))
     a.t.undo();
-  a.t.journal.discard_recording();
+  a.t.log.discard_recording();
   if (!failed)
     return answer;
   PROBE("kv: transaction rolled back");

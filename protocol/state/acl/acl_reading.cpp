@@ -18,7 +18,7 @@ acl_rows one(const acl_table& t, Row row) {
 }
 
 template <class Row, class Query>
-acl_rows all(const acl_table& t, const journaled_map<Row>& rows, const Query& q) {
+acl_rows all(const acl_table& t, const undo_logged_map<Row>& rows, const Query& q) {
   acl_rows found{{}, true};
   for (const auto& each : rows)
     if (is_listed(q, *each.value.row))

@@ -14,14 +14,14 @@ namespace {
 
 /// Finds the ID as given, else in lower case.
 template <class Row>
-Row row_by_id(const journaled_map<Row>& rows, std::string_view id) {
+Row row_by_id(const undo_logged_map<Row>& rows, std::string_view id) {
   if (auto row = row_or_null(rows, id))
     return row;
   return row_or_null(rows, folded(id));
 }
 
 template <class Row, class Names>
-Row row_named(const journaled_map<Row>& rows, const Names& names, std::string_view name) {
+Row row_named(const undo_logged_map<Row>& rows, const Names& names, std::string_view name) {
   const auto at = names.find(folded(name));
   return at == names.end() ? nullptr : row_by_id(rows, at->second);
 }

@@ -3,7 +3,7 @@
 // acl_rules. Also compiles the permissions of a token for many checks.
 
 #include "protocol/acl/authorizer.hpp"
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <map>
 #include <set>
@@ -20,9 +20,8 @@ bool is_reserved_secret(std::string_view secret);
 
 class acl_table {
 public:
-  explicit acl_table(change_journal& journal)
-      : policies_(journal, table::acl_policies), roles_(journal, table::acl_roles),
-        tokens_(journal, table::acl_tokens) {}
+  explicit acl_table(undo_log& log)
+      : policies_(log, table::acl_policies), roles_(log, table::acl_roles), tokens_(log, table::acl_tokens) {}
 
   // Look-ups ignore the case of IDs and names, as Consul's, but not of secrets. Null: not found.
 
@@ -54,9 +53,9 @@ public:
   /// Number of writes and erasures of rows since this table was created.
   std::uint64_t changes() const { return changes_; }
 
-  const journaled_map<acl_policy_ptr>& policies() const { return policies_; }
-  const journaled_map<acl_role_ptr>& roles() const { return roles_; }
-  const journaled_map<acl_token_ptr>& tokens() const { return tokens_; }
+  const undo_logged_map<acl_policy_ptr>& policies() const { return policies_; }
+  const undo_logged_map<acl_role_ptr>& roles() const { return roles_; }
+  const undo_logged_map<acl_token_ptr>& tokens() const { return tokens_; }
   auto maps() const { return std::tie(policies_, roles_, tokens_); }
   /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
@@ -121,9 +120,9 @@ private:
   void forget_compiled() const;
 
   std::uint64_t changes_ = 0;
-  journaled_map<acl_policy_ptr> policies_;
-  journaled_map<acl_role_ptr> roles_;
-  journaled_map<acl_token_ptr> tokens_;
+  undo_logged_map<acl_policy_ptr> policies_;
+  undo_logged_map<acl_role_ptr> roles_;
+  undo_logged_map<acl_token_ptr> tokens_;
   std::map<std::string, std::string, std::less<>> policies_by_name_, roles_by_name_; // folded name -> id
   std::unordered_multimap<std::uint64_t, token_of_secret> tokens_by_secret_;         // by the hash of the secret
   std::set<std::pair<cluster_time, std::string>> tokens_by_end_;                     // those that expire

@@ -17,7 +17,7 @@ void unlink(Index& index, const std::string& name, const std::string& key) {
 }
 
 template <class Row>
-std::vector<Row> rows_under(const journaled_map<Row>& rows, std::string_view node) {
+std::vector<Row> rows_under(const undo_logged_map<Row>& rows, std::string_view node) {
   std::vector<Row> list;
   rows.for_each_under(row_key(node, ""), [&](const Row& row) { list.push_back(row); });
   return list;
@@ -30,7 +30,7 @@ const std::set<std::string>* keys_named(const Index& index, std::string_view nam
 }
 
 template <class Row, class Index>
-std::vector<Row> rows_named(const journaled_map<Row>& rows, const Index& index, std::string_view name) {
+std::vector<Row> rows_named(const undo_logged_map<Row>& rows, const Index& index, std::string_view name) {
   std::vector<Row> list;
   if (const auto* keys = keys_named(index, name))
     for (const auto& key : *keys)

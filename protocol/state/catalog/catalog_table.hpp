@@ -1,7 +1,7 @@
 #pragma once
 // Nodes, services and checks: rows and look-ups only; the rules are in catalog_rules.
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <map>
 #include <set>
@@ -10,8 +10,8 @@ namespace belay::state {
 
 class catalog_table {
 public:
-  explicit catalog_table(change_journal& journal)
-      : nodes_(journal, table::nodes), services_(journal, table::services), checks_(journal, table::checks) {}
+  explicit catalog_table(undo_log& log)
+      : nodes_(log, table::nodes), services_(log, table::services), checks_(log, table::checks) {}
 
   // Look-ups ignore case and return null if there is none; lists are in order of node, then id.
 
@@ -43,9 +43,9 @@ public:
   void erase_service(std::string_view key);
   void erase_check(std::string_view key);
 
-  const journaled_map<node_ptr>& nodes() const { return nodes_; }
-  const journaled_map<service_ptr>& services() const { return services_; }
-  const journaled_map<check_ptr>& checks() const { return checks_; }
+  const undo_logged_map<node_ptr>& nodes() const { return nodes_; }
+  const undo_logged_map<service_ptr>& services() const { return services_; }
+  const undo_logged_map<check_ptr>& checks() const { return checks_; }
   auto maps() const { return std::tie(nodes_, services_, checks_); }
   /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
@@ -57,9 +57,9 @@ public:
 private:
   using name_index = std::map<std::string, std::set<std::string>, std::less<>>;
 
-  journaled_map<node_ptr> nodes_;
-  journaled_map<service_ptr> services_;
-  journaled_map<check_ptr> checks_;
+  undo_logged_map<node_ptr> nodes_;
+  undo_logged_map<service_ptr> services_;
+  undo_logged_map<check_ptr> checks_;
   name_index nodes_by_id_;       // folded id -> row keys
   name_index services_by_name_;  // folded name -> row keys
   name_index checks_by_service_; // folded service name -> row keys

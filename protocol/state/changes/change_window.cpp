@@ -107,11 +107,11 @@ void change_window::begin_at(log_index applied) {
   applied_ = floor_ = applied;
 }
 
-void change_window::add(log_index index, change_journal& journal) {
+void change_window::add(log_index index, undo_log& log) {
   PRECONDITION(index > applied_);
   applied_ = index;
   std::uint64_t effect = 0;
-  if (!journal.take_keys([&](key_change&& each) { push(index, effect++, std::move(each)); }))
+  if (!log.take_keys([&](key_change&& each) { push(index, effect++, std::move(each)); }))
     begin_at(index); // the whole entry would be evicted
   evict();
 }

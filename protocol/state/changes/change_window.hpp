@@ -2,9 +2,9 @@
 // The newest changes of keys that this server has applied, in order, up to a limit in bytes.
 // Not replicated, not in the digest; servers may differ. Whole entries leave it, oldest first.
 
-#include "protocol/state/change_journal.hpp"
 #include "protocol/state/changes/change_queries.hpp"
 #include "protocol/state/kept_changes.hpp"
+#include "protocol/state/undo_log.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -33,7 +33,7 @@ public:
   /// Nothing is known of entries up to this one: tables were loaded or replaced.
   void begin_at(log_index applied);
   /// An entry was applied: takes its changes from the journal. @pre index > applied()
-  void add(log_index index, change_journal& journal);
+  void add(log_index index, undo_log& log);
 
   // ---- a copy on disk, for the next start
 

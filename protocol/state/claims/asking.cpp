@@ -61,14 +61,14 @@ refused take_in(applying& a, std::shared_ptr<claim_record> c, bool granted_now, 
   const auto key = c->key;
   const auto session = c->session;
   const bool looks = c->refuse_deadlock && !MUTANT(deadlock_not_looked_for);
-  a.t.journal.start_recording();
+  a.t.log.start_recording();
   a.t.claims.claims.put(std::move(c));
   auto found = looks ? find_cycle(a.t, {session, granted_now ? std::string_view(key) : std::string_view(), false, false,
                                         bound_of_search(a)})
                      : wait_cycle{};
   search_cut = found.cut;
   if (found.edges.empty()) {
-    a.t.journal.discard_recording();
+    a.t.log.discard_recording();
     return std::nullopt;
   }
   PROBE("claims: a deadlock was refused");

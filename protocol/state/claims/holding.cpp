@@ -105,7 +105,7 @@ reply apply_claims(applying& a, const claim_hand_over& c) {
     return why;
   const auto head = receiver(a, of, {}, why);
   const auto effects_before = static_cast<std::ptrdiff_t>(a.changed.size());
-  a.t.journal.start_recording();
+  a.t.log.start_recording();
   end_claim(a, *holder, claim_end::handed_over);
   const auto granted = grant_claim(a, *next);
   // Waiters that it overtakes wait for it now.
@@ -120,7 +120,7 @@ reply apply_claims(applying& a, const claim_hand_over& c) {
     r.cycle = std::move(found.edges);
     return r;
   }
-  a.t.journal.discard_recording();
+  a.t.log.discard_recording();
   auto answer = standing_of(a.t, *granted);
   answer.search_cut = found.cut;
   return answer;

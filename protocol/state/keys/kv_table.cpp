@@ -31,7 +31,7 @@ void kv_table::put(place p, kv_entry_ptr entry) {
   if (!old && !removed_.empty() && !MUTANT(returning_key_torn_down_later))
     tear_down_key(entry.key());
   track(old, entry);
-  journal_.key_changed(std::move(old), entry);
+  log_.key_changed(std::move(old), entry);
   const auto key = entry.key(); // stays valid: the row keeps the entry alive
   rows_.put(p, key, std::move(entry));
 }
@@ -46,7 +46,7 @@ void kv_table::put(kv_entry_ptr entry) {
 void kv_table::erase(place p) {
   const auto old = entry(p);
   track(old, nullptr);
-  journal_.key_changed(old, nullptr);
+  log_.key_changed(old, nullptr);
   rows_.erase(p, old.key());
 }
 
@@ -61,11 +61,11 @@ std::size_t kv_table::erase_under(std::string_view prefix) {
   const auto count = rows.size();
   if (count == 0)
     return 0;
-  if (!journal_.forgets_keys(count))
-    rows.for_each([&](const auto& slot) { journal_.key_changed(slot.value.row, nullptr); });
-  if (journal_.recording())
-    journal_.remember_tree(prefix);
-  removed_.push_back({std::move(rows), journal_.recording_number()});
+  if (!log_.forgets_keys(count))
+    rows.for_each([&](const auto& slot) { log_.key_changed(slot.value.row, nullptr); });
+  if (log_.recording())
+    log_.remember_tree(prefix);
+  removed_.push_back({std::move(rows), log_.recording_number()});
   return count;
 }
 
@@ -88,9 +88,8 @@ void kv_table::tear_down_key(std::string_view key) {
   for (auto& tree : removed_)
     tree.rows.extract(key, [&](const auto& slot) {
       PROBE("kv: a key came back before it was torn down");
-      if (tree.recording != 0 && tree.recording == journal_.recording_number() &&
-          !MUTANT(removed_tree_put_back_in_part))
-        journal_.remember(table::kv, key, slot.value.row);
+      if (tree.recording != 0 && tree.recording == log_.recording_number() && !MUTANT(removed_tree_put_back_in_part))
+        log_.remember(table::kv, key, slot.value.row);
       track(slot.value.row, nullptr);
       rows_.note_gone(key, slot.value);
     });

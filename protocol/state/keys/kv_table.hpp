@@ -5,7 +5,7 @@
 // for each key (the index of holders, the journal for the next checkpoint, freeing memory) is
 // done later, in slices, by tear_down(). No decision and no result depends on its progress.
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <deque>
 #include <map>
@@ -24,9 +24,9 @@ std::string after_all_under(std::string prefix);
 
 class kv_table {
 public:
-  explicit kv_table(change_journal& journal) : journal_(journal), rows_(journal, table::kv) {}
+  explicit kv_table(undo_log& log) : log_(log), rows_(log, table::kv) {}
 
-  using place = journaled_map<kv_entry_ptr>::place;
+  using place = undo_logged_map<kv_entry_ptr>::place;
 
   /// One search, to read and then write a key.
   place locate(std::string_view key) { return rows_.locate(key); }
@@ -49,7 +49,7 @@ public:
 
   /// @returns null if there is no such key.
   kv_entry_ptr find(std::string_view key) const;
-  /// As journaled_map::fetch.
+  /// As undo_logged_map::fetch.
   void fetch(std::span<const std::string_view> keys) const { rows_.fetch(keys); }
   std::size_t size() const { return rows_.size(); }
   /// Appends the entries under the prefix, ascending. @returns the largest ModifyIndex; zero: none.
@@ -71,11 +71,11 @@ public:
           f(*entry);
   }
 
-  const journaled_map<kv_entry_ptr>& rows() const { return rows_; }
+  const undo_logged_map<kv_entry_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes it from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"held", held_}}; }
-  static constexpr std::size_t bytes_of_no_row() { return sizeof(change_journal*) + sizeof(std::deque<removed_tree>); }
+  static constexpr std::size_t bytes_of_no_row() { return sizeof(undo_log*) + sizeof(std::deque<removed_tree>); }
   /// Calls `f(entry)` for each removed entry whose holder may still be in held_.
   template <class F>
   void for_each_removed(F&& f) const {
@@ -85,15 +85,15 @@ public:
 
 private:
   struct removed_tree {
-    journaled_map<kv_entry_ptr>::fragment rows;
+    undo_logged_map<kv_entry_ptr>::fragment rows;
     std::uint64_t recording = 0; ///< number of the journal's recording, which may undo it; zero: none
   };
 
   void track(const kv_entry_ptr& before, const kv_entry_ptr& after);
   void tear_down_key(std::string_view key);
 
-  change_journal& journal_;
-  journaled_map<kv_entry_ptr> rows_;
+  undo_log& log_;
+  undo_logged_map<kv_entry_ptr> rows_;
   /// Includes removed keys until they are cleaned up.
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> held_;
   std::deque<removed_tree>

@@ -2,7 +2,7 @@
 // Lock delays: keys not acquirable yet because their holder's session ended (docs/contract/04,
 // section 3.5), in cluster time: equal on all nodes, in checkpoints (docs/internals/pitfalls.md C4).
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <set>
 
@@ -10,7 +10,7 @@ namespace belay::state {
 
 class lock_delay {
 public:
-  explicit lock_delay(change_journal& journal) : rows_(journal, table::lock_delays) {}
+  explicit lock_delay(undo_log& log) : rows_(log, table::lock_delays) {}
 
   /// Blocks `key` until `until`; replaces an earlier delay.
   void start(std::string_view key, cluster_time until) { put({std::string(key), until}); }
@@ -23,13 +23,13 @@ public:
 
   void put(lock_delay_record row);
   void erase(std::string_view key);
-  const journaled_map<lock_delay_record>& rows() const { return rows_; }
+  const undo_logged_map<lock_delay_record>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes it from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"by_time", by_time_}}; }
 
 private:
-  journaled_map<lock_delay_record> rows_;
+  undo_logged_map<lock_delay_record> rows_;
   std::set<std::pair<cluster_time, std::string>> by_time_;
 };
 

@@ -2,7 +2,7 @@
 // Tombstones of deleted keys, so that the index of a prefix never
 // decreases (docs/contract/02, section 3; docs/internals/pitfalls.md C5).
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <map>
 #include <set>
@@ -11,7 +11,7 @@ namespace belay::state {
 
 class tombstones {
 public:
-  explicit tombstones(change_journal& journal) : rows_(journal, table::tombstones) {}
+  explicit tombstones(undo_log& log) : rows_(log, table::tombstones) {}
 
   /// `key` was deleted; replaces its older tombstone.
   void bury_key(std::string_view key, log_index index);
@@ -29,7 +29,7 @@ public:
 
   void put(tombstone row);
   void erase(std::string_view key);
-  const journaled_map<tombstone>& rows() const { return rows_; }
+  const undo_logged_map<tombstone>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
@@ -40,7 +40,7 @@ public:
 private:
   void unindex(const tombstone& row);
 
-  journaled_map<tombstone> rows_;
+  undo_logged_map<tombstone> rows_;
   std::set<std::pair<log_index, std::string>> by_index_;
   std::map<std::string, log_index, std::less<>> trees_;
   std::map<std::size_t, std::size_t> tree_lengths_; // length of prefix -> number of trees_ with it

@@ -1,7 +1,7 @@
 #pragma once
 // The tables of operators' settings (settings.hpp); code shared by their commands and queries.
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 namespace belay::state {
 
@@ -9,7 +9,7 @@ namespace belay::state {
 template <operator_settings Settings>
 class settings_table {
 public:
-  explicit settings_table(change_journal& journal) : rows_(journal, Settings::in) {}
+  explicit settings_table(undo_log& log) : rows_(log, Settings::in) {}
 
   /// Never null: the initial values until they are set.
   settings_ptr<Settings> now() const {
@@ -34,12 +34,12 @@ public:
 
   void put(settings_ptr<Settings> row) { rows_.put(Settings::row_key, std::move(row)); }
   void erase() { rows_.erase(Settings::row_key); }
-  const journaled_map<settings_ptr<Settings>>& rows() const { return rows_; }
+  const undo_logged_map<settings_ptr<Settings>>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   auto beside() const { return std::tuple{}; }
 
 private:
-  journaled_map<settings_ptr<Settings>> rows_;
+  undo_logged_map<settings_ptr<Settings>> rows_;
 };
 
 template <class List>
@@ -48,7 +48,7 @@ class settings_tables_of;
 template <class... Settings>
 class settings_tables_of<settings_list<Settings...>> : private settings_table<Settings>... {
 public:
-  explicit settings_tables_of(change_journal& journal) : settings_table<Settings>(journal)... {}
+  explicit settings_tables_of(undo_log& log) : settings_table<Settings>(log)... {}
 
   template <operator_settings One>
   settings_table<One>& of() {

@@ -1,7 +1,7 @@
 #pragma once
 // Outcomes by the token's accessor and the Idempotency-Key, and by expiry (docs/reference/exactly-once.md).
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <set>
 #include <unordered_map>
@@ -10,7 +10,7 @@ namespace belay::state {
 
 class outcome_table {
 public:
-  explicit outcome_table(change_journal& journal) : rows_(journal, table::outcomes) {}
+  explicit outcome_table(undo_log& log) : rows_(log, table::outcomes) {}
 
   /// Null: unknown.
   outcome_ptr find(std::string_view scope, std::string_view id) const;
@@ -23,7 +23,7 @@ public:
 
   void put(outcome_ptr row);
   void erase(std::string_view key);
-  const journaled_map<outcome_ptr>& rows() const { return rows_; }
+  const undo_logged_map<outcome_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
@@ -46,7 +46,7 @@ private:
   };
   void untrack(const outcome_ptr& row);
 
-  journaled_map<outcome_ptr> rows_;
+  undo_logged_map<outcome_ptr> rows_;
   std::set<outcome_ptr, earlier> by_time_;
   totals all_;
   std::unordered_map<std::string, totals> by_scope_;

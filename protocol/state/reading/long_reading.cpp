@@ -20,7 +20,7 @@ namespace {
 using authorizer_ptr = std::shared_ptr<const acl::authorizer>;
 using nanoseconds = std::chrono::nanoseconds;
 template <class Row>
-using rows_of = typename journaled_map<Row>::view;
+using rows_of = typename undo_logged_map<Row>::view;
 
 // Measured costs, in rows of a plain list: 0.1 to 0.2 us.
 constexpr std::size_t joined_cost = 4; ///< a row whose node is looked up
@@ -491,7 +491,7 @@ struct long_read_of {
     return rows > 0 && rows >= rows_min / cost && !is_refused();
   }
   template <class Row>
-  bool is_long(const journaled_map<Row>& rows, std::string_view prefix = {}) const {
+  bool is_long(const undo_logged_map<Row>& rows, std::string_view prefix = {}) const {
     return is_long(rows.about_under(prefix, rows_min));
   }
   authorizer_ptr judge() const { return q.by ? authorizer_of(t, *q.by, now) : nullptr; }
@@ -532,7 +532,7 @@ struct long_read_of {
   }
   /// Tokens in the order of their secrets, roles and policies in that of their IDs.
   template <class Row, class Query>
-  read access_list(const journaled_map<Row>& rows, const Query& asked) const {
+  read access_list(const undo_logged_map<Row>& rows, const Query& asked) const {
     if (!is_long(rows.size(), whole_cost))
       return nullptr;
     const auto may = judge();

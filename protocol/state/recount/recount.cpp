@@ -12,7 +12,7 @@ template <class Table>
 using counted_of = typename values_beside<Table>::type;
 
 template <class Row, class F>
-void for_each_row(const journaled_map<Row>& rows, F&& f) {
+void for_each_row(const undo_logged_map<Row>& rows, F&& f) {
   for (const auto& slot : rows)
     f(slot.value.row);
 }

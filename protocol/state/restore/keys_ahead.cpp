@@ -7,8 +7,8 @@
 namespace belay::state {
 
 restored_rows::restored_rows() {
-  fresh->journal.limit_keys(0); // followers of the change feed start over
-  fresh->journal.loading(true); // the next checkpoint has all rows
+  fresh->log.limit_keys(0); // followers of the change feed start over
+  fresh->log.loading(true); // the next checkpoint has all rows
 }
 
 void restored_rows::take(const dirty_row& row) {

@@ -46,7 +46,7 @@ public:
       });
     for (auto& row : rows_.others)
       take(std::move(row));
-    fresh_->journal.loading(false);
+    fresh_->log.loading(false);
     fresh_->stage.note_in_force(old_.stage.head()->id, now_);
     fresh_->marks.set(mark::restored, index_);
     drop_dangling();

@@ -2,7 +2,7 @@
 // Stages the rows of an archive until all have arrived. They are ordinary rows of the state
 // machine, covered by checkpoints, snapshots and the digest, but no read or write uses them.
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 namespace belay::state {
 
@@ -19,7 +19,7 @@ public:
   /// long.
   static constexpr std::uint64_t fresh_ms_max = 30'000;
 
-  explicit staging(change_journal& journal) : rows_(journal, table::staging) {}
+  explicit staging(undo_log& log) : rows_(log, table::staging) {}
 
   void begin(const std::string& id, log_index archive_index, cluster_time now);
   /// Adds the batch, if it is missing. @returns why not; nullopt: it is there.
@@ -46,7 +46,7 @@ public:
 
   void put(staged_ptr row);
   void erase(std::string_view key) { rows_.erase(key); }
-  const journaled_map<staged_ptr>& rows() const { return rows_; }
+  const undo_logged_map<staged_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   auto beside() const { return std::tuple{}; }
 
@@ -55,7 +55,7 @@ private:
   void clear();
   void put_head(restore_head h);
 
-  journaled_map<staged_ptr> rows_;
+  undo_logged_map<staged_ptr> rows_;
 };
 
 } // namespace belay::state

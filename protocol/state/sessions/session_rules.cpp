@@ -51,7 +51,7 @@ void end_session(applying& a, std::string_view id, const std::string& cause) {
   row.cause = cause;
   row.index = a.index;
   row.at = a.now;
-  a.t.journal.session_ends(true);
+  a.t.log.session_ends(true);
   do_on_end(a, *session, row); // may remove keys that it holds
   const auto held = a.t.kv.held_by(session->id);
   for (const auto& key : held) {
@@ -59,7 +59,7 @@ void end_session(applying& a, std::string_view id, const std::string& cause) {
     if (!MUTANT(lock_outlives_session) && !(MUTANT(session_ends_in_part) && key != held.front()))
       orphan_key(a, key, *session);
   }
-  a.t.journal.session_ends(false);
+  a.t.log.session_ends(false);
   end_claims_of(a, *session, row);
   a.t.sessions.erase(session->id);
   a.t.marks.set(mark::sessions, a.index);

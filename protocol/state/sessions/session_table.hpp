@@ -1,7 +1,7 @@
 #pragma once
 // Sessions by id and by node.
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <map>
 #include <set>
@@ -10,7 +10,7 @@ namespace belay::state {
 
 class session_table {
 public:
-  explicit session_table(change_journal& journal) : rows_(journal, table::sessions) {}
+  explicit session_table(undo_log& log) : rows_(log, table::sessions) {}
 
   /// `id` in any case. @returns null if there is none.
   session_ptr find(std::string_view id) const;
@@ -22,13 +22,13 @@ public:
 
   void put(session_ptr row);
   void erase(std::string_view id);
-  const journaled_map<session_ptr>& rows() const { return rows_; }
+  const undo_logged_map<session_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes it from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"by_node", by_node_}}; }
 
 private:
-  journaled_map<session_ptr> rows_;
+  undo_logged_map<session_ptr> rows_;
   std::map<std::string, std::set<std::string>, std::less<>> by_node_;
 };
 

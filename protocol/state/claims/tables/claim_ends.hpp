@@ -2,7 +2,7 @@
 // Ids of ended claims, remembered for a while (docs/reference/claims.md, rules 7 and 16).
 
 #include "protocol/state/claims/tables/end_shares.hpp"
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <set>
 #include <tuple>
@@ -11,7 +11,7 @@ namespace belay::state {
 
 class claim_ends {
 public:
-  claim_ends(change_journal& journal, end_shares& shares) : rows_(journal, table::claim_ends), shares_(shares) {}
+  claim_ends(undo_log& log, end_shares& shares) : rows_(log, table::claim_ends), shares_(shares) {}
 
   /// Null: not remembered, or no longer.
   claim_end_ptr find(const resource_name& of, std::string_view id) const;
@@ -22,7 +22,7 @@ public:
 
   void put(claim_end_ptr row);
   void erase(std::string_view key);
-  const journaled_map<claim_end_ptr>& rows() const { return rows_; }
+  const undo_logged_map<claim_end_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"scoped", scoped_}, kept_member{"unscoped", unscoped_}}; }
@@ -38,7 +38,7 @@ private:
   by_time& of_kind(const claim_end_record& row) { return row.scope.empty() ? unscoped_ : scoped_; }
   void untrack(const claim_end_ptr& row);
 
-  journaled_map<claim_end_ptr> rows_;
+  undo_logged_map<claim_end_ptr> rows_;
   end_shares& shares_;
   by_time scoped_, unscoped_;
 };

@@ -7,7 +7,7 @@ namespace belay::state {
 
 class claim_ghosts {
 public:
-  explicit claim_ghosts(change_journal& journal) : rows_(journal, table::claim_ghosts) {}
+  explicit claim_ghosts(undo_log& log) : rows_(log, table::claim_ghosts) {}
 
   /// The lock or permits that the delayed holders of a resource occupy.
   occupancy of(const resource_name& of) const;
@@ -18,7 +18,7 @@ public:
 
   void put(claim_ghost_ptr row);
   void erase(std::string_view key);
-  const journaled_map<claim_ghost_ptr>& rows() const { return rows_; }
+  const undo_logged_map<claim_ghost_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"by_resource", by_resource_}, kept_member{"by_time", by_time_}}; }
@@ -26,7 +26,7 @@ public:
 private:
   void untrack(const claim_ghost& g);
 
-  journaled_map<claim_ghost_ptr> rows_;
+  undo_logged_map<claim_ghost_ptr> rows_;
   std::map<std::string, occupancy, std::less<>> by_resource_;
   std::set<std::pair<cluster_time, std::string>> by_time_;
 };

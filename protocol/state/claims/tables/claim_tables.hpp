@@ -12,7 +12,7 @@ namespace belay::state {
 /// Resources by key.
 class resource_table {
 public:
-  explicit resource_table(change_journal& journal) : rows_(journal, table::claim_resources) {}
+  explicit resource_table(undo_log& log) : rows_(log, table::claim_resources) {}
 
   /// Null: there is none.
   claim_resource_ptr find(const resource_name& of) const {
@@ -24,18 +24,17 @@ public:
     rows_.put(key, claim_resource_ptr(row));
   }
   void erase(std::string_view key) { rows_.erase(key); }
-  const journaled_map<claim_resource_ptr>& rows() const { return rows_; }
+  const undo_logged_map<claim_resource_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   auto beside() const { return std::tuple{}; }
 
 private:
-  journaled_map<claim_resource_ptr> rows_;
+  undo_logged_map<claim_resource_ptr> rows_;
 };
 
 struct claim_tables {
-  explicit claim_tables(change_journal& journal)
-      : claims(journal, shares), resources(journal), ghosts(journal), ends(journal, shares), guards(journal),
-        ended(journal) {}
+  explicit claim_tables(undo_log& log)
+      : claims(log, shares), resources(log), ghosts(log), ends(log, shares), guards(log), ended(log) {}
   claim_tables(const claim_tables&) = delete;
   claim_tables& operator=(const claim_tables&) = delete;
 

@@ -3,7 +3,7 @@
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/state/claims/tables/end_shares.hpp"
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <map>
 #include <set>
@@ -54,7 +54,7 @@ struct claim_line {
 
 class claims_table {
 public:
-  claims_table(change_journal& journal, end_shares& shares) : rows_(journal, table::claims), shares_(shares) {}
+  claims_table(undo_log& log, end_shares& shares) : rows_(log, table::claims), shares_(shares) {}
 
   /// Null: there is none.
   claim_ptr find(const resource_name& of, std::string_view id) const;
@@ -117,7 +117,7 @@ public:
 
   void put(claim_ptr row);
   void erase(std::string_view key);
-  const journaled_map<claim_ptr>& rows() const { return rows_; }
+  const undo_logged_map<claim_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
@@ -131,7 +131,7 @@ private:
   void track(const claim_ptr& c);
   void untrack(const claim_ptr& c);
 
-  journaled_map<claim_ptr> rows_;
+  undo_logged_map<claim_ptr> rows_;
   end_shares& shares_;
   std::map<std::string, claim_line, std::less<>> lines_; ///< by resource_key()
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_session_;

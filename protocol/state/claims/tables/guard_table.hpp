@@ -1,7 +1,7 @@
 #pragma once
 // Write guards by prefix; prefixes do not overlap (docs/reference/claims.md, rule 34).
 
-#include "protocol/state/journaled_map.hpp"
+#include "protocol/state/undo_logged_map.hpp"
 
 #include <map>
 
@@ -9,7 +9,7 @@ namespace belay::state {
 
 class guard_table {
 public:
-  explicit guard_table(change_journal& journal) : rows_(journal, table::guards) {}
+  explicit guard_table(undo_log& log) : rows_(log, table::guards) {}
 
   /// Null: none has exactly this prefix. Results of all members are valid until the next change.
   const guard_record* find(std::string_view prefix) const;
@@ -32,14 +32,14 @@ public:
 
   void put(guard_ptr row);
   void erase(std::string_view prefix);
-  const journaled_map<guard_ptr>& rows() const { return rows_; }
+  const undo_logged_map<guard_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes it from the rows (protocol/state/recount).
   auto beside() const { return std::tuple{kept_member{"lengths", lengths_}}; }
   static constexpr std::size_t bytes_of_no_row() { return sizeof(limits); }
 
 private:
-  journaled_map<guard_ptr> rows_;
+  undo_logged_map<guard_ptr> rows_;
   limits limits_;
   std::map<std::size_t, std::size_t> lengths_; ///< length of a prefix -> number of guards
 };

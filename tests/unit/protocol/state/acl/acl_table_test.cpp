@@ -36,8 +36,8 @@ authority by(const std::string& secret, bool allowed = false, const std::string&
 
 TEST_CASE(
     "the permissions of a token are compiled once, and again when its policies, its roles or the token have changed") {
-  change_journal journal;
-  acl_table t(journal);
+  undo_log log;
+  acl_table t(log);
   t.put(policy_row(uuid(1), "p", R"(key "a" { policy = "write" })"));
   t.put(token_row(uuid(2), "s", {uuid(1)}));
   const auto first = t.authorizer_of(by("s"), {});
@@ -63,8 +63,8 @@ TEST_CASE(
 }
 
 TEST_CASE("the memory of ended tokens is limited") {
-  change_journal journal;
-  acl_table t(journal);
+  undo_log log;
+  acl_table t(log);
   t.put(token_row(uuid(2), "s", {}));
   for (std::size_t i = 0; i < 3 * acl_table::compiled_max; ++i) {
     REQUIRE(t.authorizer_of(by("s", false, "dc" + std::to_string(i)), {}));
@@ -74,8 +74,8 @@ TEST_CASE("the memory of ended tokens is limited") {
 }
 
 TEST_CASE("policies and identities count in their datacenters") {
-  change_journal journal;
-  acl_table t(journal);
+  undo_log log;
+  acl_table t(log);
   acl_policy p = *policy_row(uuid(1), "p", R"(key "a" { policy = "write" })");
   p.datacenters = std::vector<std::string>{"dc1"};
   t.put(std::make_shared<const acl_policy>(p));
@@ -100,8 +100,8 @@ TEST_CASE("policies and identities count in their datacenters") {
 }
 
 TEST_CASE("a policy with unreadable rules denies everything, even what is allowed by default") {
-  change_journal journal;
-  acl_table t(journal);
+  undo_log log;
+  acl_table t(log);
   t.put(policy_row(uuid(1), "p", "key {{{"));
   t.put(token_row(uuid(2), "s", {uuid(1)}));
   const auto may = t.authorizer_of(by("s", true), {});
@@ -113,8 +113,8 @@ TEST_CASE("a policy with unreadable rules denies everything, even what is allowe
 }
 
 TEST_CASE("secrets are looked up as they are, IDs and names in any case") {
-  change_journal journal;
-  acl_table t(journal);
+  undo_log log;
+  acl_table t(log);
   const std::string id = "00000000-0000-4000-8000-00000000abcd", upper = "00000000-0000-4000-8000-00000000ABCD";
   t.put(policy_row(id, "Name", ""));
   t.put(token_row(id, "Secret", {}));
@@ -129,8 +129,8 @@ TEST_CASE("secrets are looked up as they are, IDs and names in any case") {
 }
 
 TEST_CASE("a token opens nothing from its end on, and is removed with it") {
-  change_journal journal;
-  acl_table t(journal);
+  undo_log log;
+  acl_table t(log);
   t.put(token_row(uuid(2), "s", {}, 100));
   CHECK(t.authorizer_of(by("s"), cluster_time{99}));
   CHECK_FALSE(t.authorizer_of(by("s"), cluster_time{100}));

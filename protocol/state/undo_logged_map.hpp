@@ -1,11 +1,11 @@
 #pragma once
-// An ordered table whose changes are journaled. Tables with indexes of their own wrap one.
+// An ordered table whose changes are in an undo log. Tables with indexes of their own wrap one.
 
 #include "protocol/base/fetch_memory.hpp"
-#include "protocol/state/change_journal.hpp"
 #include "protocol/state/maps/chunked_map.hpp"
 #include "protocol/state/maps/kept_beside.hpp"
 #include "protocol/state/row_hash.hpp"
+#include "protocol/state/undo_log.hpp"
 
 namespace belay::state {
 
@@ -22,11 +22,11 @@ inline log_index row_index(const tombstone& row) {
 }
 
 template <class Row>
-class journaled_map {
+class undo_logged_map {
   struct held {
     Row row;
     std::uint64_t stored_hash;
-    change_journal::bookmark mark;
+    undo_log::bookmark mark;
     log_index index() const { return row_index(row); }
     std::uint64_t hash() const { return stored_hash; }
     std::string_view key() const requires std::is_same_v<Row, kv_entry_ptr> { return row.key(); }
@@ -37,7 +37,7 @@ public:
   using fragment = typename map::fragment;
   using view = typename map::view;
 
-  journaled_map(change_journal& journal, table number) : journal_(journal), number_(number) {}
+  undo_logged_map(undo_log& log, table number) : log_(log), number_(number) {}
 
   /// Position of a key, to read and then write. Valid until the next change of the map.
   class place {
@@ -45,7 +45,7 @@ public:
     const Row* row() const { return row_; }
 
   private:
-    friend journaled_map;
+    friend undo_logged_map;
     typename map::place at_;
     const Row* row_ = nullptr;
   };
@@ -60,10 +60,10 @@ public:
 
   void put(const place& p, std::string_view key, Row row) {
     const auto hash = row_hash(row);
-    if (journal_.recording())
-      journal_.remember(number_, key, p.row_ ? row_value(*p.row_) : row_value());
-    auto mark = p.row_ ? rows_.value(p.at_).mark : journal_.bookmark_of_new(number_, key);
-    journal_.row_changed(number_, key, mark, row, p.row_ ? rows_.value(p.at_).hash() : 0, hash);
+    if (log_.recording())
+      log_.remember(number_, key, p.row_ ? row_value(*p.row_) : row_value());
+    auto mark = p.row_ ? rows_.value(p.at_).mark : log_.bookmark_of_new(number_, key);
+    log_.row_changed(number_, key, mark, row, p.row_ ? rows_.value(p.at_).hash() : 0, hash);
     rows_.put(p.at_, key, held{std::move(row), hash, mark});
   }
   void put(std::string_view key, Row row) {
@@ -73,12 +73,12 @@ public:
   /// Appends a row of a checkpoint; these come in ascending order and need no undo.
   /// @returns false, without effect, unless a checkpoint is being loaded and `key` is the largest.
   bool append_loaded(std::string_view key, const Row& row) {
-    if (!journal_.is_loading())
+    if (!log_.is_loading())
       return false;
     if (!rows_.is_behind_all(key))
       return false;
     const auto hash = row_hash(row);
-    journal_.row_loaded(hash);
+    log_.row_loaded(hash);
     rows_.append(key, held{row, hash, {}});
     return true;
   }
@@ -106,16 +106,16 @@ public:
   /// Hides all rows under the prefix. note_gone() must follow for each before take_dirty().
   fragment cut_under(std::string_view prefix) {
     auto rows = rows_.cut_under(prefix);
-    journal_.rows_cut(rows.hashes());
+    log_.rows_cut(rows.hashes());
     return rows;
   }
   void note_gone(std::string_view key, const held& old) {
     auto mark = old.mark;
-    journal_.note_row(number_, key, mark, row_value());
+    log_.note_row(number_, key, mark, row_value());
   }
   /// Undoes cut_under(). @pre no row is under the prefix; note_gone() was called for none of these
   void put_back(std::string_view prefix, fragment rows) {
-    journal_.rows_put_back(rows.hashes());
+    log_.rows_put_back(rows.hashes());
     rows_.put_back(prefix, std::move(rows));
   }
 
@@ -169,20 +169,20 @@ public:
 
 private:
   void gone(std::string_view key, const held& old) {
-    if (journal_.recording())
-      journal_.remember(number_, key, old.row);
+    if (log_.recording())
+      log_.remember(number_, key, old.row);
     auto mark = old.mark;
-    journal_.row_changed(number_, key, mark, row_value(), old.hash(), 0);
+    log_.row_changed(number_, key, mark, row_value(), old.hash(), 0);
   }
 
-  change_journal& journal_;
+  undo_log& log_;
   table number_;
   map rows_;
 };
 
 /// The row, if rows are pointers; null if there is none.
 template <class Row>
-Row row_or_null(const journaled_map<Row>& rows, std::string_view key) {
+Row row_or_null(const undo_logged_map<Row>& rows, std::string_view key) {
   const auto* row = rows.find(key);
   return row != nullptr ? *row : nullptr;
 }

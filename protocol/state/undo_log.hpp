@@ -1,5 +1,5 @@
 #pragma once
-// Every table reports its changes to this journal. It maintains the digest, the rows that the next
+// Every table reports its changes to this log. It maintains the digest, the rows that the next
 // checkpoint lacks, the keys that an entry changed, and the undo log of the running transaction.
 
 #include "protocol/base/text_hash.hpp"
@@ -23,11 +23,11 @@ struct key_change {
   bool expired = false;       ///< removed because a session ended
 };
 
-class change_journal {
+class undo_log {
 public:
-  /// Stored with each row: its position in the journal, if it changed since the last checkpoint.
+  /// Stored with each row: its position in the log, if it changed since the last checkpoint.
   class bookmark {
-    friend change_journal;
+    friend undo_log;
     std::uint32_t epoch = 0; ///< epoch of the checkpoint it belongs to; older: unchanged since then
     std::uint32_t position = 0;
   };
@@ -41,7 +41,7 @@ public:
     if (hash_after == 0 && !loading_)
       gone_[static_cast<std::size_t>(t)].insert_or_assign(std::string(key), mark);
   }
-  /// The same for a row already taken out of the digest: it loses its position in the journal.
+  /// The same for a row already taken out of the digest: it loses its position in the log.
   void note_row(table t, std::string_view key, bookmark& mark, row_value now) {
     if (loading_)
       return;
@@ -53,7 +53,7 @@ public:
       dirty_[mark.position].row = std::move(now);
     }
   }
-  /// A removed row that comes back keeps its journal position, so each key needs only one.
+  /// A removed row that comes back keeps its position, so each key needs only one.
   bookmark bookmark_of_new(table t, std::string_view key) const {
     const auto& gone = gone_[static_cast<std::size_t>(t)];
     if (gone.empty())
