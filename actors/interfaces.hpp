@@ -18,7 +18,7 @@ using flush_atom = caf::atom_constant<caf::atom("flush")>;
 /// Sent by an actor to itself: continue long work, after messages that arrived in between.
 using go_on_atom = caf::atom_constant<caf::atom("go_on")>;
 /// The leader notifies followers of a commit index that no append has carried to them.
-using spread_atom = caf::atom_constant<caf::atom("spread")>;
+using broadcast_commit_atom = caf::atom_constant<caf::atom("spread")>;
 /// Ordered shutdown: finish what is in flight, then quit.
 using stop_atom = caf::atom_constant<caf::atom("stop")>;
 
@@ -135,7 +135,7 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<checkpoint_written>,    // checkpointer: earlier entries need not be kept
     reacts_to<peer_connected>,        // peer_link: frames reach it now
     reacts_to<dialled_now>,           // peer_link: the response to dial_now
-    reacts_to<spread_atom>,           // itself: notify followers of the commit index
+    reacts_to<broadcast_commit_atom>,           // itself: notify followers of the commit index
     reacts_to<snapshot_chunk_loaded>, // checkpointer: the response to load_snapshot_chunk
     reacts_to<snapshot_chunk_stored>, // checkpointer: the response to store_snapshot_chunk
     reacts_to<snapshot_in_force>,     // fsm: it continues from the tables of the snapshot

@@ -12,7 +12,7 @@ namespace {
 
 // How long followers may lack a commit index that no append carries: blocking queries wake later
 // there. Also how often to check whether entries have waited for raft::limits::append_gap.
-constexpr std::chrono::milliseconds spread_delay{2};
+constexpr std::chrono::milliseconds broadcast_delay{2};
 // How often the watchdog needs a sign of progress of Raft (actors/service/watchdog.hpp).
 constexpr std::chrono::milliseconds longest_sleep{250};
 
@@ -68,8 +68,8 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const checkpoint_written& c) { on_checkpoint_written(c); },
       [this](const peer_connected& p) { on_peer_connected(p); },
       [this](const dialled_now& d) { on_dialled(d); },
-      [this](spread_atom) {
-        spread_scheduled_ = false;
+      [this](broadcast_commit_atom) {
+        broadcast_scheduled_ = false;
         core_.broadcast_commit();
         schedule_flush();
       },
@@ -96,7 +96,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
         if (!wake_ups_.arrived(now()))
           return;
         on_tick();
-        stirred_ = false;
+        active_ = false;
         sleep();
       },
       [this](flush_atom) { flush(); },
@@ -107,7 +107,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
 // ---- batches
 
 void raft_peer::schedule_flush() {
-  stirred_ = true;
+  active_ = true;
   if (flush_scheduled_)
     return;
   flush_scheduled_ = true;
@@ -131,8 +131,8 @@ void raft_peer::flush() {
     advance_calls();
     advance_barriers();
   }
-  if (core_.gathers())
-    spread_soon();
+  if (core_.coalesces())
+    broadcast_commit_soon();
   note_cluster();
   write_next_batches();
   send_answers();
@@ -200,13 +200,13 @@ void raft_peer::on_committed(std::vector<raft::entry> entries) {
   if (awaited_elsewhere) {
     core_.broadcast_commit();
   } else if (leading() && core_.config().members.size() > 1) {
-    spread_soon();
+    broadcast_commit_soon();
   }
 }
 
-void raft_peer::spread_soon() {
-  if (!std::exchange(spread_scheduled_, true))
-    wake_after(*this, *node_actors_, spread_delay, spread_atom::value);
+void raft_peer::broadcast_commit_soon() {
+  if (!std::exchange(broadcast_scheduled_, true))
+    wake_after(*this, *node_actors_, broadcast_delay, broadcast_commit_atom::value);
 }
 
 void raft_peer::send_outbox() {
@@ -222,7 +222,7 @@ void raft_peer::send_outbox() {
 int raft_peer::ticks_to_sleep() const {
   const auto& l = settings_.limits;
   const auto& members = core_.config();
-  const bool busy = stirred_ || !settled(members) || writing_ || !unwritten_.empty() || !in_flight_.empty() ||
+  const bool busy = active_ || !is_steady(members) || writing_ || !unwritten_.empty() || !in_flight_.empty() ||
                     disk_full_ || handing_over_ || calls_.unfinished() > 0 || !barriers_.none_waiting() ||
                     !removals_.empty() || !additions_.empty() || !joins_.empty() || keyring_calls_ > 0 ||
                     note_due_ != 0 || core_.commit_index() != core_.last_index();
@@ -238,7 +238,7 @@ int raft_peer::ticks_to_sleep() const {
 }
 
 /// The cluster is steady: its members are connected, and this server is one of them.
-bool raft_peer::settled(const raft::configuration& members) const {
+bool raft_peer::is_steady(const raft::configuration& members) const {
   const bool all_connected = connected_.size() + 1 >= members.members.size();
   return started_ && !members.joint() && members.contains(self_.id) && all_connected &&
          (leading() ? serving_ : !core_.soft().leader.is_zero());
@@ -342,7 +342,7 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
   keyrings_.lost(peer);
   answer_keyring();
   told_.erase(peer);
-  pilot_.lost(peer);
+  autopilot_.lost(peer);
   clocks_.lost(peer);
   places_.reconnected(peer);
   if (const auto* known = formation_.find(peer); known != nullptr && core_.config().contains(peer))
@@ -368,9 +368,9 @@ void raft_peer::on_hand_over(const hand_over_leadership& h) {
     withdraw_lease(h.to);
 }
 
-void raft_peer::withdraw_lease(node_id heir) {
+void raft_peer::withdraw_lease(node_id transfer_target) {
   if (!std::exchange(handing_over_, true))
-    send(node_actors_->fsm, give_up_lease{heir});
+    send(node_actors_->fsm, give_up_lease{transfer_target});
 }
 
 void raft_peer::on_lease_given_up(const give_up_lease& g) {

@@ -84,17 +84,17 @@ private:
   void carry_out(raft::ready r);
   void on_committed(std::vector<raft::entry> entries);
   /// Schedules sending the commit index and coalesced frames, unless an append carries them first.
-  void spread_soon();
+  void broadcast_commit_soon();
   void on_tick();
   int ticks_to_sleep() const;
-  bool settled(const raft::configuration& members) const;
+  bool is_steady(const raft::configuration& members) const;
   void sleep();
   int take_ticks(int at_least);
   void make_up_for_ticks();
   void on_peer_connected(const peer_connected& p);
   void on_peer_lost(const peer_lost& p);
   void on_hand_over(const hand_over_leadership& h);
-  void withdraw_lease(node_id heir);
+  void withdraw_lease(node_id transfer_target);
   void on_lease_given_up(const give_up_lease& g);
   void on_change_members(const change_members& c);
   /// @param why for the log. @returns false: not possible now
@@ -232,7 +232,7 @@ private:
   // raft_peer_gossip.cpp: periodic messages to peers, cluster time and feature levels
   void gossip();
   void on_gossip(node_id from, const wire::gossip& g);
-  void vouch_for(node_id from);
+  void endorse(node_id from);
   cluster_time cluster_now();
   /// An error text if not all members of the configuration are known to support that command;
   /// nullopt: they do. @param by not zero: only this member is checked
@@ -261,9 +261,9 @@ private:
   wake_ups wake_ups_{wake_ups::begun::by_others};
   int sleeps_for_ = 1;         ///< number of ticks in this sleep that are not executed yet
   monotonic_time ticked_at_{}; ///< ticks are executed up to this time
-  bool stirred_ = false;       ///< active: messages other than frames arrived since the last tick
+  bool active_ = false;        ///< active: messages other than frames arrived since the last tick
   bool flush_scheduled_ = false;
-  bool spread_scheduled_ = false;
+  bool broadcast_scheduled_ = false;
   send_frames outbox_;
   std::vector<raft::persist_batch> unwritten_;
   bool writing_ = false;
@@ -293,7 +293,7 @@ private:
   monotonic_time began_{};                              ///< zero: no tick yet
   log_rate_limiter complaint_log_limit_;                ///< limits log lines about servers that are not members
   members_heard told_heard_;
-  raft::autopilot pilot_;
+  raft::autopilot autopilot_;
   monotonic_time next_hand_over_{}; ///< earliest next attempt
   std::set<node_id> replicas_seen_; ///< replicas among the members that disconnected
 

@@ -20,8 +20,8 @@ void raft_peer::on_autopilot_changed(const autopilot_changed& a) {
   const bool set = a.settings.modify_index != state::autopilot_settings().modify_index;
   const auto& s = set ? a.settings : settings_.autopilot;
   const auto time = [](std::int64_t ns) { return std::chrono::nanoseconds(ns); };
-  pilot_.follow({s.cleanup_dead_servers, s.min_quorum, time(s.server_stabilization_ns),
-                 time(s.last_contact_threshold_ns), s.max_trailing_logs});
+  autopilot_.follow({s.cleanup_dead_servers, s.min_quorum, time(s.server_stabilization_ns),
+                     time(s.last_contact_threshold_ns), s.max_trailing_logs});
 }
 
 http::server_health raft_peer::health_of(const raft::member& m, const std::vector<raft::progress_view>& progress,
@@ -56,7 +56,7 @@ http::health_report raft_peer::health(const forward::describe_health& rules) {
   for (const auto& m : core_.config().members) {
     auto s = health_of(m, progress, std::chrono::nanoseconds(rules.last_contact_threshold_ns), rules.max_trailing_logs);
     s.version = rules.version;
-    const auto since = pilot_.unchanged_since(m.id);
+    const auto since = autopilot_.unchanged_since(m.id);
     const auto unchanged =
         std::chrono::duration_cast<std::chrono::milliseconds>(since ? local_now() - *since : raft::local_time{0});
     s.stable_since_ms = wall.value - std::min(wall.value, static_cast<std::uint64_t>(unchanged.count()));
@@ -69,11 +69,11 @@ http::health_report raft_peer::health(const forward::describe_health& rules) {
 void raft_peer::look_at_members() {
   if (!leading())
     return;
-  pilot_.begin_look(core_, local_now());
-  const auto& rules = pilot_.rules();
+  autopilot_.begin_look(core_, local_now());
+  const auto& rules = autopilot_.rules();
   const auto progress = core_.progress();
   for (const auto& m : core_.config().members)
-    pilot_.saw(m.id, health_of(m, progress, rules.last_contact_threshold, rules.max_trailing_logs).healthy);
+    autopilot_.saw(m.id, health_of(m, progress, rules.last_contact_threshold, rules.max_trailing_logs).healthy);
 }
 
 /// A voter that was restarted as a replica is demoted by the next leader.

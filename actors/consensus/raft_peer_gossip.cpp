@@ -73,7 +73,7 @@ void raft_peer::on_gossip(node_id from, const wire::gossip& g) {
 /// cannot name their members. While a member is one, this server accepts every peer with the
 /// cluster's id, as such a server does. Otherwise a server that is behind could be cut off for the
 /// whole upgrade.
-void raft_peer::vouch_for(node_id from) {
+void raft_peer::endorse(node_id from) {
   if (core_.counts(from))
     return;
   const auto* asking = formation_.find(from);

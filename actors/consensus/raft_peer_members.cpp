@@ -73,9 +73,9 @@ void raft_peer::on_frames(const frames_received& f) {
     }
   }
   answer_keyring();
-  const bool stirred = stirred_;
+  const bool was_active = active_;
   schedule_flush();
-  stirred_ = stirred; // ticks_to_sleep() detects what they started
+  active_ = was_active; // ticks_to_sleep() detects what they started
 }
 
 void raft_peer::on_message(node_id from, const raft::message& m) {
@@ -89,7 +89,7 @@ void raft_peer::on_message(node_id from, const raft::message& m) {
   }
   if (binds(m.body))
     formation_.bind(from);
-  vouch_for(from);
+  endorse(from);
   const auto now = local_now();
   core_.step(m, now);
   if (core_.soft().leader == from)
@@ -253,13 +253,13 @@ void raft_peer::bring_in_newcomers() {
   if (!leading())
     return;
   std::string_view why = "state reported by servers";
-  auto next = formation_.next_configuration(core_, &pilot_);
-  if (!next && pilot_.cleanup_is_due()) {
-    if (next = formation_.without_dead(core_, pilot_); next)
+  auto next = formation_.next_configuration(core_, &autopilot_);
+  if (!next && autopilot_.cleanup_is_due()) {
+    if (next = formation_.without_dead(core_, autopilot_); next)
       why = "removal of dead servers (cleanup_dead_servers)";
   }
   if (!next)
-    next = formation_.next_demotion(core_, pilot_);
+    next = formation_.next_demotion(core_, autopilot_);
   if (next)
     propose_members(*next, why);
 }

@@ -71,8 +71,8 @@ void raft_peer::decide(const forward::queued_call& c) {
     begin_addition({c.from, *add, c.deadline});
   else if (const auto* agent = std::get_if<forward::agent_heard>(&*call))
     hear_client_agent(c.from, *agent);
-  else if (const auto* leaver = std::get_if<forward::let_leave>(&*call))
-    let_leave(c, leaver->id);
+  else if (const auto* leaving_member = std::get_if<forward::let_leave>(&*call))
+    let_leave(c, leaving_member->id);
   else if (const auto* lost = std::get_if<forward::force_leave>(&*call))
     force_leave(c, lost->name);
   else
@@ -109,12 +109,13 @@ std::vector<node_id> raft_peer::members_that_answer() const {
 
 void raft_peer::let_leave(const forward::queued_call& c, const std::string& uuid) {
   const auto& members = core_.config().members;
-  const auto leaver = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.uuid == uuid; });
-  if (leaver == members.end())
+  const auto leaving_member =
+      std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.uuid == uuid; });
+  if (leaving_member == members.end())
     return answer_decided(c.from, true);
-  if (auto why = forward::too_few_without(core_.config(), leaver->id, members_that_answer()))
-    return answer_decided(c.from, state::refusal{"server " + leaver->name + " cannot leave: " + *why});
-  formation_.let_go(leaver->id);
+  if (auto why = forward::too_few_without(core_.config(), leaving_member->id, members_that_answer()))
+    return answer_decided(c.from, state::refusal{"server " + leaving_member->name + " cannot leave: " + *why});
+  formation_.let_go(leaving_member->id);
   begin_removal({c.from, {forward::remove_member::named_by::id, uuid}, c.deadline, "server leaves the cluster"});
 }
 

@@ -214,7 +214,7 @@ void raft_peer::say_health() {
   if (t < next_health_)
     return;
   next_health_ = t + health_interval;
-  const auto& rules = pilot_.rules();
+  const auto& rules = autopilot_.rules();
   const auto report = health({rules.last_contact_threshold.count(), rules.max_trailing_logs, {}});
   metrics_.autopilot(report.healthy, report.failure_tolerance);
   std::optional<std::chrono::nanoseconds> longest;

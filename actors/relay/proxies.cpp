@@ -289,7 +289,7 @@ raft_peer_actor::behavior_type remote_consensus::make_behavior() {
       [](const dialled_now&) {},
       [](const autopilot_changed&) {},
       [](const client_agent_answered&) {},
-      [](spread_atom) {},
+      [](broadcast_commit_atom) {},
       [](const snapshot_chunk_loaded&) {},
       [](const snapshot_chunk_stored&) {},
       [](const snapshot_in_force&) {},

@@ -29,9 +29,9 @@ std::string names_without(const raft::configuration& config, node_id self) {
 
 } // namespace
 
-std::optional<std::string> too_few_without(const raft::configuration& now, node_id leaver,
+std::optional<std::string> too_few_without(const raft::configuration& now, node_id leaving_member,
                                            const std::vector<node_id>& heard) {
-  const auto stay = others_who_vote(now, leaver);
+  const auto stay = others_who_vote(now, leaving_member);
   const auto alive = static_cast<std::size_t>(
       std::count_if(stay.begin(), stay.end(), [&](node_id id) { return contains(heard, id); }));
   if (alive >= stay.size() / 2 + 1)

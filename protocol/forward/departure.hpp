@@ -14,8 +14,8 @@
 namespace belay::forward {
 
 /// Why that server must not be removed: the rest has no majority among `heard`. nullopt: it may.
-/// @param heard the servers that respond; `leaver` may be one of them
-std::optional<std::string> too_few_without(const raft::configuration& now, node_id leaver,
+/// @param heard the servers that respond; `leaving_member` may be one of them
+std::optional<std::string> too_few_without(const raft::configuration& now, node_id leaving_member,
                                            const std::vector<node_id>& heard);
 
 class departure {

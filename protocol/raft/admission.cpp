@@ -38,8 +38,8 @@ bool close_to(const core& leader, node_id learner) {
   });
 }
 
-bool wants_place_of(const member& newcomer, const member& other) {
-  return other.id != newcomer.id && same_place(other, newcomer);
+bool wants_place_of(const member& joining_member, const member& other) {
+  return other.id != joining_member.id && same_place(other, joining_member);
 }
 
 bool learns(const configuration& now, node_id id) {
@@ -47,12 +47,13 @@ bool learns(const configuration& now, node_id id) {
 }
 
 /// Adds it as a learner. Replaces a lost learner at once, a voter only when it gets its vote.
-configuration with_learner(configuration now, const member& newcomer) {
+configuration with_learner(configuration now, const member& joining_member) {
   for (const auto& m : configuration(now).members)
-    if (learns(now, m.id) && wants_place_of(newcomer, m))
+    if (learns(now, m.id) && wants_place_of(joining_member, m))
       now = without(std::move(now), m.id);
-  now.members.insert(std::upper_bound(now.members.begin(), now.members.end(), newcomer, lower_id), newcomer);
-  add_sorted(now.learners, newcomer.id);
+  now.members.insert(std::upper_bound(now.members.begin(), now.members.end(), joining_member, lower_id),
+                     joining_member);
+  add_sorted(now.learners, joining_member.id);
   return now;
 }
 
@@ -89,9 +90,9 @@ std::optional<configuration> with_news_of(const configuration& now, const member
 
 } // namespace
 
-const member* formation::rival_of(const member& newcomer, const configuration& now) const {
+const member* formation::rival_of(const member& joining_member, const configuration& now) const {
   for (const auto& m : now.members)
-    if (wants_place_of(newcomer, m) && (m.id == self_.id || peers_.contains(m.id)))
+    if (wants_place_of(joining_member, m) && (m.id == self_.id || peers_.contains(m.id)))
       return &m;
   return nullptr;
 }
@@ -115,23 +116,24 @@ bool formation::trusts(const handshake& p) const {
   return settings_.admit_newcomers || p.proven;
 }
 
-bool formation::is_wanted(const member& newcomer) const {
-  return std::any_of(admitted_.begin(), admitted_.end(),
-                     [&](const std::string& named) { return named == newcomer.address || named == newcomer.uuid; });
+bool formation::is_wanted(const member& joining_member) const {
+  return std::any_of(admitted_.begin(), admitted_.end(), [&](const std::string& named) {
+    return named == joining_member.address || named == joining_member.uuid;
+  });
 }
 
-bool formation::admits(const handshake& newcomer, const configuration& now) const {
-  if (now.contains(newcomer.self.id) || is_wanted(newcomer.self))
+bool formation::admits(const handshake& joining_member, const configuration& now) const {
+  if (now.contains(joining_member.self.id) || is_wanted(joining_member.self))
     return true;
-  if (was_let_go(newcomer.self.id))
+  if (was_let_go(joining_member.self.id))
     return false;
-  if (trusts(newcomer))
+  if (trusts(joining_member))
     return true;
   // It replaces a lost member: rival_of() ensures that no connected one has that name and address.
   bool replaces = false;
   for (const auto& m : now.members)
-    if (wants_place_of(newcomer.self, m)) {
-      if (m.name != newcomer.self.name || m.address != newcomer.self.address)
+    if (wants_place_of(joining_member.self, m)) {
+      if (m.name != joining_member.self.name || m.address != joining_member.self.address)
         return false;                            // it would replace another member, too
       replaces = replaces || now.is_voter(m.id); // replacing a replica could add a voter
     }
@@ -139,11 +141,11 @@ bool formation::admits(const handshake& newcomer, const configuration& now) cons
 }
 
 /// A restarting server is not lost yet: else the first to connect would get its place.
-bool formation::all_lost_before(const member& newcomer, const core& leader) const {
+bool formation::all_lost_before(const member& joining_member, const core& leader) const {
   const auto all = leader.progress();
   return std::none_of(all.begin(), all.end(), [&](const progress_view& p) {
     const auto* m = leader.config().find(p.id);
-    return m != nullptr && wants_place_of(newcomer, *m) && p.silent_ticks < settings_.lost_ticks;
+    return m != nullptr && wants_place_of(joining_member, *m) && p.silent_ticks < settings_.lost_ticks;
   });
 }
 
@@ -163,7 +165,7 @@ std::optional<configuration> formation::without_idle_learner(const configuration
   return std::nullopt;
 }
 
-std::optional<configuration> formation::next_configuration(const core& leader, const autopilot* pilot) const {
+std::optional<configuration> formation::next_configuration(const core& leader, const autopilot* autopilot) const {
   const auto& now = leader.config();
   if (!leader.is_leader() || !leader.may_serve_reads() || now.joint())
     return std::nullopt;
@@ -184,7 +186,7 @@ std::optional<configuration> formation::next_configuration(const core& leader, c
         return with_learner(now, p.self);
     } else if (learns(now, id)) {
       const bool wants_vote = !p.replica || MUTANT(replica_promoted);
-      if (wants_vote && close_to(leader, id) && (pilot == nullptr || pilot->may_vote(id)))
+      if (wants_vote && close_to(leader, id) && (autopilot == nullptr || autopilot->may_vote(id)))
         return with_voter(now, p.self, self_.id);
     }
   }
@@ -193,7 +195,7 @@ std::optional<configuration> formation::next_configuration(const core& leader, c
 
 // ---- replicas and dead servers
 
-std::optional<configuration> formation::without_dead(const core& leader, const autopilot& pilot) const {
+std::optional<configuration> formation::without_dead(const core& leader, const autopilot& autopilot) const {
   const auto& now = leader.config();
   if (!leader.is_leader() || !leader.may_serve_reads() || now.joint())
     return std::nullopt;
@@ -209,19 +211,19 @@ std::optional<configuration> formation::without_dead(const core& leader, const a
                            const auto* said = find(m.id);
                            return said == nullptr || said->proven;
                          }));
-  return come_back ? pilot.without_dead(now, dead) : std::nullopt;
+  return come_back ? autopilot.without_dead(now, dead) : std::nullopt;
 }
 
-std::optional<configuration> formation::next_demotion(const core& leader, const autopilot& pilot) const {
+std::optional<configuration> formation::next_demotion(const core& leader, const autopilot& autopilot) const {
   const auto& now = leader.config();
-  if (!leader.is_leader() || !leader.may_serve_reads() || now.joint() || !pilot.enough(now.voters.size() - 1))
+  if (!leader.is_leader() || !leader.may_serve_reads() || now.joint() || !autopilot.enough(now.voters.size() - 1))
     return std::nullopt;
   for (const auto& [id, p] : peers_)
     if (p.replica && belongs(id) && now.is_voter(id) && rival_of(p.self, now) == nullptr) {
       auto next = with_replica(now, id);
       // With two remaining voters both are needed: one that is silent would block the rest of this
       // change.
-      if (!has_quorum(next, [&](node_id stays) { return pilot.may_vote(stays); }))
+      if (!has_quorum(next, [&](node_id stays) { return autopilot.may_vote(stays); }))
         continue;
       PROBE("admission: a voter becomes a replica");
       return next;

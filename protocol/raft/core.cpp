@@ -298,10 +298,10 @@ void core::time_is(local_time now) {
   impl_->saw_time(now);
 }
 
-bool core::gathers() const {
+bool core::coalesces() const {
   const auto& c = *impl_;
   return c.leading && std::any_of(c.leading->followers.begin(), c.leading->followers.end(), [&](const auto& f) {
-           return f.second.next <= c.log.last() && f.second.gathers(c.lim, c.now);
+           return f.second.next <= c.log.last() && f.second.coalesces(c.lim, c.now);
          });
 }
 

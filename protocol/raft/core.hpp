@@ -35,12 +35,12 @@ struct limits {
   std::size_t catch_up_append_entries_max = 4096;
   std::size_t inflight_appends_max = 16;    ///< per follower in replicate state
   std::size_t inflight_bytes_max = 8 << 20; ///< per follower
-  /// Min interval between appends to a follower that has not replied, below gathered_bytes_max in
+  /// Min interval between appends to a follower that has not replied, below coalesced_bytes_max in
   /// flight. Entries are then sent together and cost it one disk write (Nagle, RFC 896). Zero:
   /// none.
   std::chrono::nanoseconds append_gap = std::chrono::milliseconds(2);
   /// Entry data in flight to a follower above which append_gap does not apply.
-  std::size_t gathered_bytes_max = 128 << 10;
+  std::size_t coalesced_bytes_max = 128 << 10;
   std::size_t uncommitted_bytes_max = 64 << 20; ///< propose() rejects above this
   std::size_t trailing_bytes_max = 64 << 20;    ///< bytes kept by compact()'s `keep`, whatever the number of entries
   /// Limit of entries kept beyond compact()'s `keep` for followers that are catching up.
@@ -260,7 +260,7 @@ public:
   /// Advances time without a tick: entries delayed by limits::append_gap may be due.
   void time_is(local_time now);
   /// Entries wait for limits::append_gap: call time_is() and take_ready() when it has passed.
-  bool gathers() const;
+  bool coalesces() const;
   /// Sends followers the commit index at once (empty appends), not with the next heartbeat.
   void broadcast_commit();
 

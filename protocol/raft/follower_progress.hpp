@@ -41,11 +41,11 @@ struct follower_progress {
   bool catching_up = false;     ///< it needed a snapshot, and has not reached the commit index since
 
   bool window_open(const limits& l, local_time now) const {
-    return flights_.size() < l.inflight_appends_max && flight_bytes_ < l.inflight_bytes_max && !gathers(l, now);
+    return flights_.size() < l.inflight_appends_max && flight_bytes_ < l.inflight_bytes_max && !coalesces(l, now);
   }
   /// Whether the last append was so recent that the next one waits (limits::append_gap).
-  bool gathers(const limits& l, local_time now) const {
-    return !flights_.empty() && flight_bytes_ < l.gathered_bytes_max && now - flights_.back().sent < l.append_gap;
+  bool coalesces(const limits& l, local_time now) const {
+    return !flights_.empty() && flight_bytes_ < l.coalesced_bytes_max && now - flights_.back().sent < l.append_gap;
   }
   std::size_t inflight() const { return flights_.size(); }
   void sent(log_index last, std::size_t bytes, local_time now);

@@ -142,15 +142,15 @@ public:
   /// data of itself before it votes: the number of voters never grows.
   ///
   /// A replica stays a learner. Others become voters when they have
-  /// been healthy for long enough, by `pilot`. Null: all have.
-  std::optional<configuration> next_configuration(const core& leader, const autopilot* pilot = nullptr) const;
-  /// On the leader: the configuration without dead servers, if `pilot` decides so and they could
-  /// rejoin without an operator; nullopt: remove none. Dead: not connected, and the leader received
-  /// nothing for formation_settings::lost_ticks.
-  std::optional<configuration> without_dead(const core& leader, const autopilot& pilot) const;
+  /// been healthy for long enough, by `autopilot`. Null: all have.
+  std::optional<configuration> next_configuration(const core& leader, const autopilot* autopilot = nullptr) const;
+  /// On the leader: the configuration without dead servers, if `autopilot` decides so and they
+  /// could rejoin without an operator; nullopt: remove none. Dead: not connected, and the leader
+  /// received nothing for formation_settings::lost_ticks.
+  std::optional<configuration> without_dead(const core& leader, const autopilot& autopilot) const;
   /// On the leader: the configuration without the vote of a replica, if enough voters stay, most
   /// of them healthy for long enough; nullopt: none. May be rejected for some time, so do it last.
-  std::optional<configuration> next_demotion(const core& leader, const autopilot& pilot) const;
+  std::optional<configuration> next_demotion(const core& leader, const autopilot& autopilot) const;
   /// Transfer targets for a leader that must have no vote: reachable voters that keep theirs.
   std::vector<node_id> heirs(const configuration& now) const;
   /// Whether this server, a replica that is no voter, may accept a leader's messages from that
@@ -159,17 +159,17 @@ public:
   /// Whether that server, or this one, reports that it is a replica; false if it is not connected.
   bool is_replica(node_id id) const;
   /// A connected member with the same address, name or node ID as that new server; null: none.
-  const member* rival_of(const member& newcomer, const configuration& now) const;
+  const member* rival_of(const member& joining_member, const configuration& now) const;
   /// An operator approves the server with that address or node ID, with or without credentials.
   void admit(std::string address_or_uuid);
   /// That member leaves: it is not added again before it was lost, unless an operator approves it.
-  void let_go(node_id leaver) { let_go_.insert(leaver); }
+  void let_go(node_id leaving_member) { let_go_.insert(leaving_member); }
   bool was_let_go(node_id peer) const { return let_go_.contains(peer); }
   /// Drops approvals that connected members have used: a later server at such
   /// an address is not the one that the operator meant. Call at every tick.
   void forget_admissions(const configuration& now);
   /// Whether that server may be added, now or once the member that it replaces is lost.
-  bool admits(const handshake& newcomer, const configuration& now) const;
+  bool admits(const handshake& joining_member, const configuration& now) const;
 
 private:
   bool may_form() const { return cluster_id_ == 0 && settings_.expect != 0 && !settings_.replica && !has_log_; }
@@ -188,8 +188,8 @@ private:
   std::vector<member> chosen_set() const;
   std::uint64_t round_for(const std::vector<member>& set) const;
   bool trusts(const handshake& p) const;
-  bool is_wanted(const member& newcomer) const;
-  bool all_lost_before(const member& newcomer, const core& leader) const;
+  bool is_wanted(const member& joining_member) const;
+  bool all_lost_before(const member& joining_member, const core& leader) const;
   std::optional<configuration> without_idle_learner(const configuration& now) const;
 
   member self_;

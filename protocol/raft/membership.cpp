@@ -156,15 +156,15 @@ void core::impl::tick_transfer() {
   auto& l = *leading;
   if (!l.handing_over())
     return;
-  const auto* heir = l.find(l.transfer_to);
-  if (++l.transfer_ticks > lim.election_ticks || heir == nullptr) {
+  const auto* transfer_target = l.find(l.transfer_to);
+  if (++l.transfer_ticks > lim.election_ticks || transfer_target == nullptr) {
     PROBE("raft: transfer given up");
     l.transfer_to = {};
     if (l.retiring)
       follow(hard.term, {}, step_down_cause::left_configuration);
     return;
   }
-  if (heir->match != log.last() || l.transfer_ticks % lim.heartbeat_ticks != 0)
+  if (transfer_target->match != log.last() || l.transfer_ticks % lim.heartbeat_ticks != 0)
     return;
   // Readers know that the lease is over: the caller of transfer_leadership() ensures it, or
   // lease_is_over() if the leader leaves. The lease does not return in this term even if the

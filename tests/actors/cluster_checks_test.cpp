@@ -345,17 +345,17 @@ TEST_CASE("members of a version without gossip do not keep a server from followi
   cluster_fixture c;
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front(), old = c.all_but(leader).back();
-  constexpr node_id newcomer{4242};
+  constexpr node_id joining_member{4242};
   auto hello = hello_of(c, follower, 0);
-  hello.self.id = newcomer;
+  hello.self.id = joining_member;
   const auto term = c.view(follower).soft.term;
-  const raft::message asks{newcomer, c.id_of(follower), term.next(),
+  const raft::message asks{joining_member, c.id_of(follower), term.next(),
                            raft::vote_request{false, true, log_index{1000}, term}};
-  caf::anon_send(c.peer(follower), frames_received{newcomer, {hello, asks}});
+  caf::anon_send(c.peer(follower), frames_received{joining_member, {hello, asks}});
   c.settle();
   CHECK(c.view(follower).soft.term == term);
   c.net().inject(old, follower, hello_of(c, old, 0)); // it could not have named the joining member
-  caf::anon_send(c.peer(follower), frames_received{newcomer, {hello, asks}});
+  caf::anon_send(c.peer(follower), frames_received{joining_member, {hello, asks}});
   c.settle();
   CHECK(c.view(follower).soft.term == term.next());
 }

@@ -46,28 +46,30 @@ TEST_CASE("a server that leaves is no longer a member, and its node is removed",
   for (std::size_t i = 0; i < 3; ++i)
     c.start(i);
   const auto leader = c.leader();
-  const auto leaver = leads ? leader : c.all_but(leader).front();
-  REQUIRE(c.until([&] { return is_in_catalog(c, leader, leaver); }));
-  c.put_done(leaver, "k", "v");
+  const auto leaving_member = leads ? leader : c.all_but(leader).front();
+  REQUIRE(c.until([&] { return is_in_catalog(c, leader, leaving_member); }));
+  c.put_done(leaving_member, "k", "v");
 
-  const auto answer = leave(c, leaver);
+  const auto answer = leave(c, leaving_member);
   REQUIRE(c.until([&] { return answer->has_value(); }, seconds(15)));
   CHECK(**answer == "");
-  const auto next = c.leader(c.all_but(leaver));
+  const auto next = c.leader(c.all_but(leaving_member));
   CHECK(c.view(next).config.voters.size() == 2);
   // A leader that follows the one that began its removal completes it.
-  CHECK(c.until([&] { return !c.view(next).config.joint() && !c.view(next).config.contains(c.id_of(leaver)); }));
+  CHECK(
+      c.until([&] { return !c.view(next).config.joint() && !c.view(next).config.contains(c.id_of(leaving_member)); }));
   c.pass(seconds(3)); // the program would have ended long ago; it must not be added again
-  CHECK_FALSE(is_in_catalog(c, next, leaver));
-  c.crash(leaver);
+  CHECK_FALSE(is_in_catalog(c, next, leaving_member));
+  c.crash(leaving_member);
   CHECK(c.put_done(next, "k", "w").value > 0);
   c.pass(seconds(70));
-  CHECK_FALSE(is_in_catalog(c, next, leaver));
+  CHECK_FALSE(is_in_catalog(c, next, leaving_member));
   CHECK(c.view(next).config.members.size() == 2);
   if (!credentials)
     return;
-  c.start(leaver); // it is started again
-  CHECK(c.until([&] { return c.view(c.leader(c.all_but(leaver))).config.is_voter(c.id_of(leaver)); }, seconds(30)));
+  c.start(leaving_member); // it is started again
+  CHECK(c.until([&] { return c.view(c.leader(c.all_but(leaving_member))).config.is_voter(c.id_of(leaving_member)); },
+                seconds(30)));
 }
 
 // Two operators, or an orchestrator that stops all machines at once.
@@ -101,8 +103,8 @@ TEST_CASE("a server stays if its cluster could not continue without it", "[actor
   const auto others = c.all_but(leader);
   c.crash(others.back(), true);
   c.pass(seconds(6));
-  const auto leaver = GENERATE(0, 1) == 0 ? leader : others.front();
-  const auto answer = leave(c, leaver);
+  const auto leaving_member = GENERATE(0, 1) == 0 ? leader : others.front();
+  const auto answer = leave(c, leaving_member);
   REQUIRE(c.until([&] { return answer->has_value(); }, seconds(15)));
   CHECK((*answer)->find("of the 2 remaining voters only 1 can be reached") != std::string::npos);
   const auto now = c.leader();
@@ -111,7 +113,7 @@ TEST_CASE("a server stays if its cluster could not continue without it", "[actor
 
   // Without the lost one it may.
   CHECK(forced_out(c, now, c.member(others.back()).name) == "");
-  const auto again = leave(c, leaver);
+  const auto again = leave(c, leaving_member);
   REQUIRE(c.until([&] { return again->has_value(); }, seconds(15)));
   CHECK(**again == "");
 }

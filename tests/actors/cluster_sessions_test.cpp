@@ -417,11 +417,11 @@ TEST_CASE("sessions are renewed after a transfer of the leadership that failed",
   // term. Renewals were rejected until then: every session ended by its TTL, over and over.
   cluster_fixture c;
   const auto leader = c.leader();
-  const auto heir = c.all_but(leader).front(), other = c.all_but(leader).back();
+  const auto transfer_target = c.all_but(leader).front(), other = c.all_but(leader).back();
   const auto term = c.view(leader).soft.term;
   const auto id = c.session(leader, ttl);
-  c.net().cut(leader, heir);
-  caf::anon_send(c.peer(leader), hand_over_leadership{c.id_of(heir)});
+  c.net().cut(leader, transfer_target);
+  caf::anon_send(c.peer(leader), hand_over_leadership{c.id_of(transfer_target)});
   c.pass(seconds(2));
   c.net().heal();
   c.pass(seconds(2));

@@ -280,15 +280,15 @@ TEST_CASE("unverified peers are counted by connection, and one of the many is cl
     many.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
   }
   CHECK(soon([&] { return open_ones(many) == 3; }));
-  unverified_peer newcomer(a.port(), "127.0.0.78");
-  newcomer.say(bytes_of(hello_of(node_id{31}, there.address())));
+  unverified_peer joining_member(a.port(), "127.0.0.78");
+  joining_member.say(bytes_of(hello_of(node_id{31}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{31}) > 0; }));
   CHECK(soon([&] { return open_ones(many) == 2; }));
   unverified_peer member(a.port(), "127.0.0.79");
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
   CHECK(open_ones(many) == 2);
-  CHECK(newcomer.is_open());
+  CHECK(joining_member.is_open());
 }
 
 TEST_CASE("connections of unverified peers are closed for one from a member's host", "[actors][peer_link][limits]") {

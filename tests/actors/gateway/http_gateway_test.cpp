@@ -407,8 +407,8 @@ TEST_CASE("idle connections are closed when there are too many, oldest first", "
   auto half = f.client();
   half.send("GET /v1/kv/a HTTP/1.1\r\n"); // not idle: it is in the middle of a request
   f.sync();
-  auto newcomer = f.client();
-  CHECK(newcomer.ask(get("/v1/kv/a")).status == 200);
+  auto joining_member = f.client();
+  CHECK(joining_member.ask(get("/v1/kv/a")).status == 200);
   CHECK(oldest.closed());
   CHECK(older.ask(get("/v1/kv/a")).status == 200);
   half.send("Host: x\r\n\r\n");

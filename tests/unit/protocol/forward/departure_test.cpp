@@ -20,7 +20,7 @@ raft::configuration voters(std::initializer_list<node_id> ids) {
   return raft::configuration_of_voters(std::move(members));
 }
 
-struct leaver {
+struct leaving_member {
   departure d;
   raft::configuration config = voters({a, b, c});
   std::vector<node_id> heard{a, b, c};
@@ -38,7 +38,7 @@ bool is_ok(const departure::step& s) {
 } // namespace
 
 TEST_CASE("a leader that leaves transfers its leadership first, then sends its request to the new leader") {
-  leaver l;
+  leaving_member l;
   const auto first = l.at(milliseconds(0));
   REQUIRE(std::holds_alternative<departure::hand_over>(first));
   CHECK(std::get<departure::hand_over>(first).to == b);
@@ -54,7 +54,7 @@ TEST_CASE("a leader that leaves transfers its leadership first, then sends its r
 
 // The transfer target may be unable to lead, or leave as well: this must not go on forever.
 TEST_CASE("a leader without a transfer target removes itself") {
-  leaver l;
+  leaving_member l;
   CHECK(std::get<departure::hand_over>(l.at(milliseconds(0))).to == b);
   CHECK(std::get<departure::hand_over>(l.at(milliseconds(1500))).to == c);
   CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(2900))));
@@ -62,7 +62,7 @@ TEST_CASE("a leader without a transfer target removes itself") {
 }
 
 TEST_CASE("a leader leaves no cluster without a majority") {
-  leaver l;
+  leaving_member l;
   l.heard = {a, b};
   CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(0)))); // it may lead for a moment only
   const auto s = l.at(milliseconds(1500));
@@ -73,7 +73,7 @@ TEST_CASE("a leader leaves no cluster without a majority") {
 }
 
 TEST_CASE("a rejection by the leader is the result") {
-  leaver l;
+  leaving_member l;
   l.leader = c;
   CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(0))));
   l.d.answered(failure{"no"});
@@ -83,23 +83,23 @@ TEST_CASE("a rejection by the leader is the result") {
 }
 
 TEST_CASE("the only member of a cluster, or of none, needs no request") {
-  leaver alone;
+  leaving_member alone;
   alone.config = voters({a});
   alone.heard = {a};
   CHECK(is_ok(alone.at(milliseconds(0))));
-  leaver none;
+  leaving_member none;
   none.config = {};
   none.leader = {};
   none.serves = false;
   CHECK(is_ok(none.at(milliseconds(0))));
-  leaver removed;
+  leaving_member removed;
   removed.config = voters({b, c});
   removed.leader = b;
   CHECK(is_ok(removed.at(milliseconds(0))));
 }
 
 TEST_CASE("without a leader it sends its request to the next one") {
-  leaver l;
+  leaving_member l;
   l.leader = {};
   l.serves = false;
   CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(0))));
@@ -126,14 +126,15 @@ TEST_CASE("the majority of the remaining servers counts voters only") {
 
 // A read replica has no vote: without the only voter the rest could never elect a leader.
 TEST_CASE("the only voter stays while there are others, and ends when it is the last one") {
-  leaver l;
+  leaving_member l;
   l.config = voters({a});
   l.heard = {a, b};
   l.config.members.push_back({b, "uuid2", "n2", "127.0.0.1:1"});
   const auto refused = l.at(milliseconds(0));
   REQUIRE(std::holds_alternative<departure::over>(refused));
   CHECK_FALSE(is_ok(refused));
-  CHECK(std::get<departure::over>(refused).how.error().find("without it n2 could not commit anything") != std::string::npos);
+  CHECK(std::get<departure::over>(refused).how.error().find("without it n2 could not commit anything") !=
+        std::string::npos);
   l.config = voters({a});
   l.d = {};
   CHECK(is_ok(l.at(milliseconds(0))));

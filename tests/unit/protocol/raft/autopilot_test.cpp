@@ -40,7 +40,7 @@ using list = std::vector<std::uint64_t>;
 struct led_cluster {
   testing::raft_cluster c;
   std::uint64_t leader = 0;
-  autopilot pilot;
+  autopilot policy;
   std::optional<formation> admission;
   std::map<std::uint64_t, handshake> said;
 
@@ -57,7 +57,7 @@ struct led_cluster {
         hears(id, false);
     autopilot_rules rules;
     rules.stabilization = tick * 40;
-    pilot.follow(rules);
+    policy.follow(rules);
   }
   static constexpr milliseconds tick = limits().tick;
 
@@ -77,15 +77,15 @@ struct led_cluster {
   /// One tick of the leader: a server that was silent for a while is not healthy.
   void look() {
     auto& core = c.core(leader);
-    pilot.begin_look(core, c.now());
-    pilot.saw(node_id{leader}, true);
+    policy.begin_look(core, c.now());
+    policy.saw(node_id{leader}, true);
     for (const auto& p : core.progress())
-      pilot.saw(p.id, p.silent_ticks < 8 && p.match == core.last_index());
-    if (auto next = admission->next_configuration(core, &pilot))
+      policy.saw(p.id, p.silent_ticks < 8 && p.match == core.last_index());
+    if (auto next = admission->next_configuration(core, &policy))
       (void)core.propose_configuration(*next, c.wall());
-    else if (auto without = pilot.cleanup_is_due() ? admission->without_dead(core, pilot) : std::nullopt)
+    else if (auto without = policy.cleanup_is_due() ? admission->without_dead(core, policy) : std::nullopt)
       (void)core.propose_configuration(*without, c.wall());
-    else if (auto fewer = admission->next_demotion(core, pilot))
+    else if (auto fewer = admission->next_demotion(core, policy))
       (void)core.propose_configuration(*fewer, c.wall());
   }
   void run(int ticks) {
@@ -130,12 +130,12 @@ TEST_CASE("dead servers are removed as in Consul", "[autopilot]") {
       {{1, 2, 3}, {}, {}, 0, {1, 2, 3}, {}},
   };
   for (const auto& r : rows) {
-    autopilot pilot;
+    autopilot policy;
     autopilot_rules rules;
     rules.min_quorum = r.min_quorum;
-    pilot.follow(rules);
+    policy.follow(rules);
     const auto now = make_config(r.voters, r.learners);
-    const auto next = pilot.without_dead(now, ids(r.dead));
+    const auto next = policy.without_dead(now, ids(r.dead));
     const auto left = next.value_or(now);
     CHECK(values_of(left.voters) == r.voters_left);
     CHECK(values_of(left.learners) == r.learners_left);
@@ -167,23 +167,23 @@ TEST_CASE("a new leader waits again before it makes a server a voter", "[autopil
   led_cluster t;
   autopilot_rules rules;
   rules.stabilization = seconds(1);
-  t.pilot.follow(rules);
+  t.policy.follow(rules);
   t.run(1);
-  CHECK_FALSE(t.pilot.may_vote(node_id{t.leader})); // just heard
+  CHECK_FALSE(t.policy.may_vote(node_id{t.leader})); // just heard
   t.run(60);
-  CHECK(t.pilot.may_vote(node_id{t.leader}));
+  CHECK(t.policy.may_vote(node_id{t.leader}));
   const auto follower = t.leader == 1 ? node_id{2} : node_id{1};
-  CHECK(t.pilot.may_vote(follower));
-  t.pilot.lost(follower); // it may have restarted between two ticks
+  CHECK(t.policy.may_vote(follower));
+  t.policy.lost(follower); // it may have restarted between two ticks
   t.run(1);
-  CHECK_FALSE(t.pilot.may_vote(follower));
+  CHECK_FALSE(t.policy.may_vote(follower));
   const auto before = t.leader;
   t.c.crash(before);
   t.leader = t.c.elect();
   REQUIRE(t.leader != before);
-  t.pilot.begin_look(t.c.core(t.leader), t.c.now());
-  CHECK_FALSE(t.pilot.may_vote(node_id{t.leader}));
-  CHECK_FALSE(t.pilot.unchanged_since(node_id{t.leader}));
+  t.policy.begin_look(t.c.core(t.leader), t.c.now());
+  CHECK_FALSE(t.policy.may_vote(node_id{t.leader}));
+  CHECK_FALSE(t.policy.unchanged_since(node_id{t.leader}));
 }
 
 TEST_CASE("a replica gets the log and never a vote; configured as a voter it gets one", "[autopilot]") {
@@ -217,12 +217,12 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
   }
   SECTION("min_quorum is 3") {
     rules.min_quorum = 3;
-    t.pilot.follow(rules);
+    t.policy.follow(rules);
     t.hears(other, true);
     t.run(200);
     CHECK(t.voters().size() == 3);
     rules.min_quorum = 2;
-    t.pilot.follow(rules);
+    t.policy.follow(rules);
     CHECK(t.until([&] { return t.voters().size() == 2; }) >= 0);
   }
   SECTION("too few of those that would be left are heard") {
@@ -271,7 +271,7 @@ TEST_CASE("dead servers are removed, and added again when they are back", "[auto
       t.gone(6);
       rules.cleanup_dead_servers = false;
     }
-    t.pilot.follow(rules);
+    t.policy.follow(rules);
     t.run(1000);
     CHECK(t.config().members.size() == 6);
   }

@@ -171,7 +171,7 @@ TEST_CASE("a leader that removes itself leaves once no server serves reads under
 namespace {
 
 /// 3 is cut off while 4 joins and becomes the leader. @returns 4's id if that happened
-std::uint64_t led_by_a_newcomer(raft_cluster& c) {
+std::uint64_t led_by_a_joining_member(raft_cluster& c) {
   c.start(3);
   auto l = c.elect();
   while (l == 3) {
@@ -200,7 +200,7 @@ std::uint64_t led_by_a_newcomer(raft_cluster& c) {
 
 TEST_CASE("a server that was away follows a leader that its log does not name, once members have named it") {
   raft_cluster c;
-  REQUIRE(led_by_a_newcomer(c) == 4);
+  REQUIRE(led_by_a_joining_member(c) == 4);
   REQUIRE_FALSE(c.core(3).config().contains(node_id{4}));
 
   SECTION("from the one that introduces it") {
@@ -228,7 +228,7 @@ TEST_CASE("a server that was away follows a leader that its log does not name, o
 TEST_CASE("a vote is given to a candidate that the own log does not name, once members have named it") {
   // 2 is gone, so 4 needs the vote of 3, which does not know 4.
   raft_cluster c;
-  REQUIRE(led_by_a_newcomer(c) == 4);
+  REQUIRE(led_by_a_joining_member(c) == 4);
   c.propose(4, "only on 4"); // no other server can lead now
   c.partition({{4}, {1}, {2}, {3}});
   c.run(60);
@@ -245,13 +245,13 @@ TEST_CASE("a leadership transfer counts only from the leader that is followed") 
   c.start(3);
   const auto l = c.elect();
   c.run(3);
-  const auto heir = l % 3 + 1, third = heir % 3 + 1;
-  const auto term = c.core(heir).term();
-  const auto before = state_of(c.core(heir));
-  c.core(heir).step({node_id{third}, node_id{heir}, term, timeout_now{}}, c.now());
-  c.core(heir).step({unverified, node_id{heir}, term, timeout_now{}}, c.now());
-  c.settle(heir);
-  CHECK(state_of(c.core(heir)) == before);
-  c.core(heir).step({node_id{l}, node_id{heir}, term, timeout_now{}}, c.now());
-  CHECK(c.core(heir).term() == term.next());
+  const auto transfer_target = l % 3 + 1, third = transfer_target % 3 + 1;
+  const auto term = c.core(transfer_target).term();
+  const auto before = state_of(c.core(transfer_target));
+  c.core(transfer_target).step({node_id{third}, node_id{transfer_target}, term, timeout_now{}}, c.now());
+  c.core(transfer_target).step({unverified, node_id{transfer_target}, term, timeout_now{}}, c.now());
+  c.settle(transfer_target);
+  CHECK(state_of(c.core(transfer_target)) == before);
+  c.core(transfer_target).step({node_id{l}, node_id{transfer_target}, term, timeout_now{}}, c.now());
+  CHECK(c.core(transfer_target).term() == term.next());
 }

@@ -452,8 +452,8 @@ TEST_CASE("after the formation only a replacement of a lost member, or a server 
 TEST_CASE("a replacement of a lost member votes once that one does not, and never beside it") {
   cluster_with_one_lost t;
   t.c.add_node(9);
-  const auto heir = t.in_place_of(t.lost, 9);
-  t.hears(heir);
+  const auto transfer_target = t.in_place_of(t.lost, 9);
+  t.hears(transfer_target);
   t.run(t.settings.lost_ticks - 10);
   CHECK_FALSE(t.config().contains(node_id{9})); // the member may only be restarting
   CHECK(t.run(60) == 3);

@@ -150,7 +150,7 @@ constexpr std::chrono::milliseconds gap{2};
 std::uint64_t start_gathering(raft_cluster& c) {
   auto lim = small_limits();
   lim.append_gap = gap;
-  lim.gathered_bytes_max = 1000;
+  lim.coalesced_bytes_max = 1000;
   lim.append_entries_max = 4096;
   c.start(3, lim);
   const auto l = c.elect();
@@ -173,11 +173,11 @@ std::vector<std::size_t> appends_to(raft_cluster& c, std::uint64_t to) {
 TEST_CASE("entries that arrive during an append are sent together, after its response") {
   raft_cluster c;
   const auto l = start_gathering(c), f = l == 1 ? std::uint64_t{2} : std::uint64_t{1};
-  CHECK_FALSE(c.core(l).gathers());
+  CHECK_FALSE(c.core(l).coalesces());
   for (int i = 0; i < 10; ++i)
     c.propose(l, "v");
   CHECK(appends_to(c, f) == std::vector<std::size_t>{1});
-  CHECK(c.core(l).gathers());
+  CHECK(c.core(l).coalesces());
   const auto answers = [&](const message& m) { return m.from.value == f && m.to.value == l; };
   while (std::none_of(c.in_flight().begin(), c.in_flight().end(), answers))
     c.deliver(0);
@@ -186,7 +186,7 @@ TEST_CASE("entries that arrive during an append are sent together, after its res
   CHECK(appends_to(c, f) == std::vector<std::size_t>{9});
   c.deliver_all();
   CHECK(c.core(f).last_index() == c.core(l).last_index());
-  CHECK_FALSE(c.core(l).gathers());
+  CHECK_FALSE(c.core(l).coalesces());
 }
 
 TEST_CASE("entries wait no longer than the gap for a missing response") {
@@ -198,9 +198,9 @@ TEST_CASE("entries wait no longer than the gap for a missing response") {
   c.core(l).time_is(c.now() + gap - std::chrono::nanoseconds(1));
   c.settle(l);
   CHECK(appends_to(c, f) == std::vector<std::size_t>{1});
-  CHECK(c.core(l).gathers());
+  CHECK(c.core(l).coalesces());
   c.core(l).time_is(c.now() + gap);
-  CHECK_FALSE(c.core(l).gathers());
+  CHECK_FALSE(c.core(l).coalesces());
   c.settle(l);
   CHECK(appends_to(c, f) == std::vector<std::size_t>{1, 1});
 }
