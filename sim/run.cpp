@@ -21,9 +21,9 @@
 #include "sim/clients/workload.hpp"
 #include "sim/faults/agent_nemesis.hpp"
 #include "sim/faults/nemesis.hpp"
-#include "sim/faults/newer_clients.hpp"
 #include "sim/faults/unauthenticated_peer.hpp"
 #include "sim/faults/unverified_peer.hpp"
+#include "sim/faults/version_skew.hpp"
 #include "sim/kit/library_ground.hpp"
 #include "sim/world/busy_times.hpp"
 #include "sim/world/node_failure.hpp"
@@ -112,7 +112,7 @@ public:
         tour_(time_, choices, trace_, nodes_, swarm_),
         library_(time_, choices, trace_, nodes_, swarm_, replies_, sessions_, profile_.chaos),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
-        unverified_peer_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
+        unverified_peer_(time_, choices, trace_, nodes_), version_skew_(time_, choices, trace_, nodes_),
         progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_), agent_health_(nodes_, net_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
@@ -242,7 +242,7 @@ public:
       if (swarm_.faults.unverified_peer)
         unverified_peer_.start();
       if (nodes_.has_older_server())
-        newer_.start();
+        version_skew_.start();
       clients_.start();
       if (swarm_.agents)
         agents_.start();
@@ -384,7 +384,7 @@ private:
     agents_.stop();
     cached_.stop();
     unverified_peer_.stop();
-    newer_.stop();
+    version_skew_.stop();
     if (unauthenticated_peer_)
       unauthenticated_peer_->stop();
     healed_nodes_ = nemesis_.heal();
@@ -754,8 +754,8 @@ private:
       r.faults["credentials wrong"] = credentials_->mistakes();
     if (unauthenticated_peer_ && unauthenticated_peer_->attempts() > 0)
       r.faults["uninvited"] = unauthenticated_peer_->attempts();
-    if (newer_.asked() > 0)
-      r.faults["newer-command"] = newer_.asked();
+    if (version_skew_.asked() > 0)
+      r.faults["newer-command"] = version_skew_.asked();
     r.longest_write_gap = std::chrono::duration_cast<milliseconds>(clients_.longest_write_gap());
     for (const auto& o : clients_.history()) {
       ++r.operations;
@@ -773,7 +773,7 @@ private:
   simulated_network net_;
   cluster nodes_;
   busy_times busy_;
-  standing_clocks clocks_;
+  paused_clocks clocks_;
   reply_checker replies_;
   watch_checker watches_;
   session_checker sessions_;
@@ -796,7 +796,7 @@ private:
   unverified_peer unverified_peer_;
   std::optional<credential_operator> credentials_; ///< none: servers have no credentials
   std::optional<unauthenticated_peer> unauthenticated_peer_;
-  newer_clients newer_;
+  version_skew version_skew_;
   progress_checker progress_;
   autopilot_checker autopilot_;
   client_agent_checker agent_health_;

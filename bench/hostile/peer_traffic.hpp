@@ -147,9 +147,9 @@ inline void open_connections(const target& at, const victim& v, double a_second,
   pace steady_pace(a_second);
   for (std::size_t i = 0; !at.over(); ++i, steady_pace.wait()) {
     connection c(at, counted);
-    auto somebody = unverified_at(at.from + ":" + std::to_string(1 + i % 60000));
-    somebody.id = node_id{unverified_id.value + i};
-    c.send(i % 7 == 0 ? framed(wire::hello{somebody, v.datacenter, v.cluster_id, 3, {}, state::own_level})
+    auto sender = unverified_at(at.from + ":" + std::to_string(1 + i % 60000));
+    sender.id = node_id{unverified_id.value + i};
+    c.send(i % 7 == 0 ? framed(wire::hello{sender, v.datacenter, v.cluster_id, 3, {}, state::own_level})
                       : words[i % words.size()]);
     silent.push_back(std::move(c));
     if (silent.size() > 100)

@@ -1,6 +1,6 @@
 #include "client/kit/kit_process.hpp"
 
-#include "client/kit/request_words.hpp"
+#include "client/kit/request_texts.hpp"
 
 #include <algorithm>
 #include <cstdio>

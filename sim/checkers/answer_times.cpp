@@ -22,7 +22,7 @@ const char* kind_of(const operation& op) {
 
 } // namespace
 
-std::string answer_time_checker::words(const operation& op) {
+std::string answer_time_checker::rendered(const operation& op) {
   return std::string(kind_of(op)) + " " + std::to_string(op.id) + " of client " + std::to_string(op.client);
 }
 

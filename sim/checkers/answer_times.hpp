@@ -33,7 +33,7 @@ class answer_time_checker {
 public:
   explicit answer_time_checker(answer_time_rules rules) : rules_(rules) {}
 
-  void begun(const operation& op) { begun(op.id, op.node, words(op), longest(op)); }
+  void begun(const operation& op) { begun(op.id, op.node, rendered(op), longest(op)); }
   void ended(const operation& op) { ended(op.id); }
 
   /// A request of any kind was sent. @param what for the error: request and client @param longest
@@ -58,7 +58,7 @@ private:
     virtual_time allowed{0}, due{0}; ///< due: in the node's passed time
   };
 
-  static std::string words(const operation& op);
+  static std::string rendered(const operation& op);
   virtual_time longest(const operation& op) const;
 
   answer_time_rules rules_;

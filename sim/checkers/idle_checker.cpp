@@ -2,7 +2,7 @@
 
 #include "protocol/wire/command_codec.hpp"
 #include "sim/checkers/session_ends.hpp"
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 
 #include <algorithm>
 
@@ -31,7 +31,7 @@ broken idle_checker::committed(const raft::entry& e) {
     return entry + " is no command, and no client has sent a write";
   if (ended_by_timers(*found) != nullptr || (reap != nullptr && (!in_vain || ++in_vain_ <= in_vain_max)))
     return std::nullopt;
-  return entry + " was written though nobody wanted anything: " + words(*found);
+  return entry + " was written though nobody wanted anything: " + rendered(*found);
 }
 
 } // namespace belay::sim

@@ -3,7 +3,7 @@
 // the same responses. Each operation is placed at one moment between its start and its end. It uses
 // only what clients saw, neither the log nor indexes.
 
-#include "sim/checkers/standing_clocks.hpp"
+#include "sim/checkers/paused_clocks.hpp"
 #include "sim/record/history.hpp"
 
 #include <deque>
@@ -53,6 +53,6 @@ linearizability_report check_linearizability(const std::vector<register_op>& his
 /// @param trust_lease false: without default reads @param clocks not null: without those it excuses
 /// @pre a value is not written twice to the same key
 std::vector<register_op> register_history(const std::deque<operation>& history, bool trust_lease = true,
-                                          const standing_clocks* clocks = nullptr);
+                                          const paused_clocks* clocks = nullptr);
 
 } // namespace belay::sim

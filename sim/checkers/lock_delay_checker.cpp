@@ -1,7 +1,7 @@
 #include "sim/checkers/lock_delay_checker.hpp"
 
 #include "protocol/base/probe.hpp"
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 // whole lock delay to notice it, whatever clocks show and whichever server leads. Then it ends.
 
 #include "sim/checkers/kv_model.hpp"
-#include "sim/checkers/standing_clocks.hpp"
+#include "sim/checkers/paused_clocks.hpp"
 #include "sim/record/history.hpp"
 
 #include <map>
@@ -16,7 +16,7 @@ namespace belay::sim {
 struct lock_delay_rules {
   /// False if clocks may drift apart by more than is allowed for: then nothing is checked.
   bool trust_clocks = true;
-  const standing_clocks* clocks = nullptr; ///< null: clocks never stop
+  const paused_clocks* clocks = nullptr; ///< null: clocks never stop
 };
 
 /// Rules (docs/contract/04, section 3.5; docs/internals/architecture.md, "Time"). For each key that a session

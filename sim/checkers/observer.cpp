@@ -36,7 +36,7 @@ const char* role_words(raft::role r) {
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
                    session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, wait_checker& waits,
-                   standing_clocks& clocks, floor_checker& floors, bool lease_is_safe, bool quiet)
+                   paused_clocks& clocks, floor_checker& floors, bool lease_is_safe, bool quiet)
     : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
       delays_(delays), claims_(claims), waits_(waits), clocks_(clocks), floors_(floors), costs_(quiet),
       seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}

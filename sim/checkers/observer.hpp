@@ -26,7 +26,7 @@ public:
   /// @param lease_is_safe false: clocks may be so wrong that leases overlap
   observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
            session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, wait_checker& waits,
-           standing_clocks& clocks, floor_checker& floors, bool lease_is_safe, bool quiet);
+           paused_clocks& clocks, floor_checker& floors, bool lease_is_safe, bool quiet);
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
@@ -119,7 +119,7 @@ private:
   lock_delay_checker& delays_;
   claims_checker& claims_;
   wait_checker& waits_;
-  standing_clocks& clocks_;
+  paused_clocks& clocks_;
   floor_checker& floors_;
   raft::cluster_check rules_;
   cost_checker costs_;

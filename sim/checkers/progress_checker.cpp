@@ -1,6 +1,6 @@
 #include "sim/checkers/progress_checker.hpp"
 
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 
 #include <algorithm>
 #include <bit>

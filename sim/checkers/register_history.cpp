@@ -78,7 +78,7 @@ std::optional<register_op> of_write(const operation& op, const state::kv_op& kv,
 } // namespace
 
 std::vector<register_op> register_history(const std::deque<operation>& history, bool trust_lease,
-                                          const standing_clocks* clocks) {
+                                          const paused_clocks* clocks) {
   const auto excused = [&](const operation& op) {
     return op.read->mode == http::consistency::normal &&
            (!trust_lease || (clocks != nullptr && clocks->lease_in_doubt_between(op.invoked, op.returned)));

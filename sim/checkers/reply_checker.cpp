@@ -14,7 +14,7 @@ namespace {
 
 using state::kv_verb;
 
-std::string words(const state::claim_answer& c) {
+std::string rendered(const state::claim_answer& c) {
   auto text = "claim " + c.id + " of session " + c.session + " " + std::string(name_of(c.state)) +
               (c.state == state::claim_state::held ? ", fence " + std::to_string(c.fence)
                                                    : ", place " + std::to_string(c.place)) +
@@ -36,7 +36,7 @@ std::string described(const state::reply& r) {
   if (const auto* f = std::get_if<state::refusal>(&r))
     return "refused: " + f->text;
   if (const auto* c = std::get_if<state::claim_answer>(&r))
-    return words(*c);
+    return rendered(*c);
   if (const auto* no = std::get_if<state::claim_refusal>(&r))
     return "refused: " + std::string(name_of(no->why)) + (no->ended ? " " + std::string(name_of(*no->ended)) : "") +
            (no->text.empty() ? "" : " (" + no->text + ")");
@@ -367,11 +367,12 @@ broken reply_checker::judge_note(const operation& op, const state::reply& right)
     told.fence = expected.fence = 0;
   if (told == expected)
     return std::nullopt;
-  const auto words = [](const state::lock_note& n) {
+  const auto rendered = [](const state::lock_note& n) {
     return "reason " + std::to_string(static_cast<int>(n.why)) + ", holder \"" + n.holder + "\", again in " +
            std::to_string(n.retry_after_ms) + " ms, fence " + std::to_string(n.fence);
   };
-  return of(op) + " at entry " + to_string(op.index) + " received " + words(told) + ", expected: " + words(expected);
+  return of(op) + " at entry " + to_string(op.index) + " received " + rendered(told) +
+         ", expected: " + rendered(expected);
 }
 
 /// What may be rejected before it is replicated: docs/contract/04, section 3.1; 05, section 2.

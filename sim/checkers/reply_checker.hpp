@@ -4,7 +4,7 @@
 
 #include "protocol/base/text_hash.hpp"
 #include "sim/checkers/kv_model.hpp"
-#include "sim/checkers/standing_clocks.hpp"
+#include "sim/checkers/paused_clocks.hpp"
 #include "sim/record/history.hpp"
 
 #include <map>
@@ -19,7 +19,7 @@ struct reply_rules {
   /// default_consistency: default reads are like consistent ones, whatever clocks do.
   bool default_asks_quorum = false;
   /// Null: clocks never stop.
-  const standing_clocks* clocks = nullptr;
+  const paused_clocks* clocks = nullptr;
   /// There are writes besides the operations that it is notified of.
   bool others_write = false;
 };

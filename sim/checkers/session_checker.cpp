@@ -4,7 +4,7 @@
 #include "protocol/wire/command_codec.hpp"
 #include "sim/checkers/session_ends.hpp"
 #include "sim/record/semaphore_recipes.hpp"
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 // must only grow, and the semaphore must never have more holders than its limit.
 
 #include "sim/checkers/kv_model.hpp"
-#include "sim/checkers/standing_clocks.hpp"
+#include "sim/checkers/paused_clocks.hpp"
 #include "sim/record/history.hpp"
 
 #include <map>
@@ -20,7 +20,7 @@ struct session_rules {
   virtual_time queue_timeout{std::chrono::seconds(7)};
   /// Null: clocks never stop. A leader whose clocks stopped may renew a session that has ended, and
   /// its TTLs last that much longer.
-  const standing_clocks* clocks = nullptr;
+  const paused_clocks* clocks = nullptr;
   /// The leader's clock, which counts exact TTLs, may be so fast (docs/internals/adr/0016-claims.md rule 20).
   double fastest_clock = 1;
 };

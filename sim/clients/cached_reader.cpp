@@ -1,7 +1,7 @@
 #include "sim/clients/cached_reader.hpp"
 
 #include "protocol/base/probe.hpp"
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "sim/chance/drawn_parts.hpp"
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
@@ -450,7 +450,7 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   trace_.add(o.id << 8 | node);
   trace_.count();
   if (trace_.wanted())
-    trace_.line(time_.now(), node, "asked " + words(o));
+    trace_.line(time_.now(), node, "asked " + rendered(o));
   pending_[o.id];
   if (o.through_agent)
     nodes_.gateway(node).send(o.id, simulated_gateway::with_client(request_of(o), o.id, wished_id(o)));
@@ -523,7 +523,7 @@ bool workload::on_bytes(connection_id c, std::string_view bytes, bool last) {
   pending_.erase(it);
   if (auto wrong = understand(*answer, decided, o))
     complain("http", "operation " + std::to_string(o.id) + " of client " + std::to_string(o.client) + " at node " +
-                         std::to_string(o.node) + " (" + words(o) + "): " + *wrong);
+                         std::to_string(o.node) + " (" + rendered(o) + "): " + *wrong);
   if (o.result == outcome::pending)
     o.result = outcome::unknown;
   finish(o);
@@ -537,7 +537,7 @@ void workload::finish(operation& o) {
   if (o.answer)
     trace_.add(o.answer->index.value);
   if (trace_.wanted())
-    trace_.line(time_.now(), o.node, "answered " + words(o));
+    trace_.line(time_.now(), o.node, "answered " + rendered(o));
   if (o.write && o.result == outcome::done) {
     longest_gap_ = std::max(longest_gap_, o.returned - last_write_done_);
     last_write_done_ = o.returned;

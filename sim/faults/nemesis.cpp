@@ -55,7 +55,7 @@ void nemesis::start() {
   if (swarm_.faults.half_lost_disk)
     lose_parts();
   if (swarm_.beginning == beginning::more_than_expected)
-    disturb_births();
+    disturb_bootstrap();
   if (swarm_.faults.suspend || swarm_.faults.machine_stop)
     time_.after(milliseconds(1500), [this] { stop_machines(); });
 }

@@ -77,8 +77,8 @@ private:
   void oversleep(std::size_t leader);
   void change_members();
   void stand_still(std::size_t node, virtual_time d, pause_of what = pause_of::process);
-  void begin_hunt();
-  void hunt(std::size_t node);
+  void begin_targeted_fault();
+  void attack(std::size_t node);
   /// Runs as a part of the current action, unless the faults are over by then.
   void later(virtual_time in, std::function<void()> what);
   void lose_disk(std::size_t node);
@@ -102,7 +102,7 @@ private:
   void start_without_a_part(std::size_t node);
   void mend_half_lost(std::size_t node);
   // In nemesis_births.cpp.
-  void disturb_births();
+  void disturb_bootstrap();
   void disturb_clock(std::size_t node);
   /// Sometimes suspends a machine, or stops it with all its clocks.
   void stop_machines();
@@ -119,7 +119,7 @@ private:
   bool acting_ = false;
   virtual_time next_fault_not_before_{0};
   std::uint16_t rounds_ = 0;
-  std::uint16_t hunts_ = 0;
+  std::uint16_t targeted_faults_ = 0;
   std::set<std::size_t> damaged_;   ///< disks that are no longer usable
   std::set<std::size_t> half_lost_; ///< disks of which a part is not mounted
   std::set<std::size_t> stay_down_; ///< until the end of the run

@@ -41,7 +41,7 @@ constexpr std::array known_faults = {
     known_fault{"membership", &fault_set::membership},
     known_fault{"transfer", &fault_set::transfer},
     known_fault{"reconfigure", &fault_set::reconfigure},
-    known_fault{"leader-hunt", &fault_set::leader_hunt},
+    known_fault{"leader-hunt", &fault_set::targeted_at_leader},
     known_fault{"clock-rate", &fault_set::clock_rate},
     known_fault{"clock-jump", &fault_set::clock_jump},
     known_fault{"clock-year", &fault_set::clock_year},

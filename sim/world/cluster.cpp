@@ -77,7 +77,7 @@ cluster::~cluster() {
 }
 
 void cluster::born(node& n) {
-  n.self.id = node_id{++births_};
+  n.self.id = node_id{++servers_made_};
   n.self.uuid = uuid_of(0, n.self.id.value);
   n.cluster_id = 0;
 }

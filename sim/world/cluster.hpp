@@ -182,7 +182,7 @@ private:
   swarm swarm_;
   std::unique_ptr<peer_doors> doors_;
   std::vector<node> nodes_;
-  std::uint64_t births_ = 0;
+  std::uint64_t servers_made_ = 0;
 };
 
 } // namespace belay::sim

@@ -76,7 +76,7 @@ std::uint64_t schedule::enlist(std::size_t node, actor_kind kind, caf::actor han
     }
     return caf::exit_reason::kill;
   });
-  const auto number = ++births_;
+  const auto number = ++slots_made_;
   auto& s = slots_[number];
   s.who = {number, node, kind, std::move(handle)};
   s.actor = caf::actor_cast<caf::abstract_actor*>(s.who.handle);

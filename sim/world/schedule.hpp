@@ -115,7 +115,7 @@ private:
   std::set<std::size_t> paused_;
   std::map<thread, virtual_time> occupied_; ///< until when
   std::multimap<virtual_time, std::function<void()>> events_;
-  std::uint64_t births_ = 0;
+  std::uint64_t slots_made_ = 0;
   std::uint64_t messages_ = 0;
 };
 

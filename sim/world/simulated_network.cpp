@@ -1,7 +1,7 @@
 #include "sim/world/simulated_network.hpp"
 
 #include "protocol/base/bytes.hpp"
-#include "sim/world/frame_words.hpp"
+#include "sim/world/frame_texts.hpp"
 
 #include <caf/send.hpp>
 
@@ -133,7 +133,7 @@ void simulated_network::write(std::size_t from, std::size_t to, const wire::fram
   trace_.add(crc32c(bytes) ^ (from << 40) ^ (to << 48));
   trace_.count();
   if (trace_.wanted())
-    trace_.line(time_.now(), from, "-> n" + std::to_string(to) + "  " + words(f));
+    trace_.line(time_.now(), from, "-> n" + std::to_string(to) + "  " + rendered(f));
   auto delay = faults.latency;
   bool in_order = true;
   const auto of_raft = std::holds_alternative<raft::message>(f);

@@ -48,7 +48,7 @@ void draw_faults(options& o, swarm& s) {
   f.membership = o.one_in(4);
   f.transfer = o.one_in(4);
   f.reconfigure = o.one_in(5);
-  f.leader_hunt = o.one_in(4);
+  f.targeted_at_leader = o.one_in(4);
   if (f.reconfigure) // a small set of members may need a disk; if that were lost, no server could continue
     f.bit_flip = f.disk_loss = false;
   f.clock_rate = o.one_in_three();
@@ -326,7 +326,7 @@ std::string describe(const swarm& s) {
   name(f.membership, "membership");
   name(f.transfer, "transfer");
   name(f.reconfigure, "reconfigure");
-  name(f.leader_hunt, "leader-hunt");
+  name(f.targeted_at_leader, "leader-hunt");
   name(f.clock_rate, "clock-rate");
   name(f.clock_wild, "clock-wild");
   name(f.clock_jump, "clock-jump");

@@ -24,24 +24,24 @@ struct fault_set {
   bool reset = false;     ///< connections break
   bool isolate_leader = false;
   bool disk_full = false;
-  bool disk_stall = false;      ///< one write takes seconds
-  bool disk_error = false;      ///< a call fails, and the process ends
-  bool bit_flip = false;        ///< on a stopped node's disk
-  bool disk_loss = false;       ///< a new server returns at the same address
-  bool membership = false;      ///< servers join
-  bool transfer = false;        ///< the leader transfers its leadership
-  bool reconfigure = false;     ///< any set of servers becomes the members
-  bool leader_hunt = false;     ///< a new leader is soon killed, cut off or paused
-  bool clock_rate = false;      ///< within the stated bound
-  bool clock_wild = false;      ///< far outside of it: default reads may be stale then
-  bool clock_jump = false;      ///< monotonic clocks jump ahead, wall clocks either way
-  bool slow_actors = false;     ///< an actor takes milliseconds for a message
-  bool clock_year = false;      ///< some wall clocks are a year off
-  bool half_lost_disk = false;  ///< a part of a disk is not mounted for a while; several disks are lost at once
-  bool unverified_peer = false; ///< an intruder sends forged frames to the peer ports
-  bool suspend = false;         ///< machines are suspended; the clock since boot counts that
-  bool machine_stop = false;    ///< machines stop with all their clocks
-  bool commit_damage = false;   ///< a bit of a checkpoint changes between its commit and its verification
+  bool disk_stall = false;         ///< one write takes seconds
+  bool disk_error = false;         ///< a call fails, and the process ends
+  bool bit_flip = false;           ///< on a stopped node's disk
+  bool disk_loss = false;          ///< a new server returns at the same address
+  bool membership = false;         ///< servers join
+  bool transfer = false;           ///< the leader transfers its leadership
+  bool reconfigure = false;        ///< any set of servers becomes the members
+  bool targeted_at_leader = false; ///< a new leader is soon killed, cut off or paused
+  bool clock_rate = false;         ///< within the stated bound
+  bool clock_wild = false;         ///< far outside of it: default reads may be stale then
+  bool clock_jump = false;         ///< monotonic clocks jump ahead, wall clocks either way
+  bool slow_actors = false;        ///< an actor takes milliseconds for a message
+  bool clock_year = false;         ///< some wall clocks are a year off
+  bool half_lost_disk = false;     ///< a part of a disk is not mounted for a while; several disks are lost at once
+  bool unverified_peer = false;    ///< an intruder sends forged frames to the peer ports
+  bool suspend = false;            ///< machines are suspended; the clock since boot counts that
+  bool machine_stop = false;       ///< machines stop with all their clocks
+  bool commit_damage = false;      ///< a bit of a checkpoint changes between its commit and its verification
 
   bool operator==(const fault_set&) const = default;
 };
@@ -137,7 +137,7 @@ struct swarm {
                                             slow_per_million ==
                                         0;
   }
-  /// Default reads are reliable: clocks keep their bound, except stopped ones (standing_clocks).
+  /// Default reads are reliable: clocks keep their bound, except stopped ones (paused_clocks).
   bool lease_is_safe() const { return !faults.clock_wild; }
 };
 

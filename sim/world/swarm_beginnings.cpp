@@ -20,7 +20,7 @@ void keep_disks(fault_set& f) {
 
 void keep_in_touch(fault_set& f) {
   f.kill = f.power = f.blackout = f.disk_error = false;
-  f.partition = f.one_way = f.isolate_leader = f.leader_hunt = f.reconfigure = false;
+  f.partition = f.one_way = f.isolate_leader = f.targeted_at_leader = f.reconfigure = false;
 }
 
 } // namespace

@@ -49,7 +49,7 @@ cluster_fixture::cluster_fixture(cluster_options options)
   nodes_.resize(options_.nodes);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     auto& self = nodes_[i].self;
-    self.id = node_id{++births_};
+    self.id = node_id{++servers_made_};
     self.uuid = uuid_of(0, self.id.value);
     self.name = "node-" + std::to_string(i);
     self.address = "10.0.0." + std::to_string(i + 1) + ":8300";
@@ -239,7 +239,7 @@ void cluster_fixture::set_older(std::size_t index, bool older) {
 void cluster_fixture::wipe(std::size_t index) {
   REQUIRE(!alive(index));
   auto& n = nodes_[index];
-  n.self.id = node_id{++births_};
+  n.self.id = node_id{++servers_made_};
   n.self.uuid = uuid_of(0, n.self.id.value);
   n.cluster_id = 0;
   n.promised = {};

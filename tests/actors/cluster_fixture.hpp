@@ -201,7 +201,7 @@ private:
   fake_network net_;
   std::vector<node> nodes_;
   std::map<call, call_answers> answers_;
-  std::uint64_t births_ = 0;
+  std::uint64_t servers_made_ = 0;
   std::uint64_t sessions_ = 0;
 };
 

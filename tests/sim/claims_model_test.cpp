@@ -5,7 +5,7 @@
 #include "protocol/state/machine.hpp"
 #include "sim/checkers/claims/claims_checker.hpp"
 #include "sim/checkers/reply_checker.hpp"
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 #include "tests/sim/written_log.hpp"
 
 #include <catch2/catch.hpp>
@@ -107,7 +107,7 @@ struct both {
     e.kind = raft::entry_kind::command;
     e.data = make_payload(wire::encode_command(c));
     state::effects changed;
-    written.push_back(to_string(now) + " " + words(c));
+    written.push_back(to_string(now) + " " + rendered(c));
     const auto right = model.apply(e);
     const auto told = machine.apply(e.index, e.time, c, changed);
     if (right && !same_reply(told, *right))

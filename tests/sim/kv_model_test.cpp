@@ -2,7 +2,7 @@
 #include "protocol/state/machine.hpp"
 #include "sim/checkers/kv_model.hpp"
 #include "sim/clients/catalog_client.hpp"
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 #include "tests/sim/written_log.hpp"
 
 #include <catch2/catch.hpp>
@@ -347,7 +347,7 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
       told.write = c;
       told.reply = right;
       catalog.learn(told);
-      told_so_far += to_string(i(n)) + " " + words(c) + "\n";
+      told_so_far += to_string(i(n)) + " " + rendered(c) + "\n";
       INFO("round " << round << "\n" << told_so_far);
       if (!std::holds_alternative<state::tombstone_reap>(c)) {
         REQUIRE(answer);

@@ -14,11 +14,11 @@ using state::claim_space;
 // An alarm is proposed again after a second.
 constexpr std::chrono::seconds late_max{3};
 
-std::string words(const state::resource_name& of, const std::string& id) {
+std::string rendered(const state::resource_name& of, const std::string& id) {
   return std::string(of.space == claim_space::claims ? "claim " : "wait for lock ") + of.name + " as " + id;
 }
 
-std::string words(const state::claim_record& c) {
+std::string rendered(const state::claim_record& c) {
   return "session " + c.session + (c.state == state::claim_state::held ? " holds" : " waits") + ", fence " +
          std::to_string(c.fence) + ", " + std::string(name_of(c.mode)) + ", permits " + std::to_string(c.permits) +
          ", priority " + std::to_string(c.priority) + ", ticket " + std::to_string(c.ticket) + ", until " +
@@ -96,21 +96,23 @@ broken claims_checker::compare_claims(log_index at, const state::machine& m) {
       const auto it = there.find({of, id});
       const auto wanted = row_of(of, c);
       if (it == there.end())
-        return index + "a server has no " + words(of, id) + ", expected: " + words(wanted);
+        return index + "a server has no " + rendered(of, id) + ", expected: " + rendered(wanted);
       if (!same(*it->second, wanted))
-        return index + "a server has of " + words(of, id) + ": " + words(*it->second) + "; expected: " + words(wanted);
+        return index + "a server has of " + rendered(of, id) + ": " + rendered(*it->second) +
+               "; expected: " + rendered(wanted);
       there.erase(it);
     }
   if (!there.empty()) {
     const auto& [name, row] = *there.begin();
-    return index + "a server has " + words(name.first, name.second) + ", and there should be none: " + words(*row);
+    return index + "a server has " + rendered(name.first, name.second) +
+           ", and there should be none: " + rendered(*row);
   }
   return std::nullopt;
 }
 
 /// Rules that hold whatever the model computes.
 broken claims_checker::judge_row(log_index at, const state::claim_record& row) {
-  const auto what = "at index " + to_string(at) + " " + words(row.of, row.id) + ": " + words(row);
+  const auto what = "at index " + to_string(at) + " " + rendered(row.of, row.id) + ": " + rendered(row);
   const auto over = over_.find({row.of, row.id});
   if (over != over_.end() && over->second.by <= at && time_of(at).value - over->second.since.value < remembered_ms)
     return what + ", although a client learned that it had ended by index " + to_string(over->second.by);
@@ -260,7 +262,7 @@ broken claims_checker::finish(virtual_time now) const {
   for (const auto& [of, r] : model_.claims_at(model_.applied())->resources) {
     for (const auto& [id, c] : r.claims)
       if (!c.held && !c.deadline.is_zero() && late({of, id}))
-        return words(of, id) + " still waits, although its deadline is long over and the leader serves";
+        return rendered(of, id) + " still waits, although its deadline is long over and the leader serves";
     for (const auto& [fence, g] : r.ghosts)
       if (late({of, "ghost " + std::to_string(fence)}))
         return "something of " + of.name + " is still withheld with fence " + std::to_string(fence) +

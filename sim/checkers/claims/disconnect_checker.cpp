@@ -2,7 +2,7 @@
 
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "sim/checkers/claims/wait_checker.hpp"
 
 #include "protocol/base/probe.hpp"
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 
 namespace belay::sim {
 

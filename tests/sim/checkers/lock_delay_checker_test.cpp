@@ -58,11 +58,11 @@ public:
     return checker_.ended(o);
   }
   lock_delay_checker& checker() { return checker_; }
-  standing_clocks& clocks() { return clocks_; }
+  paused_clocks& clocks() { return clocks_; }
 
 private:
   kv_model model_;
-  standing_clocks clocks_{seconds(1)};
+  paused_clocks clocks_{seconds(1)};
   lock_delay_checker checker_{model_, {true, &clocks_}};
 };
 

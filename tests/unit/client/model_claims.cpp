@@ -1,6 +1,6 @@
 // Claims of the model server: docs/reference/claims.md.
 #include "tests/unit/client/model_server.hpp"
-#include "tests/unit/client/model_words.hpp"
+#include "tests/unit/client/model_texts.hpp"
 
 #include <boost/json.hpp>
 

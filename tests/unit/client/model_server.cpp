@@ -1,5 +1,5 @@
 #include "tests/unit/client/model_server.hpp"
-#include "tests/unit/client/model_words.hpp"
+#include "tests/unit/client/model_texts.hpp"
 
 #include <boost/json.hpp>
 

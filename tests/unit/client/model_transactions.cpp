@@ -1,6 +1,6 @@
 // Transactions and changes of the model server: docs/contract/05-txn.md, docs/reference/changes.md.
 #include "tests/unit/client/model_server.hpp"
-#include "tests/unit/client/model_words.hpp"
+#include "tests/unit/client/model_texts.hpp"
 
 #include "client/core/json_answers.hpp"
 

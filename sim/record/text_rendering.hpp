@@ -7,9 +7,9 @@
 
 namespace belay::sim {
 
-std::string words(const state::command& c);
-std::string words(const http::read_request& r);
-std::string words(const operation& o);
+std::string rendered(const state::command& c);
+std::string rendered(const http::read_request& r);
+std::string rendered(const operation& o);
 /// "1.500000 s"
 std::string in_seconds(virtual_time t);
 

@@ -7,6 +7,6 @@
 
 namespace belay::sim {
 
-std::string words(const wire::frame& f);
+std::string rendered(const wire::frame& f);
 
 } // namespace belay::sim

@@ -1,4 +1,4 @@
-#include "client/kit/request_words.hpp"
+#include "client/kit/request_texts.hpp"
 
 #include <belay/sim.hpp>
 

@@ -6,9 +6,9 @@
 
 namespace belay::sim {
 
-class newer_clients {
+class version_skew {
 public:
-  newer_clients(schedule& time, tape& choices, event_trace& trace, cluster& nodes)
+  version_skew(schedule& time, tape& choices, event_trace& trace, cluster& nodes)
       : time_(time), tape_(choices), trace_(trace), nodes_(nodes) {}
 
   void start();

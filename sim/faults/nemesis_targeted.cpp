@@ -50,9 +50,9 @@ constexpr share<against_leader> against_leaders[] = {
 
 } // namespace
 
-void nemesis::begin_hunt() {
-  ++hunts_;
-  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | hunts_)};
+void nemesis::begin_targeted_fault() {
+  ++targeted_faults_;
+  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | targeted_faults_)};
 }
 
 void nemesis::later(virtual_time in, std::function<void()> what) {
@@ -65,22 +65,22 @@ void nemesis::later(virtual_time in, std::function<void()> what) {
 }
 
 void nemesis::on_led(std::size_t node) {
-  if (!acting_ || !swarm_.faults.leader_hunt)
+  if (!acting_ || !swarm_.faults.targeted_at_leader)
     return;
-  begin_hunt();
+  begin_targeted_fault();
   if (draw(3) == 0)
     return;
   const auto in = milliseconds(draw(2) == 0 ? draw(10) : draw(400));
   later(in, [this, node, life = nodes_.life(node)] {
     if (nodes_.life(node) == life && nodes_.running(node))
-      hunt(node);
+      attack(node);
   });
 }
 
 void nemesis::on_campaign(std::size_t node) {
-  if (!acting_ || !swarm_.faults.leader_hunt)
+  if (!acting_ || !swarm_.faults.targeted_at_leader)
     return;
-  begin_hunt();
+  begin_targeted_fault();
   switch (draw_action(against_campaigns)) {
   case against_campaign::deafen_leader:
     if (const auto leader = nodes_.leader(); leader && *leader != node) {
@@ -124,9 +124,9 @@ void nemesis::lose_voter(std::size_t candidate) {
 }
 
 void nemesis::on_vote(std::size_t node) {
-  if (!acting_ || !swarm_.faults.leader_hunt || !swarm_.faults.power)
+  if (!acting_ || !swarm_.faults.targeted_at_leader || !swarm_.faults.power)
     return;
-  begin_hunt();
+  begin_targeted_fault();
   if (draw(4) == 3) // before or after it is on the disk
     power_off_soon(node,
                    std::chrono::microseconds(draw(300)) + swarm_.disk_latency * static_cast<std::int64_t>(draw(3)));
@@ -136,7 +136,7 @@ void nemesis::on_vote(std::size_t node) {
 void nemesis::on_restore(std::size_t node) {
   if (!acting_ || !(swarm_.faults.partition || swarm_.faults.isolate_leader))
     return;
-  begin_hunt();
+  begin_targeted_fault();
   if (draw(3) == 0)
     return;
   const auto other = (node + 1 + draw(nodes_.size() - 1)) % nodes_.size();
@@ -153,7 +153,7 @@ void nemesis::on_restore(std::size_t node) {
 void nemesis::on_chunk_read(std::size_t node) {
   if (!acting_ || !swarm_.faults.disk_stall || !tape_.chance(checkpoint_reads, 30'000))
     return;
-  begin_hunt();
+  begin_targeted_fault();
   count_fault("checkpoint-stall");
   nodes_.disk(node).stall_checkpoints_until(time_.now() + some_time());
   trace_.line(time_.now(), node, "disk hangs where the checkpoint is");
@@ -162,7 +162,7 @@ void nemesis::on_chunk_read(std::size_t node) {
 void nemesis::on_first_snapshot(std::size_t node) {
   if (!acting_ || !swarm_.faults.power)
     return;
-  begin_hunt();
+  begin_targeted_fault();
   if (draw(3) == 2)
     power_off_soon(node, std::chrono::microseconds(draw(2'000)));
 }
@@ -177,7 +177,7 @@ void nemesis::power_off_soon(std::size_t node, virtual_time in) {
   });
 }
 
-void nemesis::hunt(std::size_t node) {
+void nemesis::attack(std::size_t node) {
   count_fault("leader-hunt");
   switch (draw_action(against_leaders)) {
   case against_leader::kill:
@@ -230,7 +230,7 @@ void nemesis::oversleep(std::size_t leader) {
 void nemesis::stop_machines() {
   if (!acting_)
     return;
-  begin_hunt();
+  begin_targeted_fault();
   time_.after(milliseconds(1200 + 400 * draw(8)), [this] { stop_machines(); });
   if (draw(3) == 0 || swarm_.rests_at(time_.now()))
     return;

@@ -1,4 +1,4 @@
-#include "sim/record/words.hpp"
+#include "sim/record/text_rendering.hpp"
 
 #include "protocol/base/overloaded.hpp"
 
@@ -64,7 +64,7 @@ std::string in_one_line(std::string text) {
 
 } // namespace
 
-std::string words(const state::command& c) {
+std::string rendered(const state::command& c) {
   return std::visit(
       overloaded{
           [](const state::kv_write& w) { return words_of(w.op); },
@@ -163,7 +163,7 @@ std::string words(const state::command& c) {
       static_cast<const state::plain_command&>(c));
 }
 
-std::string words(const http::read_request& r) {
+std::string rendered(const http::read_request& r) {
   constexpr const char* modes[] = {"", " (consistent)", " (stale)"};
   std::string text = std::visit(overloaded{
                                     [](const state::kv_get& q) { return "get " + q.key; },
@@ -176,10 +176,10 @@ std::string words(const http::read_request& r) {
   return text + modes[static_cast<std::size_t>(r.mode)];
 }
 
-std::string words(const operation& o) {
+std::string rendered(const operation& o) {
   std::string text = "#" + std::to_string(o.id) + " " +
-                     (o.write  ? words(*o.write)
-                      : o.read ? words(*o.read)
+                     (o.write  ? rendered(*o.write)
+                      : o.read ? rendered(*o.read)
                                : "renew session " + o.renewal->session);
   if (o.renewal && !o.renewal->beside.empty())
     text += " in a list";

@@ -1,4 +1,4 @@
-#include "sim/checkers/standing_clocks.hpp"
+#include "sim/checkers/paused_clocks.hpp"
 
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/world/simulated_clock.hpp"
@@ -46,7 +46,7 @@ TEST_CASE("simulated clocks: a suspension is counted by one of them, a stop by n
 }
 
 TEST_CASE("paused clocks: a lease is in doubt from the pause until one could be over") {
-  standing_clocks clocks(milliseconds(500));
+  paused_clocks clocks(milliseconds(500));
   CHECK_FALSE(clocks.lease_in_doubt(0, seconds(1)));
   CHECK(clocks.goes_on(0, seconds(1)) == seconds(0));
   clocks.stops(0, seconds(10));
@@ -73,7 +73,7 @@ TEST_CASE("replies: a default read may be old while a lease is in doubt, but not
   const bool in_doubt = GENERATE(false, true);
   const auto mode = GENERATE(http::consistency::normal, http::consistency::consistent);
   CAPTURE(asks_quorum, in_doubt, static_cast<int>(mode));
-  standing_clocks clocks(milliseconds(500));
+  paused_clocks clocks(milliseconds(500));
   if (in_doubt) {
     clocks.stops(0, seconds(1));
     clocks.goes_on(0, seconds(2));

@@ -1,4 +1,4 @@
-#include "sim/world/frame_words.hpp"
+#include "sim/world/frame_texts.hpp"
 
 #include "protocol/base/overloaded.hpp"
 
@@ -67,7 +67,7 @@ std::string promise_in(const wire::hello& h) {
 
 } // namespace
 
-std::string words(const wire::frame& f) {
+std::string rendered(const wire::frame& f) {
   return std::visit(
       overloaded{
           [](const wire::hello& h) {

@@ -11,10 +11,10 @@
 namespace belay::sim {
 
 /// All times are true times. Costs nothing in runs in which no machine stops.
-class standing_clocks {
+class paused_clocks {
 public:
   /// @param lease_max longer than any lease, by any clock that keeps the stated bound
-  explicit standing_clocks(virtual_time lease_max) : lease_max_(lease_max) {}
+  explicit paused_clocks(virtual_time lease_max) : lease_max_(lease_max) {}
 
   void stops(std::size_t node, virtual_time now) { all_.push_back({node, now, std::nullopt}); }
   /// @returns how long its clocks were stopped; zero: they were not

@@ -1,4 +1,4 @@
-#include "sim/faults/newer_clients.hpp"
+#include "sim/faults/version_skew.hpp"
 
 #include "protocol/wire/command_codec.hpp"
 
@@ -8,20 +8,20 @@ namespace belay::sim {
 
 namespace {
 
-constexpr stream of_newer_clients{stream_kind::nemesis, 0x7FF9};
+constexpr stream of_version_skew{stream_kind::nemesis, 0x7FF9};
 
 } // namespace
 
-void newer_clients::start() {
+void version_skew::start() {
   acting_ = true;
   act();
 }
 
-void newer_clients::act() {
+void version_skew::act() {
   if (!acting_)
     return;
-  time_.after(std::chrono::milliseconds(200 + tape_.choose(of_newer_clients, 1500)), [this] { act(); });
-  const auto drawn = tape_.choose(of_newer_clients, 2 * nodes_.size());
+  time_.after(std::chrono::milliseconds(200 + tape_.choose(of_version_skew, 1500)), [this] { act(); });
+  const auto drawn = tape_.choose(of_version_skew, 2 * nodes_.size());
   const auto node = drawn / 2;
   // The older server gets commands of that kind only from its peers.
   if (drawn % 2 == 0 || !nodes_.running(node) || nodes_.level_of(node) < level)
